@@ -1,0 +1,1 @@
+"""OffloadPlan to Program: TVM compiles what the NPU does not run. Owns tvm."""

@@ -1,0 +1,66 @@
+"""The one tree of errors that a user may see.
+
+An EthosgenError is an answer: one sentence that says what is wrong, where, and what to do. The
+command line prints it and exits with `exit_status`. Anything else that escapes is a bug of ours and
+keeps its traceback.
+"""
+
+
+class EthosgenError(Exception):
+    """Base of every error that is the user's to mend."""
+
+    exit_status = 1
+
+
+class InputError(EthosgenError):
+    """A file, an option or an array that cannot be used."""
+
+    exit_status = 2
+
+
+class UnsupportedError(InputError):
+    """A well-formed network that this version cannot compile."""
+
+
+class CapacityError(InputError):
+    """A network that does not fit the board's memories."""
+
+
+class ToolError(EthosgenError):
+    """An external program that is missing or unusable."""
+
+    exit_status = 3
+
+
+class BuildError(EthosgenError):
+    """The compiler or linker refused the generated project."""
+
+    exit_status = 4
+
+
+class TargetError(EthosgenError):
+    """A target that died, hung or answered nonsense."""
+
+    exit_status = 5
+
+
+class ProtocolError(TargetError):
+    """A console conversation that could not be repaired by retrying."""
+
+
+class NpuFault(EthosgenError):
+    """A fault of the NPU model: what the command stream did wrong, and where.
+
+    `kind` is the STATUS bit that reports it: "bus" (bus_status), "parse" (cmd_parse_error) or
+    "timeout" (the model's own limit). `offset` is the byte offset of the command in its stream,
+    `command` its name in Arm's register description.
+    """
+
+    exit_status = 6
+
+    def __init__(self, kind: str, message: str, offset: int = 0, command: str = "?") -> None:
+        super().__init__(f"NPU fault at stream offset 0x{offset:x} ({command}): {message}")
+        self.kind = kind
+        self.offset = offset
+        self.command = command
+        self.reason = message

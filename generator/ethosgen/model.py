@@ -1,0 +1,108 @@
+"""The network as read: tensors, operators, subgraphs."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+ABSENT = -1
+"""The index that TFLite writes for an optional input that is not there."""
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """Affine quantization: real = scale * (q - zero_point), per tensor or along `axis`."""
+
+    scale: tuple[float, ...]
+    zero_point: tuple[int, ...]
+    axis: int = 0
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor of a graph; `dtype` is a numpy name ("int8"), `data` the bytes of a constant."""
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    quantization: Quantization | None = None
+    data: bytes | None = field(default=None, repr=False)
+    is_variable: bool = False
+
+    @property
+    def elements(self) -> int:
+        """Number of elements; 1 for a scalar."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Size in memory."""
+        return self.elements * np.dtype(self.dtype).itemsize
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """Return a constant's value in its shape; ValueError if the tensor is no constant."""
+        if self.data is None:
+            raise ValueError(f"tensor '{self.name}' is no constant")
+        return np.frombuffer(self.data, self.dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator: `code` is TFLite's builtin name ("CONV_2D", "CUSTOM"); ABSENT marks no input."""
+
+    index: int
+    code: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    custom_code: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    custom_options: bytes = field(default=b"", repr=False)
+    intermediates: tuple[int, ...] = ()
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One subgraph; inputs and outputs are tensor indices in order of the signature."""
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """Return the input tensors in signature order."""
+        return tuple(self.tensors[i] for i in self.inputs)
+
+    def output_tensors(self) -> tuple[Tensor, ...]:
+        """Return the output tensors in signature order."""
+        return tuple(self.tensors[i] for i in self.outputs)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network: the file's bytes and what was read from them. `graphs[0]` is the entry."""
+
+    name: str
+    data: bytes = field(repr=False)
+    graphs: tuple[Graph, ...]
+    metadata: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def graph(self) -> Graph:
+        """The entry subgraph."""
+        return self.graphs[0]
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The network's inputs."""
+        return self.graph.input_tensors()
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The network's outputs."""
+        return self.graph.output_tensors()

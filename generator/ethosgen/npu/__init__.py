@@ -1,0 +1,1 @@
+"""Functional model of Ethos-U55 and Ethos-U65."""

@@ -1,0 +1,1 @@
+"""One module per operator family of the NPU."""

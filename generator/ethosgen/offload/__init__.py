@@ -1,0 +1,1 @@
+"""Model to OffloadPlan: Vela decides what the NPU runs. Owns ethosu."""

@@ -1,0 +1,86 @@
+"""What runs where: the partitions on the NPU and the operators left on the CPU."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ethosgen.accelerator import Accelerator
+from ethosgen.model import Graph, Model
+
+
+class IoStyle(Enum):
+    """Where a network's inputs and outputs live."""
+
+    ARENA = "arena"
+    """In the arena, where the plan put them; they may share space with what comes later."""
+    CALLER = "caller"
+    """In the caller's own buffers, by pointer, each through a base pointer of its own."""
+
+
+class Memory(Enum):
+    """What a region's base pointer points to, when it is not a tensor of its own."""
+
+    READ_ONLY = "read_only"
+    SCRATCH = "scratch"
+    SCRATCH_FAST = "scratch_fast"
+
+
+Base = Memory | int
+"""A base pointer's target: a Memory, or the index of a tensor in the residual graph."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A subgraph that runs on the NPU, as one command stream.
+
+    `commands` are the bare register commands, without any driver header. `operator` is the index of
+    the `ethos-u` operator in the residual graph. `bases[i]` says what BASEPi points to.
+    """
+
+    name: str
+    operator: int
+    commands: bytes = field(repr=False)
+    id_word: int
+    config_word: int
+    bases: tuple[Base, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    operators: tuple[int, ...] = ()
+    """Indices of the original model's operators that this partition runs, where known."""
+    why_it_ends: str = ""
+
+
+@dataclass(frozen=True)
+class CpuOperator:
+    """An operator that stayed on the CPU, and why, in the user's words."""
+
+    operator: int
+    code: str
+    output: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class OffloadPlan:
+    """The split of a model between NPU and CPU.
+
+    `residual` is the graph with each partition folded into one `ethos-u` CUSTOM operator.
+    `offsets` gives, for IoStyle.ARENA, the byte offset in scratch of each tensor that Vela placed
+    (partition inputs and outputs, and CPU tensors between them); the NPU's addresses rely on it.
+    `sram_bytes` is what Vela itself reports as SRAM used, inputs and outputs included.
+    """
+
+    model: Model
+    accelerator: Accelerator
+    io: IoStyle
+    residual: Graph
+    partitions: tuple[Partition, ...]
+    cpu_operators: tuple[CpuOperator, ...]
+    npu_operators: int
+    read_only: bytes = field(repr=False)
+    scratch_bytes: int
+    scratch_fast_bytes: int
+    offsets: Mapping[int, int]
+    sram_bytes: int
+    npu_cycles: int = 0
+    """Vela's own estimate for the NPU, for one inference."""

@@ -1,0 +1,1 @@
+"""Things that run an ELF and talk over a console. Owns serial."""

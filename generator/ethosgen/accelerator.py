@@ -44,7 +44,7 @@ ACCELERATORS: dict[str, Accelerator] = {
         Accelerator("ethos-u55-128", "u55", 128, 1, 24, _ID_U55),
         Accelerator("ethos-u55-256", "u55", 256, 1, 48, _ID_U55),
         Accelerator("ethos-u65-256", "u65", 256, 1, 48, _ID_U65),
-        Accelerator("ethos-u65-512", "u65", 512, 2, 48, _ID_U65),
+        Accelerator("ethos-u65-512", "u65", 512, 2, 96, _ID_U65),
     )
 }
 

@@ -48,7 +48,7 @@ class ProtocolError(TargetError):
     """A console conversation that could not be repaired by retrying."""
 
 
-class NpuFault(EthosgenError):
+class NpuFault(EthosgenError):  # noqa: N818 - the manual's word, not ours
     """A fault of the NPU model: what the command stream did wrong, and where.
 
     `kind` is the STATUS bit that reports it: "bus" (bus_status), "parse" (cmd_parse_error) or

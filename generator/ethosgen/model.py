@@ -51,7 +51,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator: `code` is TFLite's builtin name ("CONV_2D", "CUSTOM"); ABSENT marks no input."""
+    """One operator; `code` is TFLite's builtin name ("CONV_2D"), ABSENT marks no input."""
 
     index: int
     code: str

@@ -42,6 +42,12 @@ class Outcome:
     ended: bool
 
 
+def _equal(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if np.issubdtype(expected.dtype, np.floating):
+        return np.asarray((actual == expected) | (np.isnan(actual) & np.isnan(expected)))
+    return np.asarray(actual == expected)
+
+
 def compare(oracle: str, got: list[Arrays], golden: list[Arrays]) -> Comparison:
     """Compare outputs with golden ones, sample by sample and name by name.
 
@@ -58,10 +64,7 @@ def compare(oracle: str, got: list[Arrays], golden: list[Arrays]) -> Comparison:
                 mismatches += expected.size
                 max_abs_diff = float("inf")
                 continue
-            is_float = np.issubdtype(expected.dtype, np.floating)
-            equal = (actual == expected) | (np.isnan(actual) & np.isnan(expected)) if is_float else (
-                actual == expected
-            )
+            equal = _equal(actual, expected)
             mismatches += int(expected.size - np.count_nonzero(equal))
             if expected.size:
                 diff = np.abs(actual.astype(np.float64) - expected.astype(np.float64))

@@ -9,7 +9,7 @@ from ethosgen.plan import IoStyle, OffloadPlan
 
 @dataclass(frozen=True)
 class Placement:
-    """A tensor's place in the arena: bytes [offset, offset + bytes), live over operators first..last."""
+    """A tensor's place in the arena, from byte `offset`, live over operators first..last."""
 
     tensor: int
     name: str

@@ -1,0 +1,5 @@
+"""`python -m ethosgen` is `ethosgen`."""
+
+from ethosgen.cli import main
+
+main()

@@ -1,0 +1,328 @@
+"""The command line: the only module that prints.
+
+Results go to stdout; progress, the next command to type and errors go to stderr.
+"""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen import __version__
+from ethosgen.errors import EthosgenError
+
+_BOARD = click.option(
+    "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."
+)
+_NPU = click.option("--npu", metavar="NPU", help="NPU, e.g. ethos-u55-128 [default: the board's].")
+_ON = click.option("--on", default="qemu", show_default=True, help="Target to run on.")
+_SAMPLES = click.option(
+    "--samples", type=click.IntRange(1), default=1, show_default=True, help="Random samples to try."
+)
+_SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the samples.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_INPUT = click.option(
+    "--input",
+    "input_path",
+    type=click.Path(path_type=Path),
+    help="Inputs, .npz: one array for each input, by name [default: random samples].",
+)
+_OUTPUT = click.option(
+    "--output", "output_path", type=click.Path(path_type=Path), help="Write the outputs, .npz."
+)
+_IO = click.option(
+    "--io",
+    type=click.Choice(["arena", "caller"]),
+    default="arena",
+    show_default=True,
+    help="Inputs and outputs in the arena (smallest), or in the caller's own buffers.",
+)
+_MODEL = click.argument("model", type=click.Path(path_type=Path))
+_DIR = click.argument("directory", type=click.Path(path_type=Path))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ethosgen")
+@click.option("-v", "--verbose", is_flag=True, help="Log what the stages do, to stderr.")
+def cli(verbose: bool) -> None:
+    """Turn a quantized network into firmware for a Cortex-M with an Ethos-U NPU, and prove it.
+
+    \b
+    ethosgen verify MODEL.tflite --board corstone300     does my network work on this board?
+    ethosgen project MODEL.tflite --board corstone300    give me the firmware's sources
+    ethosgen simulate MODEL.tflite                       no compiler, no QEMU: only the NPU model
+    ethosgen doctor                                      is everything installed?
+    """
+    level = logging.DEBUG if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
+
+
+@cli.command()
+@_MODEL
+@_BOARD
+@_NPU
+@click.option("--name", help="Prefix of the C functions [default: from the file's name].")
+@click.option(
+    "-o",
+    "--output",
+    "directory",
+    type=click.Path(path_type=Path),
+    help="Directory [default: NAME].",
+)
+@_IO
+def project(
+    model: Path, board: str, npu: str | None, name: str | None, directory: Path | None, io: str
+) -> None:
+    """Render a bare-metal project: the model as a C library, and an application around it."""
+    from ethosgen import pipeline
+
+    with _Progress() as progress:
+        written = pipeline.create_project(
+            model, board, npu=npu, name=name, directory=directory, io=io, watch=progress.watch()
+        )
+    click.echo(written.summary)
+    _next(f"ethosgen build {written.directory}")
+
+
+@cli.command()
+@_DIR
+@_ON
+def build(directory: Path, on: str) -> None:
+    """Compile a project with cmake and arm-none-eabi-gcc."""
+    from ethosgen import pipeline
+
+    with _Progress() as progress:
+        built = pipeline.build_project(directory, on=on, watch=progress.watch())
+    click.echo(f"{built.elf}\n{_size_lines(built.flash_bytes, built.ram_bytes)}")
+    _next(f"ethosgen run {directory} --on {on}")
+
+
+@cli.command()
+@_DIR
+@_ON
+@_INPUT
+@_OUTPUT
+@_SAMPLES
+@_SEED
+@_JSON
+def run(
+    directory: Path,
+    on: str,
+    input_path: Path | None,
+    output_path: Path | None,
+    samples: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Run a built project on a target and compare its outputs with the golden ones."""
+    from ethosgen import pipeline
+
+    with _Progress() as progress:
+        report = pipeline.run_project(
+            directory,
+            on=on,
+            inputs=pipeline.Inputs(input_path, samples, seed),
+            output_path=output_path,
+            watch=progress.watch(),
+        )
+    _answer(report, as_json)
+
+
+@cli.command()
+@_MODEL
+@_BOARD
+@_NPU
+@_ON
+@_IO
+@_INPUT
+@_SAMPLES
+@_SEED
+@_JSON
+def verify(
+    model: Path,
+    board: str,
+    npu: str | None,
+    on: str,
+    io: str,
+    input_path: Path | None,
+    samples: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Answer "does my network work on this board?": project, build and run, in a temporary place.
+
+    Exit status 0 only if every element of every sample equals TensorFlow Lite Micro's.
+    """
+    from ethosgen import pipeline
+
+    with _Progress() as progress:
+        report = pipeline.verify(
+            model,
+            board,
+            npu=npu,
+            on=on,
+            io=io,
+            inputs=pipeline.Inputs(input_path, samples, seed),
+            watch=progress.watch(),
+        )
+    _answer(report, as_json)
+
+
+@cli.command()
+@_MODEL
+@_NPU
+@_INPUT
+@_OUTPUT
+@_SAMPLES
+@_SEED
+@_JSON
+def simulate(
+    model: Path,
+    npu: str | None,
+    input_path: Path | None,
+    output_path: Path | None,
+    samples: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Run a network's partitions on the NPU model, in process: no compiler, no QEMU."""
+    from ethosgen import pipeline
+
+    with _Progress() as progress:
+        report = pipeline.simulate(
+            model,
+            npu=npu,
+            inputs=pipeline.Inputs(input_path, samples, seed),
+            output_path=output_path,
+            watch=progress.watch(),
+        )
+    _answer(report, as_json)
+
+
+@cli.command()
+@_JSON
+def doctor(as_json: bool) -> None:
+    """Say what is found, what is missing, and the command that installs it."""
+    from ethosgen import doctor as examination
+
+    findings = examination.examine()
+    if as_json:
+        click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            mark = (
+                click.style("ok     ", fg="green")
+                if finding.found
+                else click.style("missing", fg="red")
+            )
+            click.echo(f"{mark}  {finding.name:<20} {finding.detail}")
+            if not finding.found:
+                click.echo(f"         install it with:  {finding.remedy}")
+    if not all(finding.found for finding in findings):
+        sys.exit(3)
+    _next("make demo", quiet=as_json)
+
+
+def _answer(report: Any, as_json: bool) -> None:
+    """Print a report and end with status 0 only if it passed."""
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2))
+    else:
+        click.echo(_report_text(report))
+    if not report.passed:
+        sys.exit(1)
+
+
+def _report_text(report: Any) -> str:
+    lines = [
+        f"{report.model} on {report.board or 'the NPU model'} ({report.npu}, {report.on}), "
+        f"{report.samples} sample{'s' if report.samples != 1 else ''}",
+        f"  NPU       {report.npu_operators} operators in {report.partitions} partition(s), "
+        f"{len(report.cpu_operators)} on the CPU",
+    ]
+    lines += [f"            {c.code} ({c.output}): {c.reason}" for c in report.cpu_operators]
+    for comparison in filter(None, (report.golden, report.second)):
+        verdict = (
+            "equal"
+            if comparison.mismatches == 0
+            else f"{comparison.mismatches} differ, by {comparison.max_abs_diff:g} at most"
+        )
+        lines.append(f"  {comparison.oracle:<9} {comparison.elements} elements: {verdict}")
+    if report.flash_bytes and report.ram_bytes:
+        lines.append(_size_lines(report.flash_bytes, report.ram_bytes))
+    if report.cpu_instructions is not None:
+        lines.append(
+            f"  CPU       {report.cpu_instructions} instructions an inference beside the NPU, "
+            f"{report.init_instructions} once; {report.stack_bytes} B of stack"
+        )
+    if not report.ended:
+        lines.append("  the firmware's end marker was never seen")
+    lines.append("PASS" if report.passed else "FAIL")
+    return "\n".join(lines)
+
+
+def _size_lines(flash: Any, ram: Any) -> str:
+    def parts(sizes: Any) -> str:
+        return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sizes.items())
+
+    return f"  flash     {parts(flash)} B\n  RAM       {parts(ram)} B"
+
+
+def _next(command: str, quiet: bool = False) -> None:
+    if not quiet:
+        click.echo(f"next: {command}", err=True)
+
+
+class _Progress:
+    """A spinner with the present stage on a terminal; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._status: Any = None
+
+    def __enter__(self) -> "_Progress":
+        if sys.stderr.isatty():
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def watch(self) -> Any:
+        from ethosgen.watch import Watch
+
+        return Watch(self._announce)
+
+    def _announce(self, text: str) -> None:
+        logging.getLogger("ethosgen").info(text)
+        if self._status is not None:
+            self._status.update(text)
+
+
+def main() -> None:
+    """Run the command line; an EthosgenError becomes one sentence and an exit status."""
+    try:
+        cli(standalone_mode=False)
+    except EthosgenError as error:
+        click.echo(f"ethosgen: {error}", err=True)
+        sys.exit(error.exit_status)
+    except click.exceptions.Exit as request:
+        sys.exit(request.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("ethosgen: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""What `verify` and `simulate` answer: figures, comparisons and the verdict."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ethosgen.outcome import Comparison
+from ethosgen.plan import CpuOperator, OffloadPlan
+
+
+@dataclass(frozen=True)
+class Report:
+    """The answer to "does my network work on this board?"; None where a figure does not apply.
+
+    `golden` is the comparison with TFLite Micro and alone decides; `second` is LiteRT's, None where
+    LiteRT cannot run the network. `ended` tells that the firmware's own end marker was seen.
+    """
+
+    model: str
+    board: str | None
+    npu: str
+    on: str
+    samples: int
+    golden: Comparison
+    second: Comparison | None
+    ended: bool
+    partitions: int
+    npu_operators: int
+    cpu_operators: tuple[CpuOperator, ...]
+    flash_bytes: Mapping[str, int] | None = None
+    ram_bytes: Mapping[str, int] | None = None
+    cpu_instructions: int | None = None
+    init_instructions: int | None = None
+    stack_bytes: int | None = None
+    npu_cycles: int | None = None
+    vela_sram_bytes: int | None = None
+    wall_s: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """True only if every element of every sample was there and equal."""
+        return self.ended and self.golden.elements > 0 and self.golden.mismatches == 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as one object of JSON types."""
+        return {
+            "model": self.model,
+            "board": self.board,
+            "on": self.on,
+            "passed": self.passed,
+            "samples": self.samples,
+            "mismatches": self.golden.mismatches,
+            "max_abs_diff": _finite(self.golden.max_abs_diff),
+            "oracles": {c.oracle: _comparison(c) for c in (self.golden, self.second) if c},
+            "flash_bytes": dict(self.flash_bytes) if self.flash_bytes else None,
+            "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,
+            "vela_sram_bytes": self.vela_sram_bytes,
+            "cpu_instructions": self.cpu_instructions,
+            "init_instructions": self.init_instructions,
+            "stack_bytes": self.stack_bytes,
+            "npu_cycles_estimate": self.npu_cycles,
+            "npu": {
+                "name": self.npu,
+                "partitions": self.partitions,
+                "cpu_operators": len(self.cpu_operators),
+                "npu_operators": self.npu_operators,
+            },
+            "cpu_operators": [
+                {"operator": c.code, "output": c.output, "reason": c.reason}
+                for c in self.cpu_operators
+            ],
+            "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
+        }
+
+
+def plan_figures(plan: OffloadPlan) -> dict[str, Any]:
+    """Return the report's fields that follow from the plan alone."""
+    return {
+        "model": plan.model.name,
+        "npu": plan.accelerator.name,
+        "partitions": len(plan.partitions),
+        "npu_operators": plan.npu_operators,
+        "cpu_operators": plan.cpu_operators,
+        "vela_sram_bytes": plan.sram_bytes,
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "mismatches": comparison.mismatches,
+        "elements": comparison.elements,
+        "max_abs_diff": _finite(comparison.max_abs_diff),
+    }
+
+
+def _finite(value: float) -> float | int | None:
+    """JSON has no infinity; a difference that has no number is null."""
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) else value

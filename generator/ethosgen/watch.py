@@ -1,0 +1,37 @@
+"""Where the work is, and how long each stage took."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Announce = Callable[[str], None]
+"""Receives one line for people, such as "compiling for the NPU (Vela)"."""
+
+
+def _silent(text: str) -> None:
+    """Say nothing: the default where nobody watches."""
+
+
+class Watch:
+    """Times named stages and announces them.
+
+    `wall_s` maps a stage's name to its seconds, in order; a stage entered twice adds up.
+    """
+
+    def __init__(self, announce: Announce = _silent) -> None:
+        self._announce = announce
+        self.wall_s: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str, text: str) -> Iterator[None]:
+        """Announce `text`, run the block, and add its seconds to `wall_s[name]`."""
+        self._announce(text)
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.wall_s[name] = self.wall_s.get(name, 0.0) + time.perf_counter() - started
+
+    def say(self, text: str) -> None:
+        """Announce progress within a stage."""
+        self._announce(text)

@@ -66,7 +66,7 @@ def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, AttributeError, KeyError, zipfile.BadZipFile):
+    except (OSError, ValueError, EOFError, TypeError, KeyError, zipfile.BadZipFile):
         raise InputError(
             f"{path}: not an .npz file of plain arrays; write it with numpy.savez(path, name=array)"
         ) from None

@@ -1,0 +1,32 @@
+import pytest
+
+from ethosgen.errors import InputError
+from ethosgen.naming import check_name, name_from_file
+
+
+@pytest.mark.parametrize("name", ["kws", "Net_2", "a"])
+def test_identifiers_are_accepted(name: str) -> None:
+    assert check_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", "2net", "my-net", "int", "main", "ethosgen_x", "naïve", "a b"]
+)
+def test_what_c_refuses_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="--name"):
+        check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [
+        ("kws_dscnn_int8", "kws_dscnn_int8"),
+        ("My-Net.v2", "my_net_v2"),
+        ("2fast", "model_2fast"),
+        ("int", "model_int"),
+        ("--", "model"),
+    ],
+)
+def test_a_file_name_becomes_an_identifier(stem: str, name: str) -> None:
+    assert name_from_file(stem) == name
+    assert check_name(name) == name

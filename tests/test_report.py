@@ -1,0 +1,44 @@
+import json
+from typing import Any
+
+from ethosgen.outcome import Comparison
+from ethosgen.report import Report
+
+
+def report(**changes: Any) -> Report:
+    fields: dict[str, Any] = {
+        "model": "net",
+        "board": "corstone300",
+        "npu": "ethos-u55-128",
+        "on": "qemu",
+        "samples": 1,
+        "golden": Comparison("tflm", 0, 10, 0.0),
+        "second": Comparison("litert", 3, 10, 2.0),
+        "ended": True,
+        "partitions": 1,
+        "npu_operators": 4,
+        "cpu_operators": (),
+    }
+    return Report(**{**fields, **changes})
+
+
+def test_only_the_first_oracle_decides() -> None:
+    assert report().passed
+    assert not report(golden=Comparison("tflm", 1, 10, 1.0)).passed
+
+
+def test_silence_and_emptiness_are_failures() -> None:
+    assert not report(ended=False).passed
+    assert not report(golden=Comparison("tflm", 0, 0, 0.0)).passed
+
+
+def test_json_carries_both_comparisons() -> None:
+    answer = json.loads(json.dumps(report().as_json()))
+    assert answer["mismatches"] == 0
+    assert answer["oracles"]["litert"] == {"mismatches": 3, "elements": 10, "max_abs_diff": 2}
+    assert answer["npu"]["partitions"] == 1
+
+
+def test_a_difference_without_a_number_is_null() -> None:
+    answer = report(golden=Comparison("tflm", 10, 10, float("inf"))).as_json()
+    assert answer["max_abs_diff"] is None

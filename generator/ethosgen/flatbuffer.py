@@ -1,0 +1,456 @@
+"""Reads .tflite files through the published schema classes.
+
+Nothing in a file is trusted: every length is checked before it is walked, every index before it is
+used. What comes out is complete: shapes are static, constants are as long as their shapes say, and
+an operator reads only what exists before it runs.
+
+Names are made unique: a tensor without a name is called tensor_INDEX, and a name that an earlier
+tensor of the same graph already has gets _INDEX appended. Inputs and outputs therefore always can
+be told apart by name, and a file with sensible names keeps them.
+
+An operator's options carry the schema's field names in snake case (stride_w). Enumerations that
+matter are names: padding "SAME", fused_activation_function "RELU", data types as numpy calls them.
+"""
+
+import math
+import re
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tflite
+
+from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.model import ABSENT, Graph, Model, Operator, Quantization, Tensor
+
+IDENTIFIER = b"TFL3"
+MAX_TENSOR_BYTES = 1 << 31
+"""Ethos-U addresses and TFLite's own arithmetic end here."""
+
+NPU_CUSTOM_CODE = "ethos-u"
+"""The custom operator that stands for a command stream."""
+
+DTYPES = {
+    tflite.TensorType.FLOAT32: "float32",
+    tflite.TensorType.FLOAT16: "float16",
+    tflite.TensorType.FLOAT64: "float64",
+    tflite.TensorType.INT8: "int8",
+    tflite.TensorType.INT16: "int16",
+    tflite.TensorType.INT32: "int32",
+    tflite.TensorType.INT64: "int64",
+    tflite.TensorType.UINT8: "uint8",
+    tflite.TensorType.UINT16: "uint16",
+    tflite.TensorType.UINT32: "uint32",
+    tflite.TensorType.UINT64: "uint64",
+    tflite.TensorType.BOOL: "bool",
+    tflite.TensorType.COMPLEX64: "complex64",
+}
+
+QUANTIZED_DTYPES = ("int8", "uint8", "int16")
+
+_DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
+"""What the schema classes raise when an offset or a length leads nowhere."""
+
+
+def _names(enumeration: type) -> dict[int, str]:
+    """Return an enumeration of the schema as number → name."""
+    return {
+        number: name
+        for name, number in vars(enumeration).items()
+        if isinstance(number, int) and not name.startswith("_")
+    }
+
+
+_BUILTINS = _names(tflite.BuiltinOperator)
+_TYPES = _names(tflite.TensorType)
+_OPTIONS = _names(tflite.BuiltinOptions)
+_OPTIONS2 = _names(tflite.BuiltinOptions2)
+_ENUMERATED_FIELDS = {
+    "padding": _names(tflite.Padding),
+    "fused_activation_function": _names(tflite.ActivationFunctionType),
+    "mode": _names(tflite.MirrorPadMode),
+    "in_data_type": DTYPES,
+    "out_data_type": DTYPES,
+    "output_type": DTYPES,
+    "out_type": DTYPES,
+    "idx_out_type": DTYPES,
+    "quantized_bias_type": DTYPES,
+}
+
+
+def read_model(path: Path) -> Model:
+    """Read a .tflite file.
+
+    Raises InputError if the file cannot be read, is no .tflite, or is damaged, and UnsupportedError
+    for what `parse_model` refuses.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
+    return parse_model(data, path.name)
+
+
+def parse_model(data: bytes, name: str) -> Model:
+    """Parse a .tflite file's bytes; `name` is how messages call it.
+
+    Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes, a
+    network that computes in floating point only, and one that Vela has already compiled.
+    """
+    model = decode_model(data, name)
+    _check_graph_io(model)
+    _refuse_compiled(model)
+    _refuse_dynamic(model)
+    _check_dataflow(model)
+    _refuse_float_only(model)
+    return model
+
+
+def decode_model(data: bytes, name: str) -> Model:
+    """Decode any .tflite, Vela's output included, without asking whether we can compile it.
+
+    Raises InputError if the bytes are no intact .tflite, UnsupportedError for a tensor type that
+    numpy has no name for.
+    """
+    if not data:
+        raise InputError(f"'{name}' is empty; a .tflite file is needed")
+    if len(data) < 8 or data[4:8] != IDENTIFIER:
+        raise InputError(f"'{name}' is not a .tflite file (the identifier TFL3 is missing)")
+    try:
+        return _Decoder(data, name).model()
+    except _DAMAGE:
+        raise InputError(
+            f"'{name}' is truncated or damaged: its tables lead outside the file; "
+            "convert or copy it again"
+        ) from None
+
+
+class _Decoder:
+    """One file being decoded; its methods raise InputError or any of _DAMAGE."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data = data
+        self.name = name
+        self.root = tflite.Model.GetRootAs(data, 0)
+        self.buffers = [
+            self.buffer(self.root.Buffers(i)) for i in self.walk(self.root.BuffersLength())
+        ]
+
+    def bad(self, what: str) -> InputError:
+        return InputError(f"'{self.name}' is damaged: {what}")
+
+    def walk(self, length: int, element_bytes: int = 4) -> range:
+        """Return the indices of a vector, once it is sure that the file can hold it."""
+        if not 0 <= length * element_bytes <= len(self.data):
+            raise self.bad(f"a list claims {length} elements")
+        return range(length)
+
+    def model(self) -> Model:
+        if self.root.Version() != 3:
+            raise self.bad(f"schema version {self.root.Version()} is not 3")
+        codes = [
+            self.code(self.root.OperatorCodes(i))
+            for i in self.walk(self.root.OperatorCodesLength())
+        ]
+        graphs = tuple(
+            self.graph(self.root.Subgraphs(i), codes)
+            for i in self.walk(self.root.SubgraphsLength())
+        )
+        if not graphs:
+            raise self.bad("it has no subgraph")
+        metadata = {}
+        for i in self.walk(self.root.MetadataLength()):
+            entry = self.root.Metadata(i)
+            metadata[_text(entry.Name())] = self.at(self.buffers, entry.Buffer(), "buffer") or b""
+        return Model(self.name, self.data, graphs, metadata)
+
+    def at(self, items: list[Any] | tuple[Any, ...], index: int, what: str) -> Any:
+        if not 0 <= index < len(items):
+            raise self.bad(f"{what} {index} of {len(items)} is asked for")
+        return items[index]
+
+    def buffer(self, table: Any) -> bytes | None:
+        """Return a buffer's bytes, None if it is empty; large files keep some behind the tables."""
+        if table.Offset() > 1:
+            start, length = table.Offset(), table.Size()
+        elif table.DataLength():
+            length = table.DataLength()
+            start = table._tab.Vector(table._tab.Offset(4))
+        else:
+            return None
+        if start + length > len(self.data):
+            raise InputError(
+                f"'{self.name}' is truncated: {start + length} bytes are needed, "
+                f"{len(self.data)} are there"
+            )
+        return self.data[start : start + length]
+
+    def code(self, table: Any) -> tuple[str, str | None, int]:
+        number = max(table.BuiltinCode(), table.DeprecatedBuiltinCode())
+        if number not in _BUILTINS:
+            raise UnsupportedError(
+                f"'{self.name}' uses operator code {number}, which this version does not know"
+            )
+        custom = table.CustomCode()
+        return _BUILTINS[number], None if custom is None else _text(custom), table.Version()
+
+    def graph(self, table: Any, codes: list[tuple[str, str | None, int]]) -> Graph:
+        tensors: list[Tensor] = []
+        taken: set[str] = set()
+        for i in self.walk(table.TensorsLength()):
+            tensors.append(self.tensor(table.Tensors(i), i, taken))
+        count = len(tensors)
+        return Graph(
+            _text(table.Name()),
+            tuple(tensors),
+            tuple(
+                self.operator(table.Operators(i), i, codes, count)
+                for i in self.walk(table.OperatorsLength())
+            ),
+            self.indices(table.InputsLength(), table.Inputs, count),
+            self.indices(table.OutputsLength(), table.Outputs, count),
+        )
+
+    def indices(
+        self, length: int, item: Callable[[int], int], count: int, absent: bool = False
+    ) -> tuple[int, ...]:
+        found = tuple(int(item(i)) for i in self.walk(length))
+        for index in found:
+            if not (0 <= index < count or (absent and index == ABSENT)):
+                raise self.bad(f"tensor {index} of {count} is asked for")
+        return found
+
+    def tensor(self, table: Any, index: int, taken: set[str]) -> Tensor:
+        name = _unique(_text(table.Name()), index, taken)
+        if table.Type() not in DTYPES:
+            kind = _TYPES.get(table.Type(), str(table.Type()))
+            raise UnsupportedError(
+                f"tensor '{name}' of '{self.name}' has the type {kind}, which is not supported; "
+                "convert the network with int8 or int16 quantization"
+            )
+        shape = tuple(int(table.Shape(i)) for i in self.walk(table.ShapeLength()))
+        signature = tuple(
+            int(table.ShapeSignature(i)) for i in self.walk(table.ShapeSignatureLength())
+        )
+        tensor = Tensor(
+            index,
+            name,
+            self.static(shape, signature, name),
+            DTYPES[table.Type()],
+            self.quantization(table.Quantization(), shape, name),
+            self.at(self.buffers, table.Buffer(), "buffer"),
+            bool(table.IsVariable()),
+        )
+        return self.checked(tensor)
+
+    def static(
+        self, shape: tuple[int, ...], signature: tuple[int, ...], name: str
+    ) -> tuple[int, ...]:
+        """Return the shape if it is one, with -1 left where the converter left it open.
+
+        An open first dimension is a batch, which TFLite and Vela both take as 1.
+        """
+        if any(size < ABSENT for size in shape + signature):
+            raise self.bad(f"tensor '{name}' has a negative shape {list(shape)}")
+        if not signature:
+            return shape
+        open_batch = signature[0] == -1 and shape[:1] == (1,)
+        settled = (1, *signature[1:]) if open_batch else signature
+        if -1 in settled:
+            return settled
+        if settled != shape:
+            raise self.bad(f"tensor '{name}' has two shapes, {list(shape)} and {list(signature)}")
+        return shape
+
+    def quantization(self, table: Any, shape: tuple[int, ...], name: str) -> Quantization | None:
+        if table is None or not table.ScaleLength():
+            return None
+        scales = tuple(float(table.Scale(i)) for i in self.walk(table.ScaleLength()))
+        points = tuple(int(table.ZeroPoint(i)) for i in self.walk(table.ZeroPointLength(), 8)) or (
+            0,
+        ) * len(scales)
+        axis = int(table.QuantizedDimension())
+        if not all(math.isfinite(scale) and scale >= 0 for scale in scales):
+            raise self.bad(f"tensor '{name}' has a scale that is no positive number")
+        if len(points) not in (1, len(scales)):
+            raise self.bad(
+                f"tensor '{name}' has {len(scales)} scales and {len(points)} zero points"
+            )
+        if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
+            # Older converters give a bias the axis of its weights.
+            if len(scales) not in shape:
+                raise self.bad(f"tensor '{name}' has {len(scales)} scales for shape {list(shape)}")
+            axis = shape.index(len(scales))
+        if len(points) < len(scales):
+            points *= len(scales)
+        return Quantization(scales, points, axis)
+
+    def checked(self, tensor: Tensor) -> Tensor:
+        if -1 in tensor.shape:
+            return tensor
+        if tensor.bytes > MAX_TENSOR_BYTES:
+            raise self.bad(f"tensor '{tensor.name}' would take {tensor.bytes} bytes")
+        if tensor.data is not None and len(tensor.data) != tensor.bytes:
+            raise self.bad(
+                f"constant '{tensor.name}' has {len(tensor.data)} bytes instead of {tensor.bytes}"
+            )
+        return tensor
+
+    def operator(
+        self, table: Any, index: int, codes: list[tuple[str, str | None, int]], count: int
+    ) -> Operator:
+        code, custom_code, version = self.at(codes, table.OpcodeIndex(), "operator code")
+        custom = table.CustomOptionsAsNumpy() if table.CustomOptionsLength() else b""
+        return Operator(
+            index,
+            code,
+            self.indices(table.InputsLength(), table.Inputs, count, absent=True),
+            self.indices(table.OutputsLength(), table.Outputs, count),
+            custom_code,
+            self.options(table),
+            bytes(custom),
+            self.indices(table.IntermediatesLength(), table.Intermediates, count),
+            version,
+        )
+
+    def options(self, table: Any) -> dict[str, Any]:
+        kind, union, known = table.BuiltinOptionsType(), table.BuiltinOptions(), _OPTIONS
+        if not kind:
+            kind, union, known = table.BuiltinOptions2Type(), table.BuiltinOptions2(), _OPTIONS2
+        if not kind or union is None:
+            return {}
+        if kind not in known:
+            raise self.bad(f"an operator has options of kind {kind}")
+        options = getattr(tflite, known[kind])()
+        options.Init(union.Bytes, union.Pos)
+        return dict(self.fields(options))
+
+    def fields(self, options: Any) -> Iterator[tuple[str, Any]]:
+        """Yield each field of an options table; vectors become tuples, texts strings."""
+        for getter in _getters(type(options)):
+            field = _snake(getter)
+            length = getattr(options, f"{getter}Length", None)
+            if length is not None:
+                item = getattr(options, getter)
+                yield field, tuple(int(item(i)) for i in self.walk(length()))
+                continue
+            value = getattr(options, getter)()
+            if isinstance(value, bytes):
+                value = _text(value)
+            if field in _ENUMERATED_FIELDS:
+                named = _ENUMERATED_FIELDS[field]
+                if value not in named:
+                    raise self.bad(f"an operator has {field} {value}")
+                value = named[value]
+            yield field, value
+
+
+def _getters(options: type) -> list[str]:
+    """Name the fields of an options class: its public methods without what belongs to vectors."""
+    internal = ("GetRootAs", "Init")
+    suffixes = ("AsNumpy", "IsNone", "Length", "HasIdentifier")
+    return [
+        name
+        for name in vars(options)
+        if name[0].isupper() and not name.startswith(internal) and not name.endswith(suffixes)
+    ]
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode("utf-8", "replace")
+
+
+def _unique(name: str, index: int, taken: set[str]) -> str:
+    chosen = name or f"tensor_{index}"
+    while chosen in taken:
+        chosen = f"{chosen}_{index}"
+    taken.add(chosen)
+    return chosen
+
+
+def _check_graph_io(model: Model) -> None:
+    if not model.inputs or not model.outputs:
+        missing = "inputs" if not model.inputs else "outputs"
+        raise InputError(f"'{model.name}' has no {missing}: there is nothing to run")
+    if not model.graph.operators:
+        raise InputError(f"'{model.name}' has no operators: there is nothing to run")
+
+
+def _refuse_compiled(model: Model) -> None:
+    for operator in model.graph.operators:
+        if operator.custom_code == NPU_CUSTOM_CODE:
+            raise UnsupportedError(
+                f"'{model.name}' is already compiled by Vela (it holds an '{NPU_CUSTOM_CODE}' "
+                "operator); give the .tflite that Vela was given"
+            )
+
+
+def _refuse_dynamic(model: Model) -> None:
+    for graph in model.graphs:
+        for tensor in graph.tensors:
+            if -1 in tensor.shape:
+                shape = ["?" if size < 0 else size for size in tensor.shape]
+                raise UnsupportedError(
+                    f"tensor '{tensor.name}' of '{model.name}' has a dynamic shape "
+                    f"[{', '.join(map(str, shape))}]; convert the network again with a fixed input "
+                    "shape (a tf.function with a full input_signature, or "
+                    "interpreter.resize_tensor_input)"
+                )
+    for tensor in (*model.inputs, *model.outputs):
+        if not tensor.elements:
+            raise UnsupportedError(
+                f"tensor '{tensor.name}' of '{model.name}' has no elements (shape "
+                f"{list(tensor.shape)}); convert the network again with a fixed input shape"
+            )
+
+
+def _check_dataflow(model: Model) -> None:
+    """Refuse a graph in which an operator reads what nothing has written yet.
+
+    TFLite's interpreters run operators in the file's order and do not look.
+    """
+    for graph in model.graphs:
+        ready = set(graph.inputs) | {
+            tensor.index
+            for tensor in graph.tensors
+            if tensor.data is not None or tensor.is_variable or not tensor.elements
+        }
+        fixed = {tensor.index for tensor in graph.tensors if tensor.data is not None}
+        for operator in graph.operators:
+            for index in operator.inputs:
+                if index != ABSENT and index not in ready:
+                    raise InputError(
+                        f"'{model.name}' is damaged: operator {operator.index} ({operator.code}) "
+                        f"reads '{graph.tensors[index].name}', which nothing has written before"
+                    )
+            for index in operator.outputs:
+                if index in fixed or index in graph.inputs:
+                    raise InputError(
+                        f"'{model.name}' is damaged: operator {operator.index} ({operator.code}) "
+                        f"writes '{graph.tensors[index].name}', which is a constant or an input"
+                    )
+            ready.update(operator.outputs)
+        for index in graph.outputs:
+            if index not in ready:
+                name = graph.tensors[index].name
+                raise InputError(f"'{model.name}' is damaged: nothing writes its output '{name}'")
+
+
+def _refuse_float_only(model: Model) -> None:
+    """Refuse a network without any quantized activation; the whole rule is in this function."""
+    activations = [t for graph in model.graphs for t in graph.tensors if t.data is None]
+    if any(tensor.dtype in QUANTIZED_DTYPES for tensor in activations):
+        return
+    if any(np.issubdtype(np.dtype(tensor.dtype), np.floating) for tensor in activations):
+        raise UnsupportedError(
+            f"'{model.name}' computes in floating point only, which the NPU cannot; quantize it to "
+            "int8 after training: set converter.optimizations = [tf.lite.Optimize.DEFAULT], "
+            "converter.representative_dataset to a few hundred typical inputs, and "
+            "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
+        )

@@ -1,0 +1,35 @@
+# `make` alone lists the targets. Everything happens in .venv, which `make setup` makes.
+
+BIN     := .venv/bin
+JOBS    ?= auto
+SAMPLES ?= 360
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench clean
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup:  ## install what is missing: compiler, QEMU, .venv with the command ethosgen
+	@tools/setup.sh
+
+demo: setup  ## digits on a simulated Corstone-300, checked bit for bit (SAMPLES=360)
+	@$(BIN)/python demo/show.py --samples $(SAMPLES)
+
+test: setup  ## run the whole test suite (JOBS=auto)
+	@$(BIN)/pytest -n $(JOBS)
+
+lint: setup  ## ruff and mypy --strict
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@MYPYPATH=generator:demo:bench $(BIN)/mypy --strict demo bench
+
+format: setup  ## let ruff format the sources
+	@$(BIN)/ruff format .
+
+bench: setup  ## measure exactness, sizes, instructions and times; writes docs/bench.md
+	@$(BIN)/python bench/measure.py
+
+clean:  ## remove what was generated, but not .venv
+	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

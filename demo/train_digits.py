@@ -1,0 +1,143 @@
+"""Train the demo network, quantize it, and write demo/digits_int8.tflite.
+
+    .venv/bin/python demo/train_digits.py            # half a minute
+    .venv/bin/python demo/train_digits.py --check    # train again, compare with the committed file
+
+Training is seeded and runs on one BLAS thread, so on one machine it gives the same bytes each time.
+Another numpy or another kind of CPU adds floats in another order, and training enlarges the
+difference; --check therefore asks for the same bytes or, failing that, for the same size and the
+same accuracy within half a percent.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from convnet import Array, Layer, digits_network, forward
+from digits import CALIBRATION, Digits, load_split
+from quantize import quantize_network
+from rich.console import Console
+from tflite_micro.python.tflite_micro import runtime
+from tflite_writer import write_tflite
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+MODEL = Path(__file__).parent / "digits_int8.tflite"
+SEED = 1797
+EPOCHS = 80
+BATCH = 64
+RATE = 0.004
+TOLERANCE = 0.005
+"""How far the accuracy of a network trained elsewhere may be from the committed one's."""
+
+console = Console()
+
+
+class Adam:
+    """Kingma and Ba's optimizer (arXiv 1412.6980), with their constants."""
+
+    def __init__(self, layers: list[Layer]) -> None:
+        self.parameters = [p for layer in layers for p in layer.parameters()]
+        self.mean = [np.zeros_like(p.value) for p in self.parameters]
+        self.square = [np.zeros_like(p.value) for p in self.parameters]
+        self.steps = 0
+
+    def step(self, rate: float) -> None:
+        """Move every parameter against its gradient."""
+        self.steps += 1
+        for i, p in enumerate(self.parameters):
+            self.mean[i] = 0.9 * self.mean[i] + 0.1 * p.gradient
+            self.square[i] = 0.999 * self.square[i] + 0.001 * p.gradient**2
+            mean = self.mean[i] / (1 - 0.9**self.steps)
+            square = self.square[i] / (1 - 0.999**self.steps)
+            p.value -= (rate * mean / (np.sqrt(square) + 1e-8)).astype(np.float32)
+
+
+def train(training: Digits, epochs: int = EPOCHS) -> list[Layer]:
+    """Return a trained network; the rate falls along a cosine."""
+    layers = digits_network(SEED)
+    optimizer = Adam(layers)
+    rng = np.random.default_rng(SEED)
+    for epoch in range(epochs):
+        order = rng.permutation(len(training.labels))
+        rate = RATE * (1 + np.cos(np.pi * epoch / epochs)) / 2
+        losses = []
+        for start in range(0, len(order), BATCH):
+            batch = order[start : start + BATCH]
+            images = shift(training.images[batch], rng)
+            losses.append(descend(layers, images, training.labels[batch]))
+            optimizer.step(rate)
+        console.log(f"epoch {epoch + 1:2}/{epochs}  loss {np.mean(losses):.4f}")
+    return layers
+
+
+def descend(layers: list[Layer], images: Array, labels: Array) -> float:
+    """Set the gradients of the cross entropy for one batch, and return it."""
+    logits = forward(layers, images)
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities = shifted / shifted.sum(axis=1, keepdims=True)
+    rows = np.arange(len(labels))
+    loss = -np.log(probabilities[rows, labels] + 1e-12).mean()
+    gradient = probabilities.copy()
+    gradient[rows, labels] -= 1
+    gradient = (gradient / len(labels)).astype(np.float32)
+    for layer in reversed(layers):
+        gradient = layer.backward(gradient)
+    return float(loss)
+
+
+def shift(images: Array, rng: np.random.Generator) -> Array:
+    """Move half of the images by up to one pixel: 1,437 of them are few."""
+    padded = np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    dy, dx = rng.integers(0, 3, (2, len(images)))
+    still = rng.random(len(images)) < 0.5
+    dy[still] = dx[still] = 1
+    return np.stack(
+        [image[y : y + 8, x : x + 8] for image, y, x in zip(padded, dy, dx, strict=True)]
+    )
+
+
+def accuracy(model: bytes, digits: Digits) -> float:
+    """Return the share of digits that TensorFlow Lite Micro gets right with this file."""
+    interpreter = runtime.Interpreter.from_bytes(model)
+    quantization = interpreter.get_input_details(0)["quantization_parameters"]
+    scale, zero_point = quantization["scales"][0], quantization["zero_points"][0]
+    images = np.clip(np.rint(digits.images / scale) + zero_point, -128, 127).astype(np.int8)
+    right = 0
+    for image, label in zip(images, digits.labels, strict=True):
+        interpreter.set_input(image[np.newaxis], 0)
+        interpreter.invoke()
+        right += int(interpreter.get_output(0).argmax() == label)
+    return right / len(digits.labels)
+
+
+def agrees(fresh: bytes, committed: bytes, held_out: Digits) -> bool:
+    """Say how a fresh network compares with the committed one; true if it will do."""
+    if fresh == committed:
+        console.print(f"{MODEL.name}: the same bytes")
+        return True
+    ours, theirs = accuracy(fresh, held_out), accuracy(committed, held_out)
+    console.print(f"other bytes than {MODEL.name}: accuracy {ours:.2%}, the file's {theirs:.2%}")
+    return len(fresh) == len(committed) and abs(ours - theirs) <= TOLERANCE
+
+
+def main() -> int:
+    """Train, then write or compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    arguments = parser.parse_args()
+    training, held_out = load_split()
+    with threadpool_limits(limits=1):  # sums depend on how many threads share them
+        layers = train(training)
+    logits = forward(layers, held_out.images)
+    console.print(f"float: {np.mean(logits.argmax(axis=1) == held_out.labels):.2%} held out")
+    model = write_tflite(quantize_network(layers, training.images[:CALIBRATION]))
+    if arguments.check:
+        return 0 if agrees(model, MODEL.read_bytes(), held_out) else 1
+    MODEL.write_bytes(model)
+    console.print(f"int8:  {accuracy(model, held_out):.2%} held out, {len(model):,} B, {MODEL}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# Install what ethosgen needs on Debian or Ubuntu, and make .venv. Quick when nothing is to do.
+#
+#   PYTHON=/path/to/python3.12 tools/setup.sh     # choose the Python that .venv is made with
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly VENV=.venv
+readonly STAMP=$VENV/.ethosgen-setup
+readonly PYTHON_VERSIONS="3.11, 3.12 or 3.13"
+
+say() { printf 'setup: %s\n' "$*"; }
+
+die() {
+    printf 'setup: %s\n' "$*" >&2
+    exit 1
+}
+
+# Run a command with its output in a log; show the log's end only if the command fails.
+quietly() {
+    local log
+    log=$(mktemp -t ethosgen-setup.XXXXXX)
+    if ! "$@" >"$log" 2>&1; then
+        printf 'setup: this failed: %s\n' "$*" >&2
+        tail -n 40 "$log" >&2
+        die "the whole log is in $log"
+    fi
+    rm -f "$log"
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The compiler without a C library is what apt-get leaves behind if only the compiler is asked for.
+have_newlib() {
+    have arm-none-eabi-gcc && [[ $(arm-none-eabi-gcc -print-file-name=libc.a) == */* ]]
+}
+
+suits() {
+    have "$1" && "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null
+}
+
+has_venv() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
+        if suits "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    done
+}
+
+missing_packages() {
+    local python
+    have_newlib || echo gcc-arm-none-eabi libnewlib-arm-none-eabi
+    have qemu-system-arm || echo qemu-system-arm
+    have cmake || echo cmake
+    have ninja || echo ninja-build
+    have make || echo make
+    have cc || echo gcc libc6-dev
+    python=$(find_python)
+    if [[ -z $python ]]; then
+        echo python3 python3-venv
+    elif ! has_venv "$python"; then
+        echo "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
+    fi
+}
+
+apt() {
+    if [[ $(id -u) -eq 0 ]]; then
+        DEBIAN_FRONTEND=noninteractive apt-get "$@"
+    else
+        sudo DEBIAN_FRONTEND=noninteractive apt-get "$@"
+    fi
+}
+
+install_packages() {
+    local packages
+    packages=$(missing_packages | xargs)
+    [[ -z $packages ]] && return
+    have apt-get || die "install these (Debian's names) with your system's package manager: $packages"
+    if [[ $(id -u) -ne 0 ]] && ! have sudo; then
+        die "ask an administrator to run:  apt-get update && apt-get install -y $packages"
+    fi
+    say "installing $packages"
+    if [[ $(id -u) -ne 0 ]]; then
+        sudo -v || die "sudo was refused; ask an administrator to run:  apt-get install -y $packages"
+    fi
+    quietly apt update -q
+    # shellcheck disable=SC2086  # a list of names
+    quietly apt install -y -q --no-install-recommends $packages
+}
+
+# Ubuntu 22.04's python3 is 3.10, but it has a python3.11 beside it.
+install_newer_python() {
+    local version
+    [[ -z $(find_python) ]] || return 0
+    [[ -z ${PYTHON:-} ]] || die "PYTHON=$PYTHON is not Python $PYTHON_VERSIONS"
+    for version in 3.13 3.12 3.11; do
+        if have apt-cache && apt-cache show "python$version-venv" >/dev/null 2>&1; then
+            say "installing python$version-venv, since this system's python3 is $(python3 --version)"
+            quietly apt install -y -q --no-install-recommends "python$version" "python$version-venv"
+            return
+        fi
+    done
+    die "no Python $PYTHON_VERSIONS here: install one, then run:  make setup PYTHON=/path/to/python3.12"
+}
+
+# What .venv was made from: another pyproject.toml or another place means installing again.
+fingerprint() {
+    pwd
+    sha256sum pyproject.toml
+}
+
+# pip warns once a package of each index that a machine's configuration names and that is not there.
+pip_install() {
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "$@" \
+        2> >(grep -v "^WARNING: Location '.*' is ignored" >&2)
+}
+
+make_environment() {
+    local python
+    if [[ -f $STAMP && -x $VENV/bin/python && $(<"$STAMP") == "$(fingerprint)" ]]; then
+        return
+    fi
+    if [[ ! -x $VENV/bin/python ]] || ! suits "$VENV/bin/python"; then
+        python=$(find_python)
+        say "making $VENV with $("$python" --version)"
+        rm -rf "$VENV"
+        quietly "$python" -m venv "$VENV"
+    fi
+    say "installing Python packages into $VENV (TVM, Vela, TFLite Micro: a minute or two)"
+    quietly pip_install --editable '.[dev,demo]'
+    fingerprint >"$STAMP"
+    say "done: $VENV/bin/ethosgen is ready"
+}
+
+install_packages
+install_newer_python
+make_environment

@@ -1,0 +1,179 @@
+"""Golden outputs: TensorFlow Lite Micro's, and LiteRT's as the second opinion.
+
+Both interpreters run in a child process: they do not check a network, and a damaged one ends them.
+Samples are run in order by one interpreter, so a network with state sees them as a sequence.
+"""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.child import ChildError, call
+from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.model import Model
+from ethosgen.outcome import Arrays
+
+Array = np.ndarray[Any, Any]
+
+_log = logging.getLogger(__name__)
+
+_START_S = 120.0
+_SAMPLE_S = 30.0
+"""Seconds that a sample may take; TFLite Micro needs 0.3 s for MobileNetV2 at 224 x 224."""
+
+
+def random_samples(model: Model, count: int, seed: int) -> list[Arrays]:
+    """Draw inputs over the full range of each input's dtype (floats: a normal distribution).
+
+    Sample i depends only on the seed and i, not on `count`.
+    """
+    return [
+        {
+            tensor.name: _draw(
+                np.random.default_rng((seed, index, position)), tensor.dtype, tensor.shape
+            )
+            for position, tensor in enumerate(model.inputs)
+        }
+        for index in range(count)
+    ]
+
+
+def _draw(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Array:
+    kind = np.dtype(dtype)
+    if kind.kind in "iu":
+        info = np.iinfo(kind)
+        return np.asarray(random.integers(info.min, info.max, shape, kind, endpoint=True))
+    if kind.kind == "b":
+        return np.asarray(random.integers(0, 2, shape)).astype(kind)
+    return np.asarray(random.standard_normal(shape)).astype(kind)
+
+
+def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
+    """Run samples through TFLite Micro's reference kernels; outputs by tensor name.
+
+    Raises InputError for inputs that do not fit the model or a network that ends the interpreter,
+    and UnsupportedError for one that TFLite Micro cannot run.
+    """
+    inputs = _ordered_inputs(model, samples)
+    try:
+        answer = call(
+            Path(__file__),
+            "run_tflite_micro",
+            model.data,
+            inputs,
+            len(model.outputs),
+            _arena_bytes(model),
+            limit_s=_START_S + _SAMPLE_S * len(inputs),
+        )
+    except ChildError as error:
+        if error.how == "raised":
+            raise UnsupportedError(
+                f"TFLite Micro cannot run '{model.name}': {_last_words(error)}; without its golden "
+                "outputs nothing can be checked"
+            ) from None
+        raise InputError(
+            f"TFLite Micro did not survive '{model.name}' ({error}); the file is probably damaged"
+        ) from None
+    return _named_outputs(model, answer.value)
+
+
+def second_opinion(model: Model, samples: Sequence[Arrays]) -> list[Arrays] | None:
+    """Run samples through LiteRT's reference kernels (BUILTIN_REF); None where it cannot.
+
+    Raises InputError for inputs that do not fit the model.
+    """
+    inputs = _ordered_inputs(model, samples)
+    limit_s = _START_S + _SAMPLE_S * len(inputs)
+    try:
+        answer = call(Path(__file__), "run_litert", model.data, inputs, limit_s=limit_s)
+    except ChildError as error:
+        _log.info("LiteRT cannot run '%s': %s", model.name, error)
+        return None
+    return _named_outputs(model, answer.value)
+
+
+def _ordered_inputs(model: Model, samples: Sequence[Arrays]) -> list[list[Array]]:
+    """Return each sample's arrays in the order of the signature, once they are known to fit."""
+    return [[_fitting(sample, tensor) for tensor in model.inputs] for sample in samples]
+
+
+def _fitting(sample: Arrays, tensor: Any) -> Array:
+    array = sample.get(tensor.name)
+    if array is None:
+        raise InputError(
+            f"input '{tensor.name}' is missing; there is {', '.join(sample) or 'none'}"
+        )
+    if array.shape != tensor.shape or array.dtype != np.dtype(tensor.dtype):
+        raise InputError(
+            f"input '{tensor.name}' is {array.dtype}{list(array.shape)}, "
+            f"but the network takes {tensor.dtype}{list(tensor.shape)}"
+        )
+    return np.ascontiguousarray(array)
+
+
+def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:
+    """Name and shape what an interpreter returned; TFLite Micro turns scalars into vectors."""
+    return [
+        {
+            tensor.name: array.reshape(tensor.shape)
+            for tensor, array in zip(model.outputs, run, strict=True)
+        }
+        for run in runs
+    ]
+
+
+def _arena_bytes(model: Model) -> int:
+    """Estimate an arena that holds every activation at once, and TFLite Micro's own records."""
+    activations = [t for graph in model.graphs for t in graph.tensors if t.data is None]
+    records = sum(len(graph.tensors) + len(graph.operators) for graph in model.graphs)
+    return (1 << 20) + 2 * sum(tensor.bytes for tensor in activations) + 4096 * records
+
+
+def _last_words(error: ChildError) -> str:
+    """Return what TFLite Micro printed about its failure, without the noise."""
+    lines = [line.strip() for line in error.log.splitlines() if line.strip()]
+    return lines[0] if lines else str(error)
+
+
+# ---- what runs in the child ----------------------------------------------------------------------
+
+
+def run_tflite_micro(
+    data: bytes, samples: list[list[Array]], output_count: int, arena_bytes: int
+) -> list[list[Array]]:
+    """Return the outputs of each sample in order of the signature."""
+    from tflite_micro.python.tflite_micro import runtime
+
+    try:
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=arena_bytes)
+    except RuntimeError:  # a kernel's scratch buffers may exceed the estimate
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=16 * arena_bytes)
+    outputs = []
+    for sample in samples:
+        for index, array in enumerate(sample):
+            interpreter.set_input(array, index)
+        interpreter.invoke()
+        outputs.append([np.array(interpreter.get_output(i)) for i in range(output_count)])
+    return outputs
+
+
+def run_litert(data: bytes, samples: list[list[Array]]) -> list[list[Array]]:
+    """Return the outputs of each sample in order of the signature."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(
+        model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1
+    )
+    interpreter.allocate_tensors()
+    input_indices = [detail["index"] for detail in interpreter.get_input_details()]
+    output_indices = [detail["index"] for detail in interpreter.get_output_details()]
+    outputs = []
+    for sample in samples:
+        for index, array in zip(input_indices, sample, strict=True):
+            interpreter.set_tensor(index, array)
+        interpreter.invoke()
+        outputs.append([np.array(interpreter.get_tensor(index)) for index in output_indices])
+    return outputs

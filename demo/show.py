@@ -26,7 +26,7 @@ ETHOSGEN = Path(sys.executable).parent / "ethosgen"
 MODEL = Path("demo/digits_int8.tflite")
 BOARD = "corstone300"
 NPU = "ethos-u55-128"
-INPUT, OUTPUT = "image", "digit"
+SCALE, ZERO_POINT = 1 / 255, -128
 SHADES = " ░▒▓█"
 PICTURES = 4
 LEAST_ACCURACY = 0.97
@@ -34,21 +34,21 @@ LEAST_ACCURACY = 0.97
 console = Console(highlight=False)
 
 
-class CommandFailed(Exception):
+class CommandError(Exception):
     """A command of the demo that exited with another status than 0; its words are shown."""
 
 
 def run(*arguments: str) -> str:
-    """Run `ethosgen` with these arguments; return its stdout, or raise CommandFailed."""
+    """Run `ethosgen` with these arguments; return its stdout, or raise CommandError."""
     shown = " ".join(("ethosgen", *arguments))
-    console.print(f"[bold]$ {shown}[/bold]")
+    console.print(f"$ {shown}", style="bold", soft_wrap=True)
     begin = time.monotonic()
     with console.status("running"):
         done = subprocess.run(
             [ETHOSGEN, *arguments], capture_output=True, text=True, check=False, timeout=600
         )
     if done.returncode != 0:
-        raise CommandFailed(f"{done.stdout}{done.stderr}status {done.returncode}: {shown}")
+        raise CommandError(f"{done.stdout}{done.stderr}status {done.returncode}: {shown}")
     console.print(f"  {time.monotonic() - begin:.1f} s", style="dim")
     return done.stdout
 
@@ -77,7 +77,7 @@ def show(directory: Path, samples: int) -> bool:
     images, labels = held_out.images[:samples], held_out.labels[:samples]
     directory.mkdir(parents=True, exist_ok=True)
     inputs, outputs = directory / "held_out.npz", directory / "answers.npz"
-    np.savez(inputs, **{INPUT: np.rint(images * 255 - 128).astype(np.int8)})
+    np.savez(inputs, image=np.rint(images / SCALE + ZERO_POINT).astype(np.int8))
     project = str(directory / "digits")
     run("project", str(MODEL), "--board", BOARD, "--npu", NPU, "-o", project)
     run("build", project)
@@ -85,7 +85,7 @@ def show(directory: Path, samples: int) -> bool:
         run("run", project, "--input", str(inputs), "--output", str(outputs), "--json")
     )
     with np.load(outputs) as answers:
-        digits = answers[OUTPUT].reshape(len(labels), -1).argmax(axis=1)
+        digits = answers["digit"].reshape(len(labels), -1).argmax(axis=1)
     console.print()
     console.print(pictures(images, labels, digits))
     console.print()
@@ -99,12 +99,10 @@ def summarize(report: dict[str, Any], labels: Array, digits: Array) -> bool:
     correct = int(np.count_nonzero(digits == labels))
     accurate = correct >= LEAST_ACCURACY * len(labels)
     npu = report["npu"]
+    on_npu, on_cpu = npu["npu_operators"], npu["cpu_operators"]
     rows = [
         ("board", f"{report['board']} on {report['on']}, {npu['name']}"),
-        (
-            "network",
-            f"{npu['npu_operators']} operators on the NPU, {npu['cpu_operators']} on the CPU",
-        ),
+        ("network", f"{on_npu} operators on the NPU, {on_cpu} on the CPU"),
         ("accuracy", f"{correct} of {len(labels)} held-out digits ({correct / len(labels):.1%})"),
         (
             "exactness",
@@ -137,8 +135,8 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         return 0 if show(arguments.directory, arguments.samples) else 1
-    except CommandFailed as failure:
-        Console(stderr=True, highlight=False).print(str(failure), markup=False)
+    except CommandError as failure:
+        Console(stderr=True, highlight=False).print(str(failure), markup=False, soft_wrap=True)
         return 1
 
 

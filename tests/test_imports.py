@@ -1,0 +1,265 @@
+"""The rules of the design that a reader cannot see in any one file: who may import whom.
+
+Each rule is a function from a module to its violations, so that the rules themselves are tested on
+small examples that break them.
+"""
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parent.parent / "generator" / "ethosgen"
+
+VALUES = {
+    "accelerator",
+    "board",
+    "child",
+    "errors",
+    "model",
+    "naming",
+    "outcome",
+    "plan",
+    "program",
+    "report",
+    "watch",
+}
+"""What everything is built on: it knows only errors, the standard library, numpy and itself."""
+READER = "flatbuffer"
+JOINTS = {"cli", "pipeline", "doctor", "__main__", ""}
+"""Modules above the stages; "" is the package's own __init__.py."""
+
+OWNERS = {
+    "ai_edge_litert": "reference",
+    "click": "cli",
+    "cobs": "target",
+    "elftools": "build",
+    "ethosu": "offload",
+    "jinja2": "project",
+    "pydantic": "board",
+    "rich": "cli",
+    "serial": "target",
+    "tflite": "flatbuffer",
+    "tflite_micro": "reference",
+    "tvm": "aot",
+}
+"""Third-party package → the one top-level module or package of ethosgen that may import it."""
+EVERYBODYS = {"numpy"}
+WEIGHT_DECODER = "ethosu.mlw_codec"
+
+LONGEST_FILE = 500
+LONGEST_FUNCTION = 60
+SHORTEST_TABLE = 10
+NO_NAMES = {"util", "utils", "helper", "helpers", "common", "misc"}
+
+
+@dataclass(frozen=True)
+class Module:
+    """One parsed file; `name` is dotted and relative to ethosgen ("npu.decode")."""
+
+    name: str
+    source: str
+
+    @property
+    def unit(self) -> str:
+        """The top-level module or package that this belongs to."""
+        return self.name.split(".")[0]
+
+    @property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.source)
+
+    def at(self, line: int) -> str:
+        return f"{self.name or '__init__'}, line {line}"
+
+
+Rule = Callable[[Module], Iterator[str]]
+
+
+def read_modules() -> list[Module]:
+    modules = []
+    for path in sorted(SOURCES.rglob("*.py")):
+        parts = path.relative_to(SOURCES).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        modules.append(Module(name, path.read_text()))
+    return modules
+
+
+def imports(module: Module) -> Iterator[tuple[str, int]]:
+    """Yield each imported module's dotted name and the line, those inside functions included."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                yield "a relative import", node.lineno
+            elif node.module in ("ethosgen", "ethosu"):
+                yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+            else:
+                yield node.module or "", node.lineno
+
+
+def internal_imports(module: Module) -> Iterator[tuple[str, int]]:
+    for name, line in imports(module):
+        if name.startswith("ethosgen.") and name != "ethosgen.__version__":
+            yield name.split(".")[1], line
+
+
+def third_party_imports(module: Module) -> Iterator[tuple[str, int]]:
+    for name, line in imports(module):
+        top = name.split(".")[0]
+        if top not in sys.stdlib_module_names and top != "ethosgen":
+            yield name, line
+
+
+def values_import_only_values(module: Module) -> Iterator[str]:
+    if module.unit not in VALUES:
+        return
+    for unit, line in internal_imports(module):
+        if unit not in VALUES:
+            yield f"{module.at(line)}: a value imports '{unit}', which is no value"
+
+
+def stages_import_no_other_stage(module: Module) -> Iterator[str]:
+    if module.unit in VALUES | JOINTS:
+        return
+    for unit, line in internal_imports(module):
+        if unit not in VALUES | {module.unit, READER}:
+            yield f"{module.at(line)}: '{module.unit}' imports '{unit}'; let pipeline join them"
+
+
+def only_cli_imports_pipeline(module: Module) -> Iterator[str]:
+    for unit, line in internal_imports(module):
+        if (unit == "pipeline" and module.unit != "cli") or (
+            unit == "cli" and module.unit != "__main__"
+        ):
+            yield f"{module.at(line)}: imports '{unit}', which is above it"
+
+
+def dependencies_have_one_owner(module: Module) -> Iterator[str]:
+    for name, line in third_party_imports(module):
+        top = name.split(".")[0]
+        if top in EVERYBODYS or (name == WEIGHT_DECODER and module.unit == "npu"):
+            continue
+        owner = OWNERS.get(top)
+        if owner is None:
+            yield f"{module.at(line)}: '{name}' has no owner; name one in tests/test_imports.py"
+        elif module.unit != owner:
+            yield f"{module.at(line)}: imports '{name}', which only '{owner}' may"
+
+
+def only_cli_prints(module: Module) -> Iterator[str]:
+    if module.unit == "cli":
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+            "print",
+            "sys.stdout.write",
+            "sys.stderr.write",
+        ):
+            yield f"{module.at(node.lineno)}: prints; only cli may"
+
+
+def files_are_short(module: Module) -> Iterator[str]:
+    lines = module.source.count("\n")
+    tables = sum(
+        node.end_lineno - node.lineno + 1
+        for node in module.tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno >= SHORTEST_TABLE
+    )
+    if lines - tables > LONGEST_FILE:
+        yield f"{module.name}: {lines} lines, {tables} of them tables; {LONGEST_FILE} may be code"
+
+
+def functions_are_short(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef) and node.end_lineno is not None:
+            lines = node.end_lineno - node.lineno + 1
+            if lines > LONGEST_FUNCTION:
+                yield (
+                    f"{module.at(node.lineno)}: {node.name} has {lines} lines, "
+                    f"{LONGEST_FUNCTION} at most"
+                )
+
+
+def modules_say_what_they_are(module: Module) -> Iterator[str]:
+    for part in module.name.split("."):
+        if NO_NAMES & set(part.split("_")):
+            yield f"{module.name}: a module is named after what it is, not '{part}'"
+
+
+RULES: list[Rule] = [
+    values_import_only_values,
+    stages_import_no_other_stage,
+    only_cli_imports_pipeline,
+    dependencies_have_one_owner,
+    only_cli_prints,
+    files_are_short,
+    functions_are_short,
+    modules_say_what_they_are,
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_sources_keep_the_rule(rule: Rule) -> None:
+    modules = read_modules()
+    assert modules, f"no sources in {SOURCES}"
+    violations = [violation for module in modules for violation in rule(module)]
+    assert not violations, "\n" + "\n".join(violations)
+
+
+def test_the_weight_decoder_is_imported_in_one_module_only() -> None:
+    importers = [
+        module.name
+        for module in read_modules()
+        if module.unit == "npu" and any(name == WEIGHT_DECODER for name, _ in imports(module))
+    ]
+    assert len(importers) <= 1, f"{WEIGHT_DECODER} is imported by {', '.join(importers)}"
+
+
+BREACHES: list[tuple[Rule, str, str]] = [
+    (values_import_only_values, "plan", "from ethosgen.npu.decode import x"),
+    (values_import_only_values, "plan", "def f():\n    from ethosgen import offload"),
+    (stages_import_no_other_stage, "npu.decode", "from ethosgen.offload import offload"),
+    (stages_import_no_other_stage, "aot", "import ethosgen.project"),
+    (only_cli_imports_pipeline, "target.qemu", "from ethosgen.pipeline import verify"),
+    (only_cli_imports_pipeline, "pipeline", "from ethosgen import cli"),
+    (dependencies_have_one_owner, "npu.weights", "from ethosu.vela import x"),
+    (dependencies_have_one_owner, "npu.weights", "from ethosu import regor"),
+    (dependencies_have_one_owner, "offload", "import tvm"),
+    (dependencies_have_one_owner, "plan", "import pydantic"),
+    (dependencies_have_one_owner, "aot", "import requests"),
+    (dependencies_have_one_owner, "aot", "from . import memory"),
+    (only_cli_prints, "aot", "print('x')"),
+    (only_cli_prints, "aot", "import sys\nsys.stderr.write('x')"),
+    (files_are_short, "aot", "x = 1\n" * 501),
+    (functions_are_short, "aot", "def f():\n" + "    x = 1\n" * 60),
+    (modules_say_what_they_are, "npu.utils", ""),
+    (modules_say_what_they_are, "aot.string_helpers", ""),
+]
+
+
+@pytest.mark.parametrize(("rule", "name", "source"), BREACHES)
+def test_a_breach_is_seen(rule: Rule, name: str, source: str) -> None:
+    assert len(list(rule(Module(name, source)))) == 1
+
+
+ALLOWED: list[tuple[Rule, str, str]] = [
+    (dependencies_have_one_owner, "npu.weights", "from ethosu import mlw_codec"),
+    (dependencies_have_one_owner, "aot.emit", "from tvm import relax"),
+    (stages_import_no_other_stage, "aot", "from ethosgen.flatbuffer import read_model"),
+    (stages_import_no_other_stage, "npu.decode", "from ethosgen.npu.isa import x"),
+    (files_are_short, "npu.isa", "TABLE = [\n" + "    1,\n" * 600 + "]\n"),
+    (functions_are_short, "aot", "def f():\n" + "    x = 1\n" * 59),
+]
+
+
+@pytest.mark.parametrize(("rule", "name", "source"), ALLOWED)
+def test_what_is_allowed_passes(rule: Rule, name: str, source: str) -> None:
+    assert not list(rule(Module(name, source)))

@@ -1,1 +1,31 @@
 """OffloadPlan to Program: TVM compiles what the NPU does not run. Owns tvm."""
+
+from collections.abc import Callable
+
+from ethosgen.outcome import Arrays
+from ethosgen.plan import OffloadPlan, Partition
+from ethosgen.program import Program
+
+
+def compile_program(plan: OffloadPlan, name: str) -> Program:
+    """Compile a plan to C whose symbols begin with `name`, a C identifier.
+
+    UnsupportedError names a CPU operator that there is no code for.
+    """
+    from ethosgen.aot.compiler import compile_program as run  # tvm takes a second
+
+    return run(plan, name)
+
+
+def evaluate(
+    plan: OffloadPlan, inputs: Arrays, invoke: Callable[[Partition, Arrays], Arrays]
+) -> Arrays:
+    """Run the residual graph in process and return its outputs by tensor name.
+
+    `inputs` are the network's, by name; `invoke` gets each partition with its inputs by tensor name
+    and returns its outputs so. CPU operators run from the PrimFuncs that `compile_program` emits,
+    compiled by TVM for the host; tvm is imported only if there are any.
+    """
+    from ethosgen.aot.host import evaluate as run
+
+    return run(plan, inputs, invoke)

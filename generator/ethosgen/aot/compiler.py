@@ -1,0 +1,133 @@
+"""The stage itself: schedule, kernels, memory plan, passes, C."""
+
+from collections.abc import Mapping, Sequence
+
+from ethosgen.aot.csource import generate
+from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
+from ethosgen.aot.memory import ALIGNMENT, Block, MemoryPlan, plan_memory
+from ethosgen.aot.module import build_module, partition_name, value_name, workspace_name
+from ethosgen.aot.passes import Address, EntryParameter, EntrySignature, pipeline
+from ethosgen.aot.ports import name_ports
+from ethosgen.aot.schedule import Schedule, Step, make_schedule
+from ethosgen.model import Tensor
+from ethosgen.plan import IoStyle, Memory, OffloadPlan
+from ethosgen.program import Constant, Placement, Port, Program
+
+
+def compile_program(plan: OffloadPlan, name: str) -> Program:
+    """Compile a plan; see `ethosgen.aot.compile_program`."""
+    schedule = make_schedule(plan)
+    kernels, constants = choose_kernels(schedule, name)
+    memory = plan_memory(schedule, workspace_bytes(kernels))
+    inputs, outputs = _make_ports(schedule, memory)
+    signature = _entry_signature(plan, inputs, outputs, name)
+    addresses = _addresses(schedule, memory, inputs, outputs, constants)
+    module = pipeline(signature, addresses)(build_module(schedule, kernels, constants, name))
+    comments = _comments(schedule, kernels, name)
+    return Program(
+        name=name,
+        plan=plan,
+        io=plan.io,
+        sources=generate(module, signature, comments, constants, plan, name),
+        entry_parameters=tuple(parameter.name for parameter in signature.parameters),
+        constants=constants,
+        inputs=inputs,
+        outputs=outputs,
+        arena_bytes=memory.arena_bytes,
+        arena_alignment=ALIGNMENT,
+        placements=_placements(schedule, memory),
+    )
+
+
+def _make_ports(
+    schedule: Schedule, memory: MemoryPlan
+) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    graph = schedule.graph
+    names = name_ports(graph.input_tensors(), graph.output_tensors())
+    ends = (graph.input_tensors(), graph.output_tensors())
+
+    def offset(tensor: Tensor) -> int | None:
+        return memory.by_tensor[tensor.index].offset
+
+    inputs, outputs = (
+        tuple(Port(c_name, t, offset(t)) for c_name, t in zip(named, tensors, strict=True))
+        for named, tensors in zip(names, ends, strict=True)
+    )
+    return inputs, outputs
+
+
+def _entry_signature(
+    plan: OffloadPlan, inputs: Sequence[Port], outputs: Sequence[Port], name: str
+) -> EntrySignature:
+    parameters = [
+        EntryParameter("arena", "int8", False),
+        EntryParameter("read_only", "int8", True),
+    ]
+    if plan.io is IoStyle.CALLER:
+        parameters += [EntryParameter(p.c_name, p.tensor.dtype, True) for p in inputs]
+        parameters += [EntryParameter(p.c_name, p.tensor.dtype, False) for p in outputs]
+    return EntrySignature(f"{name}_entry", tuple(parameters))
+
+
+def _addresses(
+    schedule: Schedule,
+    memory: MemoryPlan,
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    constants: Sequence[Constant],
+) -> Mapping[str, Address]:
+    """Return where each variable of the Relax module lies."""
+    pointers = {port.tensor.index: port.c_name for port in (*outputs, *inputs)}
+
+    def address(block: Block) -> Address:
+        if block.port is not None:
+            return Address(pointers[block.port])
+        return Address("arena", block.offset or 0)
+
+    found = {value_name(tensor): address(block) for tensor, block in memory.by_tensor.items()}
+    found |= {workspace_name(step): address(block) for step, block in memory.workspaces.items()}
+    found |= {constant.c_name: Address(constant.c_name) for constant in constants}
+    scratch = Address("arena")
+    fast = address(memory.scratch_fast) if memory.scratch_fast else scratch
+    return found | {
+        Memory.READ_ONLY.value: Address("read_only"),
+        Memory.SCRATCH.value: scratch,
+        Memory.SCRATCH_FAST.value: fast,
+    }
+
+
+def _comments(
+    schedule: Schedule, kernels: Mapping[int, NamedKernel], name: str
+) -> Mapping[str, str]:
+    """Return what the C says above each function, in order of execution."""
+    comments = {}
+    for index, step in enumerate(schedule.steps):
+        if step.partition:
+            comments[partition_name(schedule, step.partition, name)] = f"NPU: {step.partition.name}"
+        else:
+            comments[kernels[index].name] = _describe(schedule, step)
+    return comments
+
+
+def _describe(schedule: Schedule, step: Step) -> str:
+    def ends(indices: Sequence[int]) -> str:
+        tensors = (schedule.graph.tensors[i] for i in indices)
+        return ", ".join(f"{t.dtype} {'x'.join(map(str, t.shape)) or '1'}" for t in tensors)
+
+    operands = f"{ends(schedule.reads(step))} to {ends(schedule.writes(step))}"
+    return f"CPU: {step.operator.code}, {operands}"
+
+
+def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[Placement, ...]:
+    return tuple(
+        Placement(
+            tensor=index,
+            name=schedule.graph.tensors[index].name,
+            offset=block.offset,
+            bytes=schedule.graph.tensors[index].bytes,
+            first=min(memory.lifetimes[index]),
+            last=max(memory.lifetimes[index]),
+        )
+        for index, block in sorted(memory.by_tensor.items())
+        if block.offset is not None
+    )

@@ -1,0 +1,92 @@
+"""From the CPU operators of a schedule to named kernels and the constants that they read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethosgen.aot.operators import Kernel, registry
+from ethosgen.aot.schedule import Schedule
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import ABSENT, Operator
+from ethosgen.program import Constant
+
+
+@dataclass(frozen=True)
+class NamedKernel:
+    """A kernel, its C function's name, and what it reads: tensors by index, constants by name."""
+
+    name: str
+    kernel: Kernel
+    arguments: tuple[int | str, ...]
+
+
+def choose_kernels(
+    schedule: Schedule, name: str
+) -> tuple[dict[int, NamedKernel], tuple[Constant, ...]]:
+    """Build the kernel of each CPU operator, by step; UnsupportedError names what has none.
+
+    Equal constants are kept once.
+    """
+    kernels: dict[int, NamedKernel] = {}
+    pool: dict[tuple[str, bytes], Constant] = {}
+    for index, step in enumerate(schedule.steps):
+        if step.partition:
+            continue
+        kernel = _build_kernel(schedule, step.operator)
+        function = f"{name}_{step.operator.code.lower()}_{index}"
+        arguments = _pool_constants(schedule, kernel, function, pool)
+        kernels[index] = NamedKernel(function, kernel, arguments)
+    return kernels, tuple(pool.values())
+
+
+def _build_kernel(schedule: Schedule, operator: Operator) -> Kernel:
+    tensors = schedule.graph.tensors
+    present = [i for i in operator.inputs if i != ABSENT]
+    dtype = tensors[present[0]].dtype if present else "no input"
+    build = registry().get((operator.code, dtype))
+    if build is None:
+        raise UnsupportedError(_explain(schedule, operator, f"there is no CPU code for {dtype}"))
+    try:
+        return build(operator, tensors)
+    except UnsupportedError as error:
+        raise UnsupportedError(_explain(schedule, operator, str(error))) from None
+
+
+def _explain(schedule: Schedule, operator: Operator, what: str) -> str:
+    plan, tensors = schedule.plan, schedule.graph.tensors
+    kept = {cpu.operator: cpu.reason for cpu in plan.cpu_operators}
+    reason = kept.get(operator.index, "")
+    code = operator.custom_code or operator.code
+    output = tensors[operator.outputs[0]].name if operator.outputs else "nothing"
+    return (
+        f"operator {operator.index + 1} of {len(plan.residual.operators)}, {code} that makes "
+        f"'{output}', cannot be compiled: {what}"
+        + (f" (it is not on the NPU because: {reason})" if reason else "")
+        + "; change the network so that the NPU takes it, or add the operator to "
+        "ethosgen/aot/operators"
+    )
+
+
+def _pool_constants(
+    schedule: Schedule, kernel: Kernel, function: str, pool: dict[tuple[str, bytes], Constant]
+) -> tuple[int | str, ...]:
+    """Return a kernel's arguments, adding the constants among them to the pool."""
+    tensors = [schedule.graph.tensors[i] for i in kernel.inputs]
+    wanted: list[int | tuple[str, bytes]] = [
+        tensor.index if tensor.data is None else (tensor.dtype, tensor.data) for tensor in tensors
+    ]
+    wanted += [(a.dtype.name, np.ascontiguousarray(a).tobytes()) for a in kernel.constants]
+    arguments: list[int | str] = []
+    for parameter, item in zip(kernel.function.params, wanted, strict=False):
+        if isinstance(item, tuple):
+            constant = Constant(f"{function}_{parameter.name}", *item)
+            arguments.append(pool.setdefault(item, constant).c_name)
+        else:
+            arguments.append(item)
+    return tuple(arguments)
+
+
+def workspace_bytes(kernels: Mapping[int, NamedKernel]) -> dict[int, int]:
+    """Return the bytes of workspace that each step needs."""
+    return {step: named.kernel.workspace_bytes for step, named in kernels.items()}

@@ -1,0 +1,193 @@
+"""The static memory plan: one arena, reused by lifetime, with Vela's scratch inside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ethosgen.aot.schedule import COPY, Schedule
+from ethosgen.errors import UnsupportedError
+from ethosgen.plan import IoStyle
+
+ALIGNMENT = 16
+"""Bytes. The NPU wants its tensors so (Arm core driver 1.0.0), and Helium likes it."""
+
+SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY})
+"""Operators whose output is their first input's bytes, so that both may have one address."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Bytes that must be kept during some steps; `offset` is None until they are placed.
+
+    `values` are the tensors that share these bytes, `port` the tensor of the port whose buffer
+    holds them (then they take no arena), `by_vela` whether Vela chose the offset.
+    """
+
+    name: str
+    bytes: int
+    steps: frozenset[int]
+    values: tuple[int, ...] = ()
+    offset: int | None = None
+    port: int | None = None
+    by_vela: bool = False
+
+    @property
+    def is_homeless(self) -> bool:
+        """Whether the plan is still free to place it."""
+        return self.offset is None and self.port is None
+
+    def overlaps(self, other: "Block") -> bool:
+        """Say whether two placed blocks share a byte of the arena."""
+        if self.offset is None or other.offset is None:
+            return False
+        return self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Where everything lies: each tensor and workspace in one of `blocks`, all of them placed."""
+
+    arena_bytes: int
+    blocks: tuple[Block, ...]
+    by_tensor: Mapping[int, Block]
+    lifetimes: Mapping[int, frozenset[int]]
+    workspaces: Mapping[int, Block]
+    scratch_fast: Block | None
+
+
+def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> MemoryPlan:
+    """Place every tensor, workspace (bytes by step) and the NPU's scratch.
+
+    Vela's scratch begins at offset 0 and lives during each partition; where Vela placed a tensor in
+    it, the tensor stays there. The rest is placed by size, first fit. UnsupportedError if two
+    tensors that Vela placed would overlap while a CPU operator needs both.
+    """
+    on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
+    tensors = _share_bytes(schedule, _tensor_blocks(schedule), on_npu)
+    scratch, scratch_fast = _scratch_blocks(schedule, on_npu)
+    workspaces = {
+        step: Block(f"workspace of operator {step}", size, frozenset({step}))
+        for step, size in workspace_bytes.items()
+        if size
+    }
+    _check_fixed(tensors, on_npu)
+    wanted = [*scratch, *tensors, *workspaces.values()]
+    placed = dict(zip(wanted, _place(wanted), strict=True))
+    blocks = tuple(placed.values())
+    return MemoryPlan(
+        arena_bytes=max((b.offset + b.bytes for b in blocks if b.offset is not None), default=0),
+        blocks=blocks,
+        by_tensor={value: placed[block] for block in tensors for value in block.values},
+        lifetimes=lifetimes(schedule),
+        workspaces={step: placed[block] for step, block in workspaces.items()},
+        scratch_fast=placed[scratch_fast] if scratch_fast else None,
+    )
+
+
+def lifetimes(schedule: Schedule) -> dict[int, frozenset[int]]:
+    """Return the steps during which each tensor's bytes matter.
+
+    Inputs are written before the first step and outputs are read after the last one.
+    """
+    graph, last_step = schedule.graph, max(len(schedule.steps) - 1, 0)
+    first, last = dict.fromkeys(graph.inputs, 0), dict.fromkeys(graph.inputs, 0)
+    for index, step in enumerate(schedule.steps):
+        for tensor in schedule.writes(step):
+            first[tensor] = last[tensor] = index
+        for tensor in schedule.reads(step):
+            last[tensor] = index
+    last.update(dict.fromkeys(graph.outputs, last_step))
+    return {i: frozenset(range(first.get(i, 0), last[i] + 1)) for i in sorted(last)}
+
+
+def _tensor_blocks(schedule: Schedule) -> list[Block]:
+    graph, plan = schedule.graph, schedule.plan
+    ports = {*graph.inputs, *graph.outputs} if plan.io is IoStyle.CALLER else set()
+    blocks = []
+    for index, steps in lifetimes(schedule).items():
+        tensor = graph.tensors[index]
+        port = index if index in ports else None
+        offset = plan.offsets.get(index) if port is None else None
+        blocks.append(
+            Block(tensor.name, tensor.bytes, steps, (index,), offset, port, offset is not None)
+        )
+    return blocks
+
+
+def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> tuple[list[Block], Block | None]:
+    plan = schedule.plan
+    scratch = Block("scratch", plan.scratch_bytes, on_npu, offset=0)
+    fast = Block("scratch_fast", plan.scratch_fast_bytes, on_npu)
+    wanted = [block for block in (scratch, fast) if on_npu and block.bytes]
+    return wanted, fast if fast in wanted else None
+
+
+def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]) -> list[Block]:
+    """Merge both ends of each operator that only renames bytes, where that harms nobody."""
+    for step in schedule.steps:
+        reads = schedule.reads(step)
+        if step.operator.code not in SAME_BYTES or not reads:
+            continue
+        source = next(b for b in blocks if reads[0] in b.values)
+        target = next(b for b in blocks if schedule.writes(step)[0] in b.values)
+        merged = _merge(source, target, on_npu)
+        others = [b for b in blocks if b not in (source, target)]
+        if merged and not any(_fixed_clash(merged, other, on_npu) for other in others):
+            blocks = [*others, merged]
+    return blocks
+
+
+def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None:
+    """Return one block for both, or None where that cannot be."""
+    same_home = (source.offset, source.port) == (target.offset, target.port)
+    if source is target or not (same_home or source.is_homeless or target.is_homeless):
+        return None
+    home = target if source.is_homeless else source
+    steps = source.steps | target.steps
+    if home.by_vela and not same_home and (steps - home.steps) & on_npu:
+        return None  # Vela thinks the bytes are free in that partition, and may use them
+    return replace(home, steps=steps, values=(*source.values, *target.values))
+
+
+def _fixed_clash(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
+    """Say whether two blocks that Vela placed are in each other's way.
+
+    During a partition Vela itself decides how long each byte is needed; its inputs and outputs may
+    well overlap. Only a step on the CPU needs both as a whole.
+    """
+    both_fixed = one.by_vela and other.by_vela
+    return both_fixed and one.overlaps(other) and bool((one.steps & other.steps) - on_npu)
+
+
+def _check_fixed(blocks: list[Block], on_npu: frozenset[int]) -> None:
+    for index, one in enumerate(blocks):
+        for other in blocks[index + 1 :]:
+            if _fixed_clash(one, other, on_npu):
+                raise UnsupportedError(
+                    f"Vela placed tensors '{one.name}' and '{other.name}' over each other although "
+                    "a CPU operator needs both; use --io caller, which leaves their place to us"
+                )
+
+
+def _place(blocks: list[Block]) -> list[Block]:
+    """Return the blocks with every offset set: the largest first, each at the lowest free place."""
+    placed = {i: b for i, b in enumerate(blocks) if not b.is_homeless}
+    free = [i for i in range(len(blocks)) if i not in placed]
+    for index in sorted(free, key=lambda i: (-blocks[i].bytes, i)):
+        block = blocks[index]
+        taken = [b for b in placed.values() if b.offset is not None and b.steps & block.steps]
+        placed[index] = replace(block, offset=_lowest_hole(block.bytes, taken))
+    return [placed[i] for i in range(len(blocks))]
+
+
+def _lowest_hole(size: int, taken: list[Block]) -> int:
+    offset = 0
+    for block in sorted(taken, key=lambda b: b.offset or 0):
+        start = block.offset or 0
+        if offset + size <= start:
+            break
+        offset = max(offset, _align(start + block.bytes))
+    return offset
+
+
+def _align(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT

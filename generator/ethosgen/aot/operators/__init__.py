@@ -1,0 +1,60 @@
+"""The CPU's operators: one module per family, one function per operator.
+
+To add one: write a function from (Operator, tensors) to a Kernel, decorate it with `@operator`, and
+name its module in `_FAMILIES` below. Nothing else needs to know of it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ethosgen.model import Operator, Tensor
+
+_FAMILIES = ("copy",)
+"""Modules of this package; importing one imports tvm, so it happens on the first look-up."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An operator as TIR.
+
+    `function` is a PrimFunc whose parameters are typed pointers, in this order: one for each tensor
+    index of `inputs` (constants of the model among them), one for each array of `constants` (made
+    here: multipliers, tables, packed weights), one for each output of the operator, and one more,
+    of int8, where `workspace_bytes` is not 0. It writes all of its outputs and nothing else. The
+    parameters' names are what the C shows.
+    """
+
+    function: Any
+    inputs: tuple[int, ...]
+    constants: tuple[np.ndarray[Any, Any], ...] = ()
+    workspace_bytes: int = 0
+
+
+Build = Callable[[Operator, Sequence[Tensor]], Kernel]
+"""What an operator's function looks like: the operator and all tensors of its graph to a Kernel."""
+
+
+def operator(*codes: str, dtypes: tuple[str, ...]) -> Callable[[Build], Build]:
+    """Declare that the decorated function builds these operators for these input dtypes."""
+
+    def declare(build: Build) -> Build:
+        build.builds = [(code, dtype) for code in codes for dtype in dtypes]  # type: ignore[attr-defined]
+        return build
+
+    return declare
+
+
+@cache
+def registry() -> dict[tuple[str, str], Build]:
+    """Return every operator's function by (code, dtype), read from what `@operator` marked."""
+    functions = [
+        value
+        for family in _FAMILIES
+        for value in vars(import_module(f"{__name__}.{family}")).values()
+    ]
+    return {key: function for function in functions for key in getattr(function, "builds", ())}

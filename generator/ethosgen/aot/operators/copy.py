@@ -1,0 +1,24 @@
+# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
+"""Operators that keep every byte: reshapes, and the copies that the schedule adds."""
+
+from collections.abc import Sequence
+
+from tvm.script import tirx as T  # noqa: N812
+
+from ethosgen.aot.memory import SAME_BYTES
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.model import Operator, Tensor
+
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+
+
+@operator(*sorted(SAME_BYTES), dtypes=DTYPES)
+def copy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy bytes; where the memory plan gave both ends one address, no code is emitted."""
+    size = tensors[op.inputs[0]].bytes
+
+    @T.prim_func(private=True)
+    def function(source: T.handle("int8"), target: T.handle("int8")):
+        T.evaluate(T.call_extern("void", "memcpy", target, source, size))
+
+    return Kernel(function, (op.inputs[0],))

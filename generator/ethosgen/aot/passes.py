@@ -1,0 +1,201 @@
+"""The AoT executor for Relax: passes that turn `main` into one entry PrimFunc, and TVM's lowering.
+
+`pipeline` is the whole of it, in order.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import ir, relax, s_tir, tirx
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+BASES = 8
+"""Base pointers of an Ethos-U55 or U65: BASEP0 to BASEP7."""
+
+READS = "ethosgen.reads"
+"""PrimFunc attribute: how many of the parameters, from the first on, are only read."""
+
+SAME_BYTES_ATTRIBUTE = "ethosgen.same_bytes"
+"""PrimFunc attribute: it copies its input to its output, unchanged."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a Relax variable's bytes are: `offset` bytes after a pointer or a symbol in C."""
+
+    base: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class EntryParameter:
+    """A pointer to `dtype` that the entry is given."""
+
+    name: str
+    dtype: str
+    is_const: bool
+
+
+@dataclass(frozen=True)
+class EntrySignature:
+    """The entry's C name and its parameters in order."""
+
+    symbol: str
+    parameters: tuple[EntryParameter, ...]
+
+
+def pipeline(signature: EntrySignature, addresses: Mapping[str, Address]) -> Any:
+    """Return the passes from the Relax module to PrimFuncs that the C generator takes."""
+    return tvm.transform.Sequential(
+        [
+            drop_copies_in_place(addresses),
+            drop_unused_functions(),
+            lower_main_to_entry(signature, addresses),
+            *lowering(),
+        ]
+    )
+
+
+def lowering() -> list[Any]:
+    """Return TVM's own passes, those of tvm/s_tir/pipeline.py that plain loops need.
+
+    SplitHostDevice, MakePackedAPI and LowerTVMBuiltin are left out: they would make functions for
+    TVM's runtime, which a microcontroller does not have.
+    """
+    return [
+        tirx.transform.BindTarget(tvm.target.Target("c")),
+        tirx.transform.FlattenBuffer(),
+        tirx.transform.NarrowDataType(32),
+        s_tir.transform.LoopPartition(),
+        tirx.transform.UnrollLoop(),
+        tirx.transform.StmtSimplify(),
+        tirx.transform.RemoveNoOp(),
+        s_tir.transform.RewriteUnsafeSelect(),
+        tirx.transform.CommonSubexprElim(),
+        tirx.transform.LowerIntrin(),
+    ]
+
+
+def drop_copies_in_place(addresses: Mapping[str, Address]) -> Any:
+    """Pass: remove each copy whose ends the memory plan put at one address."""
+
+    @mutator
+    class Dropper(PyExprMutator):  # type: ignore[misc]
+        def visit_var_binding_(self, binding: Any) -> None:
+            if _is_copy(self.builder_.get(), binding.value):
+                source = self.visit_expr(binding.value.args[1].fields[0])
+                if addresses[source.name] == addresses[binding.var.name]:
+                    self.set_var_remap(binding.var.vid, source)
+                    return
+            super().visit_var_binding_(binding)
+
+    def apply(module: Any, _context: Any) -> Any:
+        dropper = Dropper(module)
+        module.update_func(module.get_global_var("main"), dropper.visit_expr(module["main"]))
+        return module
+
+    return tvm.transform.module_pass(apply, opt_level=0, name="DropCopiesInPlace")
+
+
+def drop_unused_functions() -> Any:
+    """Pass: remove PrimFuncs that `main` no longer calls."""
+
+    def apply(module: Any, _context: Any) -> Any:
+        called = {"main", *(target.name_hint for target, _ in _calls(module["main"]))}
+        return tvm.IRModule({v: f for v, f in module.functions.items() if v.name_hint in called})
+
+    return tvm.transform.module_pass(apply, opt_level=0, name="DropUnusedFunctions")
+
+
+def lower_main_to_entry(signature: EntrySignature, addresses: Mapping[str, Address]) -> Any:
+    """Pass: replace `main` by a PrimFunc that calls every step in order, with fixed addresses.
+
+    A step that returns a status ends the entry with it where it is not 0. Parameters that a step
+    has no use for are not passed.
+    """
+
+    def apply(module: Any, _context: Any) -> Any:
+        pointers = {p.name: pointer(p.name, p.dtype) for p in signature.parameters}
+        lowered = tvm.IRModule()
+        body: list[Any] = []
+        calls = list(_calls(module["main"]))
+        for number, (target, operands) in enumerate(calls, 1):
+            function, kept = _trim(module[target])
+            lowered[target.name_hint] = function
+            arguments = [
+                _as_argument(parameter, addresses[operands[position]], pointers)
+                for parameter, position in zip(function.params, kept, strict=True)
+            ]
+            body += _call(target.name_hint, function, arguments, number == len(calls))
+        statements = tirx.stmt_seq(*(body or [tirx.Return(tirx.const(0, "int32"))]))
+        entry = tirx.PrimFunc(list(pointers.values()), statements, ir.PrimType("int32"))
+        lowered[signature.symbol] = entry.with_attr("global_symbol", signature.symbol)
+        return lowered
+
+    return tvm.transform.module_pass(apply, opt_level=0, name="LowerMainToEntry")
+
+
+def _trim(function: Any) -> tuple[Any, list[int]]:
+    """Return a PrimFunc without the parameters that its body does not use, and those it kept."""
+    used = tirx.analysis.undefined_vars(function.body, [])
+    kept = [i for i, p in enumerate(function.params) if any(p.same_as(var) for var in used)]
+    reads = sum(position < int(function.attrs.get(READS, 0)) for position in kept)
+    parameters = [function.params[i] for i in kept]
+    trimmed = tirx.PrimFunc(parameters, function.body, function.ret_type, function.attrs)
+    return trimmed.with_attr(READS, reads), kept
+
+
+def _as_argument(parameter: Any, address: Address, pointers: Mapping[str, Any]) -> Any:
+    """Return an address as an expression of the parameter's type."""
+    base = pointers.get(address.base)
+    if base is None:
+        return tirx.lookup_param(address.base)
+    place = base
+    if address.offset:
+        buffer = tirx.decl_buffer((address.offset + 1,), "int8", address.base, data=base)
+        place = tirx.address_of(buffer[address.offset])
+    converts = parameter.ty == base.ty or is_void_pointer(parameter)
+    return place if converts else tirx.reinterpret(parameter.ty, place)
+
+
+def _call(symbol: str, function: Any, arguments: list[Any], is_last: bool) -> list[Any]:
+    if function.ret_type != ir.PrimType("int32"):
+        call = tirx.Evaluate(tirx.call_extern("void", symbol, *arguments))
+        return [call, tirx.Return(tirx.const(0, "int32"))] if is_last else [call]
+    call = tirx.call_extern("int32", symbol, *arguments)
+    if is_last:
+        return [tirx.Return(call)]
+    status = tirx.Var("status", "int32")
+    return [tirx.Bind(status, call), tirx.IfThenElse(status != 0, tirx.Return(status), None)]
+
+
+def _is_copy(module: Any, value: Any) -> bool:
+    if not isinstance(value, relax.Call) or value.op != ir.Op.get("relax.call_tir"):
+        return False
+    return SAME_BYTES_ATTRIBUTE in (module[value.args[0]].attrs or {})
+
+
+def _calls(main: Any) -> Iterator[tuple[Any, list[str]]]:
+    """Yield each call_tir of `main` as its function and the names of its inputs and results."""
+    bindings = [binding for block in main.body.blocks for binding in block.bindings]
+    parts: dict[str, list[str]] = {}
+    for binding in bindings:
+        if isinstance(binding.value, relax.TupleGetItem):
+            parts.setdefault(binding.value.tuple_value.name, []).append(binding.var.name)
+    for binding in bindings:
+        value = binding.value
+        if isinstance(value, relax.Call):
+            results = parts.get(binding.var.name, [binding.var.name])
+            yield value.args[0], [*(arg.name for arg in value.args[1].fields), *results]
+
+
+def pointer(name: str, dtype: str) -> Any:
+    """Return a TIR variable that points to elements of a type, or to "void"."""
+    return tirx.Var(name, ir.PointerType(ir.PrimType(dtype), "global"))
+
+
+def is_void_pointer(variable: Any) -> bool:
+    """Say whether a TIR variable is a void*."""
+    return bool(variable.ty == pointer("", "void").ty)

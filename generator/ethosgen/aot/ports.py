@@ -1,0 +1,56 @@
+"""Names in C of the network's inputs and outputs."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from ethosgen.model import Tensor
+
+LONGEST = 40
+"""Characters. TFLite's converter makes names of several hundred."""
+
+_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if "
+    "inline int long register restrict return short signed sizeof static struct switch typedef "
+    "union unsigned void volatile while bool true false nullptr null asm "
+    "class delete new private protected public template this throw try using virtual".split()
+)
+_RESERVED = frozenset({"arena", "read_only", "status"})
+
+
+def name_ports(
+    inputs: Iterable[Tensor], outputs: Iterable[Tensor]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return a C identifier for each input and output, all different.
+
+    They are the tensors' own names in lower case where those will do ("serving_default_x:0" becomes
+    serving_default_x_0).
+    """
+    taken = set(_RESERVED)
+    unique = _make_unique(taken)
+    named_inputs = tuple(unique(identifier(t.name, f"input_{i}")) for i, t in enumerate(inputs))
+    named_outputs = tuple(unique(identifier(t.name, f"output_{i}")) for i, t in enumerate(outputs))
+    return named_inputs, named_outputs
+
+
+def identifier(name: str, default: str) -> str:
+    """Turn a tensor's name into a C identifier of at most LONGEST characters, else the default."""
+    first = name.split(";", maxsplit=1)[0]  # the converter joins the names of fused layers by ";"
+    for part in (name, first, first.rsplit("/", 1)[-1]):
+        word = re.sub(r"\W+", "_", part, flags=re.ASCII).strip("_").lower()
+        if word and word[0].isdigit():
+            word = f"tensor_{word}"
+        if word and len(word) <= LONGEST:
+            return f"{word}_" if word in _KEYWORDS else word
+    return default
+
+
+def _make_unique(taken: set[str]) -> Callable[[str], str]:
+    def unique(word: str) -> str:
+        candidate, count = word, 1
+        while candidate in taken:
+            count += 1
+            candidate = f"{word}_{count}"
+        taken.add(candidate)
+        return candidate
+
+    return unique

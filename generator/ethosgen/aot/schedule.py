@@ -1,0 +1,68 @@
+"""The residual graph made ready for code: steps in order, each output a value of its own."""
+
+from dataclasses import dataclass, replace
+
+from ethosgen.model import ABSENT, Graph, Operator, Tensor
+from ethosgen.plan import IoStyle, OffloadPlan, Partition
+
+COPY = "COPY"
+"""Code of the operator that we add where an output needs bytes that something else owns."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operator in order of execution; `partition` is set where the NPU runs it."""
+
+    operator: Operator
+    partition: Partition | None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What runs, in order. `graph` is the residual graph with COPY operators appended."""
+
+    plan: OffloadPlan
+    graph: Graph
+    steps: tuple[Step, ...]
+
+    def reads(self, step: Step) -> tuple[int, ...]:
+        """Return the tensors that a step reads and that are no constants."""
+        ends = step.partition.inputs if step.partition else step.operator.inputs
+        return tuple(i for i in ends if i != ABSENT and self.graph.tensors[i].data is None)
+
+    def writes(self, step: Step) -> tuple[int, ...]:
+        """Return the tensors that a step writes."""
+        return step.partition.outputs if step.partition else step.operator.outputs
+
+
+def make_schedule(plan: OffloadPlan) -> Schedule:
+    """Return the plan's operators in order, with the copies that outputs need.
+
+    A copy is added for an output that is a constant, and where the caller owns the buffers for an
+    output that is an input too or that is listed twice: one pointer cannot serve both.
+    """
+    graph = _with_output_copies(plan.residual, plan.io)
+    partitions = {partition.operator: partition for partition in plan.partitions}
+    steps = tuple(Step(op, partitions.get(op.index)) for op in graph.operators)
+    return Schedule(plan, graph, steps)
+
+
+def _with_output_copies(graph: Graph, io: IoStyle) -> Graph:
+    tensors, operators = list(graph.tensors), list(graph.operators)
+    outputs: list[int] = []
+    for index in graph.outputs:
+        taken = index in graph.inputs or index in outputs
+        if graph.tensors[index].data is None and not (taken and io is IoStyle.CALLER):
+            outputs.append(index)
+            continue
+        target = _uninitialized(graph.tensors[index], len(tensors))
+        operators.append(Operator(len(operators), COPY, (index,), (target.index,)))
+        tensors.append(target)
+        outputs.append(target.index)
+    return replace(
+        graph, tensors=tuple(tensors), operators=tuple(operators), outputs=tuple(outputs)
+    )
+
+
+def _uninitialized(tensor: Tensor, index: int) -> Tensor:
+    return replace(tensor, index=index, data=None, is_variable=False)

@@ -1,0 +1,228 @@
+"""Measure what ethosgen must reach; write docs/bench.json, docs/bench.md and the README's table.
+
+    .venv/bin/python bench/measure.py              # a few minutes
+    .venv/bin/python bench/measure.py --render     # only write the tables again
+
+Uses the command line as a user would. The networks are those of ../shared/models (or of the
+directory ETHOSGEN_MODELS) and the demo's; without that directory the tables are shown and not
+written, since they would say less than the committed ones. Exit status 1 if a limit is missed.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import tables
+from elftools.elf.elffile import ELFFile
+from limits import FIRMWARE_NPU, NPUS, SAMPLES
+from rich.console import Console
+
+ROOT = Path(__file__).parent.parent
+ETHOSGEN = Path(sys.executable).parent / "ethosgen"
+MODELS = Path(os.environ.get("ETHOSGEN_MODELS", ROOT / ".." / "shared" / "models"))
+DEMO = ROOT / "demo" / "digits_int8.tflite"
+BOARD = "corstone300"
+SEED = 2026
+REPEATS = 3
+TIMEOUT_S = 600
+
+console = Console(highlight=False, soft_wrap=True)
+
+Figures = dict[str, Any]
+
+
+class BenchError(Exception):
+    """A command that did not answer; no figure is made up for it."""
+
+
+def ethosgen(*arguments: object) -> str:
+    """Run the command line and return its stdout; BenchError if it fails otherwise than by FAIL."""
+    command = [str(ETHOSGEN), *(str(a) for a in arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    # Status 1 with a report is a network that runs and differs: a figure, and a bad one.
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        raise BenchError(f"status {done.returncode}: {' '.join(command[1:])}\n{done.stderr}")
+    return done.stdout
+
+
+def report(*arguments: object) -> Figures:
+    """Run a command with --json and return its object."""
+    answer: Figures = json.loads(ethosgen(*arguments, "--json"))
+    return answer
+
+
+def comparison(answer: Figures, oracle: str = "tflm") -> Figures | None:
+    """Return the comparison with one oracle, None if that oracle gave no answer."""
+    found: Figures | None = answer["oracles"].get(oracle)
+    return found
+
+
+def section_sizes(elf: Path) -> Figures:
+    """Return flash and static RAM of library and application, from the ELF's sections.
+
+    Command streams, weights, arena and stack have sections of their own and are not counted.
+    .data counts in full against both, since it is not divided: an upper bound for the library.
+    """
+    with elf.open("rb") as file:
+        size = {s.name: s["sh_size"] for s in ELFFile(file).iter_sections()}
+    application = (".vectors", ".model_text", ".model_rodata", ".text", ".rodata", ".ARM.exidx")
+    return {
+        "library_flash_bytes": size[".model_text"] + size.get(".model_rodata", 0) + size[".data"],
+        "application_flash_bytes": sum(size.get(name, 0) for name in (*application, ".data")),
+        "library_static_bytes": size.get(".model_bss", 0) + size[".data"],
+    }
+
+
+def build(model: Path, directory: Path) -> Path:
+    """Generate and compile a project; return the ELF, which `build` names first."""
+    ethosgen("project", model, "--board", BOARD, "--npu", FIRMWARE_NPU, "-o", directory)
+    return Path(ethosgen("build", directory).splitlines()[0])
+
+
+def measure_model(model: Path, directory: Path) -> Figures:
+    """Return all figures of one network but the times."""
+    options = ("--samples", SAMPLES, "--seed", SEED)
+    answer = report("verify", model, "--board", BOARD, "--npu", FIRMWARE_NPU, *options)
+    npu = answer["npu"]
+    return {
+        "name": model.stem,
+        "firmware": comparison(answer),
+        "litert": comparison(answer, "litert"),
+        "simulate": {n: comparison(report("simulate", model, "--npu", n, *options)) for n in NPUS},
+        "npu_share": f"{npu['npu_operators']} + {npu['cpu_operators']}",
+        "cpu_operators": npu["cpu_operators"],
+        "flash_bytes": answer["flash_bytes"],
+        "ram_bytes": answer["ram_bytes"],
+        "arena_bytes": answer["ram_bytes"]["arena"],
+        "arena_over_vela_bytes": answer["ram_bytes"]["arena"] - answer["vela_sram_bytes"],
+        "stack_bytes": answer["stack_bytes"],
+        "cpu_instructions": answer["cpu_instructions"],
+        "init_instructions": answer["init_instructions"],
+        **section_sizes(build(model, directory / model.stem)),
+    }
+
+
+def median_s(action: Callable[[], object]) -> float:
+    """Return the median seconds of REPEATS runs."""
+    taken = []
+    for _ in range(REPEATS):
+        begin = time.perf_counter()
+        action()
+        taken.append(time.perf_counter() - begin)
+    return statistics.median(taken)
+
+
+def tflm_s(model: Path) -> float:
+    """Return the seconds that TFLite Micro's interpreter takes for a sample, on this machine."""
+    from tflite_micro.python.tflite_micro import runtime
+
+    interpreter = runtime.Interpreter.from_bytes(model.read_bytes())
+    begin = time.perf_counter()
+    for _ in range(SAMPLES):
+        interpreter.invoke()
+    return (time.perf_counter() - begin) / SAMPLES
+
+
+def measure_times(models: list[Path], directory: Path) -> Figures:
+    """Return the wall-clock figures; nothing else runs meanwhile."""
+    largest = max(models, key=lambda path: path.stat().st_size)
+    vww = next((m for m in models if m.stem.startswith("vww")), DEMO)
+    kws = next((m for m in models if m.stem.startswith("kws")), DEMO)
+    on_board = ("--board", BOARD, "--npu", FIRMWARE_NPU)
+    project = directory / "timed"
+    simulate_s = statistics.median(
+        report("simulate", vww, "--npu", FIRMWARE_NPU, "--samples", SAMPLES)["wall_s"]["simulate"]
+        / SAMPLES
+        for _ in range(REPEATS)
+    )
+    host_s = statistics.median(tflm_s(vww) for _ in range(REPEATS))
+    return {
+        "project_s": round(
+            median_s(lambda: ethosgen("project", largest, *on_board, "-o", project)), 2
+        ),
+        "simulate_s": round(simulate_s, 3),
+        "verify_s": round(median_s(lambda: ethosgen("verify", kws, *on_board)), 2),
+        "tflm_s": round(host_s, 5),
+        "simulate_over_tflm": round(simulate_s / host_s, 1),
+    }
+
+
+def machine() -> Figures:
+    """Return what the figures depend on."""
+
+    def first_line(*command: str) -> str:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(
+            "\n"
+        )[0]
+
+    cpu = [
+        line.split(":")[1].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
+    return {
+        "cpu": cpu[0] if cpu else platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "gcc": "gcc " + first_line("arm-none-eabi-gcc", "-dumpversion"),
+        "qemu": first_line("qemu-system-arm", "--version").split(" (")[0].replace(" emulator", ""),
+    }
+
+
+def measure() -> Figures:
+    """Return everything."""
+    models = [*sorted(MODELS.glob("*.tflite")), DEMO]
+    with tempfile.TemporaryDirectory(prefix="ethosgen-bench-") as scratch:
+        directory = Path(scratch)
+        console.print("times, alone on the machine ...")
+        times = measure_times(models, directory)
+        console.print(f"exactness and sizes of {len(models)} networks ...")
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            figures = []
+            for done in pool.map(lambda model: measure_model(model, directory), models):
+                figures.append(done)
+                console.print(f"  {done['name']}")
+    return {
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "samples": SAMPLES,
+        "models": figures,
+        "times": times,
+    }
+
+
+def main() -> int:
+    """Measure, show, write."""
+    parser = argparse.ArgumentParser(description="Measure what ethosgen must reach.")
+    parser.add_argument("--render", action="store_true", help="write the tables from bench.json")
+    arguments = parser.parse_args()
+    try:
+        results = json.loads(tables.RESULTS.read_text()) if arguments.render else measure()
+    except BenchError as error:
+        Console(stderr=True, soft_wrap=True).print(str(error), markup=False)
+        return 2
+    console.print(tables.page(results), markup=False)
+    if arguments.render or MODELS.is_dir():
+        tables.write(results)
+        console.print(f"written: {tables.RESULTS}, {tables.PAGE}, {tables.README}")
+    else:
+        console.print(f"not written: {MODELS} is not here, so these are the demo's figures alone")
+    missed = tables.misses(results)
+    for sentence in missed:
+        console.print(f"MISSED  {sentence}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""Calls Regor, Vela's compiler core; runs in a child process and imports nothing else of ours.
+
+What `compile_network` hands over is what Vela 5.2's own command line hands over for the same
+options (ethosu/vela/vela.py, main and get_compiler_config), so that its figures are Vela's figures.
+"""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+CPU_TENSOR_ALIGNMENT = 16
+
+_SYSTEM = """[architecture]
+macs={macs}
+cores={cores}
+[vela]
+system_config_name={system_config}
+memory_mode_name={memory_mode}
+{configuration}"""
+
+_OPTIONS = """
+[compiler]
+enable_db=true
+output_format=TFLite
+cop_format={cop_format}
+
+[scheduler]
+optimize=Performance
+arena_size_limit={address_limit}
+disable_feature=
+{separate}
+cpu_tensor_alignment={alignment}
+tensor_allocator=HillClimb
+
+[graph]
+softmax_int16_neg_exp_range=10.0
+{ignore}
+"""
+
+_SEPARATE = """separate_io_regions=true
+verbose_allocation=true"""
+"""verbose_allocation prints where each partition's tensors are; see regions.py."""
+
+TABLES = ("source", "optimised", "queue", "perf")
+"""The tables of Regor's database that tell which operator went where."""
+
+
+def compile_network(
+    network: bytes,
+    architecture: dict[str, Any],
+    separate_io: bool,
+    ignore: tuple[str, ...],
+) -> dict[str, Any]:
+    """Compile a .tflite and return the compiled one, figures and tables as plain values.
+
+    `architecture` has name, macs, cores, address_bits, system_config and memory_mode. Regor raises
+    RuntimeError for what it refuses, and may end the process.
+    """
+    from ethosu import regor
+
+    fields = {key: architecture[key] for key in ("macs", "cores", "system_config", "memory_mode")}
+    system = _SYSTEM.format(**fields, configuration=_configuration_file().read_text())
+    options = _OPTIONS.format(
+        cop_format="COP2" if separate_io else "COP1",  # separate regions exist in COP2 only
+        address_limit=1 << architecture["address_bits"],
+        separate=_SEPARATE if separate_io else "",
+        alignment=CPU_TENSOR_ALIGNMENT,
+        ignore=f"ignore_ops={','.join(ignore)}" if ignore else "",
+    )
+    compiled = regor.compile(
+        architecture["name"], network, "TFLITE", system, options=options, verbose=True
+    )
+    report, tables = compiled.perf_report, compiled.opt_database.tables
+    return {
+        "network": bytes(compiled.model),
+        "npu_cycles": report.npuCycles,
+        "peak_bytes": {name: memory.peakUsage for name, memory in report.memories.items()},
+        "tables": {
+            name: [dict(zip(tables[name].header, row, strict=False)) for row in tables[name].data]
+            for name in TABLES
+            if name in tables
+        },
+    }
+
+
+def _configuration_file() -> Path:
+    """Find Vela's own vela.ini: the memories that Arm assumes for each system."""
+    package = find_spec("ethosu")
+    for folder in package.submodule_search_locations or () if package else ():
+        path = Path(folder) / "config_files" / "Arm" / "vela.ini"
+        if path.is_file():
+            return path
+    raise RuntimeError("the configuration file vela.ini of ethos-u-vela is not installed")

@@ -1,0 +1,193 @@
+"""What Vela left of a graph: the CPU's operators, and an `ethos-u` operator for each partition.
+
+An `ethos-u` operator reads [command stream, read-only blob, scratch, fast scratch, tensors …]. All
+partitions share the blob and both scratches. Where each tensor lies in scratch is in the metadata
+OfflineMemoryAllocation: int32 version, number of subgraphs, number of tensors, then an offset for
+each tensor, -1 for none (TFLite Micro's format, docs/memory_management.md).
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ethosgen.errors import UnsupportedError
+from ethosgen.flatbuffer import NPU_CUSTOM_CODE
+from ethosgen.model import Graph, Model, Operator, Tensor
+from ethosgen.offload.payload import strip_header
+from ethosgen.offload.regions import Span, own_regions, read_spans
+from ethosgen.offload.vela import PLACEMENT
+from ethosgen.plan import Base, IoStyle, Memory, Partition
+
+_COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
+_FIRST_TENSOR = 4
+
+
+class Residual:
+    """A compiled network taken apart.
+
+    `graph` is the residual graph, whose inputs and outputs carry the original's names.
+    `npu_operators` are the indices of its `ethos-u` operators. Raises UnsupportedError where Vela's
+    output is not what this version of Vela is known to write.
+    """
+
+    def __init__(self, compiled: Model, original: Model, io: IoStyle, log: str) -> None:
+        self._io = io
+        self._compiled = compiled
+        self._spans = read_spans(log) if io is IoStyle.CALLER else []
+        self.graph = _named_like(compiled.graph, original)
+        self.npu_operators = [
+            op.index for op in self.graph.operators if op.custom_code == NPU_CUSTOM_CODE
+        ]
+        self._memories = self._shared_memories()
+        self.offsets = self._offsets() if io is IoStyle.ARENA else {}
+
+    @property
+    def read_only(self) -> bytes:
+        """The blob of weights and tables that all partitions share."""
+        return self._memory(_READ_ONLY).data or b"" if self._memories else b""
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Size of the scratch that all partitions share."""
+        return self._memory(_SCRATCH).bytes if self._memories else 0
+
+    @property
+    def scratch_fast_bytes(self) -> int:
+        """Size of the fast scratch; 0 where it is the scratch itself."""
+        if not self._memories or not self._has_fast_scratch():
+            return 0
+        return self._memory(_SCRATCH_FAST).bytes
+
+    def partitions(
+        self, operators: Sequence[tuple[int, ...]], endings: Sequence[str]
+    ) -> tuple[Partition, ...]:
+        """Return the partitions; the arguments are what each runs and why each ends."""
+        return tuple(
+            self._partition(number, self.graph.operators[index], operators[number], endings[number])
+            for number, index in enumerate(self.npu_operators)
+        )
+
+    def _shared_memories(self) -> tuple[int, ...]:
+        """Return the tensors of blob and scratches, once all partitions are known to share them."""
+        shared = {
+            self.graph.operators[index].inputs[_READ_ONLY:_FIRST_TENSOR]
+            for index in self.npu_operators
+        }
+        if len(shared) > 1 or any(len(memories) < 3 for memories in shared):
+            raise UnsupportedError(
+                "Vela's output has partitions with memories of their own, which Vela 5.2 is not "
+                "known to write; install ethos-u-vela 5.2"
+            )
+        return shared.pop() if shared else ()
+
+    def _memory(self, place: int) -> Tensor:
+        return self.graph.tensors[self._memories[place - _READ_ONLY]]
+
+    def _has_fast_scratch(self) -> bool:
+        return self._memory(_SCRATCH_FAST).index != self._memory(_SCRATCH).index
+
+    def _offsets(self) -> dict[int, int]:
+        """Return the offset in scratch of each tensor that Vela placed there."""
+        raw = self._compiled.metadata.get(PLACEMENT, b"")
+        if not self._memories:
+            return {}
+        count = len(self.graph.tensors)
+        if len(raw) < 12 or struct.unpack_from("<3i", raw)[2] < count or len(raw) < 4 * (3 + count):
+            raise UnsupportedError("Vela's output has no complete OfflineMemoryAllocation")
+        places = struct.unpack_from(f"<{count}i", raw, 12)
+        return {
+            tensor.index: place
+            for tensor, place in zip(self.graph.tensors, places, strict=True)
+            if place >= 0 and tensor.data is None and tensor.index not in self._memories
+        }
+
+    def _partition(
+        self, number: int, operator: Operator, operators: tuple[int, ...], ending: str
+    ) -> Partition:
+        payload = strip_header(self.graph.tensors[operator.inputs[_COMMANDS]].data or b"")
+        inputs, outputs = operator.inputs[_FIRST_TENSOR:], operator.outputs
+        bases: list[Base] = [Memory.READ_ONLY, Memory.SCRATCH]
+        commands = payload.commands
+        if self._io is IoStyle.CALLER:
+            owners = tuple(dict.fromkeys((*inputs, *outputs)))
+            commands = own_regions(commands, self._owned_spans(number, owners))
+            fast = Memory.SCRATCH_FAST if self._has_fast_scratch() else Memory.SCRATCH
+            bases += [fast, *owners]
+        else:
+            self._check_placed((*inputs, *outputs))
+            bases += [Memory.SCRATCH_FAST] if self._has_fast_scratch() else []
+        return Partition(
+            f"partition_{number}",
+            operator.index,
+            commands,
+            payload.id_word,
+            payload.config_word,
+            tuple(bases),
+            inputs,
+            outputs,
+            operators,
+            ending,
+        )
+
+    def _check_placed(self, tensors: Sequence[int]) -> None:
+        for index in tensors:
+            tensor = self.graph.tensors[index]
+            end = self.offsets.get(index, self.scratch_bytes) + tensor.bytes
+            if index not in self.offsets or end > self.scratch_bytes:
+                raise UnsupportedError(
+                    f"Vela's output does not say where in scratch '{tensor.name}' lies"
+                )
+
+    def _owned_spans(self, number: int, owners: Sequence[int]) -> list[Span]:
+        """Return the span of each tensor of a partition, in the order of `owners`.
+
+        Tensors are told apart by name; one whose name is not unique, by being the only one left.
+        """
+        spans = list(self._spans[number]) if number < len(self._spans) else []
+        found: dict[int, Span] = {}
+        for index in owners:
+            name = self._compiled.graph.tensors[index].name
+            named = [span for span in spans if span.name == name]
+            if len(named) == 1:
+                found[index] = named[0]
+                spans.remove(named[0])
+        left = [index for index in owners if index not in found]
+        if len(left) == 1 and len(spans) == 1:
+            found[left[0]] = spans.pop()
+        for index in owners:
+            tensor = self.graph.tensors[index]
+            if index not in found or found[index].size < tensor.bytes:
+                raise UnsupportedError(
+                    f"Vela does not say which base pointer '{tensor.name}' has; "
+                    "use --io arena for this network"
+                )
+        return [found[index] for index in owners]
+
+
+def _named_like(graph: Graph, original: Model) -> Graph:
+    """Give the inputs and outputs of a compiled graph the names that the original's have."""
+    pairs = (
+        *zip(graph.input_tensors(), original.inputs, strict=False),
+        *zip(graph.output_tensors(), original.outputs, strict=False),
+    )
+    same_counts = (len(graph.inputs), len(graph.outputs)) == (
+        len(original.inputs),
+        len(original.outputs),
+    )
+    if not same_counts or any((a.shape, a.dtype) != (b.shape, b.dtype) for a, b in pairs):
+        raise UnsupportedError(
+            "Vela's output has other inputs or outputs than the network; a network that returns "
+            "a constant or a state is not supported"
+        )
+    names = {ours.index: theirs.name for ours, theirs in pairs}
+    taken = set(names.values())
+    tensors = []
+    for tensor in graph.tensors:
+        name = names.get(tensor.index)
+        if name is None:
+            name = tensor.name
+            while name in taken:
+                name = f"{name}_{tensor.index}"
+            taken.add(name)
+        tensors.append(replace(tensor, name=name))
+    return replace(graph, tensors=tuple(tensors))

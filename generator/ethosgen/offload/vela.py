@@ -1,0 +1,95 @@
+"""Has Vela compile a network: what it is told, what it answers, what its refusals mean."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ethosgen.accelerator import Accelerator
+from ethosgen.child import ChildError, call
+from ethosgen.errors import InputError, ToolError, UnsupportedError
+from ethosgen.flatbuffer import decode_model
+from ethosgen.model import Model
+from ethosgen.plan import IoStyle
+
+SYSTEM_CONFIGS = {"u55": "Ethos_U55_High_End_Embedded", "u65": "Ethos_U65_Embedded"}
+"""Vela's system for each product: a Cortex-M board's SRAM and flash."""
+
+MEMORY_MODE = "Shared_Sram"
+"""Constants in flash, everything else in an SRAM that CPU and NPU share."""
+
+ADDRESS_BITS = {"u55": 32, "u65": 40}
+"""The width of the AXI address, which is Vela's default limit for the arena."""
+
+LIMIT_S = 300.0
+
+PLACEMENT = "OfflineMemoryAllocation"
+"""The metadata in which Vela writes each tensor's offset in scratch."""
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Vela's answer. `tables` are rows of Regor's database, `log` what it printed."""
+
+    network: Model
+    npu_cycles: int
+    peak_bytes: Mapping[str, int]
+    tables: Mapping[str, Sequence[Row]] = field(repr=False)
+    log: str = field(repr=False)
+
+
+def compile_network(
+    model: Model,
+    accelerator: Accelerator,
+    io: IoStyle,
+    ignore: Sequence[str],
+    system_config: str | None,
+    memory_mode: str,
+) -> Compiled:
+    """Compile with Regor in a child process.
+
+    Raises UnsupportedError with Vela's own words for what it refuses, InputError for a network that
+    ends it, ToolError where Vela is not installed.
+    """
+    architecture = {
+        "name": accelerator.vela_architecture,
+        "macs": accelerator.macs // accelerator.cores,  # Vela counts them for one core
+        "cores": accelerator.cores,
+        "address_bits": ADDRESS_BITS[accelerator.product],
+        "system_config": system_config or SYSTEM_CONFIGS[accelerator.product],
+        "memory_mode": memory_mode,
+    }
+    script = Path(__file__).with_name("regor.py")
+    separate = io is IoStyle.CALLER
+    arguments = (_without_placement(model), architecture, separate, tuple(ignore))
+    try:
+        answer = call(script, "compile_network", *arguments, limit_s=LIMIT_S)
+    except ChildError as error:
+        raise _refusal(model, error) from None
+    value = answer.value
+    network = decode_model(value["network"], f"Vela's output for {model.name}")
+    return Compiled(network, value["npu_cycles"], value["peak_bytes"], value["tables"], answer.log)
+
+
+def _without_placement(model: Model) -> bytes:
+    """Return the file without a placement of its own, which Vela would keep instead of its own."""
+    if PLACEMENT not in model.metadata:
+        return model.data
+    return model.data.replace(PLACEMENT.encode(), PLACEMENT[:-1].encode() + b"_")
+
+
+def _refusal(model: Model, error: ChildError) -> InputError | ToolError:
+    if error.how == "raised":
+        kind, _, words = str(error).partition(": ")
+        if kind in ("ImportError", "ModuleNotFoundError"):
+            return ToolError(
+                f"Vela cannot be loaded ({words}); install it: pip install ethos-u-vela"
+            )
+        sentence = re.sub(r"\s+", " ", words.removeprefix("Compilation failed: ")).strip()
+        return UnsupportedError(f"Vela cannot compile '{model.name}': {sentence or kind}")
+    return InputError(
+        f"Vela did not survive '{model.name}' ({error}); the file is probably damaged: "
+        "convert it again, and if that does not help report it to Vela's authors"
+    )

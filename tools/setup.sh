@@ -16,13 +16,14 @@ die() {
     exit 1
 }
 
-# Run a command with its output in a log; show the log's end only if the command fails.
+# Run a command with its output in a log; show the log's end only if the command fails, without the
+# warnings that pip repeats for every package where its configuration names an index that is away.
 quietly() {
     local log
     log=$(mktemp -t ethosgen-setup.XXXXXX)
     if ! "$@" >"$log" 2>&1; then
         printf 'setup: this failed: %s\n' "$*" >&2
-        tail -n 40 "$log" >&2
+        grep -v "^WARNING: Location '.*' is ignored" "$log" | tail -n 40 >&2
         die "the whole log is in $log"
     fi
     rm -f "$log"
@@ -53,15 +54,15 @@ find_python() {
 
 missing_packages() {
     local python
-    have_newlib || echo gcc-arm-none-eabi libnewlib-arm-none-eabi
+    have_newlib || printf '%s\n' gcc-arm-none-eabi libnewlib-arm-none-eabi
     have qemu-system-arm || echo qemu-system-arm
     have cmake || echo cmake
     have ninja || echo ninja-build
     have make || echo make
-    have cc || echo gcc libc6-dev
+    have cc || printf '%s\n' gcc libc6-dev
     python=$(find_python)
     if [[ -z $python ]]; then
-        echo python3 python3-venv
+        printf '%s\n' python3 python3-venv
     elif ! has_venv "$python"; then
         echo "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
     fi
@@ -77,19 +78,18 @@ apt() {
 
 install_packages() {
     local packages
-    packages=$(missing_packages | xargs)
-    [[ -z $packages ]] && return
-    have apt-get || die "install these (Debian's names) with your system's package manager: $packages"
+    mapfile -t packages < <(missing_packages)
+    [[ ${#packages[@]} -gt 0 ]] || return 0
+    have apt-get || die "install these (Debian's names) with your system's package manager: ${packages[*]}"
     if [[ $(id -u) -ne 0 ]] && ! have sudo; then
-        die "ask an administrator to run:  apt-get update && apt-get install -y $packages"
+        die "ask an administrator to run:  apt-get update && apt-get install -y ${packages[*]}"
     fi
-    say "installing $packages"
+    say "installing ${packages[*]}"
     if [[ $(id -u) -ne 0 ]]; then
-        sudo -v || die "sudo was refused; ask an administrator to run:  apt-get install -y $packages"
+        sudo -v || die "sudo was refused; ask an administrator to run:  apt-get install -y ${packages[*]}"
     fi
     quietly apt update -q
-    # shellcheck disable=SC2086  # a list of names
-    quietly apt install -y -q --no-install-recommends $packages
+    quietly apt install -y -q --no-install-recommends "${packages[@]}"
 }
 
 # Ubuntu 22.04's python3 is 3.10, but it has a python3.11 beside it.
@@ -113,12 +113,6 @@ fingerprint() {
     sha256sum pyproject.toml
 }
 
-# pip warns once a package of each index that a machine's configuration names and that is not there.
-pip_install() {
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "$@" \
-        2> >(grep -v "^WARNING: Location '.*' is ignored" >&2)
-}
-
 make_environment() {
     local python
     if [[ -f $STAMP && -x $VENV/bin/python && $(<"$STAMP") == "$(fingerprint)" ]]; then
@@ -131,7 +125,7 @@ make_environment() {
         quietly "$python" -m venv "$VENV"
     fi
     say "installing Python packages into $VENV (TVM, Vela, TFLite Micro: a minute or two)"
-    quietly pip_install --editable '.[dev,demo]'
+    quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --editable '.[dev,demo]'
     fingerprint >"$STAMP"
     say "done: $VENV/bin/ethosgen is ready"
 }

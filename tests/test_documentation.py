@@ -1,0 +1,168 @@
+"""The documents: their tables are generated, their links, commands and paths exist."""
+
+import copy
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from ethosgen.cli import cli
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+
+import tables  # noqa: E402
+from limits import NPUS, SIZES, TIMES  # noqa: E402
+
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+CODE = re.compile(r"^ {4}(.*)$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+PATH = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*)`")
+
+
+def lines_of_code(page: Path) -> list[str]:
+    return [line.split("#")[0].strip() for line in CODE.findall(page.read_text())]
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Any]:
+    """What the committed bench measured."""
+    measured: dict[str, Any] = json.loads(tables.RESULTS.read_text())
+    return measured
+
+
+def test_the_bench_page_is_what_the_generator_writes(results: dict[str, Any]) -> None:
+    assert tables.PAGE.read_text() == tables.page(results), "run bench/measure.py --render"
+
+
+def test_the_readme_table_is_what_the_generator_writes(results: dict[str, Any]) -> None:
+    readme = tables.README.read_text()
+    assert readme == tables.with_section(readme, results), "run bench/measure.py --render"
+
+
+def test_the_committed_bench_covers_every_npu_and_the_demo(results: dict[str, Any]) -> None:
+    assert "digits_int8" in [model["name"] for model in results["models"]]
+    assert all(tuple(model["simulate"]) == NPUS for model in results["models"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = [t for t in LINK.findall(page.read_text()) if not (page.parent / t).exists()]
+    assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_paths_exist(page: Path) -> None:
+    named = [path for path in PATH.findall(page.read_text()) if path.split("/")[0] in tops()]
+    broken = [path for path in named if not list(ROOT.glob(path.rstrip("/")))]
+    assert not broken
+
+
+def tops() -> set[str]:
+    """Directories of the repository: a path that starts otherwise is in somebody else's."""
+    return {path.name for path in ROOT.iterdir() if path.is_dir()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_are_real(page: Path) -> None:
+    for line in lines_of_code(page):
+        words = shlex.split(line)
+        if words and Path(words[0]).name == "ethosgen":
+            assert isinstance(cli, click.Group)
+            command = cli.commands.get(words[1])
+            assert command is not None, f"no such command: {line}"
+            known = {option for parameter in command.params for option in parameter.opts}
+            given = {word for word in words if word.startswith("-")}
+            assert given <= known, f"no such option: {line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_are_real(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for line in lines_of_code(page):
+        if line.startswith("make "):
+            assert line.split()[1] in targets, line
+
+
+def test_help_lists_every_target() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert re.findall(r"^([a-z]+):.*## \S", makefile, re.MULTILINE) == phony.split()
+
+
+EXACT = {"mismatches": 0, "elements": 120, "max_abs_diff": 0}
+
+
+@pytest.fixture
+def good() -> dict[str, Any]:
+    """Results in which everything is as it must be."""
+    model = {
+        "name": "net",
+        "firmware": EXACT,
+        "litert": EXACT,
+        "simulate": dict.fromkeys(NPUS, EXACT),
+        "npu_share": "5 + 0",
+        "cpu_operators": 0,
+        "arena_bytes": 4096,
+        **{key: limit.most for key, limit in SIZES.items()},
+    }
+    times = {key: limit.most for key, limit in TIMES.items()}
+    machine = {"cpu": "c", "cores": 2, "python": "3", "gcc": "gcc 12", "qemu": "QEMU 7"}
+    return {
+        "date": "2026-01-01",
+        "machine": machine,
+        "samples": 10,
+        "models": [model],
+        "times": {**times, "tflm_s": 0.01, "simulate_over_tflm": 3.0},
+    }
+
+
+def test_good_results_miss_nothing(good: dict[str, Any]) -> None:
+    assert tables.misses(good) == []
+    assert "Everything is within its limit." in tables.page(good)
+
+
+@pytest.mark.parametrize("key", SIZES)
+@pytest.mark.parametrize("change", ["over", "unknown"])
+def test_a_size_over_its_limit_or_unknown_is_missed(
+    good: dict[str, Any], key: str, change: str
+) -> None:
+    bad = copy.deepcopy(good)
+    bad["models"][0][key] = None if change == "unknown" else SIZES[key].most + 1
+    assert len(tables.misses(bad)) == 1
+    assert tables.page(bad).count("Not as it must be") == 1
+
+
+@pytest.mark.parametrize("key", TIMES)
+def test_a_time_over_its_limit_is_missed(good: dict[str, Any], key: str) -> None:
+    bad = copy.deepcopy(good)
+    bad["times"][key] = TIMES[key].most + 0.1
+    assert len(tables.misses(bad)) == 1
+
+
+@pytest.mark.parametrize(
+    "cell", [{"mismatches": 1, "elements": 120}, {"mismatches": 0, "elements": 0}]
+)
+def test_a_mismatch_or_an_empty_comparison_is_missed(
+    good: dict[str, Any], cell: dict[str, int]
+) -> None:
+    bad = copy.deepcopy(good)
+    bad["models"][0]["simulate"]["ethos-u55-64"] = cell
+    bad["models"][0]["firmware"] = cell
+    assert len(tables.misses(bad)) == 2
+
+
+def test_instructions_are_limited_only_where_all_is_offloaded(good: dict[str, Any]) -> None:
+    mixed = copy.deepcopy(good)
+    mixed["models"][0] |= {"cpu_operators": 1, "cpu_instructions": 10_000}
+    assert tables.misses(mixed) == []
+
+
+def test_a_readme_without_markers_is_refused(good: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="markers"):
+        tables.with_section("# title\n", good)

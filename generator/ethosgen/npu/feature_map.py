@@ -1,0 +1,113 @@
+"""Feature maps in memory: layouts, strides and tiles."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.errors import NpuFault
+from ethosgen.npu.isa import ActivationFormat
+from ethosgen.npu.memory import Bus
+from ethosgen.npu.operation import FeatureMap, Shape
+
+BRICK = 16
+"""Channels of a brick of NHCWB16."""
+
+MAX_ELEMENTS = 1 << 26
+"""The model's limit for one feature map; what Vela emits stays far below."""
+
+_Tile = tuple[slice, slice, int]
+
+
+def read(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> NDArray[Any]:
+    """Return a feature map as (height, width, depth) in its own dtype; it may lie on the memory.
+
+    `base` is the region's address. Raises NpuFault of kind "bus" for any element outside the
+    memories, of kind "timeout" for a shape beyond the model's limit.
+    """
+    check_size(shape)
+    tiles = list(_tiles(fm, shape))
+    if len(tiles) == 1:
+        views = list(_views(bus, fm, base + tiles[0][2], shape, write=False))
+        if len(views) == 1:
+            return views[0][1]
+    result = np.empty(shape, fm.dtype)
+    for rows, columns, address in tiles:
+        part = result[rows, columns]
+        for channels, view in _views(bus, fm, base + address, part.shape, write=False):
+            part[:, :, channels] = view
+    return result
+
+
+def write(bus: Bus, fm: FeatureMap, base: int, data: NDArray[Any]) -> None:
+    """Store (height, width, depth) elements, which must fit the feature map's dtype.
+
+    Raises NpuFault of kind "bus" before anything is written.
+    """
+    pending = []
+    for rows, columns, address in _tiles(fm, data.shape):
+        part = data[rows, columns]
+        for channels, view in _views(bus, fm, base + address, part.shape, write=True):
+            pending.append((view, part[:, :, channels]))
+    for view, values in pending:
+        view[...] = values
+
+
+def check_size(shape: tuple[int, ...]) -> None:
+    """Raise NpuFault of kind "timeout" for more elements than the model takes on."""
+    elements = 1
+    for extent in shape:
+        elements *= extent
+    if elements > MAX_ELEMENTS:
+        raise NpuFault(
+            "timeout", f"a feature map of {'x'.join(map(str, shape))} is beyond the model"
+        )
+
+
+def _tiles(fm: FeatureMap, shape: tuple[int, ...]) -> Iterator[_Tile]:
+    """Yield the rows, the columns and the relative address of each tile that is used."""
+    height, width = shape[0], shape[1]
+    for first, last, split, bases in (
+        (0, min(fm.width0, width), fm.height0, fm.bases[0::2]),
+        (fm.width0, width, fm.height1, fm.bases[1::2]),
+    ):
+        if first >= last:
+            continue
+        yield slice(0, min(split, height)), slice(first, last), bases[0]
+        if height > split:
+            yield slice(split, height), slice(first, last), bases[1]
+
+
+def _views(
+    bus: Bus, fm: FeatureMap, address: int, shape: tuple[int, ...], write: bool
+) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield a tile as arrays on the memory, each with the channels that it holds."""
+    dtype = np.dtype(fm.dtype)
+    height, width, depth = shape
+    stride_y, stride_x, stride_c = fm.strides
+    if fm.layout is ActivationFormat.NHWC:
+        strides: tuple[int, ...] = (stride_y, stride_x, dtype.itemsize)
+        yield slice(0, depth), bus.window(address, (height, width, depth), strides, dtype, write)
+        return
+    column = BRICK * dtype.itemsize
+    bricks, rest = divmod(depth, BRICK)
+    strides = (stride_y, stride_c, column, dtype.itemsize)
+    for brick in range(bricks):
+        view = bus.window(
+            address + brick * stride_c,
+            (height, width, BRICK),
+            (stride_y, column, dtype.itemsize),
+            dtype,
+            write,
+        )
+        yield slice(brick * BRICK, (brick + 1) * BRICK), view
+    if rest:
+        view = bus.window(
+            address + bricks * stride_c,
+            (height, width, rest),
+            (stride_y, column, dtype.itemsize),
+            dtype,
+            write,
+        )
+        yield slice(bricks * BRICK, depth), view

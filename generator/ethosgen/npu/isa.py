@@ -1,0 +1,425 @@
+"""The instruction set of Ethos-U55 and U65: one table for decoding, disassembly and assembly.
+
+A command is one 32-bit word (opcode [9:0], control [15:14] = 0, parameter [31:16]) or, with
+control = 1, that word and a 32-bit payload. The fields below count bits in the operand: the
+16-bit parameter, with the payload above it where there is one. Names, codes and fields are those of
+Arm's register description.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+CMD0 = 0
+CMD1 = 1
+PARAMETER_BITS = 16
+
+
+class ActivationType(IntEnum):
+    """Whether elements are signed."""
+
+    UNSIGNED = 0
+    SIGNED = 1
+
+
+class ActivationPrecision(IntEnum):
+    """Bits of an element."""
+
+    B8 = 0
+    B16 = 1
+    B32 = 2
+    B64 = 3
+
+
+class ActivationFormat(IntEnum):
+    """Order of a feature map in memory."""
+
+    NHWC = 0
+    NHCWB16 = 1
+
+
+class ActivationFunction(IntEnum):
+    """What happens to a result after scaling."""
+
+    RELU = 0
+    TANH = 3
+    SIGMOID = 4
+    TABLE_0 = 16
+    TABLE_1 = 17
+    TABLE_2 = 18
+    TABLE_3 = 19
+    TABLE_4 = 20
+    TABLE_5 = 21
+    TABLE_6 = 22
+    TABLE_7 = 23
+
+
+class ActivationClipRange(IntEnum):
+    """The range that a result is clipped to before the activation function."""
+
+    OFM_PRECISION = 0
+    FORCE_UINT8 = 2
+    FORCE_INT8 = 3
+    FORCE_INT16 = 5
+
+
+class AccFormat(IntEnum):
+    """Format of the accumulators."""
+
+    I32 = 0
+    I40 = 1
+    F16 = 2
+
+
+class BroadcastMode(IntEnum):
+    """Whether IFM2 is repeated along an axis."""
+
+    DISABLE = 0
+    ENABLE = 1
+
+
+class DmaRegionMode(IntEnum):
+    """Whether a DMA address is in a region or in SHRAM."""
+
+    EXTERNAL = 0
+    INTERNAL = 1
+
+
+class DmaStrideMode(IntEnum):
+    """Number of dimensions of a DMA."""
+
+    D1 = 0
+    D2 = 1
+    D3 = 2
+
+
+class ElementwiseMode(IntEnum):
+    """The elementwise operation."""
+
+    MUL = 0
+    ADD = 1
+    SUB = 2
+    MIN = 3
+    MAX = 4
+    LRELU = 5
+    ABS = 6
+    CLZ = 7
+    SHR = 8
+    SHL = 9
+
+
+class Ifm2OperandOrder(IntEnum):
+    """Which operand of the operation IFM2 is."""
+
+    ORDER_B = 0
+    ORDER_A = 1
+
+
+class IfmScaleMode(IntEnum):
+    """Which operands of ADD and SUB are scaled by 16, and which by 32 bits."""
+
+    OPA_OPB_16 = 0
+    OPA_32 = 1
+    OPB_32 = 2
+
+
+class IfmUpscaleMode(IntEnum):
+    """How the IFM is upscaled by two."""
+
+    NONE = 0
+    NEAREST = 1
+    ZEROS = 2
+
+
+class KernelDecomposition(IntEnum):
+    """Size of a sub-kernel."""
+
+    D8X8 = 0
+    D4X4 = 1
+
+
+class KernelDilation(IntEnum):
+    """Distance of kernel elements."""
+
+    NONE = 0
+    X2 = 1
+
+
+class OfmScaleMode(IntEnum):
+    """Where scales come from: a record for each channel, or OFM_SCALE."""
+
+    PER_CHANNEL = 0
+    GLOBAL = 1
+
+
+class ParallelMode(IntEnum):
+    """How U65's cores share an operation."""
+
+    SINGLE_CORE = 0
+    DUAL_CORE_DEPTH = 1
+
+
+class PoolingMode(IntEnum):
+    """The pooling operation."""
+
+    MAX = 0
+    AVERAGE = 1
+    REDUCE_SUM = 2
+
+
+class RoundMode(IntEnum):
+    """How a scaled value is rounded."""
+
+    DBL = 0
+    TRUNCATE = 1
+    NATURAL = 2
+
+
+class WeightOrder(IntEnum):
+    """Order of weights in their stream."""
+
+    DEPTH_FIRST = 0
+    PART_KERNEL_FIRST = 1
+
+
+class Kind(Enum):
+    """What a command does: sets a register, or starts or orders an operation."""
+
+    SET = "set"
+    OPERATION = "operation"
+
+
+@dataclass(frozen=True)
+class Field:
+    """Bits [lsb, lsb + bits) of an operand; `values` names the codes of a field that has them."""
+
+    name: str
+    lsb: int
+    bits: int
+    values: type[IntEnum] | None = None
+
+    @property
+    def limit(self) -> int:
+        """One more than the largest value."""
+        return 1 << self.bits
+
+    def get(self, operand: int) -> int:
+        """Extract the field from an operand."""
+        return operand >> self.lsb & (self.limit - 1)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One row of the table. `register` is the name without its NPU_SET_ or NPU_OP_."""
+
+    code: int
+    control: int
+    name: str
+    fields: tuple[Field, ...]
+
+    @property
+    def kind(self) -> Kind:
+        """SET or OPERATION, as the name says."""
+        return Kind.SET if self.name.startswith("NPU_SET_") else Kind.OPERATION
+
+    @property
+    def register(self) -> str:
+        """The name without its prefix."""
+        return self.name.removeprefix("NPU_SET_").removeprefix("NPU_OP_")
+
+    @property
+    def words(self) -> int:
+        """Length in 32-bit words."""
+        return 1 + self.control
+
+    def field(self, name: str) -> Field:
+        """Return the field of that name; KeyError if there is none."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(f"{self.name} has no field '{name}'")
+
+
+def _bits(name: str, bits: int, lsb: int = 0, values: type[IntEnum] | None = None) -> Field:
+    return Field(name, lsb, bits, values)
+
+
+def _address() -> tuple[Field, ...]:
+    return (_bits("addr_hi", 8), _bits("addr_lo", 32, PARAMETER_BITS))
+
+
+_SIGNED = _bits("activation_type", 1, 0, ActivationType)
+_FORMAT = _bits("activation_format", 2, 6, ActivationFormat)
+_ROUND = _bits("round_mode", 2, 14, RoundMode)
+_IFM_BITS = _bits("activation_precision", 2, 2, ActivationPrecision)
+_OFM_BITS = _bits("activation_precision", 2, 1, ActivationPrecision)
+
+_CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
+    (0, "NPU_OP_STOP", (_bits("mask", 16),)),
+    (1, "NPU_OP_IRQ", (_bits("mask", 16),)),
+    (2, "NPU_OP_CONV", ()),
+    (3, "NPU_OP_DEPTHWISE", ()),
+    (5, "NPU_OP_POOL", (_bits("pooling_mode", 3, 0, PoolingMode),)),
+    (6, "NPU_OP_ELEMENTWISE", (_bits("elementwise_mode", 6, 0, ElementwiseMode),)),
+    (16, "NPU_OP_DMA_START", ()),
+    (17, "NPU_OP_DMA_WAIT", (_bits("k", 1),)),
+    (18, "NPU_OP_KERNEL_WAIT", (_bits("n", 2),)),
+    (19, "NPU_OP_PMU_MASK", (_bits("enable", 1),)),
+    (256, "NPU_SET_IFM_PAD_TOP", (_bits("pad", 7),)),
+    (257, "NPU_SET_IFM_PAD_LEFT", (_bits("pad", 7),)),
+    (258, "NPU_SET_IFM_PAD_RIGHT", (_bits("pad", 8),)),
+    (259, "NPU_SET_IFM_PAD_BOTTOM", (_bits("pad", 8),)),
+    (260, "NPU_SET_IFM_DEPTH_M1", (_bits("depth_m1", 16),)),
+    (
+        261,
+        "NPU_SET_IFM_PRECISION",
+        (_SIGNED, _IFM_BITS, _FORMAT, _bits("scale_mode", 2, 8, IfmScaleMode), _ROUND),
+    ),
+    (263, "NPU_SET_IFM_UPSCALE", (_bits("mode", 2, 0, IfmUpscaleMode),)),
+    (265, "NPU_SET_IFM_ZERO_POINT", (_bits("zero_point", 16),)),
+    (266, "NPU_SET_IFM_WIDTH0_M1", (_bits("width_m1", 16),)),
+    (267, "NPU_SET_IFM_HEIGHT0_M1", (_bits("height_m1", 16),)),
+    (268, "NPU_SET_IFM_HEIGHT1_M1", (_bits("height_m1", 16),)),
+    (269, "NPU_SET_IFM_IB_END", (_bits("ib_end", 6),)),
+    (271, "NPU_SET_IFM_REGION", (_bits("region", 3),)),
+    (273, "NPU_SET_OFM_WIDTH_M1", (_bits("width_m1", 16),)),
+    (274, "NPU_SET_OFM_HEIGHT_M1", (_bits("height_m1", 16),)),
+    (275, "NPU_SET_OFM_DEPTH_M1", (_bits("depth_m1", 16),)),
+    (
+        276,
+        "NPU_SET_OFM_PRECISION",
+        (_SIGNED, _OFM_BITS, _FORMAT, _bits("scale_mode", 1, 8, OfmScaleMode), _ROUND),
+    ),
+    (277, "NPU_SET_OFM_BLK_WIDTH_M1", (_bits("width_m1", 6),)),
+    (278, "NPU_SET_OFM_BLK_HEIGHT_M1", (_bits("height_m1", 5),)),
+    (279, "NPU_SET_OFM_BLK_DEPTH_M1", (_bits("depth_m1", 7),)),
+    (280, "NPU_SET_OFM_ZERO_POINT", (_bits("zero_point", 16),)),
+    (282, "NPU_SET_OFM_WIDTH0_M1", (_bits("width_m1", 16),)),
+    (283, "NPU_SET_OFM_HEIGHT0_M1", (_bits("height_m1", 16),)),
+    (284, "NPU_SET_OFM_HEIGHT1_M1", (_bits("height_m1", 16),)),
+    (287, "NPU_SET_OFM_REGION", (_bits("region", 3),)),
+    (288, "NPU_SET_KERNEL_WIDTH_M1", (_bits("width_m1", 16),)),
+    (289, "NPU_SET_KERNEL_HEIGHT_M1", (_bits("height_m1", 16),)),
+    (
+        290,
+        "NPU_SET_KERNEL_STRIDE",
+        (
+            _bits("stride_x_lsb", 1),
+            _bits("stride_y_lsb", 1, 1),
+            _bits("weight_order", 1, 2, WeightOrder),
+            _bits("dilation_x", 1, 3, KernelDilation),
+            _bits("dilation_y", 1, 4, KernelDilation),
+            _bits("decomposition", 1, 5, KernelDecomposition),
+            _bits("stride_x_msb", 1, 6),
+            _bits("stride_y_msb", 1, 9),
+        ),
+    ),
+    (291, "NPU_SET_PARALLEL_MODE", (_bits("parallel_mode", 1, 0, ParallelMode),)),
+    (292, "NPU_SET_ACC_FORMAT", (_bits("acc_format", 2, 0, AccFormat),)),
+    (
+        293,
+        "NPU_SET_ACTIVATION",
+        (
+            _bits("activation_function", 5, 0, ActivationFunction),
+            _bits("activation_clip_range", 3, 12, ActivationClipRange),
+        ),
+    ),
+    (294, "NPU_SET_ACTIVATION_MIN", (_bits("clip_boundary", 16),)),
+    (295, "NPU_SET_ACTIVATION_MAX", (_bits("clip_boundary", 16),)),
+    (296, "NPU_SET_WEIGHT_REGION", (_bits("region", 3),)),
+    (297, "NPU_SET_SCALE_REGION", (_bits("region", 3),)),
+    (301, "NPU_SET_AB_START", (_bits("ab_start", 6),)),
+    (303, "NPU_SET_BLOCKDEP", (_bits("blockdep", 2),)),
+    (
+        304,
+        "NPU_SET_DMA0_SRC_REGION",
+        (
+            _bits("region", 3),
+            _bits("region_mode", 1, 8, DmaRegionMode),
+            _bits("stride_mode", 2, 9, DmaStrideMode),
+        ),
+    ),
+    (
+        305,
+        "NPU_SET_DMA0_DST_REGION",
+        (
+            _bits("region", 3),
+            _bits("region_mode", 1, 8, DmaRegionMode),
+            _bits("stride_mode", 2, 9, DmaStrideMode),
+        ),
+    ),
+    (306, "NPU_SET_DMA0_SIZE0", (_bits("size", 16),)),
+    (307, "NPU_SET_DMA0_SIZE1", (_bits("size", 16),)),
+    (
+        384,
+        "NPU_SET_IFM2_BROADCAST",
+        (
+            _bits("broadcast_h", 1, 0, BroadcastMode),
+            _bits("broadcast_w", 1, 1, BroadcastMode),
+            _bits("broadcast_c", 1, 2, BroadcastMode),
+            _bits("operand_order", 1, 6, Ifm2OperandOrder),
+            _bits("broadcast_constant", 1, 7, BroadcastMode),
+        ),
+    ),
+    (385, "NPU_SET_IFM2_SCALAR", (_bits("scalar", 16),)),
+    (389, "NPU_SET_IFM2_PRECISION", (_SIGNED, _IFM_BITS, _FORMAT)),
+    (393, "NPU_SET_IFM2_ZERO_POINT", (_bits("zero_point", 16),)),
+    (394, "NPU_SET_IFM2_WIDTH0_M1", (_bits("width_m1", 16),)),
+    (395, "NPU_SET_IFM2_HEIGHT0_M1", (_bits("height_m1", 16),)),
+    (396, "NPU_SET_IFM2_HEIGHT1_M1", (_bits("height_m1", 16),)),
+    (397, "NPU_SET_IFM2_IB_START", (_bits("ib_start", 6),)),
+    (399, "NPU_SET_IFM2_REGION", (_bits("region", 3),)),
+)
+
+_LENGTH = (_bits("length", 32, PARAMETER_BITS),)
+_SCALE_LENGTH = (_bits("length", 20, PARAMETER_BITS),)
+_SCALE = (_bits("shift", 6), _bits("scale", 32, PARAMETER_BITS))
+
+_CMD1: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
+    (0, "NPU_SET_IFM_BASE0", _address()),
+    (1, "NPU_SET_IFM_BASE1", _address()),
+    (2, "NPU_SET_IFM_BASE2", _address()),
+    (3, "NPU_SET_IFM_BASE3", _address()),
+    (4, "NPU_SET_IFM_STRIDE_X", _address()),
+    (5, "NPU_SET_IFM_STRIDE_Y", _address()),
+    (6, "NPU_SET_IFM_STRIDE_C", _address()),
+    (16, "NPU_SET_OFM_BASE0", _address()),
+    (17, "NPU_SET_OFM_BASE1", _address()),
+    (18, "NPU_SET_OFM_BASE2", _address()),
+    (19, "NPU_SET_OFM_BASE3", _address()),
+    (20, "NPU_SET_OFM_STRIDE_X", _address()),
+    (21, "NPU_SET_OFM_STRIDE_Y", _address()),
+    (22, "NPU_SET_OFM_STRIDE_C", _address()),
+    (32, "NPU_SET_WEIGHT_BASE", _address()),
+    (33, "NPU_SET_WEIGHT_LENGTH", _LENGTH),
+    (34, "NPU_SET_SCALE_BASE", _address()),
+    (35, "NPU_SET_SCALE_LENGTH", _SCALE_LENGTH),
+    (36, "NPU_SET_OFM_SCALE", _SCALE),
+    (37, "NPU_SET_OPA_SCALE", _SCALE),
+    (38, "NPU_SET_OPB_SCALE", (_bits("scale", 16, PARAMETER_BITS),)),
+    (48, "NPU_SET_DMA0_SRC", _address()),
+    (49, "NPU_SET_DMA0_DST", _address()),
+    (50, "NPU_SET_DMA0_LEN", _address()),
+    (51, "NPU_SET_DMA0_SKIP0", _address()),
+    (52, "NPU_SET_DMA0_SKIP1", _address()),
+    (128, "NPU_SET_IFM2_BASE0", _address()),
+    (129, "NPU_SET_IFM2_BASE1", _address()),
+    (130, "NPU_SET_IFM2_BASE2", _address()),
+    (131, "NPU_SET_IFM2_BASE3", _address()),
+    (132, "NPU_SET_IFM2_STRIDE_X", _address()),
+    (133, "NPU_SET_IFM2_STRIDE_Y", _address()),
+    (134, "NPU_SET_IFM2_STRIDE_C", _address()),
+    (144, "NPU_SET_WEIGHT1_BASE", _address()),
+    (145, "NPU_SET_WEIGHT1_LENGTH", _LENGTH),
+    (146, "NPU_SET_SCALE1_BASE", _address()),
+    (147, "NPU_SET_SCALE1_LENGTH", _SCALE_LENGTH),
+)
+
+COMMANDS: tuple[Command, ...] = tuple(
+    Command(code, control, name, fields)
+    for control, rows in ((CMD0, _CMD0), (CMD1, _CMD1))
+    for code, name, fields in rows
+)
+
+BY_CODE: Mapping[tuple[int, int], Command] = {(c.control, c.code): c for c in COMMANDS}
+BY_NAME: Mapping[str, Command] = {c.name: c for c in COMMANDS}

@@ -1,0 +1,138 @@
+"""The functional model: runs a command stream on real memory."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethosgen.accelerator import Accelerator
+from ethosgen.errors import NpuFault
+from ethosgen.npu import cycles
+from ethosgen.npu.decode import decode, is_operation
+from ethosgen.npu.memory import Bus
+from ethosgen.npu.operation import Convolution, Dma, Elementwise, Operation, Pool, Step
+from ethosgen.npu.ops import conv, dma, elementwise, pool
+from ethosgen.npu.ops.context import Context, WeightCache
+from ethosgen.npu.state import Registers
+
+_log = logging.getLogger(__name__)
+
+_MAX_PROGRAMS = 64
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a stream did. `cycles` is an estimate, see cycles.py; `consumed` is QREAD."""
+
+    operations: int
+    macs: int
+    cycles: int
+    commands: int
+    consumed: int
+    irq_mask: int = 0
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A decoded stream: its operations up to STOP or up to the command that makes no sense."""
+
+    steps: tuple[Step, ...]
+    commands: int
+    consumed: int
+    irq_mask: int
+    fault: NpuFault | None
+
+
+class Machine:
+    """An Ethos-U55 or U65 on a bus."""
+
+    def __init__(self, accelerator: Accelerator, bus: Bus) -> None:
+        self.accelerator = accelerator
+        self.bus = bus
+        self._cache = WeightCache()
+        self._programs: dict[bytes, _Program] = {}
+        self._shram = np.zeros(accelerator.shram_kib * 1024 // accelerator.cores, np.uint8)
+
+    def run(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> RunReport:
+        """Run the register commands at `stream_addr` until NPU_OP_STOP.
+
+        `bases[i]` is BASEPi. Operations run one after another in stream order, which is one of the
+        orders that the waits and BLOCKDEP of a correct stream allow. Raises NpuFault with the
+        offset and name of the command; what earlier operations wrote remains.
+        """
+        program = self._load(self.bus.read(stream_addr, stream_bytes))
+        context = Context(self.accelerator, self.bus, bases, self._shram, self._cache)
+        macs = estimate = 0
+        for step in program.steps:
+            macs += self._execute(context, step)
+            estimate += cycles.estimate(self.accelerator, step.operation)
+        if program.fault is not None:
+            raise program.fault
+        return RunReport(
+            len(program.steps),
+            macs,
+            estimate,
+            program.commands,
+            program.consumed,
+            program.irq_mask,
+        )
+
+    def _execute(self, context: Context, step: Step) -> int:
+        try:
+            work = execute(context, step.operation)
+        except NpuFault as fault:
+            raise NpuFault(fault.kind, fault.reason, step.offset, step.command) from None
+        _log.debug("0x%06x %s: %d", step.offset, step.command, work)
+        return work if isinstance(step.operation, Convolution) else 0
+
+    def _load(self, stream: bytes) -> _Program:
+        program = self._programs.get(stream)
+        if program is None:
+            program = load(stream, self.accelerator)
+            if len(self._programs) >= _MAX_PROGRAMS:
+                self._programs.pop(next(iter(self._programs)))
+            self._programs[stream] = program
+        return program
+
+
+def execute(context: Context, operation: Operation) -> int:
+    """Carry out one operation; returns its work in its own unit (products, elements, bytes)."""
+    match operation:
+        case Convolution():
+            return conv.run(context, operation)
+        case Pool():
+            return pool.run(context, operation)
+        case Elementwise():
+            return elementwise.run(context, operation)
+        case Dma():
+            return dma.run(context, operation)
+
+
+def load(stream: bytes, accelerator: Accelerator) -> _Program:
+    """Decode a stream into operations; a fault is kept, to be raised when execution gets there."""
+    registers = Registers(accelerator)
+    steps: list[Step] = []
+    commands = consumed = irq_mask = 0
+    try:
+        for instruction in decode(stream):
+            commands += 1
+            consumed = instruction.next_offset
+            name = instruction.command.name
+            if not is_operation(instruction):
+                registers.set(instruction)
+                continue
+            if name == "NPU_OP_STOP":
+                irq_mask |= instruction.operand
+                return _Program(tuple(steps), commands, consumed, irq_mask, None)
+            if name == "NPU_OP_IRQ":
+                irq_mask |= instruction.operand
+            try:
+                operation = registers.operation(instruction)
+            except NpuFault as fault:
+                raise NpuFault(fault.kind, fault.reason, instruction.offset, name) from None
+            if operation is not None:
+                steps.append(Step(operation, instruction.offset, name))
+        raise NpuFault("parse", "the stream ends without NPU_OP_STOP", len(stream))
+    except NpuFault as fault:
+        return _Program(tuple(steps), commands, consumed, irq_mask, fault)

@@ -1,0 +1,98 @@
+"""NPU_OP_CONV and NPU_OP_DEPTHWISE: sums of products, exact on floating-point hardware.
+
+All products are integers. As long as the largest possible sum of magnitudes is below 2**24 (2**53),
+every partial sum is exact in float32 (float64), whatever the order of additions.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.errors import NpuFault
+from ethosgen.npu.isa import OfmScaleMode
+from ethosgen.npu.operation import Convolution
+from ethosgen.npu.ops.context import MAX_MACS, Context, Filter
+from ethosgen.npu.ops.output import finish, scale_globally
+from ethosgen.npu.ops.window import padded_ifm, windows
+from ethosgen.npu.scaling import rescale
+
+_EXACT_FLOAT32 = 1 << 24
+_EXACT_FLOAT64 = 1 << 53
+_CHUNK_BYTES = 1 << 25
+
+
+def run(context: Context, operation: Convolution) -> int:
+    """Carry out a convolution; returns its number of multiplications.
+
+    The order of arithmetic: sum of (ifm - zero point) * weight, bias, scale, zero point, clip.
+    """
+    macs = count_macs(operation)
+    if macs > MAX_MACS:
+        raise NpuFault("timeout", f"{macs} multiplications in one operation are beyond the model")
+    weights = context.filter(operation)
+    records = context.records(operation)
+    dtype = _exact_dtype(operation, weights)
+    padded = padded_ifm(context, operation, dtype)
+    if operation.depthwise:
+        sums = _depthwise_sums(operation, weights, padded)
+    else:
+        sums = _conv_sums(operation, weights, padded)
+    accumulators = sums.astype(np.int64)
+    accumulators += records.bias
+    if operation.ofm.scale_mode is OfmScaleMode.PER_CHANNEL:
+        scaled = rescale(accumulators, records.scale, records.shift, operation.ofm.rounding)
+    else:
+        scaled = scale_globally(accumulators, operation.ofm)
+    finish(context, operation.ofm, scaled)
+    return macs
+
+
+def count_macs(operation: Convolution) -> int:
+    """Return the number of multiplications, without those that only pad."""
+    height, width, depth = operation.ofm.shape
+    kernel = operation.kernel.size[0] * operation.kernel.size[1]
+    return height * width * depth * kernel * (1 if operation.depthwise else operation.ifm_depth)
+
+
+def _exact_dtype(operation: Convolution, weights: Filter) -> type[np.floating[Any]]:
+    """Return the narrowest floating type that holds every sum exactly."""
+    info = np.iinfo(operation.ifm.dtype)
+    zero_point = operation.ifm.zero_point
+    largest = max(int(info.max) - zero_point, zero_point - int(info.min))
+    reach = largest * weights.reach
+    if reach <= _EXACT_FLOAT32:
+        return np.float32
+    if reach > _EXACT_FLOAT64:
+        raise NpuFault("parse", "the accumulators of this operation exceed 53 bits")
+    return np.float64
+
+
+def _conv_sums(operation: Convolution, weights: Filter, padded: NDArray[Any]) -> NDArray[Any]:
+    matrix = weights.narrow if padded.dtype == np.float32 else weights.matrix
+    height, width, depth = operation.ofm.shape
+    kernel = operation.kernel
+    if kernel.size == (1, 1) and kernel.stride == (1, 1):
+        pixels: NDArray[Any] = padded.reshape(height * width, -1) @ matrix
+        return pixels.reshape(operation.ofm.shape)
+    view = windows(operation, padded)
+    result = np.empty((height, width, depth), padded.dtype)
+    row_bytes = width * matrix.shape[0] * padded.itemsize
+    rows = max(1, _CHUNK_BYTES // row_bytes)
+    for top in range(0, height, rows):
+        chunk = view[top : top + rows]
+        columns = chunk.reshape(-1, matrix.shape[0])
+        result[top : top + rows] = (columns @ matrix).reshape(-1, width, depth)
+    return result
+
+
+def _depthwise_sums(operation: Convolution, weights: Filter, padded: NDArray[Any]) -> NDArray[Any]:
+    matrix = weights.narrow if padded.dtype == np.float32 else weights.matrix
+    view = windows(operation, padded)
+    result = np.zeros(operation.ofm.shape, padded.dtype)
+    product = np.empty_like(result)
+    width = operation.kernel.size[1]
+    for tap in range(matrix.shape[0]):
+        np.multiply(view[:, :, tap // width, tap % width], matrix[tap], out=product)
+        result += product
+    return result

@@ -1,0 +1,54 @@
+"""NPU_OP_DMA_START: copies between regions, and into SHRAM."""
+
+import numpy as np
+
+from ethosgen.errors import NpuFault
+from ethosgen.npu.memory import Bytes
+from ethosgen.npu.operation import Dma
+from ethosgen.npu.ops.context import Context
+
+_MAX_BYTES = 1 << 28
+
+
+def run(context: Context, operation: Dma) -> int:
+    """Copy; returns the number of bytes.
+
+    A transfer is `length` bytes, repeated for SIZE0 rows and SIZE1 planes. On a side with strides,
+    rows are length + SKIP0 and planes length * SIZE0 + SKIP1 apart (Regor's
+    ethos_u65_register_cs_generator.cpp); the other side is contiguous.
+    """
+    dims = max(operation.source_dims, operation.destination_dims)
+    rows = operation.sizes[0] if dims > 1 else 1
+    planes = operation.sizes[1] if dims > 2 else 1
+    total = operation.length * rows * planes
+    if total == 0:
+        return 0
+    if total > _MAX_BYTES:
+        raise NpuFault("timeout", f"a transfer of {total} bytes is beyond the model")
+    shape = (planes, rows, operation.length)
+    data = _window(context, operation, operation.source, operation.source_dims, shape, False).copy()
+    target = _window(
+        context, operation, operation.destination, operation.destination_dims, shape, True
+    )
+    target[...] = data
+    return total
+
+
+def _window(
+    context: Context,
+    operation: Dma,
+    end: tuple[int | None, int],
+    dims: int,
+    shape: tuple[int, int, int],
+    write: bool,
+) -> Bytes:
+    region, address = end
+    row = operation.length + (operation.skips[0] if dims > 1 else 0)
+    plane = operation.length * shape[1] + (operation.skips[1] if dims > 2 else 0)
+    if region is not None:
+        address += context.base(region)
+        return context.bus.window(address, shape, (plane, row, 1), np.dtype(np.uint8), write)
+    size = shape[0] * shape[1] * shape[2]
+    if dims > 1 or address + size > context.shram.size:
+        raise NpuFault("bus", f"a transfer of {size} bytes at 0x{address:x} is outside SHRAM")
+    return context.shram[address : address + size].reshape(shape)

@@ -1,0 +1,89 @@
+"""The output stage: zero point, clipping, activation functions, and the write."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.errors import NpuFault
+from ethosgen.npu import feature_map
+from ethosgen.npu.isa import ActivationClipRange, ActivationFunction, OfmScaleMode
+from ethosgen.npu.operation import Output
+from ethosgen.npu.ops.context import Context
+from ethosgen.npu.scaling import Ints, rescale
+
+_FORCED = {
+    ActivationClipRange.FORCE_UINT8: (0, 255),
+    ActivationClipRange.FORCE_INT8: (-128, 127),
+    ActivationClipRange.FORCE_INT16: (-32768, 32767),
+}
+_LUT16_ENTRIES = 512
+_LUT16_FRACTION_BITS = 7
+
+
+def scale_globally(values: Ints, ofm: Output) -> Ints:
+    """Apply OFM_SCALE where the operation asks for it."""
+    if ofm.scale_mode is not OfmScaleMode.GLOBAL or (ofm.scale.scale, ofm.scale.shift) == (1, 0):
+        return values
+    return rescale(values, ofm.scale.scale, ofm.scale.shift, ofm.rounding)
+
+
+def finish(context: Context, ofm: Output, values: Ints) -> None:
+    """Add the zero point to scaled values, activate, and write the OFM."""
+    shifted = values + ofm.fm.zero_point if ofm.fm.zero_point else values
+    activated = activate(context, ofm, shifted)
+    data = activated.astype(ofm.fm.dtype)
+    feature_map.write(context.bus, ofm.fm, context.base(ofm.fm.region), data)
+
+
+def clip_limits(ofm: Output) -> tuple[int, int]:
+    """Return the range that ACTIVATION, ACTIVATION_MIN and ACTIVATION_MAX leave.
+
+    ACTIVATION_MIN and MAX have 16 bits, so a 32-bit OFM is clipped by them only if the clip range
+    is forced.
+    """
+    info = np.iinfo(ofm.fm.dtype)
+    low, high = int(info.min), int(info.max)
+    activation = ofm.activation
+    if activation.clip_range is ActivationClipRange.OFM_PRECISION:
+        if info.bits == 32:
+            return low, high
+    else:
+        forced = _FORCED[activation.clip_range]
+        low, high = max(low, forced[0]), min(high, forced[1])
+    return max(low, activation.minimum), min(high, activation.maximum)
+
+
+def activate(context: Context, ofm: Output, values: Ints) -> Ints:
+    """Clip, and look up where the activation function is a table."""
+    low, high = clip_limits(ofm)
+    clipped = np.minimum(np.maximum(values, low), high)
+    slot = ofm.activation.table
+    if slot is not None:
+        return _look_up(context, ofm, slot, clipped)
+    if ofm.activation.function != ActivationFunction.RELU:
+        name = ActivationFunction(ofm.activation.function).name
+        raise NpuFault("parse", f"the activation function {name} is not modelled")
+    return clipped
+
+
+def _look_up(context: Context, ofm: Output, slot: int, values: Ints) -> Ints:
+    bits = np.iinfo(ofm.fm.dtype).bits
+    if bits == 16 and ofm.activation.clip_range is ActivationClipRange.OFM_PRECISION:
+        return _interpolate(context.table(slot, _LUT16_ENTRIES, "<u4"), values)
+    clip = ofm.activation.clip_range
+    signed = clip is ActivationClipRange.FORCE_INT8 or (
+        clip is ActivationClipRange.OFM_PRECISION and ofm.fm.dtype[-2] == "i"
+    )
+    table = context.table(slot, 256, ofm.fm.dtype)
+    result: NDArray[np.int64] = table[values + 128 if signed else values]
+    return result
+
+
+def _interpolate(table: Ints, values: Ints) -> Ints:
+    """Look 16-bit values up: an entry is a base in its low and a slope in its high half."""
+    offset = values + 32768
+    entry = table[offset >> _LUT16_FRACTION_BITS]
+    base = (entry & 0xFFFF ^ 0x8000) - 0x8000
+    slope = (entry >> 16 ^ 0x8000) - 0x8000
+    fraction = offset & (1 << _LUT16_FRACTION_BITS) - 1
+    result: Ints = base + (slope * fraction + 64 >> _LUT16_FRACTION_BITS)
+    return result

@@ -1,0 +1,187 @@
+"""The register face of the NPU: a page of plain memory that a driver writes and the model polls.
+
+The page lies in memory that the driver's CPU shares, so an access makes no noise. Writes are seen
+because the model leaves recognisable values behind: RESET holds a sentinel that no driver writes,
+CMD's request bits are cleared when they are acted upon. Registers that are read-only on hardware
+are written again at each step, so that a stray write does not last.
+"""
+
+import logging
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.errors import NpuFault
+from ethosgen.npu.machine import Machine, RunReport
+
+_log = logging.getLogger(__name__)
+
+PAGE_WORDS = 1024
+
+# Byte offsets, as in Arm's register description.
+ID = 0x000
+STATUS = 0x004
+CMD = 0x008
+RESET = 0x00C
+QBASE = 0x010
+QBASE_HI = 0x014
+QREAD = 0x018
+QCONFIG = 0x01C
+QSIZE = 0x020
+PROT = 0x024
+CONFIG = 0x028
+LOCK = 0x02C
+REGIONCFG = 0x03C
+AXI_LIMIT0 = 0x040
+BASEP0 = 0x080
+PMCR = 0x180
+PMCCNTR = 0x1A0
+PMCCNTR_HI = 0x1A4
+
+STATUS_RUNNING = 1 << 0
+STATUS_IRQ_RAISED = 1 << 1
+STATUS_BUS_STATUS = 1 << 2
+STATUS_RESET_STATUS = 1 << 3
+STATUS_CMD_PARSE_ERROR = 1 << 4
+STATUS_CMD_END_REACHED = 1 << 5
+STATUS_WD_FAULT = 1 << 7
+STATUS_IRQ_HISTORY_LSB = 16
+
+CMD_RUN = 1 << 0
+CMD_CLEAR_IRQ = 1 << 1
+CMD_POWER = 0xC
+"""clock_q_enable and power_q_enable, which the driver reads back and keeps."""
+CMD_STOP = 1 << 4
+
+RESET_IDLE = 0xFFFF_FFFF
+"""What RESET holds between resets: a driver writes pending_CPL and pending_CSL, bits 0 and 1."""
+
+_PMCR_RESET = 0x2000
+_BASE_POINTERS = 8
+_FAULT_BITS = {
+    "bus": STATUS_BUS_STATUS,
+    "parse": STATUS_CMD_PARSE_ERROR,
+    "timeout": STATUS_WD_FAULT,
+}
+
+
+class RegisterFile:
+    """An Ethos-U's registers in a page of 1024 uint32 words, which may lie on shared memory."""
+
+    def __init__(
+        self, page: NDArray[np.uint32], machine: Machine, raise_irq: Callable[[], None]
+    ) -> None:
+        """Take the page, the machine that it controls, and what pends the NPU's interrupt."""
+        if page.dtype != np.uint32 or page.shape != (PAGE_WORDS,):
+            raise ValueError("the register page needs 1024 words of uint32")
+        self._page = page
+        self._machine = machine
+        self._raise_irq = raise_irq
+        self._status = STATUS_RESET_STATUS
+        self._prot = 0
+        self._queue_read = 0
+        self.last_fault: NpuFault | None = None
+        self.last_report: RunReport | None = None
+
+    def power_on(self) -> None:
+        """Write the values of a cold reset."""
+        self._page[:] = 0
+        self._write(CMD, CMD_POWER)
+        self._write(PMCR, _PMCR_RESET)
+        self._status = STATUS_RESET_STATUS
+        self._prot = self._queue_read = 0
+        self.last_fault = self.last_report = None
+        self._publish()
+        self._write(RESET, RESET_IDLE)
+
+    def poll(self) -> bool:
+        """Act on what the driver wrote since the last call; True if there was something.
+
+        Never raises NpuFault: a faulting stream ends in STATUS, QREAD, `last_fault` and the
+        interrupt, as on hardware.
+        """
+        acted = False
+        request = self._read(RESET)
+        if request != RESET_IDLE:
+            self._reset(request)
+            acted = True
+        command = self._read(CMD)
+        if command & (CMD_RUN | CMD_CLEAR_IRQ | CMD_STOP) or command >> 16:
+            self._write(CMD, command & CMD_POWER)
+            self._command(command)
+            acted = True
+        return acted
+
+    def _reset(self, request: int) -> None:
+        """Soft reset: take the security and privilege level over, and drop state and faults.
+
+        The driver may have set up its next job by the time that the page is looked at, so
+        registers that it owns (QBASE, QSIZE, BASEP, …) keep what they hold.
+        """
+        _log.debug("RESET: 0x%x", request)
+        self._prot = request & 3
+        self._status = 0
+        self._queue_read = 0
+        self.last_fault = None
+        self._write(RESET, RESET_IDLE)
+        self._publish()
+
+    def _command(self, command: int) -> None:
+        if command & CMD_CLEAR_IRQ:
+            self._status &= ~STATUS_IRQ_RAISED
+        self._status &= ~(command >> 16 << STATUS_IRQ_HISTORY_LSB)
+        self._publish()
+        if command & CMD_RUN:
+            self._run()
+
+    def _run(self) -> None:
+        self._status &= STATUS_RESET_STATUS
+        self._status |= STATUS_RUNNING
+        self._queue_read = 0
+        self.last_fault = None
+        self._publish()
+        bases = [self._address(BASEP0 + 8 * index) for index in range(_BASE_POINTERS)]
+        try:
+            report = self._machine.run(self._address(QBASE), self._read(QSIZE), bases)
+        except NpuFault as fault:
+            _log.info("%s", fault)
+            self.last_fault, self.last_report = fault, None
+            self._queue_read = fault.offset
+            self._status |= _FAULT_BITS.get(fault.kind, STATUS_WD_FAULT)
+        else:
+            self.last_report = report
+            self._queue_read = report.consumed
+            self._status |= STATUS_CMD_END_REACHED
+            self._status |= report.irq_mask << STATUS_IRQ_HISTORY_LSB
+            self._count_cycles(report.cycles)
+        self._status = self._status & ~STATUS_RUNNING | STATUS_IRQ_RAISED
+        self._publish()
+        self._raise_irq()
+
+    def _count_cycles(self, cycles: int) -> None:
+        total = (self._read(PMCCNTR) | self._read(PMCCNTR_HI) << 32) + cycles
+        self._write(PMCCNTR, total & 0xFFFF_FFFF)
+        self._write(PMCCNTR_HI, total >> 32 & 0xFFFF)
+
+    def _publish(self) -> None:
+        """Write the registers that are read-only for the driver; STATUS last."""
+        accelerator = self._machine.accelerator
+        self._write(ID, accelerator.id_word)
+        self._write(CONFIG, accelerator.config_word)
+        self._write(PROT, self._prot)
+        self._write(QREAD, self._queue_read)
+        self._write(STATUS, self._status)
+
+    def _address(self, offset: int) -> int:
+        """Return an address register; U55 has 32 address bits and ignores the high word."""
+        low = self._read(offset)
+        if self._machine.accelerator.product == "u55":
+            return low
+        return low | (self._read(offset + 4) & 0xFF) << 32
+
+    def _read(self, offset: int) -> int:
+        return int(self._page[offset // 4])
+
+    def _write(self, offset: int, value: int) -> None:
+        self._page[offset // 4] = value

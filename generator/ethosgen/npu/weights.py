@@ -1,0 +1,169 @@
+"""Weights and scale records: from their streams to arrays in TFLite's order.
+
+The encoder (Regor's ethos_u55_weight_encoder.cpp) walks over blocks of output channels, blocks of
+input channels, sub-kernels and micro-blocks, and pads with zeros where a block is not full. Here
+the same walk yields, for each weight of the stream, its place in an array of (O, H, W, I).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.accelerator import Accelerator
+from ethosgen.errors import NpuFault
+from ethosgen.npu import mlw
+from ethosgen.npu.operation import Convolution
+
+RECORD_BYTES = 10
+MAX_WEIGHTS = 1 << 26
+
+_IFM_BLOCK_DEPTH = 32
+_IFM_BLOCK_DEPTH_NARROW = 16
+
+
+@dataclass(frozen=True)
+class Traversal:
+    """The order of one core's weights; `shape` is (O, H, W, I) of that core."""
+
+    shape: tuple[int, int, int, int]
+    depthwise: bool
+    part_kernel_first: bool
+    ofm_block_depth: int
+    ifm_block_depth: int
+    ofm_ublock: int
+    ifm_ublock: int
+    sub_kernel: tuple[int, int]
+    """Height and width of a sub-kernel, in kernel elements."""
+    round_to: int
+    """A sub-kernel's number of elements is padded to a multiple of this."""
+
+
+def traversal(operation: Convolution, accelerator: Accelerator, core: int) -> Traversal:
+    """Return the order in which `core` reads the weights of a convolution."""
+    cores = len(operation.weights)
+    height, width = operation.kernel.size
+    wide_ifm = operation.ifm.dtype[-1] != "1"
+    narrow = operation.layout.part_kernel_first or wide_ifm
+    round_to = 1
+    if operation.depthwise:
+        round_to = 4
+    elif operation.layout.part_kernel_first:
+        round_to = 2 if wide_ifm else 4
+    return Traversal(
+        shape=(
+            -(-(operation.ofm.shape[2] - core) // cores),
+            height,
+            width,
+            1 if operation.depthwise else operation.ifm_depth,
+        ),
+        depthwise=operation.depthwise,
+        part_kernel_first=operation.layout.part_kernel_first and not operation.depthwise,
+        ofm_block_depth=-(-(operation.layout.ofm_block_depth - core) // cores),
+        ifm_block_depth=_IFM_BLOCK_DEPTH_NARROW if narrow else _IFM_BLOCK_DEPTH,
+        ofm_ublock=4 if accelerator.macs == 32 else 8,
+        ifm_ublock=8,
+        sub_kernel=(
+            operation.layout.sub_kernel // operation.kernel.dilation[0],
+            operation.layout.sub_kernel // operation.kernel.dilation[1],
+        ),
+        round_to=round_to,
+    )
+
+
+@lru_cache(maxsize=256)
+def places(order: Traversal) -> NDArray[np.int64]:
+    """Return each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order."""
+    out_depth, height, width, in_depth = order.shape
+    parts: list[NDArray[np.int64]] = []
+    for ofm_block in range(0, out_depth, order.ofm_block_depth):
+        block = min(order.ofm_block_depth, out_depth - ofm_block)
+        for ifm_block in range(0, in_depth, order.ifm_block_depth):
+            for y in range(0, height, order.sub_kernel[0]):
+                for x in range(0, width, order.sub_kernel[1]):
+                    parts.append(_sub_kernel_places(order, ofm_block, block, ifm_block, (y, x)))
+    return np.concatenate(parts)
+
+
+def _sub_kernel_places(
+    order: Traversal, ofm_block: int, block: int, ifm_block: int, corner: tuple[int, int]
+) -> NDArray[np.int64]:
+    """Return the places of one sub-kernel of one pair of blocks, in stream order."""
+    out_depth, height, width, in_depth = order.shape
+    y0, x0 = corner
+    rows = min(height - y0, order.sub_kernel[0])
+    columns = min(width - x0, order.sub_kernel[1])
+    elements = -(-rows * columns // order.round_to) * order.round_to
+    if order.depthwise:
+        ifm_outer, ifm_inner, in_ublock = 1, 1, 1
+    elif order.part_kernel_first:
+        clipped = min(order.ifm_block_depth, in_depth - ifm_block)
+        ifm_outer, ifm_inner, in_ublock = -(-clipped // order.ifm_ublock), 1, order.ifm_ublock
+    else:
+        ifm_outer, ifm_inner = 1, order.ifm_block_depth // order.ifm_ublock
+        in_ublock = order.ifm_ublock
+    ofm_ublocks = -(-block // order.ofm_ublock)
+    # Axes: outer IFM micro-block, OFM micro-block, kernel element, inner IFM micro-block,
+    # channel of the OFM micro-block, channel of the IFM micro-block.
+    grid = np.ogrid[:ifm_outer, :ofm_ublocks, :elements, :ifm_inner, : order.ofm_ublock, :in_ublock]
+    outer, ofm_ublock, element, inner, out_z, in_z = grid
+    in_channel = ifm_block + (outer + inner) * order.ifm_ublock + in_z
+    out_channel = ofm_block + ofm_ublock * order.ofm_ublock + out_z
+    row, column = element // columns, element % columns
+    index = ((out_channel * height + y0 + row) * width + x0 + column) * in_depth + in_channel
+    valid = (in_channel < in_depth) & (out_channel < out_depth) & (row < rows)
+    result: NDArray[np.int64] = np.where(valid, index, -1).ravel()
+    return result
+
+
+def decode_weights(streams: tuple[bytes, ...], orders: tuple[Traversal, ...]) -> NDArray[np.int16]:
+    """Decode and merge the cores' streams into one array of (O, H, W, I), values in -255..255.
+
+    Core i holds output channels i, i + cores, … Raises NpuFault of kind "parse" for streams that
+    are malformed or too short.
+    """
+    cores = len(streams)
+    out_depth = sum(order.shape[0] for order in orders)
+    merged = np.zeros((out_depth, *orders[0].shape[1:]), np.int16)
+    for core, (data, order) in enumerate(zip(streams, orders, strict=True)):
+        if order.shape[0] == 0:
+            continue
+        index = places(order)
+        values = mlw.decode(data, index.size)
+        flat = np.zeros(int(np.prod(order.shape)), np.int16)
+        kept = index >= 0
+        flat[index[kept]] = values[kept]
+        merged[core::cores] = flat.reshape(order.shape)
+    return merged
+
+
+@dataclass(frozen=True)
+class Records:
+    """Scale records of all output channels: int64 arrays."""
+
+    bias: NDArray[np.int64]
+    scale: NDArray[np.int64]
+    shift: NDArray[np.int64]
+
+
+def decode_records(streams: tuple[bytes, ...], channels: int) -> Records:
+    """Decode 10-byte records: 40-bit signed bias, 32-bit scale, 6-bit shift.
+
+    Raises NpuFault of kind "parse" where a stream holds too few.
+    """
+    cores = len(streams)
+    merged = np.zeros((channels, RECORD_BYTES), np.uint8)
+    for core, data in enumerate(streams):
+        count = -(-(channels - core) // cores)
+        if len(data) < count * RECORD_BYTES:
+            raise NpuFault(
+                "parse", f"a scale stream of {len(data)} bytes is too short for {count} channels"
+            )
+        array = np.frombuffer(data, np.uint8, count * RECORD_BYTES)
+        merged[core::cores] = array.reshape(count, RECORD_BYTES)
+    wide = merged.astype(np.int64)
+    bias = wide[:, :5] @ (1 << 8 * np.arange(5, dtype=np.int64))
+    bias = np.where(bias >> 39 & 1, bias - (1 << 40), bias)
+    scale = wide[:, 5:9] @ (1 << 8 * np.arange(4, dtype=np.int64))
+    return Records(bias, scale, wide[:, 9] & 0x3F)

@@ -17,8 +17,11 @@ SOURCES = Path(__file__).parent.parent / "generator" / "ethosgen"
 VALUES = {
     "accelerator",
     "board",
+    "capacity",
     "child",
+    "csource",
     "errors",
+    "linkage",
     "model",
     "naming",
     "outcome",
@@ -27,7 +30,7 @@ VALUES = {
     "report",
     "watch",
 }
-"""What everything is built on: it knows only errors, the standard library, numpy and itself."""
+"""Values and plain functions of them: they know errors, the standard library, numpy, each other."""
 READER = "flatbuffer"
 JOINTS = {"cli", "pipeline", "doctor", "__main__", ""}
 """Modules above the stages; "" is the package's own __init__.py."""

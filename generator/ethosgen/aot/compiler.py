@@ -22,7 +22,8 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     inputs, outputs = _make_ports(schedule, memory)
     signature = _entry_signature(plan, inputs, outputs, name)
     addresses = _addresses(schedule, memory, inputs, outputs, constants)
-    module = pipeline(signature, addresses)(build_module(schedule, kernels, constants, name))
+    module = build_module(schedule, kernels, constants, name)
+    module = pipeline(signature, addresses, memory.arena_bytes)(module)
     comments = _comments(schedule, kernels, name)
     return Program(
         name=name,

@@ -78,6 +78,7 @@ def _emit_step(
         arguments = [a if isinstance(a, str) else value_name(a) for a in named.arguments]
         symbol = named.name
         function = named.kernel.function.with_attr(READS, len(arguments))
+        function = function.with_attr("tirx.noalias", True)
         if named.kernel.workspace_bytes:
             results[workspace_name(index)] = relax.TensorType(
                 (named.kernel.workspace_bytes,), "int8"

@@ -46,13 +46,13 @@ class EntrySignature:
     parameters: tuple[EntryParameter, ...]
 
 
-def pipeline(signature: EntrySignature, addresses: Mapping[str, Address]) -> Any:
+def pipeline(signature: EntrySignature, addresses: Mapping[str, Address], arena_bytes: int) -> Any:
     """Return the passes from the Relax module to PrimFuncs that the C generator takes."""
     return tvm.transform.Sequential(
         [
             drop_copies_in_place(addresses),
             drop_unused_functions(),
-            lower_main_to_entry(signature, addresses),
+            lower_main_to_entry(signature, addresses, arena_bytes),
             *lowering(),
         ]
     )
@@ -109,7 +109,9 @@ def drop_unused_functions() -> Any:
     return tvm.transform.module_pass(apply, opt_level=0, name="DropUnusedFunctions")
 
 
-def lower_main_to_entry(signature: EntrySignature, addresses: Mapping[str, Address]) -> Any:
+def lower_main_to_entry(
+    signature: EntrySignature, addresses: Mapping[str, Address], arena_bytes: int
+) -> Any:
     """Pass: replace `main` by a PrimFunc that calls every step in order, with fixed addresses.
 
     A step that returns a status ends the entry with it where it is not 0. Parameters that a step
@@ -118,19 +120,21 @@ def lower_main_to_entry(signature: EntrySignature, addresses: Mapping[str, Addre
 
     def apply(module: Any, _context: Any) -> Any:
         pointers = {p.name: pointer(p.name, p.dtype) for p in signature.parameters}
+        arena = tirx.decl_buffer((arena_bytes,), "int8", "arena", data=pointers["arena"])
         lowered = tvm.IRModule()
-        body: list[Any] = []
+        body: list[Any] = [tirx.DeclBuffer(arena, data=pointers["arena"])]
         calls = list(_calls(module["main"]))
         for number, (target, operands) in enumerate(calls, 1):
             function, kept = _trim(module[target])
             lowered[target.name_hint] = function
             arguments = [
-                _as_argument(parameter, addresses[operands[position]], pointers)
+                _as_argument(parameter, addresses[operands[position]], pointers, arena)
                 for parameter, position in zip(function.params, kept, strict=True)
             ]
             body += _call(target.name_hint, function, arguments, number == len(calls))
-        statements = tirx.stmt_seq(*(body or [tirx.Return(tirx.const(0, "int32"))]))
-        entry = tirx.PrimFunc(list(pointers.values()), statements, ir.PrimType("int32"))
+        if not calls:
+            body.append(tirx.Return(tirx.const(0, "int32")))
+        entry = tirx.PrimFunc(list(pointers.values()), tirx.SeqStmt(body), ir.PrimType("int32"))
         lowered[signature.symbol] = entry.with_attr("global_symbol", signature.symbol)
         return lowered
 
@@ -147,15 +151,12 @@ def _trim(function: Any) -> tuple[Any, list[int]]:
     return trimmed.with_attr(READS, reads), kept
 
 
-def _as_argument(parameter: Any, address: Address, pointers: Mapping[str, Any]) -> Any:
+def _as_argument(parameter: Any, address: Address, pointers: Mapping[str, Any], arena: Any) -> Any:
     """Return an address as an expression of the parameter's type."""
     base = pointers.get(address.base)
     if base is None:
         return tirx.lookup_param(address.base)
-    place = base
-    if address.offset:
-        buffer = tirx.decl_buffer((address.offset + 1,), "int8", address.base, data=base)
-        place = tirx.address_of(buffer[address.offset])
+    place = tirx.address_of(arena[address.offset]) if address.offset else base
     converts = parameter.ty == base.ty or is_void_pointer(parameter)
     return place if converts else tirx.reinterpret(parameter.ty, place)
 

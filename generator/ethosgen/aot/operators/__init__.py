@@ -14,7 +14,7 @@ import numpy as np
 
 from ethosgen.model import Operator, Tensor
 
-_FAMILIES = ("copy",)
+_FAMILIES = ("copy", "pooling")
 """Modules of this package; importing one imports tvm, so it happens on the first look-up."""
 
 

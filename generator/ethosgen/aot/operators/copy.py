@@ -7,6 +7,7 @@ from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.memory import SAME_BYTES
 from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.passes import SAME_BYTES_ATTRIBUTE
 from ethosgen.model import Operator, Tensor
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
@@ -21,4 +22,4 @@ def copy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     def function(source: T.handle("int8"), target: T.handle("int8")):
         T.evaluate(T.call_extern("void", "memcpy", target, source, size))
 
-    return Kernel(function, (op.inputs[0],))
+    return Kernel(function.with_attr(SAME_BYTES_ATTRIBUTE, True), (op.inputs[0],))

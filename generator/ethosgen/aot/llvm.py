@@ -1,0 +1,46 @@
+"""CPU operators compiled for this machine by TVM's LLVM, from the PrimFuncs that become C."""
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tvm
+
+from ethosgen.aot.host import Array, Run
+from ethosgen.aot.kernels import NamedKernel, choose_kernels
+from ethosgen.aot.schedule import Schedule, Step
+from ethosgen.program import Constant
+
+
+def compile_steps(schedule: Schedule) -> dict[int, Run]:
+    """Return a function for each CPU operator of a schedule, by step."""
+    kernels, constants = choose_kernels(schedule, "host")
+    functions = {
+        named.name: named.kernel.function.with_attr("global_symbol", named.name)
+        for named in kernels.values()
+    }
+    library = tvm.compile(tvm.IRModule(functions), target="llvm")
+    data = {constant.c_name: _array(constant) for constant in constants}
+    return {
+        index: _bind(library[named.name], named, schedule, schedule.steps[index], data)
+        for index, named in kernels.items()
+    }
+
+
+def _bind(
+    function: Any, named: NamedKernel, schedule: Schedule, step: Step, data: Mapping[str, Array]
+) -> Run:
+    workspace = np.empty(named.kernel.workspace_bytes, np.int8)
+
+    def run(values: Mapping[int, Array]) -> None:
+        arrays = [data[a] if isinstance(a, str) else values[a] for a in named.arguments]
+        arrays += [values[i] for i in schedule.writes(step)]
+        arrays += [workspace] if workspace.size else []
+        function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+
+    return run
+
+
+def _array(constant: Constant) -> Array:
+    return np.frombuffer(constant.data, constant.dtype).copy()

@@ -1,0 +1,125 @@
+"""TFLite's integer arithmetic, once: parameters at compile time, and expressions in TIR.
+
+Formulas are those of TFLite's kernels/internal (quantization_util.cc, common.cc) and of gemmlowp's
+fixedpoint.h, with TFLite Micro's double rounding.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+INT32_MAX = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Multiplier:
+    """A positive real as `mantissa` * 2**(`shift` - 31), mantissa in [2**30, 2**31)."""
+
+    mantissa: int
+    shift: int
+
+
+def scale_of(tensor: Tensor) -> float:
+    """Return a tensor's only scale; UnsupportedError if it has none or several."""
+    quantization = tensor.quantization
+    if quantization is None or len(quantization.scale) != 1:
+        raise UnsupportedError(f"tensor '{tensor.name}' must have exactly one scale")
+    return quantization.scale[0]
+
+
+def zero_point_of(tensor: Tensor) -> int:
+    """Return a tensor's only zero point; UnsupportedError if it has none or several."""
+    scale_of(tensor)
+    quantization = tensor.quantization
+    return quantization.zero_point[0] if quantization and quantization.zero_point else 0
+
+
+def limits(dtype: str) -> tuple[int, int]:
+    """Return the least and the greatest value of an integer type."""
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def quantize_multiplier(real: float) -> Multiplier:
+    """Turn a real into mantissa and shift (QuantizeMultiplier)."""
+    if real == 0:
+        return Multiplier(0, 0)
+    fraction, shift = math.frexp(real)
+    mantissa = _round_half_away(fraction * (1 << 31))
+    if mantissa == 1 << 31:
+        mantissa //= 2
+        shift += 1
+    return Multiplier(0, 0) if shift < -31 else Multiplier(mantissa, shift)
+
+
+def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
+    """Return the bounds of a fused activation (CalculateActivationRangeQuantized)."""
+    activation = str(operator.options.get("fused_activation_function", "NONE"))
+    low, high = limits(output.dtype)
+    bounds = {
+        "NONE": (None, None),
+        "RELU": (0.0, None),
+        "RELU6": (0.0, 6.0),
+        "RELU_N1_TO_1": (-1.0, 1.0),
+    }
+    if activation not in bounds:
+        raise UnsupportedError(f"the fused activation {activation} is not known")
+    lower, upper = bounds[activation]
+    if lower is not None:
+        low = max(low, quantize(lower, output))
+    if upper is not None:
+        high = min(high, quantize(upper, output))
+    return low, high
+
+
+def quantize(real: float, tensor: Tensor) -> int:
+    """Return the quantized value of a real, not clamped, as TFLite computes it in single floats."""
+    quotient = np.float32(real) / np.float32(scale_of(tensor))
+    return zero_point_of(tensor) + _round_half_away(float(quotient))
+
+
+def _round_half_away(real: float) -> int:
+    return int(math.copysign(math.floor(abs(real) + 0.5), real))
+
+
+def multiply_by_quantized_multiplier(x: Any, multiplier: Multiplier) -> Any:
+    """Return the int32 expression x * multiplier, rounded twice as TFLite does."""
+    left, right = max(multiplier.shift, 0), max(-multiplier.shift, 0)
+    shifted = x * (1 << left) if left else x
+    product = saturating_rounding_doubling_high_mul(shifted, multiplier.mantissa)
+    return rounding_divide_by_pot(product, right)
+
+
+def saturating_rounding_doubling_high_mul(a: Any, b: Any) -> Any:
+    """Return (2ab) >> 32, rounded to nearest, for int32 expressions of which one is not INT32_MIN.
+
+    gemmlowp adds a nudge that depends on the sign and then divides towards zero; half a unit and an
+    arithmetic shift give the same for every product, halves going up.
+    """
+    product = _int64(a) * _int64(b) + _int64(1 << 30)
+    return tirx.Cast("int32", product >> _int64(31))
+
+
+def rounding_divide_by_pot(x: Any, exponent: Any) -> Any:
+    """Return x / 2**exponent, rounded to nearest, halves away from zero (RoundingDivideByPOT)."""
+    if isinstance(exponent, int) and exponent == 0:
+        return x
+    one = tirx.const(1, "int32")
+    mask = (one << exponent) - 1
+    threshold = (mask >> 1) + tirx.Cast("int32", x < 0)
+    return (x >> exponent) + tirx.Cast("int32", (x & mask) > threshold)
+
+
+def clamp(x: Any, low: int, high: int) -> Any:
+    """Return an expression with x limited to [low, high]."""
+    return tirx.max(tirx.min(x, tirx.const(high, "int32")), tirx.const(low, "int32"))
+
+
+def _int64(x: Any) -> Any:
+    return tirx.const(x, "int64") if isinstance(x, int) else tirx.Cast("int64", x)

@@ -17,11 +17,8 @@ SOURCES = Path(__file__).parent.parent / "generator" / "ethosgen"
 VALUES = {
     "accelerator",
     "board",
-    "capacity",
     "child",
-    "csource",
     "errors",
-    "linkage",
     "model",
     "naming",
     "outcome",

@@ -29,6 +29,9 @@ IDENTIFIER = b"TFL3"
 MAX_TENSOR_BYTES = 1 << 31
 """Ethos-U addresses and TFLite's own arithmetic end here."""
 
+MAX_RANK = 16
+"""No operator of TFLite goes beyond 8."""
+
 NPU_CUSTOM_CODE = "ethos-u"
 """The custom operator that stands for a command stream."""
 
@@ -230,6 +233,8 @@ class _Decoder:
                 f"tensor '{name}' of '{self.name}' has the type {kind}, which is not supported; "
                 "convert the network with int8 or int16 quantization"
             )
+        if table.ShapeLength() > MAX_RANK or table.ShapeSignatureLength() > MAX_RANK:
+            raise self.bad(f"tensor '{name}' has {table.ShapeLength()} dimensions")
         shape = tuple(int(table.Shape(i)) for i in self.walk(table.ShapeLength()))
         signature = tuple(
             int(table.ShapeSignature(i)) for i in self.walk(table.ShapeSignatureLength())
@@ -363,7 +368,9 @@ def _snake(name: str) -> str:
 
 
 def _text(raw: bytes | None) -> str:
-    return (raw or b"").decode("utf-8", "replace")
+    """Decode a name; what cannot be printed would tear a message or a console line apart."""
+    decoded = (raw or b"").decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in decoded)
 
 
 def _unique(name: str, index: int, taken: set[str]) -> str:

@@ -4,6 +4,10 @@ An `ethos-u` operator reads [command stream, read-only blob, scratch, fast scrat
 partitions share the blob and both scratches. Where each tensor lies in scratch is in the metadata
 OfflineMemoryAllocation: int32 version, number of subgraphs, number of tensors, then an offset for
 each tensor, -1 for none (TFLite Micro's format, docs/memory_management.md).
+
+A tensor that only partitions touch is not in the graph at all, even if one partition makes it and a
+later one reads it: it lies in scratch. So scratch must be left alone from the first partition to
+the last, but for the tensors that have an offset in it.
 """
 
 import struct
@@ -14,7 +18,13 @@ from ethosgen.errors import UnsupportedError
 from ethosgen.flatbuffer import NPU_CUSTOM_CODE
 from ethosgen.model import Graph, Model, Operator, Tensor
 from ethosgen.offload.payload import strip_header
-from ethosgen.offload.regions import Span, own_regions, read_spans
+from ethosgen.offload.regions import (
+    INPUT_REGION,
+    OUTPUT_REGION,
+    Span,
+    own_regions,
+    read_spans,
+)
 from ethosgen.offload.vela import PLACEMENT
 from ethosgen.plan import Base, IoStyle, Memory, Partition
 
@@ -139,21 +149,14 @@ class Residual:
                 )
 
     def _owned_spans(self, number: int, owners: Sequence[int]) -> list[Span]:
-        """Return the span of each tensor of a partition, in the order of `owners`.
-
-        Tensors are told apart by name; one whose name is not unique, by being the only one left.
-        """
-        spans = list(self._spans[number]) if number < len(self._spans) else []
+        """Return the span of each tensor of a partition, in the order of `owners`."""
+        spans = self._spans[number] if number < len(self._spans) else []
+        written = {t for index in self.npu_operators for t in self.graph.operators[index].outputs}
         found: dict[int, Span] = {}
-        for index in owners:
-            name = self._compiled.graph.tensors[index].name
-            named = [span for span in spans if span.name == name]
-            if len(named) == 1:
-                found[index] = named[0]
-                spans.remove(named[0])
-        left = [index for index in owners if index not in found]
-        if len(left) == 1 and len(spans) == 1:
-            found[left[0]] = spans.pop()
+        for region in (INPUT_REGION, OUTPUT_REGION):
+            inside = sorted((s for s in spans if s.region == region), key=lambda span: span.start)
+            here = [index for index in owners if (index in written) == (region == OUTPUT_REGION)]
+            found |= self._matched(here, inside)
         for index in owners:
             tensor = self.graph.tensors[index]
             if index not in found or found[index].size < tensor.bytes:
@@ -162,6 +165,22 @@ class Residual:
                     "use --io arena for this network"
                 )
         return [found[index] for index in owners]
+
+    def _matched(self, tensors: Sequence[int], spans: Sequence[Span]) -> dict[int, Span]:
+        """Match the tensors of a region with Regor's spans: by name, where names repeat by order.
+
+        Regor lays tensors out in the order of their first use, which is the order of an operator's
+        inputs and of its outputs.
+        """
+        found: dict[int, Span] = {}
+        for index in tensors:
+            name = self._compiled.graph.tensors[index].name
+            named = [span for span in spans if span.name == name]
+            if len(named) == 1:
+                found[index] = named[0]
+        left = [index for index in tensors if index not in found]
+        spare = [span for span in spans if span not in found.values()]
+        return found | (dict(zip(left, spare, strict=True)) if len(left) == len(spare) else {})
 
 
 def _named_like(graph: Graph, original: Model) -> Graph:

@@ -1,0 +1,11 @@
+"""Program and Board to a project of C files: rendered in memory, written in one step.
+
+`model/` is the model library: generated, never edited, replaced when it is generated again. All
+else is the application, which is the user's after the first time.
+"""
+
+from ethosgen.project.directory import write
+from ethosgen.project.manifest import Project, ProjectInfo, open_project
+from ethosgen.project.rendering import render
+
+__all__ = ["Project", "ProjectInfo", "open_project", "render", "write"]

@@ -1,0 +1,144 @@
+"""Projects on disk: written in one step, regenerated without touching what is the user's."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from ethosgen.errors import InputError
+from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, ProjectInfo, open_project
+
+
+def write(project: Project, directory: Path) -> frozenset[str]:
+    """Write a project, or replace the library of the one that is there; return what was written.
+
+    Everything is staged beside its place and moved there at the end. InputError, and nothing
+    changed, if the directory is something else, if it is a project of another name, board or I/O
+    style, or if a file of its library was edited.
+    """
+    try:
+        if _is_new(directory):
+            _write_new(project, directory)
+            return frozenset(project.files)
+        if not directory.is_dir() or not (directory / MANIFEST).is_file():
+            raise InputError(
+                f"'{directory}' exists and is no project of ethosgen; choose another with -o"
+            )
+        info = open_project(directory)
+        _check_same(project, info)
+        _check_unedited(info)
+        if info.digest == project.digest and _is_complete(info):
+            return frozenset()
+        _replace_library(project, directory)
+        return project.library
+    except OSError as error:
+        raise InputError(f"cannot write '{directory}': {error.strerror}") from None
+
+
+def _is_new(directory: Path) -> bool:
+    if not directory.exists() and not directory.is_symlink():
+        return True
+    return directory.is_dir() and not any(directory.iterdir())
+
+
+def _write_new(project: Project, directory: Path) -> None:
+    place = directory.absolute()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    stage = _stage(project, project.files, place.parent)
+    try:
+        if place.exists():
+            # The directory may be somebody's working directory: fill it, do not replace it.
+            _move_all(stage, place)
+        else:
+            stage.rename(place)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _move_all(stage: Path, place: Path) -> None:
+    moved: list[Path] = []
+    try:
+        for entry in sorted(stage.iterdir()):
+            moved.append(entry.rename(place / entry.name))
+    except OSError:
+        for entry in moved:
+            with suppress(OSError):
+                entry.rename(stage / entry.name)
+        raise
+
+
+def _replace_library(project: Project, directory: Path) -> None:
+    place = directory.absolute() / LIBRARY
+    stage = _stage(project, project.library, directory.absolute())
+    retired = stage / "retired"
+    try:
+        place.rename(retired)
+        try:
+            (stage / LIBRARY).rename(place)
+        except OSError:
+            retired.rename(place)
+            raise
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _stage(project: Project, paths: Iterable[str], parent: Path) -> Path:
+    stage = Path(tempfile.mkdtemp(prefix=".ethosgen-", dir=parent))
+    try:
+        for path in paths:
+            file = stage / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(project.files[path])
+        stage.chmod(0o777 & ~_umask())  # mkdtemp's are for one user only
+    except OSError:
+        shutil.rmtree(stage, ignore_errors=True)
+        raise
+    return stage
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _check_same(project: Project, info: ProjectInfo) -> None:
+    for what, new, old in (
+        ("name", project.name, info.name),
+        ("board", project.board, info.board.name),
+        ("--io", project.io.value, info.io.value),
+    ):
+        if new != old:
+            raise InputError(
+                f"'{info.directory}' was generated with {what} '{old}', and its application relies "
+                f"on it; for '{new}' choose another directory with -o"
+            )
+
+
+def _check_unedited(info: ProjectInfo) -> None:
+    known = {*info.files, MANIFEST}
+    for path in sorted((info.directory / LIBRARY).rglob("*")):
+        name = path.relative_to(info.directory).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            continue
+        if name not in known:
+            raise InputError(
+                f"'{path}' is not ethosgen's, and generating again replaces {LIBRARY}/; "
+                "move it out of there, for instance to app/"
+            )
+        if name != MANIFEST and _sha256(path) != info.files[name]:
+            raise InputError(
+                f"'{path}' was edited, and generating again would lose that; move the change out "
+                f"of {LIBRARY}/, or delete the file"
+            )
+
+
+def _is_complete(info: ProjectInfo) -> bool:
+    return all((info.directory / path).is_file() for path in info.files)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

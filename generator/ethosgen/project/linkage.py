@@ -1,0 +1,64 @@
+"""Where a firmware's parts lie, for each way in which a board runs."""
+
+from typing import Any
+
+from ethosgen.board import Board, Placement
+
+REGISTER_PAGE_BYTES = 4096
+"""What the NPU's register file takes of the memory that QEMU shares."""
+
+
+def ways(board: Board) -> dict[str, str]:
+    """Return the ways in which a firmware can run on the board, the default first.
+
+    "board" is the hardware itself, and a Fixed Virtual Platform, which has the same memory map.
+    """
+    found = {}
+    if board.run.qemu is not None:
+        found["qemu"] = "on QEMU, with the NPU's model in another process"
+    found["board"] = (
+        "on the board, or on Arm's FVP of it" if board.run.fvp is not None else "on the board"
+    )
+    return found
+
+
+def npu_base_addr(board: Board, way: str) -> int:
+    """Return where the NPU's registers are."""
+    if way == "qemu" and board.run.qemu is not None:
+        return board.run.qemu.npu_base_addr
+    return board.npu.base_addr
+
+
+def placement(board: Board, way: str, memory_mode: str) -> Placement:
+    """Return the memory of each part; on QEMU one memory holds all that the NPU touches."""
+    chosen = board.placement(memory_mode)
+    if way == "qemu" and board.run.qemu is not None:
+        return chosen.model_copy(
+            update=dict.fromkeys(chosen.npu_parts(), board.run.qemu.npu_memory)
+        )
+    return chosen
+
+
+def capacity_bytes(board: Board, way: str, memory: str) -> int:
+    """Return how much of a memory a firmware may use."""
+    size = board.memories[memory].size_bytes
+    qemu = board.run.qemu
+    if way == "qemu" and qemu is not None and memory == qemu.npu_memory:
+        return size - REGISTER_PAGE_BYTES
+    return size
+
+
+def memory_map(board: Board, way: str, memory_mode: str) -> dict[str, Any]:
+    """Return what a linker script says: memories and placement."""
+    return {
+        "memories": [
+            {
+                "id": name,
+                "access": memory.access,
+                "start_addr": memory.start_addr,
+                "size_bytes": capacity_bytes(board, way, name),
+            }
+            for name, memory in board.memories.items()
+        ],
+        "placement": placement(board, way, memory_mode),
+    }

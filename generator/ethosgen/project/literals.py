@@ -1,0 +1,53 @@
+"""Values as C writes them."""
+
+from typing import Any
+
+import numpy as np
+
+_C_TYPES = {
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "uint16": "uint16_t",
+    "int32": "int32_t",
+    "uint32": "uint32_t",
+    "int64": "int64_t",
+    "float32": "float",
+    "bool": "bool",
+}
+_INT64_MIN = -(1 << 63)
+
+
+def c_type(dtype: str) -> str:
+    """Return C's name of an element type; KeyError for one that no stage lets through."""
+    return _C_TYPES[dtype]
+
+
+def float_text(value: float) -> str:
+    """Return a float32 exactly, as a C literal."""
+    return f"{float(np.float32(value)).hex()}f"
+
+
+def word_text(data: bytes) -> dict[str, Any]:
+    """Return bytes as little-endian words: their count, and the text of the initializer."""
+    padded = data + bytes(-len(data) % 4)
+    words = [f"0x{word:08x}," for word in np.frombuffer(padded, "<u4").tolist()]
+    return {"count": len(words), "text": _lines(words, 8)}
+
+
+def array_text(dtype: str, data: bytes) -> dict[str, Any]:
+    """Return elements of a numpy type: their count, and the text of the initializer."""
+    values = np.frombuffer(data, dtype).tolist()
+    if dtype == "float32":
+        items = [f"{float_text(value)}," for value in values]
+    elif dtype == "bool":
+        items = [f"{'true' if value else 'false'}," for value in values]
+    else:
+        # C has no negative literals, so the smallest int64 cannot be written as one.
+        items = ["(-9223372036854775807 - 1)," if v == _INT64_MIN else f"{v}," for v in values]
+    return {"count": len(items), "text": _lines(items, 16)}
+
+
+def _lines(items: list[str], per_line: int) -> str:
+    rows = (items[i : i + per_line] for i in range(0, len(items), per_line))
+    return "\n".join("    " + " ".join(row) for row in rows)

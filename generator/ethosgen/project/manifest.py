@@ -1,0 +1,162 @@
+"""What a project is: its files in memory, and the manifest that says so on disk."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ethosgen import __version__
+from ethosgen.board import Board
+from ethosgen.errors import InputError
+from ethosgen.model import Quantization, Tensor
+from ethosgen.plan import IoStyle
+from ethosgen.program import Port, Program
+
+LIBRARY = "model"
+"""The folder of the model library."""
+MANIFEST = f"{LIBRARY}/ethosgen.json"
+"""Says what the library is and what its files were when written. It lies in the library's folder,
+so that both change in one step."""
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project in memory: `files` maps a relative path to its content.
+
+    `library` names the files that generating again replaces; `digest` is of them all.
+    """
+
+    name: str
+    board: str
+    io: IoStyle
+    digest: str
+    files: Mapping[str, bytes] = field(repr=False)
+    library: frozenset[str] = field(repr=False)
+
+    @property
+    def application(self) -> frozenset[str]:
+        """The files that are the user's once they are written."""
+        return frozenset(self.files) - self.library
+
+
+@dataclass(frozen=True)
+class ProjectInfo:
+    """A project on disk, as its manifest tells it; inputs and outputs in the network's order.
+
+    `files` maps each file of the library to the SHA-256 that it was written with.
+    """
+
+    directory: Path
+    name: str
+    board: Board
+    npu: str
+    io: IoStyle
+    digest: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    arena_bytes: int
+    model_path: Path
+    files: Mapping[str, str] = field(repr=False)
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """Return what identifies a library: the start of a SHA-256 over names and contents."""
+    whole = hashlib.sha256()
+    for path in sorted(files):
+        whole.update(f"{path}\0{len(files[path])}\0".encode())
+        whole.update(files[path])
+    return whole.hexdigest()[:16]
+
+
+def make_manifest(
+    program: Program, board: Board, digest: str, library: Mapping[str, bytes]
+) -> bytes:
+    """Return the manifest's text. The board's facts are in it, so that it stands alone."""
+    content = {
+        "ethosgen": __version__,
+        "format": FORMAT,
+        "name": program.name,
+        "digest": digest,
+        "npu": program.plan.accelerator.name,
+        "io": program.io.value,
+        "model": f"{program.name}.tflite",
+        "arena_bytes": program.arena_bytes,
+        "inputs": [_write_port(port) for port in program.inputs],
+        "outputs": [_write_port(port) for port in program.outputs],
+        "board": board.model_dump(mode="json"),
+        "files": {path: hashlib.sha256(data).hexdigest() for path, data in library.items()},
+    }
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def open_project(directory: Path) -> ProjectInfo:
+    """Read a project's manifest; InputError if the directory has none, or a damaged one."""
+    path = directory / MANIFEST
+    if not directory.is_dir():
+        raise InputError(f"there is no directory '{directory}'; make it by: ethosgen project")
+    if not path.is_file():
+        raise InputError(f"'{directory}' is no project of ethosgen: it has no {MANIFEST}")
+    try:
+        content = json.loads(path.read_bytes())
+        if content["format"] != FORMAT:
+            raise InputError(
+                f"'{path}' has format {content['format']}, and this ethosgen knows {FORMAT}; "
+                f"use ethosgen {content['ethosgen']}"
+            )
+        return _read_manifest(directory, content)
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
+        raise InputError(
+            f"'{path}' is damaged ({type(error).__name__}); generate the project again elsewhere"
+        ) from None
+
+
+def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
+    return ProjectInfo(
+        directory=directory,
+        name=str(content["name"]),
+        board=Board.model_validate(content["board"]),
+        npu=str(content["npu"]),
+        io=IoStyle(content["io"]),
+        digest=str(content["digest"]),
+        inputs=tuple(_read_port(i, port) for i, port in enumerate(content["inputs"])),
+        outputs=tuple(_read_port(i, port) for i, port in enumerate(content["outputs"])),
+        arena_bytes=int(content["arena_bytes"]),
+        model_path=directory / LIBRARY / Path(content["model"]).name,
+        files={str(path): str(digest) for path, digest in content["files"].items()},
+    )
+
+
+def _write_port(port: Port) -> dict[str, Any]:
+    quantization = port.tensor.quantization
+    return {
+        "name": port.tensor.name,
+        "c_name": port.c_name,
+        "shape": list(port.tensor.shape),
+        "dtype": port.tensor.dtype,
+        "offset": port.offset,
+        "scale": list(quantization.scale) if quantization else [],
+        "zero_point": list(quantization.zero_point) if quantization else [],
+        "axis": quantization.axis if quantization else 0,
+    }
+
+
+def _read_port(index: int, port: Mapping[str, Any]) -> Tensor:
+    quantization = Quantization(
+        tuple(float(scale) for scale in port["scale"]),
+        tuple(int(point) for point in port["zero_point"]),
+        int(port["axis"]),
+    )
+    return Tensor(
+        index=index,
+        name=str(port["name"]),
+        shape=tuple(int(size) for size in port["shape"]),
+        dtype=str(port["dtype"]),
+        quantization=quantization if quantization.scale else None,
+    )

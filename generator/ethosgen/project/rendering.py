@@ -1,0 +1,320 @@
+"""Templates, filled with the facts of a Program and a Board."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from ethosgen import __version__
+from ethosgen.board import DEFAULT_MEMORY_MODE, Board
+from ethosgen.model import Tensor
+from ethosgen.plan import Base, Memory, Partition
+from ethosgen.program import Port, Program
+from ethosgen.project.capacity import check_capacity
+from ethosgen.project.linkage import memory_map, npu_base_addr, ways
+from ethosgen.project.literals import array_text, c_type, float_text, word_text
+from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, digest_of, make_manifest
+
+HEADER_BYTES = 32
+"""Of Arm's core driver, in front of each command stream."""
+DIGEST_LENGTH = 16
+"""Characters; the firmware tells them to whoever asks."""
+ALIGNMENT = 16
+"""What the NPU asks of base pointers and command streams."""
+
+_APPLICATION_FILES = {
+    "CMakeLists.txt": "CMakeLists.txt",
+    "README.md": "README.md",
+    "cmake/arm-none-eabi.cmake": "cmake/arm-none-eabi.cmake",
+    "app/main.c": "app/main.c",
+    "app/server.c": "app/server.c",
+    "app/server.h": "app/server.h",
+    "app/frames.c": "app/frames.c",
+    "app/frames.h": "app/frames.h",
+    "board/startup.c": "board/startup.c",
+    "board/startup.h": "board/startup.h",
+    "board/board.c": "board/board.c",
+    "board/board.h": "board/board.h",
+}
+_LIBRARY_FILES = {
+    "{name}.h": "model.h",
+    "{name}.c": "model.c",
+    "ethosgen_npu.h": "ethosgen_npu.h",
+    "ethosgen_npu_hooks.c": "ethosgen_npu_hooks.c",
+    "ethosgen_npu_direct.c": "ethosgen_npu_direct.c",
+    "ethosgen_npu_core.c": "ethosgen_npu_core.c",
+    "cmsis/cmsis_compiler.h": "cmsis/cmsis_compiler.h",
+    "CMakeLists.txt": "CMakeLists.txt",
+}
+
+
+def render(program: Program, board: Board, *, memory_mode: str = DEFAULT_MEMORY_MODE) -> Project:
+    """Render a bare-metal project; CapacityError if the network does not fit the board."""
+    check_capacity(program, board, memory_mode)
+    environment = _environment()
+    facts = _facts(program, board, memory_mode)
+    library = _render_library(environment, program, facts, "0" * DIGEST_LENGTH)
+    digest = digest_of(library)
+    header = f"{LIBRARY}/{program.name}.h"
+    facts["digest"] = digest
+    library[header] = _render(environment, f"{LIBRARY}/model.h", facts)
+    library[MANIFEST] = make_manifest(program, board, digest, library)
+    application = {
+        path: _render(environment, template, facts)
+        for path, template in _APPLICATION_FILES.items()
+    }
+    application[".gitignore"] = b"/build/\n"
+    for way in facts["ways_facts"]:
+        linker_facts = {**facts, **way, "way_comment": way["comment"]}
+        application[f"board/{way['id']}.ld"] = _render(environment, "board/board.ld", linker_facts)
+    return Project(
+        name=program.name,
+        board=board.name,
+        io=program.io,
+        digest=digest,
+        files=dict(sorted({**application, **library}.items())),
+        library=frozenset(library),
+    )
+
+
+def _environment() -> jinja2.Environment:
+    package = Path(__file__).parent.parent
+    installed = package / "templates"
+    root = installed if installed.is_dir() else package.parent.parent / "templates"
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(root / "baremetal"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters["accessor"] = lambda c_name, name: f"{name}_{c_name}()"
+    return environment
+
+
+def _render(environment: jinja2.Environment, template: str, facts: Mapping[str, Any]) -> bytes:
+    return environment.get_template(template).render(facts).encode()
+
+
+def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
+    """Return what the templates may use, all of it."""
+    plan = program.plan
+    qemu = board.run.qemu
+    bell = qemu.bell if qemu else None
+    irqs = [board.console.rx_irq, board.npu.irq, *([bell.rx_irq] if bell else [])]
+    streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
+    return {
+        "name": program.name,
+        "NAME": program.name.upper(),
+        "version": __version__,
+        "source": f"{plan.model.name}.tflite",
+        "digest": "0" * DIGEST_LENGTH,
+        "npu": plan.accelerator.name,
+        "product": plan.accelerator.product,
+        "npu_config": plan.accelerator.config_word,
+        "npu_id": plan.accelerator.id_word,
+        "io": program.io.value,
+        "inputs": [_port_facts(program, port) for port in program.inputs],
+        "outputs": [_port_facts(program, port) for port in program.outputs],
+        "arena_bytes": program.arena_bytes,
+        "arena_alignment": max(program.arena_alignment, ALIGNMENT),
+        "weights_bytes": len(plan.read_only),
+        "commands_bytes": sum(stream["bytes"] for stream in streams),
+        "streams": streams,
+        "entry_arguments": ", ".join(_argument(program, p) for p in program.entry_parameters),
+        "graph_sources": sorted(n for n in program.sources if n.endswith(".c")),
+        "sources": _library_sources(program),
+        "board": board,
+        "bell": bell,
+        "irq_count": max(irqs) + 1,
+        "ways": list(ways(board)),
+        "ways_facts": [
+            {
+                "id": way,
+                "comment": comment,
+                "npu_base_addr": npu_base_addr(board, way),
+                **memory_map(board, way, memory_mode),
+            }
+            for way, comment in ways(board).items()
+        ],
+    }
+
+
+def _argument(program: Program, parameter: str) -> str:
+    if parameter == "arena":
+        return f"{program.name}_arena" if program.arena_bytes else "NULL"
+    if parameter == "read_only":
+        return f"(const int8_t *){program.name}_weights" if program.plan.read_only else "NULL"
+    return parameter
+
+
+def _library_sources(program: Program) -> list[str]:
+    sources = [f"{program.name}.c", "ethosgen_npu_hooks.c"]
+    sources += sorted(name for name in program.sources if name.endswith(".c"))
+    if program.plan.partitions:
+        sources.append(f"{program.name}_commands.c")
+    if program.plan.read_only or program.constants:
+        sources.append(f"{program.name}_weights.c")
+    return sources
+
+
+def _port_facts(program: Program, port: Port) -> dict[str, Any]:
+    tensor = port.tensor
+    scale, zero_point, note = _quantization(tensor)
+    return {
+        "c_name": port.c_name,
+        "MACRO": f"{program.name}_{port.c_name}".upper(),
+        "comment": tensor.name.replace("*/", "* /"),
+        "ctype": c_type(tensor.dtype),
+        "shape": tensor.shape or (1,),
+        "elements": tensor.elements,
+        "bytes": tensor.bytes,
+        "offset": port.offset,
+        "scale": float_text(scale) if scale is not None else None,
+        "scale_text": f"{scale:.9g}" if scale is not None else None,
+        "zero_point": zero_point,
+        "quantization_note": note,
+    }
+
+
+def _quantization(tensor: Tensor) -> tuple[float | None, int | None, str | None]:
+    quantization = tensor.quantization
+    if quantization is None or not quantization.scale:
+        return None, None, "not quantized"
+    if len(quantization.scale) > 1:
+        return None, None, f"quantized along dimension {quantization.axis}; see the .tflite"
+    return quantization.scale[0], quantization.zero_point[0], None
+
+
+def _stream_facts(
+    program: Program, board: Board, memory_mode: str, partition: Partition
+) -> dict[str, Any]:
+    placement = board.placement(memory_mode)
+    ports = {part: board.memories[m].npu_port or 0 for part, m in placement.npu_parts().items()}
+    bases = [*partition.bases, *[None] * (8 - len(partition.bases))]
+    index = program.plan.partitions.index(partition)
+    return {
+        "name": partition.name,
+        "comment": f"{len(partition.operators) or 'some'} operators of the network",
+        "symbol": f"{program.name}_commands_{index}",
+        "bytes": HEADER_BYTES + len(partition.commands),
+        "qconfig": 2 * ports["commands"],
+        "regioncfg": sum(_region(base, ports) << 2 * i for i, base in enumerate(bases)),
+        "base_bytes": [_base_bytes(program, base) for base in bases],
+    }
+
+
+def _region(base: Base | None, ports: Mapping[str, int]) -> int:
+    """Return a region's REGIONCFG field: 0 and 1 are port 0's two AXI limits, 2 and 3 port 1's.
+
+    Each kind of traffic has a limit of its own, so that an application can tune them apart: weights
+    have the port's second, the arena its first.
+    """
+    if base is None:
+        return 0
+    if base is Memory.READ_ONLY:
+        return 2 * ports["weights"] + 1
+    if base is Memory.SCRATCH:
+        return 2 * ports["arena"]
+    if base is Memory.SCRATCH_FAST:
+        return 2 * ports["arena"] + 1
+    return 2 * ports["io"]
+
+
+def _base_bytes(program: Program, base: Base | None) -> int:
+    plan = program.plan
+    if base is None:
+        return 0
+    if base is Memory.READ_ONLY:
+        return len(plan.read_only)
+    if base is Memory.SCRATCH:
+        return program.arena_bytes
+    if base is Memory.SCRATCH_FAST:
+        return plan.scratch_fast_bytes or program.arena_bytes
+    return plan.residual.tensors[int(base)].bytes
+
+
+def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:
+    """Return the 32 bytes in front of a command stream that Arm's core driver wants.
+
+    Eight words: the four letters COP1; OPTIMIZER_CONFIG with the CONFIG and ID words that the
+    stream was made for; three NOPs, so that the commands are aligned; COMMAND_STREAM with the
+    length in words (hal_ethos_u ethosu_driver.c).
+    """
+    words = len(commands) // 4
+    length = 2 | (words >> 16 & 0xFF) << 8 | (words & 0xFFFF) << 16
+    header = (0x31504F43, 0x00100001, config_word, id_word, 5, 5, 5, length)
+    return b"".join(word.to_bytes(4, "little") for word in header)
+
+
+def _render_library(
+    environment: jinja2.Environment, program: Program, facts: Mapping[str, Any], digest: str
+) -> dict[str, bytes]:
+    files = {
+        f"{LIBRARY}/{path.format(name=program.name)}": _render(
+            environment, f"{LIBRARY}/{template}", {**facts, "digest": digest}
+        )
+        for path, template in _LIBRARY_FILES.items()
+    }
+    files |= {f"{LIBRARY}/{path}": text.encode() for path, text in program.sources.items()}
+    files[f"{LIBRARY}/{program.name}.tflite"] = program.plan.model.data
+    if program.plan.partitions:
+        files[f"{LIBRARY}/{program.name}_commands.c"] = _render_words(
+            environment, program, "command streams", "commands", _command_arrays(program)
+        )
+    if weights := _weight_arrays(program):
+        files[f"{LIBRARY}/{program.name}_weights.c"] = _render_words(
+            environment, program, "weights and other constants", "weights", weights
+        )
+    return files
+
+
+def _render_words(
+    environment: jinja2.Environment,
+    program: Program,
+    what: str,
+    section: str,
+    arrays: list[dict[str, Any]],
+) -> bytes:
+    facts = {"name": program.name, "what": what, "section": section, "arrays": arrays}
+    return _render(environment, f"{LIBRARY}/words.c", facts)
+
+
+def _command_arrays(program: Program) -> list[dict[str, Any]]:
+    return [
+        {
+            "symbol": f"{program.name}_commands_{index}",
+            "comment": f"{p.name}: Arm's driver header in the first eight words, then the commands.",
+            "ctype": "uint32_t",
+            "alignment": ALIGNMENT,
+            **word_text(driver_header(p.config_word, p.id_word, p.commands) + p.commands),
+        }
+        for index, p in enumerate(program.plan.partitions)
+    ]
+
+
+def _weight_arrays(program: Program) -> list[dict[str, Any]]:
+    arrays = []
+    if program.plan.read_only:
+        arrays.append(
+            {
+                "symbol": f"{program.name}_weights",
+                "comment": "What the NPU reads: weights, scales, tables, as Vela packed them.",
+                "ctype": "uint32_t",
+                "alignment": ALIGNMENT,
+                **word_text(program.plan.read_only),
+            }
+        )
+    arrays += [
+        {
+            "symbol": constant.c_name,
+            "comment": "",
+            "ctype": c_type(constant.dtype),
+            "alignment": constant.alignment,
+            **array_text(constant.dtype, constant.data),
+        }
+        for constant in program.constants
+    ]
+    return arrays

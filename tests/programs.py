@@ -1,0 +1,90 @@
+"""A Program made by hand: what TVM would emit for a network whose NPU adds one to each element."""
+
+import numpy as np
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.model import Graph, Model, Operator, Quantization, Tensor
+from ethosgen.plan import IoStyle, Memory, OffloadPlan, Partition
+from ethosgen.program import Constant, Port, Program
+
+ELEMENTS = 1500
+"""More than one frame of the console protocol holds."""
+SCRATCH_BYTES = 3200
+OUTPUT_OFFSET = 1600
+COMMANDS = np.array([0xFFFF0000, 0, 0, 0], "<u4").tobytes()
+READ_ONLY = bytes(range(100))
+
+
+def make_program(
+    io: IoStyle = IoStyle.ARENA, npu: str = "ethos-u55-128", name: str = "plus_one"
+) -> Program:
+    """Return the program; its NPU reads at BASEP1 (arena), or BASEP2 and 3 (the caller's)."""
+    quantization = Quantization((0.5,), (-3,))
+    tensors = (
+        Tensor(0, "serving/input:0", (1, ELEMENTS), "int8", quantization),
+        Tensor(1, "serving/output:0", (1, ELEMENTS), "int8", quantization),
+    )
+    operator = Operator(0, "CUSTOM", (0,), (1,), "ethos-u")
+    graph = Graph("main", tensors, (operator,), (0,), (1,))
+    is_caller = io is IoStyle.CALLER
+    bases = (Memory.READ_ONLY, Memory.SCRATCH, *((0, 1) if is_caller else (Memory.SCRATCH_FAST,)))
+    accelerator = find_accelerator(npu)
+    partition = Partition(
+        f"{name}_npu_0",
+        0,
+        COMMANDS,
+        accelerator.id_word,
+        accelerator.config_word,
+        bases,
+        (0,),
+        (1,),
+        (0,),
+    )
+    plan = OffloadPlan(
+        model=Model(name, b"TFL3 stands here", (graph,)),
+        accelerator=accelerator,
+        io=io,
+        residual=graph,
+        partitions=(partition,),
+        cpu_operators=(),
+        npu_operators=1,
+        read_only=READ_ONLY,
+        scratch_bytes=SCRATCH_BYTES,
+        scratch_fast_bytes=0,
+        offsets={} if is_caller else {0: 0, 1: OUTPUT_OFFSET},
+        sram_bytes=SCRATCH_BYTES,
+    )
+    ports = ("input", "output") if is_caller else ()
+    return Program(
+        name=name,
+        plan=plan,
+        io=io,
+        sources=_sources(name, is_caller),
+        entry_parameters=("arena", "read_only", *ports),
+        constants=(Constant(f"{name}_table", "int16", bytes(range(20))),),
+        inputs=(Port("input", tensors[0], None if is_caller else 0),),
+        outputs=(Port("output", tensors[1], None if is_caller else OUTPUT_OFFSET),),
+        arena_bytes=SCRATCH_BYTES,
+        arena_alignment=16,
+        placements=(),
+    )
+
+
+def _sources(name: str, is_caller: bool) -> dict[str, str]:
+    more = ", const int8_t *input, int8_t *output" if is_caller else ""
+    bases = ", ".join(f"void *base{i}" for i in range(8))
+    own = "(void *)input, output" if is_caller else "arena, NULL"
+    header = (
+        "#include <stddef.h>\n#include <stdint.h>\n"
+        f"int32_t {name}_entry(int8_t *arena, const int8_t *read_only{more});\n"
+        f"int32_t {name}_npu_invoke(int32_t stream, {bases});\n"
+    )
+    source = (
+        f'#include "{name}_graph.h"\n'
+        f"extern const int16_t {name}_table[];\n"
+        f"int32_t {name}_entry(int8_t *arena, const int8_t *read_only{more})\n{{\n"
+        f"    if ({name}_table[0] == 0) return -1;\n"
+        f"    return {name}_npu_invoke(0, (void *)read_only, arena, {own}, NULL, NULL, NULL, NULL);\n"
+        "}\n"
+    )
+    return {f"{name}_graph.h": header, f"{name}_graph.c": source}

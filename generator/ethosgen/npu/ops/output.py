@@ -7,6 +7,7 @@ from ethosgen.errors import NpuFault
 from ethosgen.npu import feature_map
 from ethosgen.npu.isa import ActivationClipRange, ActivationFunction, OfmScaleMode
 from ethosgen.npu.operation import Output
+from ethosgen.npu.ops import curves
 from ethosgen.npu.ops.context import Context
 from ethosgen.npu.scaling import Ints, rescale
 
@@ -15,6 +16,7 @@ _FORCED = {
     ActivationClipRange.FORCE_INT8: (-128, 127),
     ActivationClipRange.FORCE_INT16: (-32768, 32767),
 }
+_CURVES = {ActivationFunction.TANH: curves.tanh, ActivationFunction.SIGMOID: curves.sigmoid}
 _LUT16_ENTRIES = 512
 _LUT16_FRACTION_BITS = 7
 
@@ -53,16 +55,16 @@ def clip_limits(ofm: Output) -> tuple[int, int]:
 
 
 def activate(context: Context, ofm: Output, values: Ints) -> Ints:
-    """Clip, and look up where the activation function is a table."""
+    """Apply the activation function, and clip; a table is indexed by clipped values."""
+    curve = _CURVES.get(ActivationFunction(ofm.activation.function))
+    if curve is not None:
+        if np.dtype(ofm.fm.dtype) != np.int16:
+            raise NpuFault("parse", "TANH and SIGMOID are modelled for 16-bit signed OFMs only")
+        values = curve(values)
     low, high = clip_limits(ofm)
     clipped = np.minimum(np.maximum(values, low), high)
     slot = ofm.activation.table
-    if slot is not None:
-        return _look_up(context, ofm, slot, clipped)
-    if ofm.activation.function != ActivationFunction.RELU:
-        name = ActivationFunction(ofm.activation.function).name
-        raise NpuFault("parse", f"the activation function {name} is not modelled")
-    return clipped
+    return clipped if slot is None else _look_up(context, ofm, slot, clipped)
 
 
 def _look_up(context: Context, ofm: Output, slot: int, values: Ints) -> Ints:

@@ -5,7 +5,8 @@ else is the application, which is the user's after the first time.
 """
 
 from ethosgen.project.directory import write
-from ethosgen.project.manifest import Project, ProjectInfo, open_project
+from ethosgen.project.manifest import Project, open_project
 from ethosgen.project.rendering import render
+from ethosgen.project_info import ProjectInfo
 
 __all__ = ["Project", "ProjectInfo", "open_project", "render", "write"]

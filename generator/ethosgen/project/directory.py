@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ethosgen.errors import InputError
-from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, ProjectInfo, open_project
+from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, open_project
+from ethosgen.project_info import ProjectInfo
 
 
 def write(project: Project, directory: Path) -> frozenset[str]:

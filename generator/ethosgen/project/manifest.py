@@ -15,6 +15,7 @@ from ethosgen.errors import InputError
 from ethosgen.model import Quantization, Tensor
 from ethosgen.plan import IoStyle
 from ethosgen.program import Port, Program
+from ethosgen.project_info import ProjectInfo
 
 LIBRARY = "model"
 """The folder of the model library."""
@@ -42,26 +43,6 @@ class Project:
     def application(self) -> frozenset[str]:
         """The files that are the user's once they are written."""
         return frozenset(self.files) - self.library
-
-
-@dataclass(frozen=True)
-class ProjectInfo:
-    """A project on disk, as its manifest tells it; inputs and outputs in the network's order.
-
-    `files` maps each file of the library to the SHA-256 that it was written with.
-    """
-
-    directory: Path
-    name: str
-    board: Board
-    npu: str
-    io: IoStyle
-    digest: str
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
-    arena_bytes: int
-    model_path: Path
-    files: Mapping[str, str] = field(repr=False)
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:

@@ -1,1 +1,162 @@
-"""Things that run an ELF and talk over a console. Owns serial."""
+"""Targets: something that runs a firmware and has a console.
+
+    target (QEMU; later an FVP or a board) ── console ── session ── inputs there, outputs back
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.errors import InputError, ProtocolError, TargetError
+from ethosgen.model import Tensor
+from ethosgen.outcome import Arrays, Outcome, Sample
+from ethosgen.project_info import ProjectInfo
+from ethosgen.target.attachment import Attach, NpuModel, SharedMemory
+from ethosgen.target.qemu import QemuTarget
+from ethosgen.target.session import Hello, RunReply, Session
+from ethosgen.tools import QEMU
+
+__all__ = ["STATUS_NAMES", "TARGETS", "Attach", "NpuModel", "SharedMemory", "run"]
+
+TARGETS = ("qemu",)
+"""What `run` can run on."""
+
+STATUS_NAMES = {
+    1: "ETHOSGEN_NOT_INITIALIZED",
+    2: "ETHOSGEN_BAD_BUFFER",
+    3: "ETHOSGEN_NPU_NO_RESET",
+    4: "ETHOSGEN_NPU_NO_ACCESS",
+    5: "ETHOSGEN_NPU_OTHER_PRODUCT",
+    6: "ETHOSGEN_NPU_OTHER_MACS",
+    7: "ETHOSGEN_NPU_OTHER_VERSION",
+    8: "ETHOSGEN_NPU_BUS_FAULT",
+    9: "ETHOSGEN_NPU_PARSE_FAULT",
+    10: "ETHOSGEN_NPU_WATCHDOG",
+    11: "ETHOSGEN_NPU_ECC_FAULT",
+    12: "ETHOSGEN_NPU_STOPPED",
+    13: "ETHOSGEN_NPU_TIMEOUT",
+    14: "ETHOSGEN_NPU_DRIVER",
+}
+"""enum ethosgen_status of the generated ethosgen_npu.h."""
+
+_NANOSECONDS = 1_000_000_000
+_ANSWER_S = 10.0
+"""For anything but an inference: the firmware answers at once."""
+
+Progress = Callable[[int, int], None]
+"""Called with the samples that are done, and all."""
+
+
+def _silent(done: int, all_: int) -> None:
+    """Say nothing: the default where nobody watches."""
+
+
+def run(
+    elf: Path,
+    info: ProjectInfo,
+    samples: Sequence[Arrays],
+    *,
+    on: str = "qemu",
+    attach: Attach,
+    timeout_s: float = 120.0,
+    progress: Progress = _silent,
+) -> Outcome:
+    """Run samples through a firmware and return its outputs, counters and verdict.
+
+    `timeout_s` is for one inference. `attach` makes the NPU model that serves the firmware's
+    driver. TargetError if the firmware or the target fails, NpuFault if the NPU model stopped at a
+    command, ToolError if the target's program is missing.
+    """
+    if on not in TARGETS:
+        raise InputError(f"unknown target '{on}'; choose one of: {', '.join(TARGETS)}")
+    with QemuTarget(QEMU.find(), elf, info.board, attach) as target:
+        session = Session(target.console, target.check)
+        hello = session.hello(_ANSWER_S)
+        target.settle()
+        _check_hello(hello, info)
+        done = []
+        for index, sample in enumerate(samples):
+            progress(index, len(samples))
+            done.append(_run_sample(session, target, hello, info, sample, timeout_s))
+        progress(len(samples), len(samples))
+        marker = session.end(_ANSWER_S)
+        if (marker.runs, marker.failed) != (len(samples), 0):
+            raise TargetError(
+                f"the firmware counted {marker.runs} runs and {marker.failed} failures, where "
+                f"{len(samples)} succeeded"
+            )
+        session.bye()
+        status = target.wait_for_exit()
+        if status:
+            raise TargetError(f"the firmware left with status {status} after its end marker")
+    return Outcome(tuple(done), ended=True)
+
+
+def _check_hello(hello: Hello, info: ProjectInfo) -> None:
+    if hello.digest != info.digest:
+        raise TargetError(
+            f"the firmware that answers is '{hello.name}' {hello.digest}, and the project "
+            f"'{info.name}' is {info.digest}; build the project again"
+        )
+    if (hello.inputs, hello.outputs) != (len(info.inputs), len(info.outputs)):
+        raise ProtocolError("the firmware has other inputs or outputs than its project")
+    if hello.init_status != 0:
+        raise TargetError(f"the firmware could not start: {_status_name(hello.init_status)}")
+
+
+def _run_sample(
+    session: Session,
+    target: QemuTarget,
+    hello: Hello,
+    info: ProjectInfo,
+    sample: Arrays,
+    timeout_s: float,
+) -> Sample:
+    for port, tensor in enumerate(info.inputs):
+        session.write_input(port, _input_bytes(sample, tensor), _ANSWER_S)
+    reply = session.run(timeout_s)
+    if reply.status != 0:
+        raise _explain(reply, target)
+    outputs = {
+        tensor.name: _output_array(session.read_output(port, tensor.bytes, _ANSWER_S), tensor)
+        for port, tensor in enumerate(info.outputs)
+    }
+    instruction_ns = info.board.run.qemu.instruction_ns if info.board.run.qemu else 1
+    ticks_per_instruction = hello.ticks_hz * instruction_ns / _NANOSECONDS
+    return Sample(
+        outputs=outputs,
+        cpu_instructions=round(reply.cpu_ticks / ticks_per_instruction),
+        init_instructions=round(hello.init_ticks / ticks_per_instruction),
+        stack_bytes=reply.stack_bytes,
+    )
+
+
+def _input_bytes(sample: Arrays, tensor: Tensor) -> bytes:
+    array = sample.get(tensor.name)
+    if array is None:
+        raise InputError(f"input '{tensor.name}' is missing; given are: {', '.join(sample)}")
+    if array.shape != tensor.shape or array.dtype != np.dtype(tensor.dtype):
+        raise InputError(
+            f"input '{tensor.name}' is {array.dtype} {array.shape}, and the network wants "
+            f"{tensor.dtype} {tensor.shape}"
+        )
+    return np.ascontiguousarray(array).tobytes()
+
+
+def _output_array(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
+    return np.frombuffer(data, tensor.dtype).reshape(tensor.shape).copy()
+
+
+def _explain(reply: RunReply, target: QemuTarget) -> Exception:
+    if target.last_fault is not None:
+        return target.last_fault
+    return TargetError(
+        f"the inference failed with {_status_name(reply.status)}: NPU STATUS "
+        f"0x{reply.npu_status:08x}, QREAD {reply.npu_qread}"
+    )
+
+
+def _status_name(status: int) -> str:
+    return STATUS_NAMES.get(status, f"status {status}")

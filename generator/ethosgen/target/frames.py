@@ -1,0 +1,70 @@
+"""Frames on a serial line: the twin of the firmware's app/frames.c.
+
+    type (1) | sequence number (1) | body | CRC-32 of all before (4, little endian)
+
+COBS-encoded, with a zero byte before and after.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+from cobs import cobs
+
+BODY_MAX = 1024
+"""Bytes of a request's body that the firmware can take."""
+_HEADER_BYTES = 2
+_CRC_BYTES = 4
+_LONGEST = 4 * BODY_MAX
+"""Of what may come before a zero; more is noise, and is dropped to bound the memory."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame, as sent or as received whole."""
+
+    type: int
+    sequence: int
+    body: bytes = b""
+
+    def encode(self) -> bytes:
+        """Return the bytes on the line."""
+        content = bytes((self.type, self.sequence)) + self.body
+        content += zlib.crc32(content).to_bytes(_CRC_BYTES, "little")
+        return b"\0" + cobs.encode(content) + b"\0"
+
+
+class Decoder:
+    """Finds frames in what arrives; what is damaged is dropped, for the sender to repeat."""
+
+    def __init__(self) -> None:
+        self._pending = bytearray()
+        self.dropped = 0
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Take received bytes, in any portions, and return the frames that they complete."""
+        self._pending += data
+        *whole, rest = self._pending.split(b"\0")
+        self._pending = rest if len(rest) <= _LONGEST else bytearray()
+        frames = []
+        for encoded in whole:
+            if not encoded:
+                continue
+            frame = _decode(bytes(encoded))
+            if frame is None:
+                self.dropped += 1
+            else:
+                frames.append(frame)
+        return frames
+
+
+def _decode(encoded: bytes) -> Frame | None:
+    try:
+        content = cobs.decode(encoded)
+    except cobs.DecodeError:
+        return None
+    if len(content) < _HEADER_BYTES + _CRC_BYTES:
+        return None
+    payload, crc = content[:-_CRC_BYTES], content[-_CRC_BYTES:]
+    if zlib.crc32(payload) != int.from_bytes(crc, "little"):
+        return None
+    return Frame(payload[0], payload[1], payload[_HEADER_BYTES:])

@@ -1,0 +1,233 @@
+"""QEMU with the NPU model attached.
+
+QEMU has no Ethos-U. Its board's DDR is a file that this process maps as well; one page of it is the
+NPU's register file, and the firmware's driver works on it as on the NPU's own. The model looks at
+the page, runs command streams on the mapped memory, and rings a UART that is not in use; the
+firmware's handler for that UART pends the NPU's interrupt.
+"""
+
+import logging
+import mmap
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import numpy as np
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+
+from ethosgen.board import Board, Qemu
+from ethosgen.errors import InputError, TargetError
+from ethosgen.target.attachment import Attach, NpuThread, SharedMemory
+from ethosgen.target.console import Console, SerialConsole
+
+_LOG = logging.getLogger(__name__)
+
+_NOISE = ("icount sleep disabled and no active timers",)
+"""What QEMU says on stderr of every firmware that sleeps."""
+_PAGE_BYTES = 4096
+_EXIT_S = 2.0
+
+
+class QemuTarget:
+    """A firmware on QEMU, from entering the context to leaving it.
+
+    `program` is the path of qemu-system-arm. TargetError with QEMU's own words if it dies.
+    """
+
+    def __init__(self, program: Path, elf: Path, board: Board, attach: Attach) -> None:
+        if board.run.qemu is None:
+            raise InputError(f"board '{board.name}' does not run on QEMU")
+        self._program = program
+        self._elf = elf
+        self._facts = board.run.qemu
+        self._board = board
+        self._attach = attach
+        self._process: subprocess.Popen[bytes] | None = None
+        self._npu: NpuThread | None = None
+        self._console: SerialConsole | None = None
+        self._bell: socket.socket | None = None
+        self._stderr: IO[bytes] | None = None
+        self._ram: Path | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def console(self) -> Console:
+        """The line to the firmware."""
+        if self._console is None:
+            raise TargetError("QEMU was not started")
+        return self._console
+
+    @property
+    def last_fault(self) -> Exception | None:
+        """What ended the last command stream, None if it came to its end."""
+        return self._npu.last_fault if self._npu else None
+
+    def check(self) -> None:
+        """Raise TargetError with QEMU's words if it has died, or what the NPU model raised."""
+        if self._npu is not None:
+            self._npu.check()
+        if self._process is not None and self._process.poll() is not None:
+            status = self._process.returncode
+            raise TargetError(f"QEMU ended early with status {status}{self._words()}")
+
+    def settle(self) -> None:
+        """Forget the shared memory's file: from here on it lives as long as QEMU does."""
+        if self._ram is not None:
+            self._ram.unlink(missing_ok=True)
+            self._ram = None
+
+    def wait_for_exit(self, timeout_s: float = _EXIT_S) -> int | None:
+        """Return the status that the firmware left with, None if it has not left in time."""
+        if self._process is None:
+            return None
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def close(self) -> None:
+        """End QEMU and the model, and remove what they shared."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+        if self._process is not None:
+            self._process.wait()
+        if self._npu is not None:
+            self._npu.stop()
+        for line in (self._console, self._bell, self._stderr):
+            if line is not None:
+                line.close()
+        self.settle()
+
+    def _open(self) -> None:
+        handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".ram", dir=_ram_directory())
+        self._ram = Path(name)
+        try:
+            os.ftruncate(handle, self._facts.shared_size_bytes)
+            memory = self._map(handle)
+        except OSError as error:
+            raise TargetError(
+                f"cannot map {self._facts.shared_size_bytes >> 20} MiB of shared memory in "
+                f"'{self._ram.parent}': {error.strerror}"
+            ) from None
+        finally:
+            os.close(handle)
+        self._bell, far_bell = socket.socketpair()
+        page_offset = self._facts.npu_base_addr - self._start_addr
+        page = memory[page_offset : page_offset + _PAGE_BYTES].view(np.uint32)
+        model = self._attach(page, self._segments(memory), self._ring)
+        with far_bell, socket.create_server(("127.0.0.1", 0)) as listener:
+            self._start(listener, far_bell)
+            self._console = SerialConsole(f"socket://127.0.0.1:{listener.getsockname()[1]}")
+        self._npu = NpuThread(model)
+        self._npu.start()
+
+    @property
+    def _start_addr(self) -> int:
+        return self._board.memories[self._facts.npu_memory].start_addr
+
+    def _map(self, handle: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        size = self._board.memories[self._facts.npu_memory].size_bytes
+        offset = self._start_addr - self._facts.shared_start_addr
+        return np.frombuffer(mmap.mmap(handle, size, offset=offset), np.uint8)
+
+    def _segments(self, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> list[SharedMemory]:
+        """Return the firmware's sections in shared memory: beyond them the NPU has no business."""
+        end_addr = self._facts.npu_base_addr
+        segments = []
+        with self._elf.open("rb") as file:
+            for section in ELFFile(file).iter_sections():
+                start, size = section["sh_addr"], section["sh_size"]
+                inside = self._start_addr <= start and start + size <= end_addr
+                if not size or not inside or not section["sh_flags"] & SH_FLAGS.SHF_ALLOC:
+                    continue
+                offset = start - self._start_addr
+                is_writable = bool(section["sh_flags"] & SH_FLAGS.SHF_WRITE)
+                view = memory[offset : offset + size]
+                segments.append(SharedMemory(section.name, start, view, is_writable))
+        return segments
+
+    def _ring(self) -> None:
+        if self._bell is not None:
+            self._bell.send(b"!")
+
+    def _start(self, listener: socket.socket, bell: socket.socket) -> None:
+        command = [*_die_with_us(), str(self._program)]
+        command += qemu_arguments(self._facts, self._elf, str(self._ram), listener, bell)
+        _LOG.info("%s", " ".join(command))
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the target
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=self._stderr,
+                stderr=self._stderr,
+                pass_fds=(listener.fileno(), bell.fileno()),
+            )
+        except OSError as error:
+            raise TargetError(f"cannot start '{self._program}': {error.strerror}") from None
+
+    def _words(self) -> str:
+        """Return what QEMU wrote, without what it always writes."""
+        if self._stderr is None:
+            return ""
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").splitlines()
+        said = [line for line in lines if line and not any(noise in line for noise in _NOISE)]
+        return ": " + "\n".join(said[-10:]) if said else ""
+
+
+def qemu_arguments(
+    facts: Qemu, elf: Path, ram: str, listener: socket.socket, bell: socket.socket
+) -> list[str]:
+    """Return QEMU's arguments: memory, console, bell, and time counted in instructions."""
+    serials = {0: "chardev:console", facts.bell.serial: "chardev:bell"}
+    arguments = [
+        *("-M", f"{facts.machine},memory-backend={facts.memory_backend}"),
+        *("-object", f"memory-backend-file,id={facts.memory_backend},share=on,mem-path={ram},"
+          f"size={facts.shared_size_bytes}"),
+        *("-kernel", str(elf)),
+        *("-semihosting-config", "enable=on,target=native"),
+        *("-display", "none", "-monitor", "none"),
+        *("-icount", f"shift={facts.instruction_ns.bit_length() - 1},sleep=off"),
+        # A multiplexed line has a buffer of 32 bytes where the UART has one; that is 2.5 times
+        # faster. Its escape character is set to what no byte is.
+        *("-chardev", f"socket,id=console,fd={listener.fileno()},server=on,wait=off,mux=on"),
+        *("-echr", "256"),
+        *("-chardev", f"socket,id=bell,fd={bell.fileno()}"),
+    ]
+    for number in range(max(serials) + 1):
+        arguments += ["-serial", serials.get(number, "null")]
+    return arguments
+
+
+def _ram_directory() -> str:
+    """Return where shared memory goes: into memory, not onto a disk, if the system has a place."""
+    shm = Path("/dev/shm")
+    return str(shm) if os.access(shm, os.W_OK) else tempfile.gettempdir()
+
+
+def _die_with_us() -> list[str]:
+    """Return what makes the kernel end QEMU with this process, even if that is killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []

@@ -1,0 +1,206 @@
+"""The conversation with a firmware: the twin of its app/server.c.
+
+We ask and it answers, one request at a time. What gets lost or damaged is asked again: every
+request may be served twice without harm.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import count
+
+from ethosgen.errors import ProtocolError, TargetError
+from ethosgen.target.console import Console
+from ethosgen.target.deadline import Deadline
+from ethosgen.target.frames import Decoder, Frame
+
+PROTOCOL = 1
+"""The version of the protocol; the firmware tells its own in its first answer."""
+
+_ANSWER = 0x80
+_HELLO = struct.Struct("<IIIII16sBBxx")
+_PLACE = struct.Struct("<II")
+_RUN = struct.Struct("<IIIIII")
+_END = struct.Struct("<II")
+_FAULT = struct.Struct("<II")
+_WAIT_SLICE_S = 0.05
+"""How often, while it waits, a session looks whether the target still lives."""
+
+
+class Request(IntEnum):
+    """Types of frames that ask."""
+
+    HELLO = 1
+    INPUT = 2
+    RUN = 3
+    OUTPUT = 4
+    END = 5
+    BYE = 6
+
+
+class Reply(IntEnum):
+    """Types of frames that answer out of the ordinary; the others are the request's | 0x80."""
+
+    REFUSED = 0xFE
+    FAULT = 0xFF
+
+
+@dataclass(frozen=True)
+class Hello:
+    """Who answers: versions, sizes, and how its start went."""
+
+    protocol: int
+    body_max: int
+    ticks_hz: int
+    init_status: int
+    init_ticks: int
+    digest: str
+    inputs: int
+    outputs: int
+    name: str
+
+
+@dataclass(frozen=True)
+class RunReply:
+    """How one inference ended: the status of NAME_run(), the NPU's registers, the cost."""
+
+    status: int
+    npu_status: int
+    npu_qread: int
+    cpu_ticks: int
+    stack_bytes: int
+
+
+@dataclass(frozen=True)
+class EndMarker:
+    """The firmware's own account of the session."""
+
+    runs: int
+    failed: int
+
+
+def _alive() -> None:
+    """Say that the target lives: the default where nobody can tell."""
+
+
+class Session:
+    """A conversation over a console.
+
+    `check` raises if the target has died; it is asked while we wait. `retry_s` is how long an
+    answer may take before the request is repeated; it doubles with each repetition.
+    """
+
+    def __init__(
+        self, console: Console, check: Callable[[], None] = _alive, retry_s: float = 0.5
+    ) -> None:
+        self._console = console
+        self._check = check
+        self._retry_s = retry_s
+        self._decoder = Decoder()
+        self._sequence = 0
+        self._run_numbers = count(1)
+        self._body_max = 0
+        self.retries = 0
+
+    def hello(self, timeout_s: float) -> Hello:
+        """Find out who answers; ProtocolError if it speaks another version."""
+        body = self._ask(Request.HELLO, b"", timeout_s, "answer on its console")
+        try:
+            fields = _HELLO.unpack_from(body)
+            digest = fields[5].decode("ascii")
+            name = body[_HELLO.size :].decode()
+        except (struct.error, UnicodeDecodeError):
+            raise ProtocolError("the firmware's first answer makes no sense; build it anew") from None
+        hello = Hello(*fields[:5], digest, fields[6], fields[7], name)
+        if hello.protocol != PROTOCOL:
+            raise ProtocolError(
+                f"the firmware speaks version {hello.protocol} of the console protocol, and this "
+                f"ethosgen version {PROTOCOL}; generate the project again"
+            )
+        self._body_max = hello.body_max
+        return hello
+
+    def write_input(self, port: int, data: bytes, timeout_s: float) -> None:
+        """Write an input, in as many frames as it takes."""
+        chunk = self._body_max - _PLACE.size
+        for offset in range(0, len(data), chunk):
+            body = _PLACE.pack(port, offset) + data[offset : offset + chunk]
+            self._ask(Request.INPUT, body, timeout_s, "take the input")
+
+    def run(self, timeout_s: float) -> RunReply:
+        """Run one inference on the inputs that were written."""
+        number = next(self._run_numbers)
+        body = self._ask(Request.RUN, number.to_bytes(4, "little"), timeout_s, "end its inference")
+        if len(body) != _RUN.size or (fields := _RUN.unpack(body))[0] != number:
+            raise ProtocolError("the firmware's answer to a run makes no sense; build it anew")
+        return RunReply(*fields[1:])
+
+    def read_output(self, port: int, size: int, timeout_s: float) -> bytes:
+        """Read an output of `size` bytes."""
+        data = bytearray()
+        while len(data) < size:
+            wanted = min(self._body_max, size - len(data))
+            body = _PLACE.pack(port, len(data)) + wanted.to_bytes(4, "little")
+            answer = self._ask(Request.OUTPUT, body, timeout_s, "give its output")
+            if len(answer) != wanted:
+                raise ProtocolError(
+                    f"the firmware sent {len(answer)} bytes of an output instead of {wanted}"
+                )
+            data += answer
+        return bytes(data)
+
+    def end(self, timeout_s: float) -> EndMarker:
+        """Ask for the end marker."""
+        body = self._ask(Request.END, b"", timeout_s, "send its end marker")
+        if len(body) != _END.size:
+            raise ProtocolError("the firmware's end marker makes no sense; build it anew")
+        return EndMarker(*_END.unpack(body))
+
+    def bye(self) -> None:
+        """Tell the firmware that its end marker has arrived; it may leave without an answer."""
+        self._console.write(Frame(Request.BYE, self._next_sequence()).encode())
+
+    def _next_sequence(self) -> int:
+        self._sequence = (self._sequence + 1) % 256
+        return self._sequence
+
+    def _ask(self, request: Request, body: bytes, timeout_s: float, what: str) -> bytes:
+        frame = Frame(request, self._next_sequence(), body)
+        deadline = Deadline(timeout_s, what)
+        patience_s = self._retry_s
+        while True:
+            self._console.write(frame.encode())
+            answer = self._await(frame, Deadline(min(patience_s, deadline.remaining_s), what))
+            if answer is not None:
+                return answer
+            deadline.check()
+            self.retries += 1
+            patience_s = min(2 * patience_s, 8 * self._retry_s)
+
+    def _await(self, asked: Frame, patience: Deadline) -> bytes | None:
+        """Return the body of the answer, None if it does not come in time."""
+        while not patience.is_over:
+            self._check()
+            data = self._console.read(min(_WAIT_SLICE_S, patience.remaining_s))
+            for frame in self._decoder.feed(data):
+                if frame.type == Reply.FAULT:
+                    raise TargetError(_describe_fault(frame.body))
+                if frame.sequence != asked.sequence:
+                    continue  # an answer to a repetition of an earlier request
+                if frame.type == Reply.REFUSED:
+                    raise ProtocolError(
+                        f"the firmware refused a request ({Request(asked.type).name}); it was built "
+                        "from another network, or its server was changed"
+                    )
+                if frame.type == asked.type | _ANSWER:
+                    return frame.body
+        return None
+
+
+def _describe_fault(body: bytes) -> str:
+    cfsr, pc = _FAULT.unpack(body) if len(body) == _FAULT.size else (0, 0)
+    return (
+        f"the firmware crashed: a processor fault at 0x{pc:08x} (CFSR 0x{cfsr:08x}); "
+        "look the address up with arm-none-eabi-addr2line"
+    )

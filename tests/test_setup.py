@@ -188,3 +188,23 @@ def test_a_python_that_is_too_old_is_refused_with_the_remedy(computer: Computer)
     done = computer.setup()
     assert done.returncode == 1
     assert "make setup PYTHON=" in done.stderr
+
+
+def test_a_newer_python_of_the_system_is_installed_beside_one_that_is_too_old(
+    computer: Computer,
+) -> None:
+    computer.add_everything()
+    computer.add("python3", 'case "$*" in *--version*) echo Python 3.10.12 ;; *) exit 1 ;; esac')
+    computer.add("apt-cache", 'case "$*" in *3.11*) exit 0 ;; *) exit 100 ;; esac')
+    (computer.root / "python3.11").write_text(f"#!{shutil.which('sh')}\n{PYTHON}")
+    computer.add(
+        "apt-get",
+        'echo "apt-get $*" >>"$CALLS"\n'
+        f'case "$*" in *python3.11*) cp {computer.root}/python3.11 {computer.bin}/ '
+        f"&& chmod +x {computer.bin}/python3.11 ;; esac",
+    )
+    computer.be_user(0)
+    done = computer.setup()
+    assert done.returncode == 0, done.stderr
+    assert "python3.11 python3.11-venv" in computer.called("apt-get install")[0]
+    assert computer.called("-m venv")

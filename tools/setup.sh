@@ -52,6 +52,18 @@ find_python() {
     done
 }
 
+# Ubuntu 22.04's python3 is 3.10, but it has a python3.11 beside it.
+newer_python() {
+    local version
+    for version in 3.13 3.12 3.11; do
+        if have apt-cache && apt-cache show "python$version-venv" >/dev/null 2>&1; then
+            printf '%s\n' "python$version" "python$version-venv"
+            return
+        fi
+    done
+    return 1
+}
+
 missing_packages() {
     local python
     have_newlib || printf '%s\n' gcc-arm-none-eabi libnewlib-arm-none-eabi
@@ -62,7 +74,7 @@ missing_packages() {
     have cc || printf '%s\n' gcc libc6-dev
     python=$(find_python)
     if [[ -z $python ]]; then
-        printf '%s\n' python3 python3-venv
+        have python3 && newer_python || printf '%s\n' python3 python3-venv
     elif ! has_venv "$python"; then
         echo "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
     fi
@@ -92,19 +104,16 @@ install_packages() {
     quietly apt install -y -q --no-install-recommends "${packages[@]}"
 }
 
-# Ubuntu 22.04's python3 is 3.10, but it has a python3.11 beside it.
+# On a bare machine apt-get knows of no other Python before its lists have been updated.
 install_newer_python() {
-    local version
+    local packages
     [[ -z $(find_python) ]] || return 0
     [[ -z ${PYTHON:-} ]] || die "PYTHON=$PYTHON is not Python $PYTHON_VERSIONS"
-    for version in 3.13 3.12 3.11; do
-        if have apt-cache && apt-cache show "python$version-venv" >/dev/null 2>&1; then
-            say "installing python$version-venv, since this system's python3 is $(python3 --version)"
-            quietly apt install -y -q --no-install-recommends "python$version" "python$version-venv"
-            return
-        fi
-    done
-    die "no Python $PYTHON_VERSIONS here: install one, then run:  make setup PYTHON=/path/to/python3.12"
+    mapfile -t packages < <(newer_python)
+    [[ ${#packages[@]} -gt 0 ]] ||
+        die "no Python $PYTHON_VERSIONS here: install one, then run:  make setup PYTHON=/path/to/python3.12"
+    say "installing ${packages[*]}, since python3 is $(python3 --version)"
+    quietly apt install -y -q --no-install-recommends "${packages[@]}"
 }
 
 # What .venv was made from: another pyproject.toml or another place means installing again.

@@ -102,11 +102,14 @@ class RegisterFile:
         interrupt, as on hardware.
         """
         acted = False
+        # CMD is read first: a driver resets and then starts, so the reset that goes with a start
+        # is there to be seen when the start is. The other way round it would be handled after the
+        # run, and wipe the STATUS that the driver is about to read.
+        command = self._read(CMD)
         request = self._read(RESET)
         if request != RESET_IDLE:
             self._reset(request)
             acted = True
-        command = self._read(CMD)
         if command & (CMD_RUN | CMD_CLEAR_IRQ | CMD_STOP) or command >> 16:
             self._write(CMD, command & CMD_POWER)
             self._command(command)

@@ -24,7 +24,9 @@ VALUES = {
     "outcome",
     "plan",
     "program",
+    "project_info",
     "report",
+    "tools",
     "watch",
 }
 """Values and plain functions of them: they know errors, the standard library, numpy, each other."""
@@ -36,7 +38,7 @@ OWNERS = {
     "ai_edge_litert": "reference",
     "click": "cli",
     "cobs": "target",
-    "elftools": "build",
+    "elftools": "toolchain",
     "ethosu": "offload",
     "jinja2": "project",
     "pydantic": "board",
@@ -49,7 +51,7 @@ OWNERS = {
 """Third-party package → the one top-level module or package of ethosgen that may import it."""
 SHARED = {
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
-    ("elftools", "target"),  # a target loads the ELF, build reads its sizes
+    ("elftools", "target"),  # a target loads the ELF, toolchain reads its sizes
 }
 """A package, and one more that may import it."""
 EVERYBODYS = {"numpy"}

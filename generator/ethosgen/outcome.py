@@ -68,5 +68,7 @@ def compare(oracle: str, got: list[Arrays], golden: list[Arrays]) -> Comparison:
             mismatches += int(expected.size - np.count_nonzero(equal))
             if expected.size:
                 diff = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
-                max_abs_diff = max(max_abs_diff, float(np.nanmax(np.where(equal, 0.0, diff))))
+                # A NaN where a number belongs is as wrong as can be, not a difference of 0.
+                wrong = np.where(equal, 0.0, np.nan_to_num(diff, nan=np.inf, posinf=np.inf))
+                max_abs_diff = max(max_abs_diff, float(wrong.max()))
     return Comparison(oracle, mismatches, elements, max_abs_diff)

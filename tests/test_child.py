@@ -1,0 +1,77 @@
+"""Calls into a child process: its values, its prints, and every way in which it can end."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from ethosgen.child import ChildError, call
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.py"
+    path.write_text(
+        textwrap.dedent(
+            """
+            import os, sys, time
+
+            def double(values):
+                os.write(1, b"written by C++\\n")
+                print("printed", file=sys.stderr)
+                return [2 * value for value in values]
+
+            def complain():
+                print("what happened")
+                raise ValueError("too bad")
+
+            def crash():
+                os.abort()
+
+            def leave():
+                os._exit(7)
+
+            def hang():
+                time.sleep(60)
+
+            def hoard():
+                return len(bytearray(1 << 40))
+            """
+        )
+    )
+    return path
+
+
+def test_the_value_comes_back_and_prints_are_kept(
+    script: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answer = call(script, "double", [1, 2, 3])
+    assert answer.value == [2, 4, 6]
+    assert "written by C++" in answer.log
+    assert "printed" in answer.log
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_exception_is_told(script: Path) -> None:
+    with pytest.raises(ChildError, match="ValueError: too bad") as caught:
+        call(script, "complain")
+    assert caught.value.how == "raised"
+    assert "what happened" in caught.value.log
+
+
+@pytest.mark.parametrize(("function", "cause"), [("crash", "SIGABRT"), ("leave", "status 7")])
+def test_a_death_is_told(script: Path, function: str, cause: str) -> None:
+    with pytest.raises(ChildError, match=cause) as caught:
+        call(script, function)
+    assert caught.value.how == "died"
+
+
+def test_a_hang_ends(script: Path) -> None:
+    with pytest.raises(ChildError, match=r"did not finish in 0\.5 s") as caught:
+        call(script, "hang", limit_s=0.5)
+    assert caught.value.how == "late"
+
+
+def test_memory_is_limited(script: Path) -> None:
+    with pytest.raises(ChildError, match="MemoryError"):
+        call(script, "hoard")

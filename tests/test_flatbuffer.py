@@ -1,0 +1,219 @@
+"""Reading .tflite files: what comes out of good ones, and one sentence for each kind of bad one."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.flatbuffer import decode_model, parse_model, read_model
+from ethosgen.model import ABSENT, Model
+from network_file import Spec
+from networks import Network
+
+SHARED_MODELS = Path(__file__).parents[2] / "shared" / "models"
+
+
+def small_network() -> Network:
+    net = Network("small", seed=4)
+    x = net.input((1, 8, 8, 4), scale=0.25, zero_point=-7, name="image")
+    x = net.conv2d(x, 6, kernel=(3, 5), stride=(2, 1), activation="RELU6", name="features")
+    x = net.average_pool(x, (4, 8), name="pooled")
+    net.reshape(x, (1, 6))
+    return net
+
+
+def parse(net: Network, *outputs: int) -> Model:
+    return parse_model(net.build(*outputs), net.name)
+
+
+def test_reads_tensors_operators_and_options() -> None:
+    model = parse(small_network())
+    (image,) = model.inputs
+    assert (image.name, image.shape, image.dtype) == ("image", (1, 8, 8, 4), "int8")
+    assert image.quantization is not None
+    assert (image.quantization.scale, image.quantization.zero_point) == ((0.25,), (-7,))
+    conv, pool, reshape = model.graph.operators
+    assert [o.code for o in model.graph.operators] == ["CONV_2D", "AVERAGE_POOL_2D", "RESHAPE"]
+    assert conv.options["padding"] == "SAME"
+    assert conv.options["fused_activation_function"] == "RELU6"
+    assert (conv.options["stride_h"], conv.options["stride_w"]) == (2, 1)
+    assert (pool.options["filter_height"], pool.options["filter_width"]) == (4, 8)
+    assert reshape.options["new_shape"] == (1, 6)
+    assert model.graph.tensors[reshape.inputs[1]].array().tolist() == [1, 6]
+    weights = model.graph.tensors[conv.inputs[1]]
+    assert weights.quantization is not None
+    assert (weights.shape, weights.quantization.axis) == ((6, 3, 5, 4), 0)
+    assert len(weights.quantization.scale) == 6
+    assert weights.array().dtype == np.int8
+
+
+def test_a_missing_optional_input_is_absent() -> None:
+    net = Network("no_bias")
+    x = net.input((1, 16))
+    weights = net.constant(net.random_integers((4, 16)), scale=0.01)
+    net.operator("FULLY_CONNECTED", [x, weights, -1], [Spec((1, 4), "int8", 0.5, 0)], {})
+    assert parse(net).graph.operators[0].inputs[2] == ABSENT
+
+
+def test_custom_operators_and_metadata_are_read() -> None:
+    net = Network("custom")
+    x = net.input((1, 4))
+    net.operator(
+        "CUSTOM", [x], [Spec((1, 4), "int8", 0.5, 0)], custom_code="Mine", custom_options=b"\1\2\3"
+    )
+    net.metadata["note"] = b"written by a test"
+    model = parse(net)
+    (operator,) = model.graph.operators
+    assert (operator.custom_code, operator.custom_options) == ("Mine", b"\1\2\3")
+    assert model.metadata["note"] == b"written by a test"
+
+
+def test_names_are_made_unique_and_usable() -> None:
+    net = Network("names")
+    x = net.input((1, 4), name="x")
+    y = net.input((1, 4), name="x")
+    z = net.add(x, y, name="x")
+    w = net.relu(z, name="")
+    v = net.relu(z, name="two\nlines")
+    model = parse(net, z, w, v)
+    assert [tensor.name for tensor in model.inputs] == ["x", "x_1"]
+    assert [t.name for t in model.outputs] == ["x_2", "relu_3", "two\N{REPLACEMENT CHARACTER}lines"]
+
+
+def test_a_nameless_tensor_is_called_by_its_index() -> None:
+    net = Network("nameless")
+    x = net.input((1, 4))
+    net.relu(x)
+    net.tensors[1] = dataclasses.replace(net.tensors[1], name="")
+    assert parse(net).outputs[0].name == "tensor_1"
+
+
+def test_an_open_batch_is_one() -> None:
+    net = small_network()
+    net.tensors[0] = dataclasses.replace(net.tensors[0], shape_signature=(-1, 8, 8, 4))
+    assert parse(net).inputs[0].shape == (1, 8, 8, 4)
+
+
+@pytest.mark.parametrize("signature", [(1, -1, 8, 4), (1, 8, -1, -1)])
+def test_dynamic_shapes_are_refused_by_name(signature: tuple[int, ...]) -> None:
+    net = small_network()
+    net.tensors[0] = dataclasses.replace(net.tensors[0], shape_signature=signature)
+    with pytest.raises(UnsupportedError, match=r"'image' of 'small' has a dynamic shape .*\?"):
+        parse(net)
+
+
+def test_an_empty_input_is_refused() -> None:
+    net = Network("hollow")
+    net.relu(net.input((1, 0), name="nothing"))
+    with pytest.raises(UnsupportedError, match="'nothing' of 'hollow' has no elements"):
+        parse(net)
+
+
+def test_float_only_networks_are_refused_with_the_setting_that_helps() -> None:
+    net = Network("floating")
+    x = net.input((1, 4), "float32", None)
+    weights = net.constant(net.random_integers((4, 4)), scale=0.01)
+    net.operator("FULLY_CONNECTED", [x, weights, -1], [Spec((1, 4), "float32")], {})
+    with pytest.raises(UnsupportedError, match="TFLITE_BUILTINS_INT8"):
+        parse(net)
+
+
+def test_a_network_between_float_ends_is_read() -> None:
+    net = Network("float_ends")
+    x = net.quantize(net.input((1, 4), "float32", None), "int8", 0.1, 0)
+    net.dequantize(net.relu(x))
+    assert [tensor.dtype for tensor in parse(net).inputs] == ["float32"]
+
+
+def test_a_compiled_network_is_refused_but_can_be_decoded() -> None:
+    net = Network("compiled")
+    x = net.input((1, 4))
+    net.operator("CUSTOM", [x], [Spec((1, 4), "int8", 0.5, 0)], custom_code="ethos-u")
+    with pytest.raises(UnsupportedError, match="already compiled by Vela"):
+        parse(net)
+    assert decode_model(net.build(), "compiled").graph.operators[0].custom_code == "ethos-u"
+
+
+def test_an_unknown_type_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("network_file").DTYPES, "string", "STRING")
+    net = Network("strings")
+    net.relu(net.input((1, 4), "string", None, name="words"))
+    with pytest.raises(UnsupportedError, match="'words' of 'strings' has the type STRING"):
+        parse(net)
+
+
+def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot read .*absent"):
+        read_model(tmp_path / "absent.tflite")
+    with pytest.raises(InputError, match="cannot read"):
+        read_model(tmp_path)
+    empty = tmp_path / "empty.tflite"
+    empty.touch()
+    with pytest.raises(InputError, match="is empty"):
+        read_model(empty)
+    text = tmp_path / "text.tflite"
+    text.write_text("not a network at all")
+    with pytest.raises(InputError, match=r"is not a \.tflite file"):
+        read_model(text)
+
+
+def test_every_truncation_is_an_input_error() -> None:
+    data = small_network().build()
+    for length in range(0, len(data) - 4, 37):
+        with pytest.raises(InputError):
+            parse_model(data[:length], "short")
+
+
+def test_a_constant_of_the_wrong_length_is_damage() -> None:
+    net = Network("short_constant")
+    x = net.input((1, 4))
+    c = net.constant(np.ones((1, 4), np.int8), scale=0.1, name="ones")
+    net.tensors[c] = dataclasses.replace(net.tensors[c], data=b"\1\1\1")
+    net.add(x, c)
+    with pytest.raises(InputError, match="constant 'ones' has 3 bytes instead of 4"):
+        parse(net)
+
+
+def test_reading_what_nothing_wrote_is_damage() -> None:
+    net = Network("backwards")
+    net.relu(net.input((1, 4)))
+    orphan = net.tensor(Spec((1, 4), "int8", 0.1, 0, name="orphan"))
+    net.relu(orphan)
+    with pytest.raises(InputError, match=r"operator 1 \(RELU\) reads 'orphan'"):
+        parse(net)
+
+
+def test_writing_a_constant_is_damage() -> None:
+    net = Network("overwritten")
+    y = net.relu(net.input((1, 4)), name="result")
+    net.tensors[y] = dataclasses.replace(net.tensors[y], data=b"\0" * 4)
+    with pytest.raises(InputError, match="writes 'result', which is a constant"):
+        parse(net)
+
+
+def test_a_graph_without_operators_or_outputs_is_refused() -> None:
+    net = Network("idle")
+    x = net.input((1, 4))
+    with pytest.raises(InputError, match="no operators"):
+        parse(net, x)
+    with pytest.raises(InputError, match="no outputs"):
+        parse(net)
+
+
+def test_wrong_quantization_is_damage() -> None:
+    net = Network("scales")
+    x = net.input((1, 4))
+    net.constant(np.ones((2, 4), np.int8), scale=(0.1, 0.2, 0.3), zero_point=(0, 0, 0))
+    net.relu(x)
+    with pytest.raises(InputError, match="3 scales for shape"):
+        parse(net)
+
+
+@pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="the shared models are not on this machine")
+def test_shared_models_are_read() -> None:
+    for path in sorted(SHARED_MODELS.glob("*.tflite")):
+        model = read_model(path)
+        assert model.graph.operators
+        assert all(tensor.dtype == "int8" for tensor in (*model.inputs, *model.outputs))

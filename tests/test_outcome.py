@@ -1,0 +1,35 @@
+"""Comparing outputs: nothing passes by absence."""
+
+import numpy as np
+
+from ethosgen.outcome import compare
+
+
+def test_equal_outputs_have_no_mismatch() -> None:
+    golden = [{"y": np.array([[1, -2, 3]], np.int8)}] * 2
+    result = compare("tflm", [{"y": np.array([[1, -2, 3]], np.int8)}] * 2, golden)
+    assert (result.mismatches, result.elements, result.max_abs_diff) == (0, 6, 0.0)
+
+
+def test_differences_are_counted_without_overflow() -> None:
+    got = [{"y": np.array([-128, 0, 5], np.int8)}]
+    result = compare("tflm", got, [{"y": np.array([127, 0, 4], np.int8)}])
+    assert (result.mismatches, result.max_abs_diff) == (2, 255.0)
+
+
+def test_what_is_missing_or_misshapen_differs_everywhere() -> None:
+    golden = [{"y": np.zeros(4, np.int8)}, {"y": np.zeros(4, np.int8)}]
+    assert compare("tflm", [], golden).mismatches == 8
+    assert compare("tflm", [{}, {}], golden).mismatches == 8
+    other_shape = [{"y": np.zeros((2, 2), np.int8)}, {"y": np.zeros(4, np.int8)}]
+    assert compare("tflm", other_shape, golden).mismatches == 4
+    other_dtype = [{"y": np.zeros(4, np.uint8)}, {"y": np.zeros(4, np.int8)}]
+    result = compare("tflm", other_dtype, golden)
+    assert (result.mismatches, result.max_abs_diff) == (4, float("inf"))
+
+
+def test_nan_equals_nan() -> None:
+    golden = [{"y": np.array([np.nan, 1.0], np.float32)}]
+    assert compare("tflm", [{"y": np.array([np.nan, 1.0], np.float32)}], golden).mismatches == 0
+    result = compare("tflm", [{"y": np.array([1.0, np.nan], np.float32)}], golden)
+    assert (result.mismatches, result.max_abs_diff) == (2, float("inf"))

@@ -1,0 +1,107 @@
+"""Golden outputs: exact on what can be computed by hand, and answers for what cannot be run."""
+
+import numpy as np
+import pytest
+
+from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.reference import golden_outputs, random_samples, second_opinion
+from network_file import Spec
+from networks import Network
+
+
+def parse(net: Network, *outputs: int) -> Model:
+    return parse_model(net.build(*outputs), net.name)
+
+
+def rescaled() -> Network:
+    """A network whose answer is its input, doubled and shifted: scale 0.5 → 0.25, zero point 1."""
+    net = Network("rescaled")
+    x = net.input((1, 2, 3), scale=0.5, zero_point=0, name="x")
+    net.unary("QUANTIZE", x, scale=0.25, zero_point=1, name="y")
+    return net
+
+
+def test_golden_outputs_are_tflite_micros() -> None:
+    values = np.array([[[-128, -3, 0], [1, 62, 127]]], np.int8)
+    (sample,) = golden_outputs(parse(rescaled()), [{"x": values}])
+    assert sample["y"].dtype == np.int8
+    assert sample["y"].tolist() == [[[-128, -5, 1], [3, 125, 127]]]
+
+
+def test_litert_is_a_second_opinion() -> None:
+    model = parse(rescaled())
+    samples = random_samples(model, 3, seed=0)
+    second = second_opinion(model, samples)
+    assert second is not None
+    for golden, other in zip(golden_outputs(model, samples), second, strict=True):
+        np.testing.assert_array_equal(golden["y"], other["y"])
+
+
+def test_several_outputs_are_told_apart_by_name() -> None:
+    net = Network("two_ways")
+    x = net.input((1, 4), scale=0.5, zero_point=0, name="x")
+    small = net.unary("QUANTIZE", x, scale=1.0, zero_point=0, name="half")
+    large = net.unary("QUANTIZE", x, scale=0.25, zero_point=0, name="double")
+    (outputs,) = golden_outputs(
+        parse(net, large, small), [{"x": np.array([[2, 4, -6, 8]], np.int8)}]
+    )
+    assert list(outputs) == ["double", "half"]
+    assert outputs["double"].tolist() == [[4, 8, -12, 16]]
+    assert outputs["half"].tolist() == [[1, 2, -3, 4]]
+
+
+def test_a_large_activation_fits_the_arena() -> None:
+    net = Network("large")
+    x = net.input((1, 256, 256, 16), name="x")
+    net.max_pool(x, (2, 2), name="y")
+    model = parse(net)
+    (golden,) = golden_outputs(model, random_samples(model, 1, seed=0))
+    assert golden["y"].shape == (1, 128, 128, 16)
+
+
+def test_random_samples_are_deterministic_and_full_range() -> None:
+    net = Network("mixed")
+    a = net.input((1, 64, 64, 1), "int8", name="a")
+    net.input((1, 4096), "int16", 0.1, name="b")
+    net.input((1, 16), "float32", None, name="c")
+    net.input((1, 64), "bool", None, name="d")
+    model = parse(net, net.relu(a))
+    first, again = random_samples(model, 2, seed=7), random_samples(model, 5, seed=7)
+    for name in ("a", "b", "c", "d"):
+        np.testing.assert_array_equal(first[1][name], again[1][name])
+        assert not np.array_equal(first[0][name], first[1][name])
+    assert (first[0]["a"].min(), first[0]["a"].max()) == (-128, 127)
+    assert first[0]["b"].dtype == np.int16
+    assert first[0]["b"].min() < -32000
+    assert first[0]["c"].dtype == np.float32
+    assert set(first[0]["d"].ravel().tolist()) == {False, True}
+    assert not np.array_equal(first[0]["a"], random_samples(model, 1, seed=8)[0]["a"])
+
+
+def test_inputs_must_fit() -> None:
+    model = parse(rescaled())
+    with pytest.raises(InputError, match="input 'x' is missing; there is z"):
+        golden_outputs(model, [{"z": np.zeros((1, 2, 3), np.int8)}])
+    with pytest.raises(
+        InputError, match=r"'x' is int8\[6\], but the network takes int8\[1, 2, 3\]"
+    ):
+        golden_outputs(model, [{"x": np.zeros(6, np.int8)}])
+    with pytest.raises(InputError, match="'x' is uint8"):
+        second_opinion(model, [{"x": np.zeros((1, 2, 3), np.uint8)}])
+
+
+def test_what_tflite_micro_cannot_run_is_said() -> None:
+    net = Network("exotic")
+    x = net.input((1, 4))
+    net.operator("CUSTOM", [x], [Spec((1, 4), "int8", 0.5, 0)], custom_code="Mine")
+    model = parse(net)
+    samples = random_samples(model, 1, seed=0)
+    with pytest.raises(UnsupportedError, match=r"cannot run 'exotic': .* op code CUSTOM"):
+        golden_outputs(model, samples)
+    assert second_opinion(model, samples) is None
+
+
+def test_no_samples_need_no_outputs() -> None:
+    assert golden_outputs(parse(rescaled()), []) == []

@@ -1,6 +1,7 @@
 """The line to a target: bytes there and back, by pyserial."""
 
 import select
+import threading
 from typing import Protocol
 
 import serial
@@ -53,4 +54,5 @@ class SerialConsole:
 
     def close(self) -> None:
         """Close the line."""
-        self._port.close()
+        # pyserial sleeps 0.3 s when it closes a socket, for the sake of who opens it again at once.
+        threading.Thread(target=self._port.close, name="console-close", daemon=True).start()

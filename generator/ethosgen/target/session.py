@@ -24,6 +24,7 @@ _PLACE = struct.Struct("<II")
 _RUN = struct.Struct("<IIIIII")
 _END = struct.Struct("<II")
 _FAULT = struct.Struct("<II")
+_HELLO_RETRY_S = 0.03
 _WAIT_SLICE_S = 0.05
 """How often, while it waits, a session looks whether the target still lives."""
 
@@ -105,7 +106,8 @@ class Session:
 
     def hello(self, timeout_s: float) -> Hello:
         """Find out who answers; ProtocolError if it speaks another version."""
-        body = self._ask(Request.HELLO, b"", timeout_s, "answer on its console")
+        # What is sent before the firmware listens is lost, so this one is repeated soon.
+        body = self._ask(Request.HELLO, b"", timeout_s, "answer on its console", _HELLO_RETRY_S)
         try:
             fields = _HELLO.unpack_from(body)
             digest = fields[5].decode("ascii")
@@ -165,10 +167,17 @@ class Session:
         self._sequence = (self._sequence + 1) % 256
         return self._sequence
 
-    def _ask(self, request: Request, body: bytes, timeout_s: float, what: str) -> bytes:
+    def _ask(
+        self,
+        request: Request,
+        body: bytes,
+        timeout_s: float,
+        what: str,
+        retry_s: float | None = None,
+    ) -> bytes:
         frame = Frame(request, self._next_sequence(), body)
         deadline = Deadline(timeout_s, what)
-        patience_s = self._retry_s
+        patience_s = self._retry_s if retry_s is None else min(retry_s, self._retry_s)
         while True:
             self._console.write(frame.encode())
             answer = self._await(frame, Deadline(min(patience_s, deadline.remaining_s), what))

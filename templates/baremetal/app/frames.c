@@ -7,7 +7,7 @@
 
 #include "board.h"
 
-#include <stddef.h>
+#include <stdatomic.h>
 
 #define HEADER_BYTES 2u
 #define CRC_BYTES 4u
@@ -53,6 +53,7 @@ void frames_take(uint8_t byte)
         if (received.group_left != 0 || received.is_bad || received.count < HEADER_BYTES + CRC_BYTES) {
             start_afresh();
         } else {
+            atomic_signal_fence(memory_order_seq_cst); /* the frame first, then the news of it */
             frames_waiting = true;
         }
         return;
@@ -103,6 +104,7 @@ bool frames_fetch(struct frame *frame)
 void frames_release(void)
 {
     start_afresh();
+    atomic_signal_fence(memory_order_seq_cst);
     frames_waiting = false;
 }
 

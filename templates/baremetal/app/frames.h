@@ -28,7 +28,8 @@ void frames_take(uint8_t byte);
 extern volatile bool frames_waiting;
 
 /* Fetch the frame that waits; false if it is damaged, and then it is gone. A fetched frame is valid
- * until frames_release(). */
+ * until frames_release(), which must come before its answer is sent: the next one may follow at
+ * once. */
 bool frames_fetch(struct frame *frame);
 void frames_release(void);
 

@@ -82,5 +82,6 @@ int main(void)
         .output_count = COUNT(outputs),
         .run = run,
     };
+    console_init(); /* not before: its interrupts would count as the network's start */
     board_exit(server_run(&network));
 }

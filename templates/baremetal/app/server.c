@@ -61,6 +61,7 @@ static uint32_t word(const struct frame *frame, uint32_t offset)
 static void answer(const struct frame *frame, const void *head, uint32_t head_bytes,
                    const void *tail, uint32_t tail_bytes)
 {
+    frames_release();
     frames_send((uint8_t)(frame->type | ANSWER), frame->sequence, head, head_bytes, tail,
                 tail_bytes);
 }
@@ -174,9 +175,9 @@ uint32_t server_run(const struct server_network *network)
             return server.failed;
         }
         if (!serve(&frame)) {
+            frames_release();
             frames_send(REFUSED, frame.sequence, NULL, 0, NULL, 0);
         }
-        frames_release();
     }
 }
 

@@ -52,13 +52,17 @@ static void uart_init(uint32_t base, uint32_t divider, uint32_t irq)
 void board_init(void)
 {
     COUNTER_CNTCR |= COUNTER_CNTCR_EN;
-    uart_init(CONSOLE_BASE, CONSOLE_CLOCK_HZ / CONSOLE_BAUD, IRQ_CONSOLE_RX);
 {% if bell %}
 #ifdef BOARD_ON_QEMU
     uart_init(BELL_BASE, UART_BAUDDIV_MIN, IRQ_BELL);
 #endif
 {% endif %}
     NVIC_ISER(IRQ_NPU) = NVIC_BIT(IRQ_NPU);
+}
+
+void console_init(void)
+{
+    uart_init(CONSOLE_BASE, CONSOLE_CLOCK_HZ / CONSOLE_BAUD, IRQ_CONSOLE_RX);
 }
 
 uint32_t board_ticks(void)

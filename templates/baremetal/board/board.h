@@ -22,13 +22,16 @@
 /* Rate of board_ticks(). */
 #define BOARD_TICKS_HZ {{ board.counter.hz }}u
 
-/* Start clock, console and interrupts. */
+/* Start the clock and let the NPU interrupt. */
 void board_init(void);
 
 /* A free running counter; differences are good for two minutes. */
 uint32_t board_ticks(void);
 
-/* Send one byte. Received bytes go to frames_take() from the console's interrupt. */
+/* Start the console: from here on received bytes go to frames_take(), from an interrupt. */
+void console_init(void);
+
+/* Send one byte. */
 void console_put(uint8_t byte);
 
 /* Sleep until *event is set by an interrupt. */

@@ -56,6 +56,7 @@ uint32_t board_stack_bytes(void)
  * stacked: r0 to r3, r12, lr, pc, xpsr. */
 __attribute__((used)) static void report_fault(const uint32_t *frame)
 {
+    console_init(); /* the fault may have come before main() did this */
     server_fault(CFSR, frame[6]);
     board_exit(1);
 }

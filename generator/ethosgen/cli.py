@@ -83,7 +83,7 @@ def project(
         written = pipeline.create_project(
             model, board, npu=npu, name=name, directory=directory, io=io, watch=progress.watch()
         )
-    click.echo(written.summary)
+    click.echo(_written_text(written))
     _next(f"ethosgen build {written.directory}")
 
 
@@ -96,7 +96,7 @@ def build(directory: Path, on: str) -> None:
 
     with _Progress() as progress:
         built = pipeline.build_project(directory, on=on, watch=progress.watch())
-    click.echo(f"{built.elf}\n{_size_lines(built.flash_bytes, built.ram_bytes)}")
+    click.echo(f"{built.elf}\n{_size_lines(built.sizes.flash, built.sizes.ram)}")
     _next(f"ethosgen run {directory} --on {on}")
 
 
@@ -234,6 +234,23 @@ def _answer(report: Any, as_json: bool) -> None:
         click.echo(_report_text(report))
     if not report.passed:
         sys.exit(1)
+
+
+def _written_text(written: Any) -> str:
+    plan, program = written.plan, written.program
+    what = f"{len(written.files)} files written" if written.files else "up to date"
+    lines = [
+        f"{written.directory}: {what}",
+        f"  NPU       {plan.npu_operators} operators in {len(plan.partitions)} partition(s) for "
+        f"{plan.accelerator.name}, {len(plan.cpu_operators)} on the CPU",
+    ]
+    lines += [f"            {c.code} ({c.output}): {c.reason}" for c in plan.cpu_operators]
+    lines += [
+        f"  arena     {program.arena_bytes} B (Vela's own figure: {plan.sram_bytes} B)",
+        f"  call      {program.name}_run(), documented in {written.directory}/model/"
+        f"{program.name}.h",
+    ]
+    return "\n".join(lines)
 
 
 def _report_text(report: Any) -> str:

@@ -5,12 +5,17 @@
 Every function takes a Watch, which times the stages and tells the user where the work is.
 """
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ethosgen.accelerator import Accelerator, find_accelerator
-from ethosgen.flatbuffer import read_model
+from ethosgen.board import load_board
+from ethosgen.flatbuffer import parse_model, read_model
 from ethosgen.model import Model
 from ethosgen.naming import check_name, name_from_file
 from ethosgen.outcome import Arrays, Comparison, compare
@@ -19,6 +24,11 @@ from ethosgen.program import Program
 from ethosgen.report import Report, plan_figures
 from ethosgen.samples import load_samples, save_samples
 from ethosgen.watch import Watch
+
+if TYPE_CHECKING:
+    from ethosgen.outcome import Outcome
+    from ethosgen.target import Attach, SharedMemory
+    from ethosgen.toolchain import Built
 
 DEFAULT_NPU = "ethos-u55-128"
 """What `simulate` assumes where no board says otherwise."""
@@ -31,6 +41,16 @@ class Inputs:
     path: Path | None
     count: int
     seed: int
+
+
+@dataclass(frozen=True)
+class Written:
+    """A project on disk: `files` are those that this call wrote, none if it was up to date."""
+
+    directory: Path
+    files: frozenset[str]
+    plan: OffloadPlan
+    program: Program
 
 
 def read(path: Path, name: str | None, watch: Watch) -> Model:
@@ -122,3 +142,157 @@ def _simulate_samples(plan: OffloadPlan, samples: Sequence[Arrays], watch: Watch
             watch.say(f"running the NPU model: sample {index + 1} of {len(samples)}")
             outputs.append(evaluate(plan, sample, runner))
     return outputs
+
+
+def create_project(
+    path: Path,
+    board_name: str,
+    *,
+    npu: str | None = None,
+    name: str | None = None,
+    directory: Path | None = None,
+    io: str = "arena",
+    watch: Watch,
+) -> Written:
+    """Render a project into `directory`, by default one of the network's name."""
+    from ethosgen.project import render, write
+
+    board = load_board(board_name)
+    accelerator = board.accelerator(npu)
+    model = read(path, name, watch)
+    plan = make_plan(model, accelerator, IoStyle(io), watch)
+    program = make_program(plan, watch)
+    place = directory or Path(model.name)
+    with watch.stage("render", f"writing the project to {place}"):
+        files = write(render(program, board), place)
+    return Written(place, files, plan, program)
+
+
+def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built":
+    """Compile a project for a target."""
+    from ethosgen.project import open_project
+    from ethosgen.toolchain import build
+
+    open_project(directory)
+    with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
+        return build(directory, on)
+
+
+def run_project(
+    directory: Path,
+    *,
+    on: str = "qemu",
+    inputs: Inputs,
+    output_path: Path | None = None,
+    watch: Watch,
+) -> Report:
+    """Run a built project on a target, and compare its outputs with the golden ones."""
+    from ethosgen.project import open_project
+    from ethosgen.toolchain import find_built
+
+    info = open_project(directory)
+    built = find_built(directory, on)
+    with watch.stage("read", "reading the project's network"):
+        model = parse_model(info.model_path.read_bytes(), info.name)
+    plan = make_plan(model, find_accelerator(info.npu), info.io, watch)
+    return _run_and_judge(plan, directory, built, inputs, output_path, watch)
+
+
+def verify(
+    path: Path,
+    board_name: str,
+    *,
+    npu: str | None = None,
+    on: str = "qemu",
+    io: str = "arena",
+    inputs: Inputs,
+    watch: Watch,
+) -> Report:
+    """Do all of it in a temporary directory: does this network work on this board?"""
+    with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
+        directory = Path(temporary) / "project"
+        written = create_project(path, board_name, npu=npu, directory=directory, io=io, watch=watch)
+        built = build_project(directory, on=on, watch=watch)
+        return _run_and_judge(written.plan, directory, built, inputs, None, watch)
+
+
+def _run_and_judge(
+    plan: OffloadPlan,
+    directory: Path,
+    built: "Built",
+    inputs: Inputs,
+    output_path: Path | None,
+    watch: Watch,
+) -> Report:
+    from ethosgen.project import open_project
+    from ethosgen.target import run
+
+    info = open_project(directory)
+    samples = choose_samples(plan.model, inputs)
+    with watch.stage("run", f"running on {built.on}"):
+        outcome = run(
+            built.elf,
+            info,
+            samples,
+            on=built.on,
+            attach=attach_model(plan.accelerator),
+            progress=_tell_samples(watch, built.on),
+        )
+    outputs = [sample.outputs for sample in outcome.samples]
+    if output_path is not None:
+        save_samples(output_path, outputs)
+    golden, second = judge(plan.model, samples, outputs, watch)
+    return Report(
+        **plan_figures(plan),
+        **_counters(outcome),
+        board=info.board.name,
+        on=built.on,
+        samples=len(samples),
+        golden=golden,
+        second=second,
+        ended=outcome.ended,
+        flash_bytes=built.sizes.flash,
+        ram_bytes=built.sizes.ram,
+        library_bytes=built.sizes.library,
+        wall_s=watch.wall_s,
+    )
+
+
+def attach_model(accelerator: Accelerator) -> "Attach":
+    """Return what puts the functional model behind a target's register page."""
+    from ethosgen.npu.machine import Machine
+    from ethosgen.npu.memory import Bus, Segment
+    from ethosgen.npu.registers import RegisterFile
+
+    def attach(
+        page: np.ndarray[Any, np.dtype[np.uint32]],
+        memories: "Sequence[SharedMemory]",
+        raise_irq: Callable[[], None],
+    ) -> RegisterFile:
+        segments = [Segment(m.start_addr, m.memory, m.writable, m.name) for m in memories]
+        registers = RegisterFile(page, Machine(accelerator, Bus(segments)), raise_irq)
+        registers.power_on()
+        return registers
+
+    return attach
+
+
+def _counters(outcome: "Outcome") -> dict[str, Any]:
+    """Return the worst of each counter over the samples."""
+
+    def worst(values: list[int | None]) -> int | None:
+        return max((v for v in values if v is not None), default=None)
+
+    samples = outcome.samples
+    return {
+        "cpu_instructions": worst([s.cpu_instructions for s in samples]),
+        "init_instructions": worst([s.init_instructions for s in samples]),
+        "stack_bytes": worst([s.stack_bytes for s in samples]),
+    }
+
+
+def _tell_samples(watch: Watch, on: str) -> Callable[[int, int], None]:
+    def tell(done: int, count: int) -> None:
+        watch.say(f"running on {on}: {done} of {count} samples")
+
+    return tell

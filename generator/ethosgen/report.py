@@ -30,6 +30,8 @@ class Report:
     cpu_operators: tuple[CpuOperator, ...]
     flash_bytes: Mapping[str, int] | None = None
     ram_bytes: Mapping[str, int] | None = None
+    library_bytes: Mapping[str, int] | None = None
+    """The model library's own share, driver included: code, constants, static data."""
     cpu_instructions: int | None = None
     init_instructions: int | None = None
     stack_bytes: int | None = None
@@ -55,6 +57,7 @@ class Report:
             "oracles": {c.oracle: _comparison(c) for c in (self.golden, self.second) if c},
             "flash_bytes": dict(self.flash_bytes) if self.flash_bytes else None,
             "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,
+            "library_bytes": dict(self.library_bytes) if self.library_bytes else None,
             "vela_sram_bytes": self.vela_sram_bytes,
             "cpu_instructions": self.cpu_instructions,
             "init_instructions": self.init_instructions,

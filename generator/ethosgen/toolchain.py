@@ -80,6 +80,16 @@ def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None =
     return Built(elf, on, measure_elf(elf))
 
 
+def find_built(directory: Path, on: str = "qemu") -> Built:
+    """Return the firmware that `build` left; InputError if there is none, with what to do."""
+    elf = directory / "build" / on / "firmware.elf"
+    if not elf.is_file():
+        raise InputError(
+            f"'{directory}' was not built for {on} yet; run: ethosgen build {directory} --on {on}"
+        )
+    return Built(elf, on, measure_elf(elf))
+
+
 def measure_elf(elf: Path) -> Sizes:
     """Return what a firmware takes, by the sections of its linker script.
 

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import tables
-from elftools.elf.elffile import ELFFile
 from limits import FIRMWARE_NPU, NPUS, SAMPLES
 from rich.console import Console
 
@@ -68,33 +67,11 @@ def comparison(answer: Figures, oracle: str = "tflm") -> Figures | None:
     return found
 
 
-def section_sizes(elf: Path) -> Figures:
-    """Return flash and static RAM of library and application, from the ELF's sections.
-
-    Command streams, weights, arena and stack have sections of their own and are not counted.
-    .data counts in full against both, since it is not divided: an upper bound for the library.
-    """
-    with elf.open("rb") as file:
-        size = {s.name: s["sh_size"] for s in ELFFile(file).iter_sections()}
-    application = (".vectors", ".model_text", ".model_rodata", ".text", ".rodata", ".ARM.exidx")
-    return {
-        "library_flash_bytes": size[".model_text"] + size.get(".model_rodata", 0) + size[".data"],
-        "application_flash_bytes": sum(size.get(name, 0) for name in (*application, ".data")),
-        "library_static_bytes": size.get(".model_bss", 0) + size[".data"],
-    }
-
-
-def build(model: Path, directory: Path) -> Path:
-    """Generate and compile a project; return the ELF, which `build` names first."""
-    ethosgen("project", model, "--board", BOARD, "--npu", FIRMWARE_NPU, "-o", directory)
-    return Path(ethosgen("build", directory).splitlines()[0])
-
-
-def measure_model(model: Path, directory: Path) -> Figures:
+def measure_model(model: Path) -> Figures:
     """Return all figures of one network but the times."""
     options = ("--samples", SAMPLES, "--seed", SEED)
     answer = report("verify", model, "--board", BOARD, "--npu", FIRMWARE_NPU, *options)
-    npu = answer["npu"]
+    npu, flash, library = answer["npu"], answer["flash_bytes"], answer["library_bytes"]
     return {
         "name": model.stem,
         "firmware": comparison(answer),
@@ -102,14 +79,16 @@ def measure_model(model: Path, directory: Path) -> Figures:
         "simulate": {n: comparison(report("simulate", model, "--npu", n, *options)) for n in NPUS},
         "npu_share": f"{npu['npu_operators']} + {npu['cpu_operators']}",
         "cpu_operators": npu["cpu_operators"],
-        "flash_bytes": answer["flash_bytes"],
+        "flash_bytes": flash,
         "ram_bytes": answer["ram_bytes"],
         "arena_bytes": answer["ram_bytes"]["arena"],
         "arena_over_vela_bytes": answer["ram_bytes"]["arena"] - answer["vela_sram_bytes"],
         "stack_bytes": answer["stack_bytes"],
         "cpu_instructions": answer["cpu_instructions"],
         "init_instructions": answer["init_instructions"],
-        **section_sizes(build(model, directory / model.stem)),
+        "library_flash_bytes": library["code"] + library["constants"],
+        "library_static_bytes": library["data"],
+        "application_flash_bytes": flash["code"] + flash["constants"],
     }
 
 
@@ -183,16 +162,15 @@ def machine() -> Figures:
 def measure() -> Figures:
     """Return everything."""
     models = [*sorted(MODELS.glob("*.tflite")), DEMO]
+    console.print("times, alone on the machine ...")
     with tempfile.TemporaryDirectory(prefix="ethosgen-bench-") as scratch:
-        directory = Path(scratch)
-        console.print("times, alone on the machine ...")
-        times = measure_times(models, directory)
-        console.print(f"exactness and sizes of {len(models)} networks ...")
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            figures = []
-            for done in pool.map(lambda model: measure_model(model, directory), models):
-                figures.append(done)
-                console.print(f"  {done['name']}")
+        times = measure_times(models, Path(scratch))
+    console.print(f"exactness and sizes of {len(models)} networks ...")
+    figures = []
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for done in pool.map(measure_model, models):
+            figures.append(done)
+            console.print(f"  {done['name']}")
     return {
         "date": datetime.date.today().isoformat(),
         "machine": machine(),

@@ -114,7 +114,7 @@ def summarize(report: dict[str, Any], labels: Array, digits: Array) -> bool:
         ("CPU", f"{report['cpu_instructions']} instructions an inference, beside the NPU's work"),
     ]
     for name, value in rows:
-        console.print(f"  {name:<10} {value}")
+        console.print(f"  {name:<10} {value}", soft_wrap=True)
     console.print("  [green]PASS[/green]" if equal and accurate else "  [bold red]FAIL[/bold red]")
     console.print("\nYour own network:")
     console.print(f"  [bold].venv/bin/ethosgen verify MODEL.tflite --board {BOARD}[/bold]")
@@ -122,9 +122,9 @@ def summarize(report: dict[str, Any], labels: Array, digits: Array) -> bool:
 
 
 def sizes(parts: dict[str, int]) -> str:
-    """Return "12,345 B (code 1,234, constants 567, …)"."""
-    others = ", ".join(f"{k.replace('_', ' ')} {v:,}" for k, v in parts.items() if k != "total")
-    return f"{parts['total']:,} B ({others})"
+    """Return "12,345 B: code 1,234, constants 567, …"."""
+    others = ", ".join(f"{k.split('_')[0]} {v:,}" for k, v in parts.items() if k != "total")
+    return f"{parts['total']:,} B: {others}"
 
 
 def main() -> int:

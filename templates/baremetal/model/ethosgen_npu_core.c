@@ -25,11 +25,30 @@ static const struct ethosgen_npu_stream *current;
 static uintptr_t npu_base_addr;
 static struct ethosgen_npu_registers last;
 
-enum { STATUS_WORD = 1, QREAD_WORD = 6, CONFIG_WORD = 10, ID_WORD = 0 };
+/* Registers by index, for what the core driver does not tell. */
+enum { ID = 0, STATUS = 1, RESET = 3, QREAD = 6, CONFIG = 10 };
+enum { STATUS_RESET_STATUS = 1u << 3 };
+enum { RESET_CPL_PRIVILEGED = 1u << 0, RESET_CSL_NON_SECURE = 1u << 1 };
+#define RESET_POLLS (1u << 26)
 
-static uint32_t read_word(uint32_t index)
+static volatile uint32_t *npu_register(uint32_t index)
 {
-    return ((const volatile uint32_t *)npu_base_addr)[index];
+    return (volatile uint32_t *)npu_base_addr + index;
+}
+
+/* The core driver polls 100000 times for the end of a reset, which is not enough for a NPU that has
+ * just got its power, or for one that is simulated. */
+static bool has_left_reset(bool secure, bool privileged)
+{
+    uint32_t polls = RESET_POLLS;
+
+    *npu_register(RESET) =
+        (secure ? 0 : RESET_CSL_NON_SECURE) | (privileged ? RESET_CPL_PRIVILEGED : 0);
+    ethosgen_npu_wait_begin();
+    while ((*npu_register(STATUS) & STATUS_RESET_STATUS) != 0 && --polls != 0) {
+    }
+    ethosgen_npu_wait_end();
+    return polls != 0;
 }
 
 void *ethosu_semaphore_create(void)
@@ -105,6 +124,10 @@ unsigned int ethosu_config_select(uint64_t address, int index)
 ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privileged)
 {
     npu_base_addr = base_addr;
+    if (!has_left_reset(secure, privileged)) {
+        npu_base_addr = 0;
+        return ETHOSGEN_NPU_NO_RESET;
+    }
     if (ethosu_init(&driver, (void *)base_addr, NULL, 0, secure, privileged) != 0) {
         npu_base_addr = 0;
         return ETHOSGEN_NPU_DRIVER;
@@ -119,8 +142,8 @@ ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
     if (npu_base_addr == 0) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
-    uint32_t differs = read_word(CONFIG_WORD) ^ config;
-    uint32_t have_id = read_word(ID_WORD);
+    uint32_t differs = *npu_register(CONFIG) ^ config;
+    uint32_t have_id = *npu_register(ID);
 
     if (differs >> 28 != 0) {
         return ETHOSGEN_NPU_OTHER_PRODUCT;
@@ -157,8 +180,8 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
 void ethosgen_npu_irq_handler(void)
 {
     ethosgen_npu_wait_end();
-    last.status = read_word(STATUS_WORD);
-    last.qread = read_word(QREAD_WORD);
+    last.status = *npu_register(STATUS);
+    last.qread = *npu_register(QREAD);
     ethosu_irq_handler(&driver);
 }
 

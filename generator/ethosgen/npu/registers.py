@@ -81,6 +81,7 @@ class RegisterFile:
         self._status = STATUS_RESET_STATUS
         self._prot = 0
         self._queue_read = 0
+        self._command_seen = CMD_POWER
         self.last_fault: NpuFault | None = None
         self.last_report: RunReport | None = None
 
@@ -110,10 +111,16 @@ class RegisterFile:
         if request != RESET_IDLE:
             self._reset(request)
             acted = True
-        if command & (CMD_RUN | CMD_CLEAR_IRQ | CMD_STOP) or command >> 16:
+        if command & (CMD_RUN | CMD_STOP):
             self._write(CMD, command & CMD_POWER)
             self._command(command)
             acted = True
+        elif command != self._command_seen and (command & CMD_CLEAR_IRQ or command >> 16):
+            # Not written back: the driver starts its next run as soon as it has cleared the
+            # interrupt, and a write that comes after that would wipe the start.
+            self._command(command)
+            acted = True
+        self._command_seen = command
         return acted
 
     def _reset(self, request: int) -> None:

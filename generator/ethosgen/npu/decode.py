@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from ethosgen.errors import NpuFault
 from ethosgen.npu.isa import BY_CODE, PARAMETER_BITS, Command, Kind
 
@@ -39,7 +41,7 @@ def decode(stream: bytes) -> Iterator[Instruction]:
     """
     if len(stream) % _WORD_BYTES:
         raise NpuFault("parse", f"the stream is {len(stream)} bytes long, no multiple of 4")
-    words = memoryview(stream).cast("I")
+    words = np.frombuffer(stream, "<u4").tolist()
     position = 0
     while position < len(words):
         word = words[position]

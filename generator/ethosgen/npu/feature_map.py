@@ -14,7 +14,7 @@ from ethosgen.npu.operation import FeatureMap, Shape
 BRICK = 16
 """Channels of a brick of NHCWB16."""
 
-MAX_ELEMENTS = 1 << 26
+MAX_ELEMENTS = 1 << 25
 """The model's limit for one feature map; what Vela emits stays far below."""
 
 _Tile = tuple[slice, slice, int]
@@ -52,6 +52,15 @@ def write(bus: Bus, fm: FeatureMap, base: int, data: NDArray[Any]) -> None:
             pending.append((view, part[:, :, channels]))
     for view, values in pending:
         view[...] = values
+
+
+def check_write(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> None:
+    """Raise the NpuFault that writing such a feature map would raise, before any work is done."""
+    check_size(shape)
+    for rows, columns, address in _tiles(fm, shape):
+        part = (rows.stop - rows.start, columns.stop - columns.start, shape[2])
+        for _ in _views(bus, fm, base + address, part, write=True):
+            pass
 
 
 def check_size(shape: tuple[int, ...]) -> None:

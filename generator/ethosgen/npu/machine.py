@@ -8,7 +8,7 @@ import numpy as np
 
 from ethosgen.accelerator import Accelerator
 from ethosgen.errors import NpuFault
-from ethosgen.npu import cycles
+from ethosgen.npu import cycles, feature_map
 from ethosgen.npu.decode import decode, is_operation
 from ethosgen.npu.memory import Bus
 from ethosgen.npu.operation import Convolution, Dma, Elementwise, Operation, Pool, Step
@@ -19,6 +19,7 @@ from ethosgen.npu.state import Registers
 _log = logging.getLogger(__name__)
 
 _MAX_PROGRAMS = 64
+_MAX_WORK = 1 << 36
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,15 @@ class Machine:
         """
         program = self._load(self.bus.read(stream_addr, stream_bytes))
         context = Context(self.accelerator, self.bus, bases, self._shram, self._cache)
-        macs = estimate = 0
+        macs = estimate = work = 0
         for step in program.steps:
-            macs += self._execute(context, step)
+            done = self._execute(context, step)
+            macs += done if isinstance(step.operation, Convolution) else 0
             estimate += cycles.estimate(self.accelerator, step.operation)
+            work += done
+            if work > _MAX_WORK:
+                reason = "the stream asks for more work than the model takes on in one run"
+                raise NpuFault("timeout", reason, step.offset, step.command)
         if program.fault is not None:
             raise program.fault
         return RunReport(
@@ -80,11 +86,12 @@ class Machine:
 
     def _execute(self, context: Context, step: Step) -> int:
         try:
-            work = execute(context, step.operation)
+            with np.errstate(all="ignore"):  # integers wrap silently, as in hardware
+                work = execute(context, step.operation)
         except NpuFault as fault:
             raise NpuFault(fault.kind, fault.reason, step.offset, step.command) from None
         _log.debug("0x%06x %s: %d", step.offset, step.command, work)
-        return work if isinstance(step.operation, Convolution) else 0
+        return work
 
     def _load(self, stream: bytes) -> _Program:
         program = self._programs.get(stream)
@@ -98,6 +105,9 @@ class Machine:
 
 def execute(context: Context, operation: Operation) -> int:
     """Carry out one operation; returns its work in its own unit (products, elements, bytes)."""
+    if not isinstance(operation, Dma):
+        ofm = operation.ofm
+        feature_map.check_write(context.bus, ofm.fm, context.base(ofm.fm.region), ofm.shape)
     match operation:
         case Convolution():
             return conv.run(context, operation)

@@ -17,7 +17,8 @@ from ethosgen.npu import mlw
 from ethosgen.npu.operation import Convolution
 
 RECORD_BYTES = 10
-MAX_WEIGHTS = 1 << 26
+MAX_WEIGHTS = 1 << 24
+_MAX_PARTS = 1 << 16
 
 _IFM_BLOCK_DEPTH = 32
 _IFM_BLOCK_DEPTH_NARROW = 16
@@ -72,11 +73,15 @@ def traversal(operation: Convolution, accelerator: Accelerator, core: int) -> Tr
     )
 
 
-@lru_cache(maxsize=256)
-def places(order: Traversal) -> NDArray[np.int64]:
+@lru_cache(maxsize=8)
+def places(order: Traversal) -> NDArray[np.int32]:
     """Return each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order."""
     out_depth, height, width, in_depth = order.shape
-    parts: list[NDArray[np.int64]] = []
+    blocks = -(-out_depth // order.ofm_block_depth) * -(-in_depth // order.ifm_block_depth)
+    sub_kernels = -(-height // order.sub_kernel[0]) * -(-width // order.sub_kernel[1])
+    if blocks * sub_kernels > _MAX_PARTS:
+        raise NpuFault("timeout", "weights in so many small blocks are beyond the model")
+    parts: list[NDArray[np.int32]] = []
     for ofm_block in range(0, out_depth, order.ofm_block_depth):
         block = min(order.ofm_block_depth, out_depth - ofm_block)
         for ifm_block in range(0, in_depth, order.ifm_block_depth):
@@ -88,7 +93,7 @@ def places(order: Traversal) -> NDArray[np.int64]:
 
 def _sub_kernel_places(
     order: Traversal, ofm_block: int, block: int, ifm_block: int, corner: tuple[int, int]
-) -> NDArray[np.int64]:
+) -> NDArray[np.int32]:
     """Return the places of one sub-kernel of one pair of blocks, in stream order."""
     out_depth, height, width, in_depth = order.shape
     y0, x0 = corner
@@ -113,7 +118,7 @@ def _sub_kernel_places(
     row, column = element // columns, element % columns
     index = ((out_channel * height + y0 + row) * width + x0 + column) * in_depth + in_channel
     valid = (in_channel < in_depth) & (out_channel < out_depth) & (row < rows)
-    result: NDArray[np.int64] = np.where(valid, index, -1).ravel()
+    result: NDArray[np.int32] = np.where(valid, index, -1).astype(np.int32).ravel()
     return result
 
 

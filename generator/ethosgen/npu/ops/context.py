@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +21,24 @@ from ethosgen.npu.weights import (
 )
 
 _LUT_BYTES = 2048
-MAX_MACS = 1 << 34
-"""The model's limit for one operation."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Filter:
-    """Decoded weights as a matrix of float64 or float32, and how large they are.
+    """Decoded weights as a matrix, and how large they are.
 
     `matrix` is (H * W * I, O) for a convolution and (H * W, O) for a depthwise one; `reach` is the
     largest sum of magnitudes that any output channel adds up.
     """
 
-    matrix: NDArray[np.float64]
+    matrix: NDArray[Any]
     reach: int
-    narrow: NDArray[np.float32]
+
+    def of(self, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+        """Return the matrix in a floating type, which is kept from then on."""
+        if self.matrix.dtype != dtype:
+            self.matrix = self.matrix.astype(dtype)
+        return self.matrix
 
 
 @dataclass
@@ -53,10 +57,9 @@ class WeightCache:
         found = self._filters.get(key)
         if found is None:
             found = _build_filter(decode_weights(streams, orders), orders[0].depthwise)
-            self._bytes += found.matrix.nbytes + found.narrow.nbytes
+            self._bytes += _footprint(found)
             while self._bytes > self.limit_bytes and self._filters:
-                old = self._filters.pop(next(iter(self._filters)))
-                self._bytes -= old.matrix.nbytes + old.narrow.nbytes
+                self._bytes -= _footprint(self._filters.pop(next(iter(self._filters))))
             self._filters[key] = found
         return found
 
@@ -64,9 +67,14 @@ class WeightCache:
 def _build_filter(ohwi: NDArray[np.int16], depthwise: bool) -> Filter:
     out_depth, height, width, in_depth = ohwi.shape
     rows = height * width * (1 if depthwise else in_depth)
-    matrix = ohwi.reshape(out_depth, rows).T.astype(np.float64)
-    reach = int(np.abs(matrix).sum(axis=0).max(initial=0))
-    return Filter(np.ascontiguousarray(matrix), reach, np.ascontiguousarray(matrix, np.float32))
+    flat = ohwi.reshape(out_depth, rows)
+    reach = int(np.abs(flat.astype(np.int64)).sum(axis=1).max(initial=0))
+    return Filter(np.ascontiguousarray(flat.T, np.float32), reach)
+
+
+def _footprint(found: Filter) -> int:
+    """Count a filter as if it were in float64, since it may become so."""
+    return found.matrix.size * 8
 
 
 @dataclass

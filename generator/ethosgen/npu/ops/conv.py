@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from ethosgen.errors import NpuFault
 from ethosgen.npu.isa import OfmScaleMode
 from ethosgen.npu.operation import Convolution
-from ethosgen.npu.ops.context import MAX_MACS, Context, Filter
+from ethosgen.npu.ops.context import Context, Filter
 from ethosgen.npu.ops.output import finish, scale_globally
 from ethosgen.npu.ops.window import padded_ifm, windows
 from ethosgen.npu.scaling import rescale
 
 _EXACT_FLOAT32 = 1 << 24
 _EXACT_FLOAT64 = 1 << 53
+_MAX_TAPS = 64 * 64
+_MAX_MACS = 1 << 34
+_MAX_DEPTHWISE_MACS = 1 << 31
 _CHUNK_BYTES = 1 << 25
 
 
@@ -28,7 +31,10 @@ def run(context: Context, operation: Convolution) -> int:
     The order of arithmetic: sum of (ifm - zero point) * weight, bias, scale, zero point, clip.
     """
     macs = count_macs(operation)
-    if macs > MAX_MACS:
+    taps = operation.kernel.size[0] * operation.kernel.size[1]
+    if taps > _MAX_TAPS:
+        raise NpuFault("parse", f"a kernel of {taps} elements is larger than any Ethos-U takes")
+    if macs > (_MAX_DEPTHWISE_MACS if operation.depthwise else _MAX_MACS):
         raise NpuFault("timeout", f"{macs} multiplications in one operation are beyond the model")
     weights = context.filter(operation)
     records = context.records(operation)
@@ -69,7 +75,7 @@ def _exact_dtype(operation: Convolution, weights: Filter) -> type[np.floating[An
 
 
 def _conv_sums(operation: Convolution, weights: Filter, padded: NDArray[Any]) -> NDArray[Any]:
-    matrix = weights.narrow if padded.dtype == np.float32 else weights.matrix
+    matrix = weights.of(padded.dtype.type)
     height, width, depth = operation.ofm.shape
     kernel = operation.kernel
     if kernel.size == (1, 1) and kernel.stride == (1, 1):
@@ -87,7 +93,7 @@ def _conv_sums(operation: Convolution, weights: Filter, padded: NDArray[Any]) ->
 
 
 def _depthwise_sums(operation: Convolution, weights: Filter, padded: NDArray[Any]) -> NDArray[Any]:
-    matrix = weights.narrow if padded.dtype == np.float32 else weights.matrix
+    matrix = weights.of(padded.dtype.type)
     view = windows(operation, padded)
     result = np.zeros(operation.ofm.shape, padded.dtype)
     product = np.empty_like(result)

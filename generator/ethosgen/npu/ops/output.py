@@ -1,12 +1,13 @@
 """The output stage: zero point, clipping, activation functions, and the write."""
 
+import dataclasses
+
 import numpy as np
-from numpy.typing import NDArray
 
 from ethosgen.errors import NpuFault
 from ethosgen.npu import feature_map
 from ethosgen.npu.isa import ActivationClipRange, ActivationFunction, OfmScaleMode
-from ethosgen.npu.operation import Output
+from ethosgen.npu.operation import Activation, Output
 from ethosgen.npu.ops import curves
 from ethosgen.npu.ops.context import Context
 from ethosgen.npu.scaling import Ints, rescale
@@ -17,6 +18,7 @@ _FORCED = {
     ActivationClipRange.FORCE_INT16: (-32768, 32767),
 }
 _CURVES = {ActivationFunction.TANH: curves.tanh, ActivationFunction.SIGMOID: curves.sigmoid}
+_LUT8_ENTRIES = 256
 _LUT16_ENTRIES = 512
 _LUT16_FRACTION_BITS = 7
 
@@ -51,7 +53,10 @@ def clip_limits(ofm: Output) -> tuple[int, int]:
     else:
         forced = _FORCED[activation.clip_range]
         low, high = max(low, forced[0]), min(high, forced[1])
-    return max(low, activation.minimum), min(high, activation.maximum)
+    return (
+        min(max(low, activation.minimum), high),
+        max(min(high, activation.maximum), low),
+    )
 
 
 def activate(context: Context, ofm: Output, values: Ints) -> Ints:
@@ -68,16 +73,18 @@ def activate(context: Context, ofm: Output, values: Ints) -> Ints:
 
 
 def _look_up(context: Context, ofm: Output, slot: int, values: Ints) -> Ints:
-    bits = np.iinfo(ofm.fm.dtype).bits
-    if bits == 16 and ofm.activation.clip_range is ActivationClipRange.OFM_PRECISION:
-        return _interpolate(context.table(slot, _LUT16_ENTRIES, "<u4"), values)
-    clip = ofm.activation.clip_range
-    signed = clip is ActivationClipRange.FORCE_INT8 or (
-        clip is ActivationClipRange.OFM_PRECISION and ofm.fm.dtype[-2] == "i"
-    )
-    table = context.table(slot, 256, ofm.fm.dtype)
-    result: NDArray[np.int64] = table[values + 128 if signed else values]
-    return result
+    low, high = clip_limits(dataclasses.replace(ofm, activation=_unlimited(ofm.activation)))
+    if high - low < _LUT8_ENTRIES:
+        index = values + 128 if low < 0 else values
+        result: Ints = context.table(slot, _LUT8_ENTRIES, ofm.fm.dtype)[index]
+        return result
+    if np.dtype(ofm.fm.dtype) != np.int16:
+        raise NpuFault("parse", f"a table cannot be indexed by a range of {low}..{high}")
+    return _interpolate(context.table(slot, _LUT16_ENTRIES, "<u4"), values)
+
+
+def _unlimited(activation: Activation) -> Activation:
+    return dataclasses.replace(activation, minimum=-(1 << 16), maximum=1 << 16)
 
 
 def _interpolate(table: Ints, values: Ints) -> Ints:

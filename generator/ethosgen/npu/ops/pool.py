@@ -6,11 +6,12 @@ from ethosgen.errors import NpuFault
 from ethosgen.npu import feature_map
 from ethosgen.npu.isa import PoolingMode, RoundMode
 from ethosgen.npu.operation import Pool
-from ethosgen.npu.ops.context import MAX_MACS, Context
+from ethosgen.npu.ops.context import Context
 from ethosgen.npu.ops.output import finish, scale_globally
 from ethosgen.npu.ops.window import padded_ifm, windows
 from ethosgen.npu.scaling import Ints, pooling_scale, rescale
 
+_MAX_WORK = 1 << 31
 _LOWEST = -(1 << 40)
 
 
@@ -21,7 +22,7 @@ def run(context: Context, operation: Pool) -> int:
     work = height * width * depth * kernel[0] * kernel[1]
     if operation.mode is PoolingMode.REDUCE_SUM:
         work *= operation.ifm_depth
-    if work > MAX_MACS:
+    if work > _MAX_WORK:
         raise NpuFault("timeout", f"pooling over {work} elements is beyond the model")
     finish(context, operation.ofm, _MODES[operation.mode](context, operation))
     return work

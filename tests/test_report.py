@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 from ethosgen.outcome import Comparison
+from ethosgen.plan import PlanSummary
 from ethosgen.report import Report
 
 
@@ -9,15 +10,12 @@ def report(**changes: Any) -> Report:
     fields: dict[str, Any] = {
         "model": "net",
         "board": "corstone300",
-        "npu": "ethos-u55-128",
         "on": "qemu",
+        "plan": PlanSummary("ethos-u55-128", 1, 4, (), 2048, 1000),
         "samples": 1,
         "golden": Comparison("tflm", 0, 10, 0.0),
         "second": Comparison("litert", 3, 10, 2.0),
         "ended": True,
-        "partitions": 1,
-        "npu_operators": 4,
-        "cpu_operators": (),
     }
     return Report(**{**fields, **changes})
 

@@ -40,6 +40,12 @@ _IO = click.option(
     show_default=True,
     help="Inputs and outputs in the arena (smallest), or in the caller's own buffers.",
 )
+_CPU_OPS = click.option(
+    "--cpu-ops",
+    metavar="OP[,OP…]",
+    callback=lambda _context, _option, value: tuple(filter(None, (value or "").split(","))),
+    help="Operators to keep on the CPU, by TFLite's names.",
+)
 _MODEL = click.argument("model", type=click.Path(path_type=Path))
 _DIR = click.argument("directory", type=click.Path(path_type=Path))
 
@@ -73,15 +79,29 @@ def cli(verbose: bool) -> None:
     help="Directory [default: NAME].",
 )
 @_IO
+@_CPU_OPS
 def project(
-    model: Path, board: str, npu: str | None, name: str | None, directory: Path | None, io: str
+    model: Path,
+    board: str,
+    npu: str | None,
+    name: str | None,
+    directory: Path | None,
+    io: str,
+    cpu_ops: tuple[str, ...],
 ) -> None:
     """Render a bare-metal project: the model as a C library, and an application around it."""
     from ethosgen import pipeline
 
     with _Progress() as progress:
         written = pipeline.create_project(
-            model, board, npu=npu, name=name, directory=directory, io=io, watch=progress.watch()
+            model,
+            board,
+            npu=npu,
+            name=name,
+            directory=directory,
+            io=io,
+            cpu_ops=cpu_ops,
+            watch=progress.watch(),
         )
     click.echo(_written_text(written))
     _next(f"ethosgen build {written.directory}")
@@ -137,6 +157,7 @@ def run(
 @_NPU
 @_ON
 @_IO
+@_CPU_OPS
 @_INPUT
 @_SAMPLES
 @_SEED
@@ -147,6 +168,7 @@ def verify(
     npu: str | None,
     on: str,
     io: str,
+    cpu_ops: tuple[str, ...],
     input_path: Path | None,
     samples: int,
     seed: int,
@@ -165,6 +187,7 @@ def verify(
             npu=npu,
             on=on,
             io=io,
+            cpu_ops=cpu_ops,
             inputs=pipeline.Inputs(input_path, samples, seed),
             watch=progress.watch(),
         )
@@ -174,6 +197,7 @@ def verify(
 @cli.command()
 @_MODEL
 @_NPU
+@_CPU_OPS
 @_INPUT
 @_OUTPUT
 @_SAMPLES
@@ -182,6 +206,7 @@ def verify(
 def simulate(
     model: Path,
     npu: str | None,
+    cpu_ops: tuple[str, ...],
     input_path: Path | None,
     output_path: Path | None,
     samples: int,
@@ -195,6 +220,7 @@ def simulate(
         report = pipeline.simulate(
             model,
             npu=npu,
+            cpu_ops=cpu_ops,
             inputs=pipeline.Inputs(input_path, samples, seed),
             output_path=output_path,
             watch=progress.watch(),
@@ -241,11 +267,7 @@ def _written_text(written: Any) -> str:
     what = f"{len(written.files)} files written" if written.files else "up to date"
     lines = [
         f"{written.directory}: {what}",
-        f"  NPU       {plan.npu_operators} operators in {len(plan.partitions)} partition(s) for "
-        f"{plan.accelerator.name}, {len(plan.cpu_operators)} on the CPU",
-    ]
-    lines += [f"            {c.code} ({c.output}): {c.reason}" for c in plan.cpu_operators]
-    lines += [
+        *_plan_lines(plan.summary()),
         f"  arena     {program.arena_bytes} B (Vela's own figure: {plan.sram_bytes} B)",
         f"  call      {program.name}_run(), documented in {written.directory}/model/"
         f"{program.name}.h",
@@ -253,14 +275,22 @@ def _written_text(written: Any) -> str:
     return "\n".join(lines)
 
 
+def _plan_lines(plan: Any) -> list[str]:
+    head = (
+        f"  NPU       {plan.npu}: {plan.npu_operators} operators in {plan.partitions} "
+        f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
+    )
+    reasons = [f"            {c.code} ({c.output}): {c.reason}" for c in plan.cpu_operators]
+    return [head, *reasons]
+
+
 def _report_text(report: Any) -> str:
+    plan = report.plan
     lines = [
-        f"{report.model} on {report.board or 'the NPU model'} ({report.npu}, {report.on}), "
+        f"{report.model} on {report.board or 'the NPU model'} ({plan.npu}, {report.on}), "
         f"{report.samples} sample{'s' if report.samples != 1 else ''}",
-        f"  NPU       {report.npu_operators} operators in {report.partitions} partition(s), "
-        f"{len(report.cpu_operators)} on the CPU",
+        *_plan_lines(plan),
     ]
-    lines += [f"            {c.code} ({c.output}): {c.reason}" for c in report.cpu_operators]
     for comparison in filter(None, (report.golden, report.second)):
         verdict = (
             "equal"

@@ -21,12 +21,13 @@ from ethosgen.naming import check_name, name_from_file
 from ethosgen.outcome import Arrays, Comparison, compare
 from ethosgen.plan import IoStyle, OffloadPlan
 from ethosgen.program import Program
-from ethosgen.report import Report, plan_figures
+from ethosgen.report import Report
 from ethosgen.samples import load_samples, save_samples
 from ethosgen.watch import Watch
 
 if TYPE_CHECKING:
     from ethosgen.outcome import Outcome
+    from ethosgen.project_info import ProjectInfo
     from ethosgen.target import Attach, SharedMemory
     from ethosgen.toolchain import Built
 
@@ -61,12 +62,18 @@ def read(path: Path, name: str | None, watch: Watch) -> Model:
     return Model(chosen, model.data, model.graphs, model.metadata)
 
 
-def make_plan(model: Model, accelerator: Accelerator, io: IoStyle, watch: Watch) -> OffloadPlan:
-    """Let Vela decide what the NPU runs."""
+def make_plan(
+    model: Model,
+    accelerator: Accelerator,
+    io: IoStyle,
+    watch: Watch,
+    cpu_ops: Sequence[str] = (),
+) -> OffloadPlan:
+    """Let Vela decide what the NPU runs; `cpu_ops` names operators that it must leave."""
     from ethosgen.offload import offload
 
     with watch.stage("offload", f"compiling for {accelerator.name} (Vela)"):
-        return offload(model, accelerator, io)
+        return offload(model, accelerator, io, ignore=cpu_ops)
 
 
 def make_program(plan: OffloadPlan, watch: Watch) -> Program:
@@ -107,21 +114,23 @@ def simulate(
     npu: str | None,
     inputs: Inputs,
     output_path: Path | None = None,
+    cpu_ops: Sequence[str] = (),
     watch: Watch,
 ) -> Report:
     """Run a network with its partitions on the functional model, in process."""
     accelerator = find_accelerator(npu or DEFAULT_NPU)
     model = read(path, None, watch)
     samples = choose_samples(model, inputs)
-    plan = make_plan(model, accelerator, IoStyle.ARENA, watch)
+    plan = make_plan(model, accelerator, IoStyle.ARENA, watch, cpu_ops)
     outputs = _simulate_samples(plan, samples, watch)
     if output_path is not None:
         save_samples(output_path, outputs)
     golden, second = judge(model, samples, outputs, watch)
     return Report(
-        **plan_figures(plan),
+        model=model.name,
         board=None,
         on="simulate",
+        plan=plan.summary(),
         samples=len(samples),
         golden=golden,
         second=second,
@@ -152,6 +161,7 @@ def create_project(
     name: str | None = None,
     directory: Path | None = None,
     io: str = "arena",
+    cpu_ops: Sequence[str] = (),
     watch: Watch,
 ) -> Written:
     """Render a project into `directory`, by default one of the network's name."""
@@ -160,7 +170,7 @@ def create_project(
     board = load_board(board_name)
     accelerator = board.accelerator(npu)
     model = read(path, name, watch)
-    plan = make_plan(model, accelerator, IoStyle(io), watch)
+    plan = make_plan(model, accelerator, IoStyle(io), watch, cpu_ops)
     program = make_program(plan, watch)
     place = directory or Path(model.name)
     with watch.stage("render", f"writing the project to {place}"):
@@ -194,8 +204,7 @@ def run_project(
     built = find_built(directory, on)
     with watch.stage("read", "reading the project's network"):
         model = parse_model(info.model_path.read_bytes(), info.name)
-    plan = make_plan(model, find_accelerator(info.npu), info.io, watch)
-    return _run_and_judge(plan, directory, built, inputs, output_path, watch)
+    return _run_and_judge(model, info, built, inputs, output_path, watch)
 
 
 def verify(
@@ -205,46 +214,51 @@ def verify(
     npu: str | None = None,
     on: str = "qemu",
     io: str = "arena",
+    cpu_ops: Sequence[str] = (),
     inputs: Inputs,
     watch: Watch,
 ) -> Report:
     """Do all of it in a temporary directory: does this network work on this board?"""
+    from ethosgen.project import open_project
+
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
-        written = create_project(path, board_name, npu=npu, directory=directory, io=io, watch=watch)
+        written = create_project(
+            path, board_name, npu=npu, directory=directory, io=io, cpu_ops=cpu_ops, watch=watch
+        )
         built = build_project(directory, on=on, watch=watch)
-        return _run_and_judge(written.plan, directory, built, inputs, None, watch)
+        info = open_project(directory)
+        return _run_and_judge(written.plan.model, info, built, inputs, None, watch)
 
 
 def _run_and_judge(
-    plan: OffloadPlan,
-    directory: Path,
+    model: Model,
+    info: "ProjectInfo",
     built: "Built",
     inputs: Inputs,
     output_path: Path | None,
     watch: Watch,
 ) -> Report:
-    from ethosgen.project import open_project
     from ethosgen.target import run
 
-    info = open_project(directory)
-    samples = choose_samples(plan.model, inputs)
+    samples = choose_samples(model, inputs)
     with watch.stage("run", f"running on {built.on}"):
         outcome = run(
             built.elf,
             info,
             samples,
             on=built.on,
-            attach=attach_model(plan.accelerator),
+            attach=attach_model(find_accelerator(info.npu)),
             progress=_tell_samples(watch, built.on),
         )
     outputs = [sample.outputs for sample in outcome.samples]
     if output_path is not None:
         save_samples(output_path, outputs)
-    golden, second = judge(plan.model, samples, outputs, watch)
+    golden, second = judge(model, samples, outputs, watch)
     return Report(
-        **plan_figures(plan),
         **_counters(outcome),
+        model=model.name,
+        plan=info.summary,
         board=info.board.name,
         on=built.on,
         samples=len(samples),

@@ -61,6 +61,18 @@ class CpuOperator:
 
 
 @dataclass(frozen=True)
+class PlanSummary:
+    """What a user wants to know of a plan: how much the NPU runs, and why the rest does not."""
+
+    npu: str
+    partitions: int
+    npu_operators: int
+    cpu_operators: tuple[CpuOperator, ...]
+    sram_bytes: int
+    npu_cycles: int
+
+
+@dataclass(frozen=True)
 class OffloadPlan:
     """The split of a model between NPU and CPU.
 
@@ -84,3 +96,14 @@ class OffloadPlan:
     sram_bytes: int
     npu_cycles: int = 0
     """Vela's own estimate for the NPU, for one inference."""
+
+    def summary(self) -> PlanSummary:
+        """Return the plan's figures."""
+        return PlanSummary(
+            npu=self.accelerator.name,
+            partitions=len(self.partitions),
+            npu_operators=self.npu_operators,
+            cpu_operators=self.cpu_operators,
+            sram_bytes=self.sram_bytes,
+            npu_cycles=self.npu_cycles,
+        )

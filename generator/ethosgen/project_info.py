@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ethosgen.board import Board
 from ethosgen.model import Tensor
-from ethosgen.plan import IoStyle
+from ethosgen.plan import IoStyle, PlanSummary
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class ProjectInfo:
     name: str
     board: Board
     npu: str
+    summary: PlanSummary
     io: IoStyle
     digest: str
     inputs: tuple[Tensor, ...]

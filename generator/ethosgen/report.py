@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ethosgen.outcome import Comparison
-from ethosgen.plan import CpuOperator, OffloadPlan
+from ethosgen.plan import PlanSummary
 
 
 @dataclass(frozen=True)
@@ -19,15 +19,12 @@ class Report:
 
     model: str
     board: str | None
-    npu: str
     on: str
+    plan: PlanSummary
     samples: int
     golden: Comparison
     second: Comparison | None
     ended: bool
-    partitions: int
-    npu_operators: int
-    cpu_operators: tuple[CpuOperator, ...]
     flash_bytes: Mapping[str, int] | None = None
     ram_bytes: Mapping[str, int] | None = None
     library_bytes: Mapping[str, int] | None = None
@@ -35,8 +32,6 @@ class Report:
     cpu_instructions: int | None = None
     init_instructions: int | None = None
     stack_bytes: int | None = None
-    npu_cycles: int | None = None
-    vela_sram_bytes: int | None = None
     wall_s: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -58,35 +53,23 @@ class Report:
             "flash_bytes": dict(self.flash_bytes) if self.flash_bytes else None,
             "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,
             "library_bytes": dict(self.library_bytes) if self.library_bytes else None,
-            "vela_sram_bytes": self.vela_sram_bytes,
+            "vela_sram_bytes": self.plan.sram_bytes,
             "cpu_instructions": self.cpu_instructions,
             "init_instructions": self.init_instructions,
             "stack_bytes": self.stack_bytes,
-            "npu_cycles_estimate": self.npu_cycles,
+            "npu_cycles_estimate": self.plan.npu_cycles,
             "npu": {
-                "name": self.npu,
-                "partitions": self.partitions,
-                "cpu_operators": len(self.cpu_operators),
-                "npu_operators": self.npu_operators,
+                "name": self.plan.npu,
+                "partitions": self.plan.partitions,
+                "cpu_operators": len(self.plan.cpu_operators),
+                "npu_operators": self.plan.npu_operators,
             },
             "cpu_operators": [
                 {"operator": c.code, "output": c.output, "reason": c.reason}
-                for c in self.cpu_operators
+                for c in self.plan.cpu_operators
             ],
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
         }
-
-
-def plan_figures(plan: OffloadPlan) -> dict[str, Any]:
-    """Return the report's fields that follow from the plan alone."""
-    return {
-        "model": plan.model.name,
-        "npu": plan.accelerator.name,
-        "partitions": len(plan.partitions),
-        "npu_operators": plan.npu_operators,
-        "cpu_operators": plan.cpu_operators,
-        "vela_sram_bytes": plan.sram_bytes,
-    }
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:

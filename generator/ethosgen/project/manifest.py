@@ -1,5 +1,6 @@
 """What a project is: its files in memory, and the manifest that says so on disk."""
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from ethosgen import __version__
 from ethosgen.board import Board
 from ethosgen.errors import InputError
 from ethosgen.model import Quantization, Tensor
-from ethosgen.plan import IoStyle
+from ethosgen.plan import CpuOperator, IoStyle, PlanSummary
 from ethosgen.program import Port, Program
 from ethosgen.project_info import ProjectInfo
 
@@ -65,6 +66,7 @@ def make_manifest(
         "digest": digest,
         "npu": program.plan.accelerator.name,
         "io": program.io.value,
+        "plan": dataclasses.asdict(program.plan.summary()),
         "model": f"{program.name}.tflite",
         "arena_bytes": program.arena_bytes,
         "inputs": [_write_port(port) for port in program.inputs],
@@ -104,6 +106,7 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
         name=str(content["name"]),
         board=Board.model_validate(content["board"]),
         npu=str(content["npu"]),
+        summary=_read_summary(content["plan"]),
         io=IoStyle(content["io"]),
         digest=str(content["digest"]),
         inputs=tuple(_read_port(i, port) for i, port in enumerate(content["inputs"])),
@@ -112,6 +115,11 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
         model_path=directory / LIBRARY / Path(content["model"]).name,
         files={str(path): str(digest) for path, digest in content["files"].items()},
     )
+
+
+def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
+    operators = tuple(CpuOperator(**operator) for operator in plan["cpu_operators"])
+    return PlanSummary(**{**plan, "cpu_operators": operators})
 
 
 def _write_port(port: Port) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from ethosgen.model import Model
 from ethosgen.offload.origin import Origin
 from ethosgen.offload.reasons import cpu_operators, why_it_ends
 from ethosgen.offload.residual import Residual
-from ethosgen.offload.vela import MEMORY_MODE, compile_network
+from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Schedule, compile_network
 from ethosgen.plan import IoStyle, OffloadPlan
 
-__all__ = ["offload"]
+__all__ = ["Schedule", "offload"]
 
 
 def offload(
@@ -25,14 +25,16 @@ def offload(
     ignore: Sequence[str] = (),
     system_config: str | None = None,
     memory_mode: str = MEMORY_MODE,
+    schedule: Schedule = FASTEST,
 ) -> OffloadPlan:
     """Split a model between NPU and CPU.
 
     `ignore` names operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode`
-    are sections of Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. Raises
-    InputError or UnsupportedError where Vela, or a limit of the NPU, forbids it.
+    are sections of Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is
+    what Vela optimises for. Raises InputError or UnsupportedError where Vela, or a limit of the
+    NPU, forbids it.
     """
-    compiled = compile_network(model, accelerator, io, ignore, system_config, memory_mode)
+    compiled = compile_network(model, accelerator, io, ignore, system_config, memory_mode, schedule)
     residual = Residual(compiled.network, model, io, compiled.log)
     origin = Origin(model.graph, residual.graph, compiled.tables)
     on_cpu = cpu_operators(model, residual.graph, origin, compiled.log, ignore)

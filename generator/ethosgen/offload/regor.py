@@ -25,8 +25,8 @@ output_format=TFLite
 cop_format={cop_format}
 
 [scheduler]
-optimize=Performance
-arena_size_limit={address_limit}
+optimize={optimise}
+arena_size_limit={arena_bytes}
 disable_feature=
 {separate}
 cpu_tensor_alignment={alignment}
@@ -53,8 +53,8 @@ def compile_network(
 ) -> dict[str, Any]:
     """Compile a .tflite and return the compiled one, figures and tables as plain values.
 
-    `architecture` has name, macs, cores, address_bits, system_config and memory_mode. Regor raises
-    RuntimeError for what it refuses, and may end the process.
+    `architecture` has name, macs, cores, system_config, memory_mode, optimise ("Performance" or
+    "Size") and arena_bytes. Regor raises RuntimeError for what it refuses, and may end the process.
     """
     from ethosu import regor
 
@@ -62,7 +62,8 @@ def compile_network(
     system = _SYSTEM.format(**fields, configuration=_configuration_file().read_text())
     options = _OPTIONS.format(
         cop_format="COP2" if separate_io else "COP1",  # separate regions exist in COP2 only
-        address_limit=1 << architecture["address_bits"],
+        optimise=architecture["optimise"],
+        arena_bytes=architecture["arena_bytes"],
         separate=_SEPARATE if separate_io else "",
         alignment=CPU_TENSOR_ALIGNMENT,
         ignore=f"ignore_ops={','.join(ignore)}" if ignore else "",

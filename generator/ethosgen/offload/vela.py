@@ -30,6 +30,21 @@ Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
+class Schedule:
+    """What Vela's scheduler aims at: its options --optimise and --arena-cache-size.
+
+    `optimise` is "Performance" or "Size"; `arena_bytes` None means all that can be addressed.
+    """
+
+    optimise: str = "Performance"
+    arena_bytes: int | None = None
+
+
+FASTEST = Schedule()
+"""What Vela does without options."""
+
+
+@dataclass(frozen=True)
 class Compiled:
     """Vela's answer. `tables` are rows of Regor's database, `log` what it printed."""
 
@@ -47,6 +62,7 @@ def compile_network(
     ignore: Sequence[str],
     system_config: str | None,
     memory_mode: str,
+    schedule: Schedule,
 ) -> Compiled:
     """Compile with Regor in a child process.
 
@@ -57,7 +73,8 @@ def compile_network(
         "name": accelerator.vela_architecture,
         "macs": accelerator.macs // accelerator.cores,  # Vela counts them for one core
         "cores": accelerator.cores,
-        "address_bits": ADDRESS_BITS[accelerator.product],
+        "arena_bytes": schedule.arena_bytes or 1 << ADDRESS_BITS[accelerator.product],
+        "optimise": schedule.optimise,
         "system_config": system_config or SYSTEM_CONFIGS[accelerator.product],
         "memory_mode": memory_mode,
     }

@@ -1,0 +1,31 @@
+"""Network files for the tests of the whole flow."""
+
+from pathlib import Path
+
+from networks import Network
+
+SHARED_MODELS = Path(__file__).parent.parent.parent / "shared" / "models"
+"""Public networks; on a stranger's machine they are not there."""
+
+
+def image_net(path: Path) -> Path:
+    """Write a small image classifier: convolutions, a pool, a reshape, a softmax."""
+    net = Network("image_net", seed=7)
+    x = net.input((1, 8, 8, 3), name="image")
+    x = net.conv2d(x, channels=8, kernel=(3, 3), activation="RELU")
+    x = net.depthwise(x, kernel=(3, 3), stride=(2, 2))
+    x = net.average_pool(x, (4, 4))
+    x = net.reshape(x, (1, 8))
+    x = net.fully_connected(x, 4)
+    path.write_bytes(net.build(net.softmax(x)))
+    return path
+
+
+def two_inputs(path: Path) -> Path:
+    """Write a network with two inputs and two outputs."""
+    net = Network("two_inputs", seed=9)
+    a = net.input((1, 4, 4, 8), name="left")
+    b = net.input((1, 4, 4, 8), name="right", scale=0.02)
+    total = net.add(a, b)
+    path.write_bytes(net.build(total, net.max_pool(total, (2, 2))))
+    return path

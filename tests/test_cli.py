@@ -1,0 +1,142 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from networks import Network
+from small_models import image_net
+
+
+def ethosgen(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "ethosgen", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def assert_one_sentence(done: "subprocess.CompletedProcess[str]") -> None:
+    assert done.returncode not in (0, 1, -6, -11), done
+    assert done.stdout == ""
+    assert done.stderr.startswith("ethosgen: "), done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return image_net(tmp_path / "net.tflite")
+
+
+def test_simulate_answers_in_json(model: Path, tmp_path: Path) -> None:
+    done = ethosgen("simulate", model, "--json", "--output", tmp_path / "y.npz")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["mismatches"] == 0
+    assert answer["samples"] == 1
+    assert answer["npu"]["partitions"] == 1
+    assert set(answer["wall_s"]) >= {"read", "offload", "simulate", "reference"}
+    assert (tmp_path / "y.npz").is_file()
+
+
+def test_project_says_what_to_type_next(model: Path, tmp_path: Path) -> None:
+    done = ethosgen("project", model, "--board", "corstone300", "-o", tmp_path / "fw")
+    assert done.returncode == 0, done.stderr
+    assert f"next: ethosgen build {tmp_path / 'fw'}" in done.stderr
+    assert (tmp_path / "fw" / "model" / "net.h").is_file()
+
+
+def test_help_is_there_for_every_command() -> None:
+    for command in ("project", "build", "run", "verify", "simulate", "doctor"):
+        done = ethosgen(command, "--help")
+        assert done.returncode == 0 and "Usage:" in done.stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"not a network", b"\x1c\x00\x00\x00TFL3", None])
+@pytest.mark.parametrize("command", ["simulate", "project"])
+def test_a_bad_file_is_one_sentence(tmp_path: Path, command: str, content: bytes | None) -> None:
+    path = tmp_path / "bad.tflite"
+    if content is not None:
+        path.write_bytes(content)
+    place = tmp_path / "out"
+    more = ["--board", "corstone300", "-o", place] if command == "project" else []
+    assert_one_sentence(ethosgen(command, path, *more))
+    assert not place.exists()
+
+
+def test_a_float_network_is_told_what_to_do(tmp_path: Path) -> None:
+    net = Network("floating")
+    x = net.input((1, 4), "float32", scale=None)
+    path = tmp_path / "floating.tflite"
+    path.write_bytes(net.build(net.unary("RELU", x)))
+    done = ethosgen("simulate", path)
+    assert_one_sentence(done)
+    assert "int8" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--board", "nowhere"], "unknown board 'nowhere'"),
+        (["--board", "corstone300", "--npu", "ethos-u99-1"], "unknown NPU 'ethos-u99-1'"),
+        (["--board", "corstone300", "--name", "2nd"], "no C identifier"),
+        (["--board", "corstone300", "--name", "while"], "taken by C"),
+    ],
+)
+def test_bad_options_are_one_sentence(
+    model: Path, tmp_path: Path, options: list[str], says: str
+) -> None:
+    done = ethosgen("project", model, "-o", tmp_path / "fw", *options)
+    assert_one_sentence(done)
+    assert says in done.stderr
+    assert not (tmp_path / "fw").exists()
+
+
+def test_a_directory_of_the_users_is_left_alone(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep me")
+    done = ethosgen("project", model, "--board", "corstone300", "-o", tmp_path / "mine")
+    assert_one_sentence(done)
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_an_edited_application_survives_and_an_edited_library_is_refused(
+    model: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "fw"
+    arguments = ("project", model, "--board", "corstone300", "-o", place)
+    assert ethosgen(*arguments).returncode == 0
+    main = place / "app" / "main.c"
+    main.write_text("/* mine */")
+    assert ethosgen(*arguments).returncode == 0
+    assert main.read_text() == "/* mine */"
+    (place / "model" / "net.c").write_text("/* edited */")
+    done = ethosgen(*arguments)
+    assert_one_sentence(done)
+    assert "net.c" in done.stderr
+    assert (place / "model" / "net.c").read_text() == "/* edited */"
+
+
+def test_missing_tools_are_named(model: Path, tmp_path: Path, monkeypatch: object) -> None:
+    place = tmp_path / "fw"
+    assert ethosgen("project", model, "--board", "corstone300", "-o", place).returncode == 0
+    command = [sys.executable, "-m", "ethosgen", "build", str(place)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={"PATH": "/nowhere"}, check=False
+    )
+    assert_one_sentence(done)
+    assert done.returncode == 3
+    assert "apt-get install" in done.stderr
+
+
+def test_wrong_inputs_are_named(model: Path, tmp_path: Path) -> None:
+    import numpy as np
+
+    np.savez(tmp_path / "x.npz", picture=np.zeros((1, 8, 8, 3), np.int8))
+    done = ethosgen("simulate", model, "--input", tmp_path / "x.npz")
+    assert_one_sentence(done)
+    assert "'image'" in done.stderr
+
+
+def test_an_unknown_operator_to_keep_is_refused(model: Path) -> None:
+    done = ethosgen("simulate", model, "--cpu-ops", "NONSENSE")
+    assert_one_sentence(done)

@@ -1,0 +1,111 @@
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.accelerator import ACCELERATORS
+from ethosgen.errors import InputError
+from ethosgen.pipeline import Inputs
+from ethosgen.report import Report
+from ethosgen.samples import load_samples
+from ethosgen.watch import Watch
+from small_models import SHARED_MODELS, image_net, two_inputs
+
+RANDOM = Inputs(None, 2, 11)
+
+needs_tools = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
+)
+needs_shared_models = pytest.mark.skipif(
+    not SHARED_MODELS.is_dir(), reason="needs ../shared/models, which a stranger does not have"
+)
+
+
+def verify(path: Path, **options: object) -> Report:
+    return pipeline.verify(path, "corstone300", inputs=RANDOM, watch=Watch(), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("npu", list(ACCELERATORS))
+def test_simulate_equals_tflm_on_every_npu(tmp_path: Path, npu: str) -> None:
+    report = pipeline.simulate(
+        image_net(tmp_path / "n.tflite"), npu=npu, inputs=RANDOM, watch=Watch()
+    )
+    assert report.passed
+    assert report.golden.elements == 2 * 4
+    assert report.plan.partitions == 1
+    assert report.plan.cpu_operators == ()
+
+
+def test_simulate_runs_what_stays_on_the_cpu(tmp_path: Path) -> None:
+    report = pipeline.simulate(
+        image_net(tmp_path / "n.tflite"),
+        npu=None,
+        inputs=RANDOM,
+        cpu_ops=["AVERAGE_POOL_2D"],
+        watch=Watch(),
+    )
+    assert report.passed
+    assert [c.code for c in report.plan.cpu_operators] == ["AVERAGE_POOL_2D"]
+
+
+@needs_tools
+@pytest.mark.parametrize("io", ["arena", "caller"])
+def test_firmware_equals_tflm(tmp_path: Path, io: str) -> None:
+    report = verify(image_net(tmp_path / "n.tflite"), io=io)
+    assert report.passed and report.ended
+    assert report.flash_bytes is not None and report.flash_bytes["weights"] > 0
+    assert report.cpu_instructions is not None and 0 < report.cpu_instructions <= 400
+    assert report.init_instructions is not None and 0 < report.init_instructions <= 300
+    assert report.stack_bytes is not None and 0 < report.stack_bytes <= 512
+
+
+@needs_tools
+@pytest.mark.parametrize("io", ["arena", "caller"])
+def test_a_mixed_network_runs_in_turns(tmp_path: Path, io: str) -> None:
+    report = verify(image_net(tmp_path / "n.tflite"), io=io, cpu_ops=["AVERAGE_POOL_2D"])
+    assert report.passed
+    assert report.plan.partitions == 2
+
+
+@needs_tools
+@pytest.mark.parametrize("io", ["arena", "caller"])
+def test_several_inputs_and_outputs_on_u65(tmp_path: Path, io: str) -> None:
+    report = verify(two_inputs(tmp_path / "n.tflite"), npu="ethos-u65-512", io=io)
+    assert report.passed
+    assert report.golden.elements == 2 * (128 + 32)
+
+
+@needs_tools
+@needs_shared_models
+def test_a_public_network_on_the_firmware() -> None:
+    assert verify(SHARED_MODELS / "kws_dscnn_int8.tflite").passed
+
+
+@needs_tools
+def test_a_project_in_three_commands(tmp_path: Path) -> None:
+    model = image_net(tmp_path / "n.tflite")
+    place = tmp_path / "net"
+    watch = Watch()
+    written = pipeline.create_project(
+        model, "corstone300", name="net", directory=place, watch=watch
+    )
+    assert written.files
+    with pytest.raises(InputError, match="not built"):
+        pipeline.run_project(place, inputs=RANDOM, watch=watch)
+    pipeline.build_project(place, watch=watch)
+    images = np.random.default_rng(3).integers(-128, 128, (3, 8, 8, 3), np.int8)
+    np.savez(tmp_path / "x.npz", image=images)
+    report = pipeline.run_project(
+        place,
+        inputs=Inputs(tmp_path / "x.npz", 1, 0),
+        output_path=tmp_path / "y.npz",
+        watch=watch,
+    )
+    assert report.passed and report.samples == 3
+    model_outputs = pipeline.read(model, "net", watch).outputs
+    assert len(load_samples(tmp_path / "y.npz", model_outputs)) == 3
+    again = pipeline.create_project(model, "corstone300", name="net", directory=place, watch=watch)
+    assert again.files == frozenset()

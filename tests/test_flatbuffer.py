@@ -202,6 +202,13 @@ def test_a_graph_without_operators_or_outputs_is_refused() -> None:
         parse(net)
 
 
+def test_a_tensor_larger_than_any_memory_is_refused() -> None:
+    net = Network("giant")
+    net.relu(net.input((1, 1 << 16, 1 << 15, 8), name="image"))
+    with pytest.raises(InputError, match="'image' of 'giant' takes 16384 MiB"):
+        parse(net)
+
+
 def test_wrong_quantization_is_damage() -> None:
     net = Network("scales")
     x = net.input((1, 4))

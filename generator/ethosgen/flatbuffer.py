@@ -26,14 +26,17 @@ from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.model import ABSENT, Graph, Model, Operator, Quantization, Tensor
 
 IDENTIFIER = b"TFL3"
-MAX_TENSOR_BYTES = 1 << 31
-"""Ethos-U addresses and TFLite's own arithmetic end here."""
+MAX_TENSOR_BYTES = 1 << 28
+"""Beyond any memory that a Cortex-M has; Vela does not come back from what is much larger."""
 
 MAX_RANK = 16
 """No operator of TFLite goes beyond 8."""
 
 NPU_CUSTOM_CODE = "ethos-u"
 """The custom operator that stands for a command stream."""
+
+NPU_MEMORIES = 4
+"""Its first inputs, which are no tensors: commands, read-only blob, scratch, fast scratch."""
 
 DTYPES = {
     tflite.TensorType.FLOAT32: "float32",
@@ -99,12 +102,11 @@ def read_model(path: Path) -> Model:
 def parse_model(data: bytes, name: str) -> Model:
     """Parse a .tflite file's bytes; `name` is how messages call it.
 
-    Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes, a
-    network that computes in floating point only, and one that Vela has already compiled.
+    Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes and
+    a network that computes in floating point only. One that Vela has compiled will do.
     """
     model = decode_model(data, name)
     _check_graph_io(model)
-    _refuse_compiled(model)
     _refuse_dynamic(model)
     _check_dataflow(model)
     _refuse_float_only(model)
@@ -128,6 +130,11 @@ def decode_model(data: bytes, name: str) -> Model:
             f"'{name}' is truncated or damaged: its tables lead outside the file; "
             "convert or copy it again"
         ) from None
+
+
+def is_compiled(model: Model) -> bool:
+    """Say whether Vela has compiled the network already, so that its original is not in there."""
+    return any(op.custom_code == NPU_CUSTOM_CODE for op in model.graph.operators)
 
 
 class _Decoder:
@@ -296,7 +303,10 @@ class _Decoder:
         if -1 in tensor.shape:
             return tensor
         if tensor.bytes > MAX_TENSOR_BYTES:
-            raise self.bad(f"tensor '{tensor.name}' would take {tensor.bytes} bytes")
+            raise InputError(
+                f"tensor '{tensor.name}' of '{self.name}' takes {tensor.bytes >> 20} MiB, and no "
+                f"more than {MAX_TENSOR_BYTES >> 20} are possible; is the file damaged?"
+            )
         if tensor.data is not None and len(tensor.data) != tensor.bytes:
             raise self.bad(
                 f"constant '{tensor.name}' has {len(tensor.data)} bytes instead of {tensor.bytes}"
@@ -389,15 +399,6 @@ def _check_graph_io(model: Model) -> None:
         raise InputError(f"'{model.name}' has no operators: there is nothing to run")
 
 
-def _refuse_compiled(model: Model) -> None:
-    for operator in model.graph.operators:
-        if operator.custom_code == NPU_CUSTOM_CODE:
-            raise UnsupportedError(
-                f"'{model.name}' is already compiled by Vela (it holds an '{NPU_CUSTOM_CODE}' "
-                "operator); give the .tflite that Vela was given"
-            )
-
-
 def _refuse_dynamic(model: Model) -> None:
     for graph in model.graphs:
         for tensor in graph.tensors:
@@ -430,7 +431,8 @@ def _check_dataflow(model: Model) -> None:
         }
         fixed = {tensor.index for tensor in graph.tensors if tensor.data is not None}
         for operator in graph.operators:
-            for index in operator.inputs:
+            memories = NPU_MEMORIES if operator.custom_code == NPU_CUSTOM_CODE else 0
+            for index in operator.inputs[memories:]:
                 if index != ABSENT and index not in ready:
                     raise InputError(
                         f"'{model.name}' is damaged: operator {operator.index} ({operator.code}) "

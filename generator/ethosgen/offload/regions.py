@@ -34,7 +34,7 @@ class Span:
 
 _BLOCK = re.compile(r"^Allocation, memory .*, usage mask: FeatureMap\|(Input|Output)$")
 _ROW = re.compile(
-    r"^ *\d+ - +\d+: +0x([0-9a-f]+) - +0x[0-9a-f]+: +(\d+): +\d+: *\w+ *: (.*)$"
+    r"^ *\d+ - +\d+: +0x([0-9a-f]+) - +0x[0-9a-f]+: +(\d+): +\d+: *\w+ *: ?(.*)$"
 )  # time, addresses, size, memory usage, format, name
 
 

@@ -1,0 +1,96 @@
+"""Both styles of input and output give TFLite Micro's answer on the NPU model.
+
+The rewritten command streams of the caller's style are what is tried here: several inputs and
+outputs, tiles, DMA, broadcasts, repeated names, two cores.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.flatbuffer import parse_model
+from ethosgen.npu.host import PartitionRunner
+from ethosgen.offload import offload
+from ethosgen.outcome import Arrays, compare
+from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.reference import golden_outputs, random_samples
+from networks import Network
+
+
+def sums(net: Network) -> tuple[int, ...]:
+    a, b, c = (net.input((1, 8, 8, 4), scale=scale) for scale in (0.05, 0.07, 0.02))
+    total = net.add(a, b)
+    return net.add(total, c), total
+
+
+def residual_block(net: Network) -> tuple[int, ...]:
+    a, b = net.input((1, 8, 8, 8)), net.input((1, 8, 8, 8), scale=0.07, zero_point=-4)
+    total = net.add(net.conv2d(a, 8), b)
+    pooled = net.max_pool(total, (2, 2))
+    return net.add(net.conv2d(pooled, 8), pooled), total, b
+
+
+def concatenation(net: Network) -> tuple[int, ...]:
+    a, b = net.input((1, 8, 8, 4)), net.input((1, 8, 8, 12))
+    both = net.concat([a, b])
+    return net.conv2d(both, 8, stride=(2, 2)), net.average_pool(b, (2, 2)), both
+
+
+def odd_sizes(net: Network) -> tuple[int, ...]:
+    a, b = net.input((1, 33, 29, 5)), net.input((1, 33, 29, 5))
+    total = net.add(net.depthwise(a), b)
+    padded = net.pad(total, [(0, 0), (1, 2), (2, 1), (0, 0)])
+    return net.max_pool(padded, (3, 3), (2, 2)), total
+
+
+def copies(net: Network) -> tuple[int, ...]:
+    a, b = net.input((1, 8, 8, 4)), net.input((1, 256))
+    return net.reshape(a, (1, 256)), net.relu(b)
+
+
+def tables(net: Network) -> tuple[int, ...]:
+    a, b = net.input((1, 64)), net.input((1, 64))
+    left, right = net.fully_connected(a, 32), net.fully_connected(b, 32)
+    product = net.mul(left, right)
+    return product, net.softmax(product), net.tanh(right)
+
+
+def broadcast(net: Network) -> tuple[int, ...]:
+    a, b = net.input((1, 8, 8, 4)), net.input((1, 1, 1, 4))
+    total = net.add(a, b)
+    return total, net.mul(total, b)
+
+
+def one_name(net: Network) -> tuple[int, ...]:
+    a, b = net.input((1, 8, 8, 4), name="x"), net.input((1, 8, 8, 4), scale=0.2, name="x")
+    return net.sub(a, b, name="x"), net.sub(b, a, name="")
+
+
+LAYOUTS = [sums, residual_block, concatenation, odd_sizes, copies, tables, broadcast, one_name]
+
+
+def run(plan: OffloadPlan, sample: Arrays) -> Arrays:
+    """Run a plan without CPU operators; outputs by name."""
+    runner = PartitionRunner(plan)
+    values = dict(sample)
+    tensors = plan.residual.tensors
+    for partition in plan.partitions:
+        inputs = {tensors[i].name: values[tensors[i].name] for i in partition.inputs}
+        values |= runner(partition, inputs)
+    return {tensor.name: values[tensor.name] for tensor in plan.model.outputs}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_both_styles_are_exact(layout: Callable[[Network], tuple[int, ...]]) -> None:
+    net = Network(layout.__name__, seed=2)
+    outputs = layout(net)
+    model = parse_model(net.build(*outputs), net.name)
+    samples = random_samples(model, 2, seed=0)
+    golden = golden_outputs(model, samples)
+    for name in ("ethos-u55-128", "ethos-u65-512"):
+        for io in IoStyle:
+            plan = offload(model, find_accelerator(name), io)
+            assert plan.cpu_operators == ()
+            got = [run(plan, sample) for sample in samples]
+            assert compare("tflm", got, golden).mismatches == 0, (name, io)

@@ -1,0 +1,124 @@
+"""Base pointers for each tensor: the rewritten stream reaches the same bytes."""
+
+import struct
+
+import pytest
+
+from ethosgen.errors import UnsupportedError
+from ethosgen.offload.regions import Span, own_regions, read_spans
+
+IFM_REGION, OFM_REGION, IFM2_REGION, DMA0_DST_REGION = 0x10F, 0x11F, 0x18F, 0x131
+IFM_BASE0, IFM_BASE1, OFM_BASE0, IFM2_BASE0, DMA0_DST = 0x000, 0x001, 0x010, 0x080, 0x031
+CONV, ELEMENTWISE, DMA_START, STOP = 0x002, 0x006, 0x010, 0x000
+PAYLOAD = 1 << 14
+
+A, B = Span("a", 3, 0, 64), Span("b", 3, 64, 32)
+OUT = Span("out", 4, 0, 64)
+
+
+def stream(*commands: tuple[int, int] | tuple[int, int, int]) -> bytes:
+    """Assemble (code, parameter) and (code, upper address, lower address)."""
+    words: list[int] = []
+    for code, parameter, *payload in commands:
+        words += [code | parameter << 16 | (PAYLOAD if payload else 0), *payload]
+    return struct.pack(f"<{len(words)}I", *words)
+
+
+def test_tensors_of_one_region_get_one_each() -> None:
+    before = stream(
+        (IFM_REGION, 3), (IFM_BASE0, 0, 16), (OFM_REGION, 1), (OFM_BASE0, 0, 0x400), (CONV, 0),
+        (IFM_BASE0, 0, 64), (OFM_REGION, 4), (OFM_BASE0, 0, 8), (CONV, 0),
+        (STOP, 0xFFFF),
+    )  # fmt: skip
+    after = stream(
+        (IFM_REGION, 3), (IFM_BASE0, 0, 16), (OFM_REGION, 1), (OFM_BASE0, 0, 0x400), (CONV, 0),
+        (IFM_REGION, 4), (IFM_BASE0, 0, 0), (OFM_REGION, 5), (OFM_BASE0, 0, 8), (CONV, 0),
+        (STOP, 0xFFFF),
+    )  # fmt: skip
+    assert own_regions(before, [A, B, OUT]) == after
+
+
+def test_an_address_that_comes_to_repeat_itself_is_not_set_again() -> None:
+    before = stream(
+        (IFM_REGION, 3), (IFM_BASE0, 0, 0), (IFM2_REGION, 3), (IFM2_BASE0, 0, 64),
+        (OFM_REGION, 4), (OFM_BASE0, 0, 0), (ELEMENTWISE, 0),
+        (IFM_BASE0, 0, 64), (ELEMENTWISE, 0),
+    )  # fmt: skip
+    after = stream(
+        (IFM_REGION, 3), (IFM_BASE0, 0, 0), (IFM2_REGION, 4), (IFM2_BASE0, 0, 0),
+        (OFM_REGION, 5), (OFM_BASE0, 0, 0), (ELEMENTWISE, 0),
+        (IFM_REGION, 4), (ELEMENTWISE, 0),
+    )  # fmt: skip
+    assert own_regions(before, [A, B, OUT]) == after
+
+
+def test_an_address_that_regor_left_alone_is_set_where_the_region_moves() -> None:
+    before = stream(
+        (IFM_REGION, 1), (IFM_BASE0, 0, 64), (CONV, 0), (IFM_REGION, 3), (CONV, 0),
+    )  # fmt: skip
+    after = stream(
+        (IFM_REGION, 1), (IFM_BASE0, 0, 64), (CONV, 0), (IFM_REGION, 4), (IFM_BASE0, 0, 0),
+        (CONV, 0),
+    )  # fmt: skip
+    assert own_regions(before, [A, B]) == after
+
+
+def test_tiles_move_with_their_tensor_and_unused_ones_stay_zero() -> None:
+    before = stream((IFM_REGION, 3), (IFM_BASE0, 0, 72), (IFM_BASE1, 0, 0), (CONV, 0))
+    assert own_regions(before, [A, B]) == stream(
+        (IFM_REGION, 4), (IFM_BASE0, 0, 8), (IFM_BASE1, 0, 0), (CONV, 0)
+    )
+
+
+def test_a_dma_to_shram_has_no_region() -> None:
+    internal = stream((DMA0_DST_REGION, 3 | 1 << 8), (DMA0_DST, 0, 0x5800), (DMA_START, 0))
+    assert own_regions(internal, [A, B]) == internal
+
+
+def test_a_dma_keeps_its_mode() -> None:
+    before = stream((DMA0_DST_REGION, 4 | 1 << 9), (DMA0_DST, 0, 4), (DMA_START, 0))
+    assert own_regions(before, [A, B, OUT]) == stream(
+        (DMA0_DST_REGION, 5 | 1 << 9), (DMA0_DST, 0, 4), (DMA_START, 0)
+    )
+
+
+def test_wide_addresses_keep_their_upper_bits() -> None:
+    wide = stream((IFM_REGION, 1), (IFM_BASE0, 0xAB, 0x12345678), (CONV, 0))
+    assert own_regions(wide, [A]) == wide
+
+
+def test_an_access_that_meets_no_tensor_is_refused() -> None:
+    beyond = stream((IFM_REGION, 3), (IFM_BASE0, 0, 96), (CONV, 0))
+    with pytest.raises(UnsupportedError, match="reaches 0x60 in region 3"):
+        own_regions(beyond, [A, B])
+
+
+def test_too_many_tensors_get_the_advice_to_use_the_arena() -> None:
+    spans = [Span(str(i), 3, 16 * i, 16) for i in range(6)]
+    with pytest.raises(UnsupportedError, match=r"has 6 inputs and outputs.*5; use --io arena"):
+        own_regions(b"", spans)
+
+
+def test_spans_are_read_for_each_partition() -> None:
+    head = "Start Time - End Time  : Start Addr -   End Addr: Tensor Size: Memory Usage: Name"
+    log = f"""
+Allocation, memory Sram, usage mask: FeatureMap|Staging
+{head}
+         0 -          3:        0x0 -      0x400:        1024:         1024: NHCWB16        : inner
+Allocation, memory Sram, usage mask: FeatureMap|Input
+{head}
+         0 -          1:        0x0 -      0x200:         512:         1024: NHWC           : a
+         0 -          5:      0x200 -      0x210:          10:         1024: NHWC           : b; c
+Allocation Peak Tensor Size: 1024 bytes == 1 KiB
+Allocation, memory Sram, usage mask: FeatureMap|Output
+{head}
+         2 -          5:       0x10 -      0x200:         496:          512: NHWC           :
+Allocation, memory Sram, usage mask: FeatureMap|Input
+Allocation, memory Sram, usage mask: FeatureMap|Output
+{head}
+         2 -          5:        0x0 -       0x80:         128:          128: NHWC           : d
+"""
+    assert read_spans(log) == [
+        [Span("a", 3, 0, 512), Span("b; c", 3, 512, 10), Span("", 4, 16, 496)],
+        [Span("d", 4, 0, 128)],
+    ]

@@ -138,7 +138,7 @@ def measure_times(models: list[Path], directory: Path) -> Figures:
 
 
 def machine() -> Figures:
-    """Return what the figures depend on."""
+    """Return what the figures depend on; `load` tells whether something else was running."""
 
     def first_line(*command: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(
@@ -153,6 +153,7 @@ def machine() -> Figures:
     return {
         "cpu": cpu[0] if cpu else platform.machine(),
         "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
         "python": platform.python_version(),
         "gcc": "gcc " + first_line("arm-none-eabi-gcc", "-dumpversion"),
         "qemu": first_line("qemu-system-arm", "--version").split(" (")[0].replace(" emulator", ""),
@@ -162,6 +163,7 @@ def machine() -> Figures:
 def measure() -> Figures:
     """Return everything."""
     models = [*sorted(MODELS.glob("*.tflite")), DEMO]
+    facts = machine()
     console.print("times, alone on the machine ...")
     with tempfile.TemporaryDirectory(prefix="ethosgen-bench-") as scratch:
         times = measure_times(models, Path(scratch))
@@ -173,7 +175,7 @@ def measure() -> Figures:
             console.print(f"  {done['name']}")
     return {
         "date": datetime.date.today().isoformat(),
-        "machine": machine(),
+        "machine": facts,
         "samples": SAMPLES,
         "models": figures,
         "times": times,

@@ -40,10 +40,10 @@ def second_opinion(results: Results) -> str:
         said = (
             [f"{cell['mismatches']:,} of {cell['elements']:,}", str(cell["max_abs_diff"])]
             if cell
-            else ["cannot run it", ""]
+            else ["refuses the file", ""]
         )
         rows.append([model["name"], *said])
-    return table(["network", "other than LiteRT's reference kernels", "by at most"], rows)
+    return table(["network", "other than LiteRT's", "by at most"], rows)
 
 
 def sizes(results: Results) -> str:
@@ -123,7 +123,7 @@ def page(results: Results) -> str:
     return f"""# Measurements
 
 Written by `make bench` on {results["date"]}; edit nothing here.
-{machine["cpu"]}, {machine["cores"]} cores,
+{machine["cpu"]}, {machine["cores"]} cores (load average before the timing: {machine["load"]}),
 Python {machine["python"]}, {machine["gcc"]}, {machine["qemu"]}.
 
 {verdict}
@@ -136,8 +136,9 @@ NPU.
 
 {exactness(results)}
 
-TensorFlow Lite Micro decides. LiteRT is the second opinion; where it differs, it differs from
-TensorFlow Lite Micro too (its FULLY_CONNECTED rounds once where TFLite Micro's rounds twice).
+TensorFlow Lite Micro decides. LiteRT, with its reference kernels, is the second opinion; where it
+differs, it differs from TensorFlow Lite Micro too (its FULLY_CONNECTED rounds once where TFLite
+Micro's rounds twice).
 
 {second_opinion(results)}
 

@@ -1,6 +1,6 @@
 """Show the demo: held-out digits through the firmware on a simulated Corstone-300.
 
-    .venv/bin/python demo/show.py [--samples 360] [--directory build/demo]
+    .venv/bin/python demo/show.py [--samples 360]
 
 Types the same commands that a user would, shows what came back, and exits with status 0 only if
 every output equals TensorFlow Lite Micro's and the accuracy is the network's own.
@@ -8,6 +8,7 @@ every output equals TensorFlow Lite Micro's and the accuracy is the network's ow
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ Array = np.ndarray[Any, Any]
 
 ETHOSGEN = Path(sys.executable).parent / "ethosgen"
 MODEL = Path("demo/digits_int8.tflite")
+DIRECTORY = Path("build/demo")
 BOARD = "corstone300"
 NPU = "ethos-u55-128"
 SCALE, ZERO_POINT = 1 / 255, -128
@@ -40,7 +42,7 @@ class CommandError(Exception):
 
 def run(*arguments: str) -> str:
     """Run `ethosgen` with these arguments; return its stdout, or raise CommandError."""
-    shown = " ".join(("ethosgen", *arguments))
+    shown = " ".join((".venv/bin/ethosgen", *arguments))
     console.print(f"$ {shown}", style="bold", soft_wrap=True)
     begin = time.monotonic()
     with console.status("running"):
@@ -71,14 +73,15 @@ def pictures(images: Array, labels: Array, answers: Array) -> Columns:
     )
 
 
-def show(directory: Path, samples: int) -> bool:
+def show(samples: int) -> bool:
     """Generate, build, run and compare; return whether all is as it should be."""
     _, held_out = load_split()
     images, labels = held_out.images[:samples], held_out.labels[:samples]
-    directory.mkdir(parents=True, exist_ok=True)
-    inputs, outputs = directory / "held_out.npz", directory / "answers.npz"
+    shutil.rmtree(DIRECTORY, ignore_errors=True)
+    DIRECTORY.mkdir(parents=True)
+    inputs, outputs = DIRECTORY / "held_out.npz", DIRECTORY / "answers.npz"
     np.savez(inputs, image=np.rint(images / SCALE + ZERO_POINT).astype(np.int8))
-    project = str(directory / "digits")
+    project = str(DIRECTORY / "digits")
     run("project", str(MODEL), "--board", BOARD, "--npu", NPU, "-o", project)
     run("build", project)
     report = json.loads(
@@ -123,7 +126,8 @@ def summarize(report: dict[str, Any], labels: Array, digits: Array) -> bool:
 
 def sizes(parts: dict[str, int]) -> str:
     """Return "12,345 B: code 1,234, constants 567, …"."""
-    others = ", ".join(f"{k.split('_')[0]} {v:,}" for k, v in parts.items() if k != "total")
+    short = {"command_streams": "commands"}
+    others = ", ".join(f"{short.get(k, k)} {v:,}" for k, v in parts.items() if k != "total")
     return f"{parts['total']:,} B: {others}"
 
 
@@ -131,10 +135,9 @@ def main() -> int:
     """Run the demo."""
     parser = argparse.ArgumentParser(description="Show held-out digits on a simulated board.")
     parser.add_argument("--samples", type=int, default=360, choices=range(1, 361), metavar="N")
-    parser.add_argument("--directory", type=Path, default=Path("build/demo"))
     arguments = parser.parse_args()
     try:
-        return 0 if show(arguments.directory, arguments.samples) else 1
+        return 0 if show(arguments.samples) else 1
     except CommandError as failure:
         Console(stderr=True, highlight=False).print(str(failure), markup=False, soft_wrap=True)
         return 1

@@ -199,7 +199,7 @@ class Board(_Facts):
         raise InputError(f"board '{self.name}' has no memory mode '{mode}'; it has: {modes}")
 
     def accelerator(self, name: str | None) -> Accelerator:
-        """Return the NPU of that name, or the board's own; InputError if the board has none such."""
+        """Return the NPU of that name, by default the board's own; InputError if it has no such."""
         found = find_accelerator(name or self.npu.default)
         if found.name not in self.npu.configurations:
             raise InputError(

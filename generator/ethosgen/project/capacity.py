@@ -17,9 +17,7 @@ def part_sizes(program: Program) -> dict[str, int]:
     return {
         "arena": _aligned(program.arena_bytes),
         "io": sum(_aligned(port.tensor.bytes) for port in ports) if owned else 0,
-        "commands": sum(
-            _aligned(_HEADER_BYTES + len(p.commands)) for p in program.plan.partitions
-        ),
+        "commands": sum(_aligned(_HEADER_BYTES + len(p.commands)) for p in program.plan.partitions),
         "weights": _aligned(len(program.plan.read_only))
         + sum(_aligned(len(constant.data)) for constant in program.constants),
     }

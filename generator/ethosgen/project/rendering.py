@@ -61,8 +61,7 @@ def render(program: Program, board: Board, *, memory_mode: str = DEFAULT_MEMORY_
     library[header] = _render(environment, f"{LIBRARY}/model.h", facts)
     library[MANIFEST] = make_manifest(program, board, digest, library)
     application = {
-        path: _render(environment, template, facts)
-        for path, template in _APPLICATION_FILES.items()
+        path: _render(environment, template, facts) for path, template in _APPLICATION_FILES.items()
     }
     application[".gitignore"] = b"/build/\n"
     for way in facts["ways_facts"]:
@@ -286,7 +285,7 @@ def _command_arrays(program: Program) -> list[dict[str, Any]]:
     return [
         {
             "symbol": f"{program.name}_commands_{index}",
-            "comment": f"{p.name}: Arm's driver header in the first eight words, then the commands.",
+            "comment": f"{p.name}: eight words of Arm's driver header, then the commands.",
             "ctype": "uint32_t",
             "alignment": ALIGNMENT,
             **word_text(driver_header(p.config_word, p.id_word, p.commands) + p.commands),

@@ -1,6 +1,6 @@
 """Targets: something that runs a firmware and has a console.
 
-    target (QEMU; later an FVP or a board) ── console ── session ── inputs there, outputs back
+target (QEMU; later an FVP or a board) ── console ── session ── inputs there, outputs back
 """
 
 from collections.abc import Callable, Sequence

@@ -62,7 +62,7 @@ class NpuThread:
         self._thread.start()
 
     def check(self) -> None:
-        """Raise whatever the model raised: a model that fails otherwise than by a fault is broken."""
+        """Raise what the model raised: a fault of the NPU it reports, all else is a bug."""
         if self._crash is not None:
             raise self._crash
 

@@ -19,7 +19,7 @@ class Console(Protocol):
         """Send all of `data`; TargetError if the line is gone."""
 
     def read(self, timeout_s: float) -> bytes:
-        """Return what has come, waiting for at most `timeout_s`; TargetError if the line is gone."""
+        """Return what has come after at most `timeout_s`; TargetError if the line is gone."""
 
     def close(self) -> None:
         """Close the line."""
@@ -44,9 +44,9 @@ class SerialConsole:
             raise TargetError(f"the target's console broke: {error}") from None
 
     def read(self, timeout_s: float) -> bytes:
-        """Return what has come, waiting for at most `timeout_s`; TargetError if the line is gone."""
+        """Return what has come after at most `timeout_s`; TargetError if the line is gone."""
         try:
-            # pyserial waits until a read is full; we want whatever there is as soon as it is there.
+            # pyserial waits until a read is full; we want what there is as soon as it is there.
             ready, _, _ = select.select([self._port.fileno()], [], [], timeout_s)
             return bytes(self._port.read(_CHUNK)) if ready else b""
         except (serial.SerialException, OSError, ValueError) as error:

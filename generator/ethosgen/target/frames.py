@@ -30,7 +30,7 @@ class Frame:
         """Return the bytes on the line."""
         content = bytes((self.type, self.sequence)) + self.body
         content += zlib.crc32(content).to_bytes(_CRC_BYTES, "little")
-        return b"\0" + cobs.encode(content) + b"\0"
+        return b"\0" + bytes(cobs.encode(content)) + b"\0"
 
 
 class Decoder:
@@ -59,7 +59,7 @@ class Decoder:
 
 def _decode(encoded: bytes) -> Frame | None:
     try:
-        content = cobs.decode(encoded)
+        content = bytes(cobs.decode(encoded))
     except cobs.DecodeError:
         return None
     if len(content) < _HEADER_BYTES + _CRC_BYTES:

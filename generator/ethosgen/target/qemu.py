@@ -35,7 +35,7 @@ _EXIT_S = 2.0
 
 
 class QemuTarget:
-    """A firmware on QEMU, from entering the context to leaving it.
+    """A firmware on QEMU, from entering the context to leaving it; it is its own console.
 
     `program` is the path of qemu-system-arm. TargetError with QEMU's own words if it dies.
     """
@@ -74,9 +74,7 @@ class QemuTarget:
     @property
     def console(self) -> Console:
         """The line to the firmware."""
-        if self._console is None:
-            raise TargetError("QEMU was not started")
-        return self._console
+        return self
 
     @property
     def last_fault(self) -> Exception | None:
@@ -90,6 +88,22 @@ class QemuTarget:
         if self._process is not None and self._process.poll() is not None:
             status = self._process.returncode
             raise TargetError(f"QEMU ended early with status {status}{self._words()}")
+
+    def write(self, data: bytes) -> None:
+        """Send to the firmware; TargetError with QEMU's words if it has died."""
+        try:
+            self._line().write(data)
+        except TargetError:
+            self._explain_loss()
+            raise
+
+    def read(self, timeout_s: float) -> bytes:
+        """Return what the firmware sent; TargetError with QEMU's words if it has died."""
+        try:
+            return self._line().read(timeout_s)
+        except TargetError:
+            self._explain_loss()
+            raise
 
     def settle(self) -> None:
         """Forget the shared memory's file: from here on it lives as long as QEMU does."""
@@ -118,6 +132,16 @@ class QemuTarget:
             if line is not None:
                 line.close()
         self.settle()
+
+    def _line(self) -> Console:
+        if self._console is None:
+            raise TargetError("QEMU was not started")
+        return self._console
+
+    def _explain_loss(self) -> None:
+        """Raise why the line is gone, once the process has ended, which takes a moment longer."""
+        self.wait_for_exit()
+        self.check()
 
     def _open(self) -> None:
         handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".ram", dir=_ram_directory())
@@ -204,8 +228,11 @@ def qemu_arguments(
     serials = {0: "chardev:console", facts.bell.serial: "chardev:bell"}
     arguments = [
         *("-M", f"{facts.machine},memory-backend={facts.memory_backend}"),
-        *("-object", f"memory-backend-file,id={facts.memory_backend},share=on,mem-path={ram},"
-          f"size={facts.shared_size_bytes}"),
+        *(
+            "-object",
+            f"memory-backend-file,id={facts.memory_backend},share=on,mem-path={ram},"
+            f"size={facts.shared_size_bytes}",
+        ),
         *("-kernel", str(elf)),
         *("-semihosting-config", "enable=on,target=native"),
         *("-display", "none", "-monitor", "none"),
@@ -213,8 +240,10 @@ def qemu_arguments(
         # Without nodelay every answer waits 40 ms for the acknowledgement of its first byte.
         # A multiplexed line has a buffer of 32 bytes where the UART has one; that is 2.5 times
         # faster. Its escape character is set to what no byte is.
-        *("-chardev", f"socket,id=console,fd={listener.fileno()},server=on,wait=off,"
-          "nodelay=on,mux=on"),
+        *(
+            "-chardev",
+            f"socket,id=console,fd={listener.fileno()},server=on,wait=off,nodelay=on,mux=on",
+        ),
         *("-echr", "256"),
         *("-chardev", f"socket,id=bell,fd={bell.fileno()}"),
     ]

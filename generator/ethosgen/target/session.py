@@ -108,13 +108,7 @@ class Session:
         """Find out who answers; ProtocolError if it speaks another version."""
         # What is sent before the firmware listens is lost, so this one is repeated soon.
         body = self._ask(Request.HELLO, b"", timeout_s, "answer on its console", _HELLO_RETRY_S)
-        try:
-            fields = _HELLO.unpack_from(body)
-            digest = fields[5].decode("ascii")
-            name = body[_HELLO.size :].decode()
-        except (struct.error, UnicodeDecodeError):
-            raise ProtocolError("the firmware's first answer makes no sense; build it anew") from None
-        hello = Hello(*fields[:5], digest, fields[6], fields[7], name)
+        hello = _read_hello(body)
         if hello.protocol != PROTOCOL:
             raise ProtocolError(
                 f"the firmware speaks version {hello.protocol} of the console protocol, and this "
@@ -199,12 +193,33 @@ class Session:
                     continue  # an answer to a repetition of an earlier request
                 if frame.type == Reply.REFUSED:
                     raise ProtocolError(
-                        f"the firmware refused a request ({Request(asked.type).name}); it was built "
-                        "from another network, or its server was changed"
+                        f"the firmware refused a request ({Request(asked.type).name}); it was "
+                        "built from another network, or its server was changed"
                     )
                 if frame.type == asked.type | _ANSWER:
                     return frame.body
         return None
+
+
+def _read_hello(body: bytes) -> Hello:
+    try:
+        protocol, body_max, ticks_hz, status, ticks, digest, inputs, outputs = _HELLO.unpack_from(
+            body
+        )
+        name = body[_HELLO.size :].decode("ascii")
+        return Hello(
+            protocol,
+            body_max,
+            ticks_hz,
+            status,
+            ticks,
+            digest.decode("ascii"),
+            inputs,
+            outputs,
+            name,
+        )
+    except (struct.error, UnicodeDecodeError):
+        raise ProtocolError("the firmware's first answer makes no sense; build it anew") from None
 
 
 def _describe_fault(body: bytes) -> str:

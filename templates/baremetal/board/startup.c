@@ -58,6 +58,9 @@ __attribute__((used)) static void report_fault(const uint32_t *frame)
 {
     console_init(); /* the fault may have come before main() did this */
     server_fault(CFSR, frame[6]);
+    for (uint32_t since = board_ticks(); board_ticks() - since < BOARD_TICKS_HZ / 4u;) {
+        /* let the message leave before the line goes down */
+    }
     board_exit(1);
 }
 

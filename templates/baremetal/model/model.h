@@ -48,7 +48,7 @@ extern "C" {
  * {{ kind }} {{ loop.index0 }}: {{ port.comment }}
  *     {{ port.ctype }}[{{ port.shape|join("][") }}]
 {% if port.scale %}
- *     real value = {{ port.scale_text }} * (q - {{ port.zero_point }})
+ *     real value = {{ port.scale_text }} * (q {{ '+' if port.zero_point < 0 else '-' }} {{ port.zero_point|abs }})
 {% elif port.quantization_note %}
  *     {{ port.quantization_note }}
 {% endif %}

@@ -1,0 +1,187 @@
+/*
+ * Serves inferences over the console; see server.h.
+ *
+ * All numbers are little endian, as the processor's are.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#include "server.h"
+
+#include "board.h"
+#include "frames.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Requests; an answer has the request's type with the highest bit set. */
+enum {
+    HELLO = 1,  /*                            -> struct hello, port sizes, name                  */
+    INPUT = 2,  /* struct place, bytes        ->                                                 */
+    RUN = 3,    /* number of the run (4)      -> number (4), struct server_run                   */
+    OUTPUT = 4, /* struct place, count (4)    -> bytes                                           */
+    END = 5,    /*                            -> runs (4), failed runs (4): the end marker       */
+    BYE = 6,    /* the end marker has arrived -> no answer                                       */
+    ANSWER = 0x80,
+    REFUSED = 0xFE, /* answer to a request that makes no sense */
+    FAULT = 0xFF    /* unasked: CFSR (4), pc (4) */
+};
+
+struct hello {
+    uint32_t protocol;
+    uint32_t body_max;
+    uint32_t ticks_hz;
+    uint32_t init_status;
+    uint32_t init_ticks;
+    char digest[16];
+    uint8_t input_count;
+    uint8_t output_count;
+    uint8_t reserved[2];
+};
+
+struct place {
+    uint32_t port;
+    uint32_t offset;
+};
+
+static struct {
+    const struct server_network *network;
+    uint32_t last_number;
+    uint32_t runs;
+    uint32_t failed;
+    struct server_run last;
+} server;
+
+static uint32_t word(const struct frame *frame, uint32_t offset)
+{
+    uint32_t value = 0;
+    memcpy(&value, frame->body + offset, sizeof value);
+    return value;
+}
+
+static void answer(const struct frame *frame, const void *head, uint32_t head_bytes,
+                   const void *tail, uint32_t tail_bytes)
+{
+    frames_release();
+    frames_send((uint8_t)(frame->type | ANSWER), frame->sequence, head, head_bytes, tail,
+                tail_bytes);
+}
+
+static void say_hello(const struct frame *frame)
+{
+    const struct server_network *network = server.network;
+    struct hello hello = {
+        .protocol = SERVER_PROTOCOL,
+        .body_max = FRAME_BODY_MAX,
+        .ticks_hz = network->ticks_hz,
+        .init_status = network->init_status,
+        .init_ticks = network->init_ticks,
+        .input_count = network->input_count,
+        .output_count = network->output_count,
+    };
+    memcpy(hello.digest, network->digest, sizeof hello.digest);
+    answer(frame, &hello, sizeof hello, network->name, (uint32_t)strlen(network->name));
+}
+
+/* Return where `bytes` bytes of a request's place lie, or NULL. */
+static uint8_t *find(const struct frame *frame, const struct server_port *ports, uint32_t count,
+                     uint32_t bytes)
+{
+    uint32_t port = word(frame, offsetof(struct place, port));
+    uint32_t offset = word(frame, offsetof(struct place, offset));
+
+    if (port >= count || offset > ports[port].bytes || bytes > ports[port].bytes - offset) {
+        return NULL;
+    }
+    return (uint8_t *)ports[port].buffer + offset;
+}
+
+static bool take_input(const struct frame *frame)
+{
+    if (frame->body_bytes < sizeof(struct place)) {
+        return false;
+    }
+    uint32_t bytes = frame->body_bytes - (uint32_t)sizeof(struct place);
+    uint8_t *to = find(frame, server.network->inputs, server.network->input_count, bytes);
+    if (to == NULL) {
+        return false;
+    }
+    memcpy(to, frame->body + sizeof(struct place), bytes);
+    answer(frame, NULL, 0, NULL, 0);
+    return true;
+}
+
+static bool run(const struct frame *frame)
+{
+    if (frame->body_bytes != sizeof(uint32_t)) {
+        return false;
+    }
+    uint32_t number = word(frame, 0);
+    /* A repeated request gets the old answer: the inputs may be gone by now. */
+    if (number != server.last_number) {
+        server.network->run(&server.last);
+        server.last_number = number;
+        server.runs++;
+        server.failed += server.last.status != 0;
+    }
+    answer(frame, &number, sizeof number, &server.last, sizeof server.last);
+    return true;
+}
+
+static bool give_output(const struct frame *frame)
+{
+    if (frame->body_bytes != sizeof(struct place) + sizeof(uint32_t)) {
+        return false;
+    }
+    uint32_t bytes = word(frame, sizeof(struct place));
+    const uint8_t *from = find(frame, server.network->outputs, server.network->output_count, bytes);
+    if (from == NULL || bytes > FRAME_BODY_MAX) {
+        return false;
+    }
+    answer(frame, from, bytes, NULL, 0);
+    return true;
+}
+
+static bool serve(const struct frame *frame)
+{
+    switch (frame->type) {
+    case HELLO:
+        say_hello(frame);
+        return true;
+    case INPUT:
+        return take_input(frame);
+    case RUN:
+        return run(frame);
+    case OUTPUT:
+        return give_output(frame);
+    case END:
+        answer(frame, &server.runs, sizeof server.runs, &server.failed, sizeof server.failed);
+        return true;
+    default:
+        return false;
+    }
+}
+
+uint32_t server_run(const struct server_network *network)
+{
+    server.network = network;
+    for (;;) {
+        struct frame frame;
+
+        board_wait(&frames_waiting);
+        if (!frames_fetch(&frame)) {
+            continue;
+        }
+        if (frame.type == BYE) {
+            return server.failed;
+        }
+        if (!serve(&frame)) {
+            frames_release();
+            frames_send(REFUSED, frame.sequence, NULL, 0, NULL, 0);
+        }
+    }
+}
+
+void server_fault(uint32_t cfsr, uint32_t pc)
+{
+    frames_send(FAULT, 0, &cfsr, sizeof cfsr, &pc, sizeof pc);
+}

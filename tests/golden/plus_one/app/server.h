@@ -1,0 +1,50 @@
+/*
+ * Serves inferences over the console: requests come in frames (frames.h), each is answered by one.
+ *
+ * The other side sends a request, waits for the answer, and repeats the request if none comes. So
+ * every request may be served twice without harm: writing and reading name their offset, and a run
+ * names its number.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#ifndef SERVER_H
+#define SERVER_H
+
+#include <stdint.h>
+
+#define SERVER_PROTOCOL 1u
+
+struct server_port {
+    void *buffer;
+    uint32_t bytes;
+};
+
+/* What one inference cost and how it ended. */
+struct server_run {
+    uint32_t status;      /* 0: it worked */
+    uint32_t npu_status;  /* the NPU's STATUS and QREAD at the end */
+    uint32_t npu_qread;
+    uint32_t cpu_ticks;   /* outside the wait for the NPU */
+    uint32_t stack_bytes; /* used since the start, at most */
+};
+
+struct server_network {
+    const char *name;
+    const char *digest;      /* of what the firmware was generated from */
+    uint32_t init_status;    /* 0: ready */
+    uint32_t init_ticks;
+    uint32_t ticks_hz;
+    const struct server_port *inputs;
+    const struct server_port *outputs;
+    uint8_t input_count;
+    uint8_t output_count;
+    void (*run)(struct server_run *result);
+};
+
+/* Serve until the other side says goodbye; return the number of runs that failed. */
+uint32_t server_run(const struct server_network *network);
+
+/* Tell the other side of a processor fault: the fault status register, and where it happened. */
+void server_fault(uint32_t cfsr, uint32_t pc);
+
+#endif /* SERVER_H */

@@ -1,0 +1,89 @@
+/*
+ * Vectors and start-up of a Cortex-M.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#include "startup.h"
+
+#include "board.h"
+#include "server.h"
+
+extern uint32_t __data_start[], __data_end[], __data_load[];
+extern uint32_t __bss_start[], __bss_end[];
+extern uint32_t __stack_limit[], __stack_top[];
+
+int main(void);
+
+#define CPACR (*(volatile uint32_t *)0xE000ED88u)
+#define CPACR_CP10_CP11_FULL (0xFu << 20)
+#define CFSR (*(volatile uint32_t *)0xE000ED28u)
+
+#define STACK_PAINT 0xDEADBEEFu
+
+void Reset_Handler(void)
+{
+    register uint32_t *stack_pointer __asm("sp");
+
+    __asm volatile("msr msplim, %0" ::"r"(__stack_limit));
+    /* The compiler may use floating point and vector registers anywhere from here on. */
+    CPACR |= CPACR_CP10_CP11_FULL;
+    __asm volatile("dsb\n\tisb" ::: "memory");
+
+    for (uint32_t *to = __data_start, *from = __data_load; to < __data_end;) {
+        *to++ = *from++;
+    }
+    for (uint32_t *to = __bss_start; to < __bss_end;) {
+        *to++ = 0;
+    }
+    for (volatile uint32_t *to = __stack_limit; to < stack_pointer;) {
+        *to++ = STACK_PAINT;
+    }
+    main();
+    board_exit(0);
+}
+
+uint32_t board_stack_bytes(void)
+{
+    const volatile uint32_t *lowest = __stack_limit;
+
+    while (lowest < __stack_top && *lowest == STACK_PAINT) {
+        lowest++;
+    }
+    return (uint32_t)((uintptr_t)__stack_top - (uintptr_t)lowest);
+}
+
+/* Every fault ends here: faults that are not enabled escalate. `frame` is what the processor
+ * stacked: r0 to r3, r12, lr, pc, xpsr. */
+__attribute__((used)) static void report_fault(const uint32_t *frame)
+{
+    console_init(); /* the fault may have come before main() did this */
+    server_fault(CFSR, frame[6]);
+    for (uint32_t since = board_ticks(); board_ticks() - since < BOARD_TICKS_HZ / 4u;) {
+        /* let the message leave before the line goes down */
+    }
+    board_exit(1);
+}
+
+__attribute__((naked)) static void Fault_Handler(void)
+{
+    __asm volatile("mov r0, sp\n\tb report_fault");
+}
+
+typedef void (*vector)(void);
+
+/* Interrupts that are not in use have no vector: they are never enabled. */
+__attribute__((section(".vectors"), used)) static const vector vectors[16 + IRQ_COUNT] = {
+    [0] = (vector)(uintptr_t)__stack_top,
+    [1] = Reset_Handler,
+    [2] = Fault_Handler,  /* NMI */
+    [3] = Fault_Handler,  /* HardFault */
+    [4] = Fault_Handler,  /* MemManage */
+    [5] = Fault_Handler,  /* BusFault */
+    [6] = Fault_Handler,  /* UsageFault */
+    [7] = Fault_Handler,  /* SecureFault */
+    [16 + IRQ_CONSOLE_RX] = Console_RX_Handler,
+    [16 + IRQ_NPU] = NPU_Handler,
+#ifdef BOARD_ON_QEMU
+    [16 + IRQ_BELL] = Bell_Handler,
+#endif
+};

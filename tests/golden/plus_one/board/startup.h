@@ -1,0 +1,21 @@
+/*
+ * Interrupts in use. Generated once by ethosgen; yours from now on.
+ */
+#ifndef STARTUP_H
+#define STARTUP_H
+
+#include <stdint.h>
+
+#define IRQ_CONSOLE_RX 33u
+#define IRQ_NPU 56u
+#define IRQ_BELL 35u
+
+/* One more than the highest of them: the vector table ends there. */
+#define IRQ_COUNT 57u
+
+void Reset_Handler(void);
+void Console_RX_Handler(void);
+void NPU_Handler(void);
+void Bell_Handler(void);
+
+#endif /* STARTUP_H */

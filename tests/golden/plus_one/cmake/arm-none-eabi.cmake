@@ -1,0 +1,13 @@
+# Cross compilation with GNU Arm Embedded (Debian and Ubuntu: gcc-arm-none-eabi).
+# Generated once by ethosgen; yours from now on.
+
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR cortex-m55)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # there is no system to link a test program for
+
+set(CMAKE_C_COMPILER arm-none-eabi-gcc CACHE STRING "C compiler")
+
+set(CMAKE_C_FLAGS_INIT
+  "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard -ffunction-sections -fdata-sections -fno-common")
+set(CMAKE_EXE_LINKER_FLAGS_INIT
+  "--specs=nano.specs -nostartfiles -Wl,--gc-sections -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments")

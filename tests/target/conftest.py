@@ -1,0 +1,37 @@
+"""Firmware for the tests of targets: built once for each worker."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ethosgen.board import load_board
+from ethosgen.errors import ToolError
+from ethosgen.plan import IoStyle
+from ethosgen.project import open_project, render, write
+from ethosgen.project_info import ProjectInfo
+from ethosgen.toolchain import Built, build
+from ethosgen.tools import TOOLS
+from programs import make_program
+
+Firmware = tuple[Built, ProjectInfo]
+
+
+@pytest.fixture(scope="session")
+def firmware(tmp_path_factory: pytest.TempPathFactory) -> Callable[[IoStyle], Firmware]:
+    """Return what builds the firmware of the network that adds one, in either I/O style."""
+    for tool in TOOLS:
+        try:
+            tool.find()
+        except ToolError as error:
+            pytest.skip(str(error))
+    made: dict[IoStyle, Firmware] = {}
+
+    def make(io: IoStyle) -> Firmware:
+        if io not in made:
+            directory: Path = tmp_path_factory.mktemp("firmware") / io.value
+            write(render(make_program(io), load_board("corstone300")), directory)
+            made[io] = build(directory), open_project(directory)
+        return made[io]
+
+    return make

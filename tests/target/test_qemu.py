@@ -1,0 +1,332 @@
+"""Firmware on QEMU: the whole way to the NPU's registers and back, and all that can go wrong."""
+
+import dataclasses
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethosgen import target
+from ethosgen.errors import InputError, NpuFault, TargetError, ToolError
+from ethosgen.outcome import Arrays
+from ethosgen.plan import IoStyle
+from ethosgen.project_info import ProjectInfo
+from ethosgen.target import qemu
+from ethosgen.target.console import Console
+from ethosgen.target.qemu import QemuTarget
+from ethosgen.target.session import Session
+from ethosgen.toolchain import Built, build
+from ethosgen.tools import QEMU
+from npu_stub import PlusOneNpu
+from programs import ELEMENTS
+
+Firmwares = Callable[[IoStyle], tuple[Built, ProjectInfo]]
+INPUT, OUTPUT = "serving/input:0", "serving/output:0"
+
+
+def make_samples(count: int) -> list[Arrays]:
+    random_ = np.random.default_rng(7)
+    return [{INPUT: random_.integers(-128, 128, (1, ELEMENTS), np.int8)} for _ in range(count)]
+
+
+def shared_files() -> set[Path]:
+    return set(Path(qemu._ram_directory()).glob("ethosgen-*.ram"))
+
+
+@pytest.mark.parametrize("io", IoStyle)
+def test_samples_come_back_exact_and_counted(firmware: Firmwares, io: IoStyle) -> None:
+    built, info = firmware(io)
+    before = shared_files()
+    told = []
+    samples = make_samples(3)
+    outcome = target.run(
+        built.elf, info, samples, attach=PlusOneNpu, progress=lambda *at: told.append(at)
+    )
+    assert outcome.ended
+    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    for sample, result in zip(samples, outcome.samples, strict=True):
+        assert np.array_equal(result.outputs[OUTPUT], sample[INPUT] + np.int8(1))
+        assert result.cpu_instructions is not None and 100 < result.cpu_instructions <= 400
+        assert result.init_instructions is not None and 20 < result.init_instructions <= 300
+        assert result.stack_bytes is not None and 100 < result.stack_bytes <= 512
+    assert shared_files() <= before
+
+
+def test_the_driver_sets_the_regions_that_the_board_says(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    made: list[PlusOneNpu] = []
+
+    def attach(*arguments: Any) -> PlusOneNpu:
+        made.append(PlusOneNpu(*arguments))
+        return made[-1]
+
+    target.run(built.elf, info, make_samples(1), attach=attach)
+    assert made[0].region_configurations == [3 | 0 << 2 | 1 << 4]
+
+
+def test_the_npu_reaches_the_firmwares_sections_and_no_more(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.CALLER)
+    seen: dict[str, tuple[int, bool]] = {}
+
+    def attach(page: Any, memory: Any, raise_irq: Any) -> PlusOneNpu:
+        seen.update({part.name: (len(part.memory), part.writable) for part in memory})
+        return PlusOneNpu(page, memory, raise_irq)
+
+    target.run(built.elf, info, [], attach=attach)
+    assert seen == {
+        ".ethosgen_commands": (48, False),
+        ".ethosgen_weights": (144, False),
+        ".ethosgen_arena": (3200, True),
+        ".ethosgen_io": (3008, True),
+    }
+
+
+class NoisyConsole:
+    """Loses, doubles and flips bytes in both directions, one in `every`."""
+
+    def __init__(self, console: Console, seed: int, every: int) -> None:
+        self._console = console
+        self._random = random.Random(seed)
+        self._every = every
+        self.faults = 0
+
+    def write(self, data: bytes) -> None:
+        self._console.write(self._disturb(data))
+
+    def read(self, timeout_s: float) -> bytes:
+        return self._disturb(self._console.read(timeout_s))
+
+    def close(self) -> None:
+        self._console.close()
+
+    def _disturb(self, data: bytes) -> bytes:
+        disturbed = bytearray()
+        for byte in data:
+            if self._random.randrange(self._every):
+                disturbed.append(byte)
+                continue
+            self.faults += 1
+            kind = self._random.choice(("lost", "doubled", "flipped"))
+            if kind == "doubled":
+                disturbed += bytes((byte, byte))
+            elif kind == "flipped":
+                disturbed.append(byte ^ 1 << self._random.randrange(8))
+        return bytes(disturbed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_noisy_line_is_repaired(firmware: Firmwares, seed: int) -> None:
+    """The protocol of the real firmware: 12 KB through a line that spoils one byte in 1500."""
+    built, info = firmware(IoStyle.ARENA)
+    samples = make_samples(4)
+    with QemuTarget(QEMU.find(), built.elf, info.board, PlusOneNpu) as machine:
+        noisy = NoisyConsole(machine.console, seed, every=1500)
+        session = Session(noisy, machine.check, retry_s=0.03)
+        assert session.hello(5).digest == info.digest
+        for sample in samples:
+            session.write_input(0, sample[INPUT].tobytes(), 5)
+            assert session.run(5).status == 0
+            got = np.frombuffer(session.read_output(0, ELEMENTS, 5), np.int8)
+            assert np.array_equal(got, sample[INPUT][0] + np.int8(1))
+        marker = session.end(5)
+        assert (marker.runs, marker.failed) == (4, 0), "a repeated request runs nothing twice"
+        assert noisy.faults > 3 and session.retries > 0
+
+
+def test_requests_out_of_range_are_refused(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    with QemuTarget(QEMU.find(), built.elf, info.board, PlusOneNpu) as machine:
+        session = Session(machine.console, machine.check)
+        session.hello(5)
+        for attempt in (
+            lambda: session.write_input(1, b"x", 5),
+            lambda: session.write_input(0, bytes(ELEMENTS + 1), 5),
+            lambda: session.read_output(0, ELEMENTS + 1, 5),
+            lambda: session.read_output(7, 1, 5),
+        ):
+            with pytest.raises(TargetError, match="refused a request"):
+                attempt()
+        session.write_input(0, bytes(ELEMENTS), 5)
+        assert session.run(5).status == 0
+
+
+def test_an_npu_of_another_size_is_refused_by_name(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+
+    def attach(*arguments: Any) -> PlusOneNpu:
+        return PlusOneNpu(*arguments, npu="ethos-u55-256")
+
+    with pytest.raises(TargetError, match="could not start: ETHOSGEN_NPU_OTHER_MACS"):
+        target.run(built.elf, info, make_samples(1), attach=attach)
+
+
+class FaultyNpu(PlusOneNpu):
+    """Takes no stream for a good one."""
+
+    def _run(self) -> None:
+        self.page[8] = 4  # QSIZE: the stream looks cut off
+        super()._run()
+
+
+def test_a_fault_of_the_npu_reaches_the_user(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    with pytest.raises(NpuFault, match="an unknown stream"):
+        target.run(built.elf, info, make_samples(1), attach=FaultyNpu)
+
+
+class MuteNpu(PlusOneNpu):
+    """Reports a fault in STATUS and nowhere else."""
+
+    def _run(self) -> None:
+        self.page[1] = 1 << 2 | 2
+        self.page[6] = 12
+        self.raise_irq()
+
+
+def test_without_the_models_word_the_firmwares_stands(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    with pytest.raises(TargetError, match=r"ETHOSGEN_NPU_BUS_FAULT: .*0x00000006, QREAD 12"):
+        target.run(built.elf, info, make_samples(1), attach=MuteNpu)
+
+
+class BrokenNpu(PlusOneNpu):
+    """Has a bug."""
+
+    def _run(self) -> None:
+        raise ZeroDivisionError("a bug of ours")
+
+
+def test_a_bug_in_the_model_keeps_its_traceback(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    with pytest.raises(ZeroDivisionError, match="a bug of ours"):
+        target.run(built.elf, info, make_samples(1), attach=BrokenNpu)
+
+
+class DeafNpu(PlusOneNpu):
+    """Never answers to a run."""
+
+    def _run(self) -> None:
+        pass
+
+
+def test_an_inference_that_never_ends_meets_its_deadline(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    before = shared_files()
+    with pytest.raises(TargetError, match="did not end its inference within 1 s"):
+        target.run(built.elf, info, make_samples(1), attach=DeafNpu, timeout_s=1)
+    assert shared_files() <= before
+
+
+def test_firmware_of_another_project(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    other = dataclasses.replace(info, digest="0123456789abcdef")
+    with pytest.raises(TargetError, match=r"is 0123456789abcdef; build the project again"):
+        target.run(built.elf, other, [], attach=PlusOneNpu)
+
+
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        ({}, "'serving/input:0' is missing"),
+        ({INPUT: np.zeros((1, 3), np.int8)}, r"is int8 \(1, 3\), and the network wants int8"),
+        ({INPUT: np.zeros((1, ELEMENTS), np.uint8)}, "is uint8 "),
+    ],
+)
+def test_inputs_that_do_not_fit(firmware: Firmwares, sample: Arrays, said: str) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    with pytest.raises(InputError, match=said):
+        target.run(built.elf, info, [sample], attach=PlusOneNpu)
+
+
+def test_an_unknown_target(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    with pytest.raises(InputError, match="unknown target 'moon'; choose one of: qemu"):
+        target.run(built.elf, info, [], on="moon", attach=PlusOneNpu)
+
+
+def test_a_board_without_qemu(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    board = info.board.model_copy(update={"run": info.board.run.model_copy(update={"qemu": None})})
+    with pytest.raises(InputError, match="does not run on QEMU"):
+        target.run(built.elf, dataclasses.replace(info, board=board), [], attach=PlusOneNpu)
+
+
+def test_qemus_words_reach_the_user(
+    firmware: Firmwares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    dying = tmp_path / "qemu"
+    dying.write_text("#!/bin/sh\necho 'no such machine' >&2\nexit 3\n")
+    dying.chmod(0o755)
+    monkeypatch.setenv("ETHOSGEN_QEMU", str(dying))
+    before = shared_files()
+    with pytest.raises(TargetError, match="QEMU ended early with status 3: no such machine"):
+        target.run(built.elf, info, [], attach=PlusOneNpu)
+    assert shared_files() <= before
+
+
+def test_a_missing_qemu(firmware: Firmwares, monkeypatch: pytest.MonkeyPatch) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    monkeypatch.setenv("ETHOSGEN_QEMU", "/none/qemu")
+    with pytest.raises(ToolError, match="ETHOSGEN_QEMU names '/none/qemu'"):
+        target.run(built.elf, info, [], attach=PlusOneNpu)
+
+
+CRASH = "    *(volatile unsigned *)0xF0000000u = 1; /* no memory */\n"
+SPIN = "    for (;;) {\n    }\n"
+
+
+@pytest.mark.parametrize(
+    ("inserted", "said"),
+    [
+        (
+            CRASH,
+            r"processor fault at 0x100\w+ \(CFSR 0x\w{8}\)",
+        ),
+        (SPIN, "did not answer on its console within 1 s"),
+    ],
+)
+def test_an_application_that_crashes_or_hangs(
+    firmware: Firmwares,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    inserted: str,
+    said: str,
+) -> None:
+    _, info = firmware(IoStyle.ARENA)
+    place = copy_sources(info.directory, tmp_path / "p")
+    main = place / "app" / "main.c"
+    main.write_text(
+        main.read_text().replace("    board_init();\n", f"    board_init();\n{inserted}")
+    )
+    monkeypatch.setattr(target, "_ANSWER_S", 1.0)
+    with pytest.raises(TargetError, match=said):
+        target.run(build(place).elf, info, [], attach=PlusOneNpu)
+
+
+def test_an_application_that_fails_at_the_end(firmware: Firmwares, tmp_path: Path) -> None:
+    _, info = firmware(IoStyle.ARENA)
+    place = copy_sources(info.directory, tmp_path / "p")
+    main = place / "app" / "main.c"
+    main.write_text(re.sub(r"board_exit\(server_run\(&network\)\)", r"\g<0> ; ", main.read_text()))
+    main.write_text(
+        main.read_text()
+        .replace("board_exit(server_run(", "(void)server_run(")
+        .replace("&network)) ;", "&network);\n    board_exit(9)")
+    )
+    with pytest.raises(TargetError, match="left with status 9 after its end marker"):
+        target.run(build(place).elf, info, [], attach=PlusOneNpu)
+
+
+def copy_sources(project: Path, place: Path) -> Path:
+    """Copy a project without what was built."""
+    for file in project.rglob("*"):
+        relative = file.relative_to(project)
+        if file.is_file() and relative.parts[0] != "build":
+            (place / relative).parent.mkdir(parents=True, exist_ok=True)
+            (place / relative).write_bytes(file.read_bytes())
+    return place

@@ -1,0 +1,162 @@
+"""The conversation with a firmware: repetitions, deadlines, nonsense."""
+
+import struct
+import time
+from collections.abc import Callable
+
+import pytest
+
+from ethosgen.errors import ProtocolError, TargetError
+from ethosgen.target.frames import Decoder, Frame
+from ethosgen.target.session import EndMarker, Session
+
+HELLO = struct.pack("<IIIII16sBBxx", 1, 64, 32_000_000, 0, 100, b"0123456789abcdef", 1, 1) + b"net"
+Answer = Callable[[Frame, int], list[bytes]]
+
+
+class ScriptedConsole:
+    """Answers each frame by a function of it and of how many were asked before."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._decoder = Decoder()
+        self._ready: list[bytes] = []
+        self.asked: list[Frame] = []
+
+    def write(self, data: bytes) -> None:
+        for frame in self._decoder.feed(data):
+            self._ready += self._answer(frame, len(self.asked))
+            self.asked.append(frame)
+
+    def read(self, timeout_s: float) -> bytes:
+        if not self._ready:
+            time.sleep(min(timeout_s, 0.001))
+            return b""
+        return self._ready.pop(0)
+
+    def close(self) -> None:
+        pass
+
+
+def say(frame: Frame, body: bytes) -> list[bytes]:
+    return [Frame(frame.type | 0x80, frame.sequence, body).encode()]
+
+
+def session(answer: Answer) -> tuple[Session, ScriptedConsole]:
+    console = ScriptedConsole(answer)
+    return Session(console, retry_s=0.01), console
+
+
+def greeted(answer: Answer) -> tuple[Session, ScriptedConsole]:
+    made, console = session(lambda f, n: say(f, HELLO) if f.type == 1 else answer(f, n))
+    made.hello(1)
+    console.asked.clear()
+    return made, console
+
+
+def test_hello() -> None:
+    hello = session(lambda frame, _: say(frame, HELLO))[0].hello(1)
+    assert (hello.name, hello.digest, hello.body_max) == ("net", "0123456789abcdef", 64)
+    assert (hello.inputs, hello.outputs, hello.init_ticks) == (1, 1, 100)
+
+
+def test_silence_ends_at_the_deadline() -> None:
+    started = time.monotonic()
+    quiet, console = session(lambda *_: [])
+    with pytest.raises(TargetError, match=r"did not answer on its console within 0\.1 s"):
+        quiet.hello(0.1)
+    assert 0.1 <= time.monotonic() - started < 1
+    assert len(console.asked) > 2
+    assert len({frame.sequence for frame in console.asked}) == 1
+
+
+def test_a_lost_answer_is_asked_for_again() -> None:
+    asker, console = session(lambda frame, n: say(frame, HELLO) if n == 2 else [])
+    asker.hello(1)
+    assert asker.retries == 2
+    assert console.asked[0] == console.asked[2]
+
+
+def test_answers_to_repetitions_are_not_mixed_up() -> None:
+    """Each request is answered twice; the second answer arrives during the next one."""
+    numbers = []
+
+    def twice(frame: Frame, _: int) -> list[bytes]:
+        numbers.append(int.from_bytes(frame.body, "little"))
+        return say(frame, frame.body + struct.pack("<5I", 0, 32, 8, len(numbers), 300)) * 2
+
+    asker, _ = greeted(twice)
+    assert [asker.run(1).cpu_ticks for _ in range(300)] == list(range(1, 301))
+    assert numbers == list(range(1, 301))
+
+
+def test_inputs_and_outputs_go_in_portions() -> None:
+    stored = bytearray(150)
+
+    def serve(frame: Frame, _: int) -> list[bytes]:
+        port, offset = struct.unpack_from("<II", frame.body)
+        assert port == 3
+        if frame.type == 2:
+            stored[offset : offset + len(frame.body) - 8] = frame.body[8:]
+            return say(frame, b"")
+        count = int.from_bytes(frame.body[8:], "little")
+        return say(frame, bytes(stored[offset : offset + count]))
+
+    asker, console = greeted(serve)
+    data = bytes(range(150))
+    asker.write_input(3, data, 1)
+    assert bytes(stored) == data
+    assert asker.read_output(3, 150, 1) == data
+    assert [frame.type for frame in console.asked] == [2, 2, 2, 4, 4, 4]
+    assert max(len(frame.body) for frame in console.asked) == 64
+
+
+def test_the_end_marker() -> None:
+    asker, _ = greeted(lambda frame, _: say(frame, struct.pack("<II", 7, 1)))
+    assert asker.end(1) == EndMarker(7, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (HELLO[:10], "makes no sense"),
+        (HELLO[:20] + b"\xff" * 16 + HELLO[36:], "makes no sense"),
+        (b"\x02" + HELLO[1:], r"speaks version 2 .* and this ethosgen version 1"),
+    ],
+)
+def test_a_strange_hello(body: bytes, said: str) -> None:
+    with pytest.raises(ProtocolError, match=said):
+        session(lambda frame, _: say(frame, body))[0].hello(1)
+
+
+def test_answers_of_the_wrong_size() -> None:
+    asker, _ = greeted(lambda frame, _: say(frame, b"12345"))
+    with pytest.raises(ProtocolError, match="answer to a run makes no sense"):
+        asker.run(1)
+    with pytest.raises(ProtocolError, match="sent 5 bytes of an output instead of 8"):
+        asker.read_output(0, 8, 1)
+    with pytest.raises(ProtocolError, match="end marker makes no sense"):
+        asker.end(1)
+
+
+def test_a_refusal() -> None:
+    asker, _ = greeted(lambda frame, _: [Frame(0xFE, frame.sequence).encode()])
+    with pytest.raises(ProtocolError, match=r"refused a request \(INPUT\)"):
+        asker.write_input(9, b"x", 1)
+
+
+def test_a_crash_is_told_unasked() -> None:
+    fault = Frame(0xFF, 0, struct.pack("<II", 0x8200, 0x10000ABC)).encode()
+    asker, _ = greeted(lambda *_: [fault])
+    with pytest.raises(TargetError, match=r"fault at 0x10000abc \(CFSR 0x00008200\)"):
+        asker.run(1)
+
+
+def test_a_dead_target_ends_the_wait_at_once() -> None:
+    def dead() -> None:
+        raise TargetError("QEMU ended early with status 1")
+
+    started = time.monotonic()
+    with pytest.raises(TargetError, match="ended early"):
+        Session(ScriptedConsole(lambda *_: []), dead).hello(30)
+    assert time.monotonic() - started < 1

@@ -9,7 +9,7 @@ from ethosgen.model import Tensor
 from ethosgen.npu.machine import Machine, RunReport
 from ethosgen.npu.memory import Bus, Segment
 from ethosgen.outcome import Arrays
-from ethosgen.plan import IoStyle, Memory, OffloadPlan, Partition
+from ethosgen.plan import Memory, OffloadPlan, Partition
 
 _ALIGNMENT = 4096
 """Segments start on pages of their own, so that an overrun faults and never meets a neighbour."""
@@ -73,8 +73,6 @@ class PartitionRunner:
 
     def _own_tensors(self) -> Mapping[int, Segment]:
         """Return a segment for each tensor that has a base pointer of its own."""
-        if self._plan.io is not IoStyle.CALLER:
-            return {}
         owned = {b for p in self._plan.partitions for b in p.bases if isinstance(b, int)}
         tensors = self._plan.residual.tensors
         return {i: self._add(tensors[i].name, _zeros(tensors[i].bytes)) for i in sorted(owned)}

@@ -47,7 +47,10 @@ def run(context: Context, operation: Convolution) -> int:
     accumulators = sums.astype(np.int64)
     accumulators += records.bias
     if operation.ofm.scale_mode is OfmScaleMode.PER_CHANNEL:
-        scaled = rescale(accumulators, records.scale, records.shift, operation.ofm.rounding)
+        bound = _reach(operation, weights) + int(np.abs(records.bias).max(initial=0))
+        scaled = rescale(
+            accumulators, records.scale, records.shift, operation.ofm.rounding, bound=bound
+        )
     else:
         scaled = scale_globally(accumulators, operation.ofm)
     finish(context, operation.ofm, scaled)
@@ -63,15 +66,19 @@ def count_macs(operation: Convolution) -> int:
 
 def _exact_dtype(operation: Convolution, weights: Filter) -> type[np.floating[Any]]:
     """Return the narrowest floating type that holds every sum exactly."""
-    info = np.iinfo(operation.ifm.dtype)
-    zero_point = operation.ifm.zero_point
-    largest = max(int(info.max) - zero_point, zero_point - int(info.min))
-    reach = largest * weights.reach
+    reach = _reach(operation, weights)
     if reach <= _EXACT_FLOAT32:
         return np.float32
     if reach > _EXACT_FLOAT64:
         raise NpuFault("parse", "the accumulators of this operation exceed 53 bits")
     return np.float64
+
+
+def _reach(operation: Convolution, weights: Filter) -> int:
+    """Return the largest magnitude that a sum of products can have."""
+    info = np.iinfo(operation.ifm.dtype)
+    zero_point = operation.ifm.zero_point
+    return max(int(info.max) - zero_point, zero_point - int(info.min)) * weights.reach
 
 
 def _conv_sums(operation: Convolution, weights: Filter, padded: NDArray[Any]) -> NDArray[Any]:

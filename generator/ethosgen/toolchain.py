@@ -19,6 +19,7 @@ _LOG = logging.getLogger(__name__)
 _TIMEOUT_S = 600
 _SAID_LINES = 20
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
+_ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _COMMANDS = ".ethosgen_commands"
 _WEIGHTS = ".ethosgen_weights"
 _ARENA = ".ethosgen_arena"
@@ -157,6 +158,6 @@ def _explain(said: str, directory: Path) -> BuildError | CapacityError:
         what = " and ".join(f"memory '{m.lower()}' by {int(b):,} bytes" for m, b in overflows)
         return CapacityError(f"the firmware in '{directory}' overflows {what}")
     lines = [line for line in said.splitlines() if line.strip()]
-    telling = [line for line in lines if "error" in line.lower() or "warning" in line.lower()]
-    words = "\n".join((telling or lines)[-_SAID_LINES:])
+    first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), -_SAID_LINES)
+    words = "\n".join(lines[first:][:_SAID_LINES])
     return BuildError(f"the project in '{directory}' does not build:\n{words}")

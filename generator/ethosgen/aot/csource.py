@@ -7,7 +7,9 @@ from typing import Any
 import tvm
 
 import ethosgen
-from ethosgen.aot.passes import BASES, READS, EntrySignature, is_void_pointer
+from ethosgen.aot.module import BASES
+from ethosgen.aot.passes import EntrySignature
+from ethosgen.aot.primfunc import READS, is_void_pointer
 from ethosgen.errors import EthosgenError
 from ethosgen.plan import OffloadPlan
 from ethosgen.program import Constant

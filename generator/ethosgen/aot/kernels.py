@@ -1,11 +1,12 @@
 """From the CPU operators of a schedule to named kernels and the constants that they read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ethosgen.aot.operators import Kernel, registry
+from ethosgen.aot.primfunc import drop_unused_parameters
 from ethosgen.aot.schedule import Schedule
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import ABSENT, Operator
@@ -48,9 +49,21 @@ def _build_kernel(schedule: Schedule, operator: Operator) -> Kernel:
     if build is None:
         raise UnsupportedError(_explain(schedule, operator, f"there is no CPU code for {dtype}"))
     try:
-        return build(operator, tensors)
+        return _trim(build(operator, tensors))
     except UnsupportedError as error:
         raise UnsupportedError(_explain(schedule, operator, str(error))) from None
+
+
+def _trim(kernel: Kernel) -> Kernel:
+    """Return a kernel without the inputs and constants that its function does not use."""
+    function, kept = drop_unused_parameters(kernel.function)
+    first_constant = len(kernel.inputs)
+    return replace(
+        kernel,
+        function=function,
+        inputs=tuple(tensor for i, tensor in enumerate(kernel.inputs) if i in kept),
+        constants=tuple(a for i, a in enumerate(kernel.constants, first_constant) if i in kept),
+    )
 
 
 def _explain(schedule: Schedule, operator: Operator, what: str) -> str:

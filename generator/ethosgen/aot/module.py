@@ -11,11 +11,14 @@ import tvm
 from tvm import ir, relax, tirx
 
 from ethosgen.aot.kernels import NamedKernel
-from ethosgen.aot.passes import BASES, READS, is_void_pointer, pointer
+from ethosgen.aot.primfunc import READS, is_void_pointer, pointer
 from ethosgen.aot.schedule import Schedule, Step
 from ethosgen.model import Tensor
 from ethosgen.plan import Base, Memory, Partition
 from ethosgen.program import Constant
+
+BASES = 8
+"""Base pointers of an Ethos-U55 or U65: BASEP0 to BASEP7."""
 
 
 def value_name(tensor: int) -> str:

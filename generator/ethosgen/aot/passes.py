@@ -11,14 +11,12 @@ import tvm
 from tvm import ir, relax, s_tir, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-BASES = 8
-"""Base pointers of an Ethos-U55 or U65: BASEP0 to BASEP7."""
-
-READS = "ethosgen.reads"
-"""PrimFunc attribute: how many of the parameters, from the first on, are only read."""
-
-SAME_BYTES_ATTRIBUTE = "ethosgen.same_bytes"
-"""PrimFunc attribute: it copies its input to its output, unchanged."""
+from ethosgen.aot.primfunc import (
+    SAME_BYTES,
+    drop_unused_parameters,
+    is_void_pointer,
+    pointer,
+)
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def drop_copies_in_place(addresses: Mapping[str, Address]) -> Any:
             if _is_copy(self.builder_.get(), binding.value):
                 source = self.visit_expr(binding.value.args[1].fields[0])
                 if addresses[source.name] == addresses[binding.var.name]:
-                    self.set_var_remap(binding.var.vid, source)
+                    self.set_var_remap(binding.var, source)
                     return
             super().visit_var_binding_(binding)
 
@@ -125,7 +123,7 @@ def lower_main_to_entry(
         body: list[Any] = [tirx.DeclBuffer(arena, data=pointers["arena"])]
         calls = list(_calls(module["main"]))
         for number, (target, operands) in enumerate(calls, 1):
-            function, kept = _trim(module[target])
+            function, kept = drop_unused_parameters(module[target])
             lowered[target.name_hint] = function
             arguments = [
                 _as_argument(parameter, addresses[operands[position]], pointers, arena)
@@ -139,16 +137,6 @@ def lower_main_to_entry(
         return lowered
 
     return tvm.transform.module_pass(apply, opt_level=0, name="LowerMainToEntry")
-
-
-def _trim(function: Any) -> tuple[Any, list[int]]:
-    """Return a PrimFunc without the parameters that its body does not use, and those it kept."""
-    used = tirx.analysis.undefined_vars(function.body, [])
-    kept = [i for i, p in enumerate(function.params) if any(p.same_as(var) for var in used)]
-    reads = sum(position < int(function.attrs.get(READS, 0)) for position in kept)
-    parameters = [function.params[i] for i in kept]
-    trimmed = tirx.PrimFunc(parameters, function.body, function.ret_type, function.attrs)
-    return trimmed.with_attr(READS, reads), kept
 
 
 def _as_argument(parameter: Any, address: Address, pointers: Mapping[str, Any], arena: Any) -> Any:
@@ -175,7 +163,7 @@ def _call(symbol: str, function: Any, arguments: list[Any], is_last: bool) -> li
 def _is_copy(module: Any, value: Any) -> bool:
     if not isinstance(value, relax.Call) or value.op != ir.Op.get("relax.call_tir"):
         return False
-    return SAME_BYTES_ATTRIBUTE in (module[value.args[0]].attrs or {})
+    return SAME_BYTES in (module[value.args[0]].attrs or {})
 
 
 def _calls(main: Any) -> Iterator[tuple[Any, list[str]]]:
@@ -190,13 +178,3 @@ def _calls(main: Any) -> Iterator[tuple[Any, list[str]]]:
         if isinstance(value, relax.Call):
             results = parts.get(binding.var.name, [binding.var.name])
             yield value.args[0], [*(arg.name for arg in value.args[1].fields), *results]
-
-
-def pointer(name: str, dtype: str) -> Any:
-    """Return a TIR variable that points to elements of a type, or to "void"."""
-    return tirx.Var(name, ir.PointerType(ir.PrimType(dtype), "global"))
-
-
-def is_void_pointer(variable: Any) -> bool:
-    """Say whether a TIR variable is a void*."""
-    return bool(variable.ty == pointer("", "void").ty)

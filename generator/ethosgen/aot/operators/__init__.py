@@ -14,7 +14,7 @@ import numpy as np
 
 from ethosgen.model import Operator, Tensor
 
-_FAMILIES = ("copy", "pooling")
+_FAMILIES = ("activation", "copy", "elementwise", "layout", "pooling", "softmax", "weighted")
 """Modules of this package; importing one imports tvm, so it happens on the first look-up."""
 
 
@@ -26,7 +26,7 @@ class Kernel:
     index of `inputs` (constants of the model among them), one for each array of `constants` (made
     here: multipliers, tables, packed weights), one for each output of the operator, and one more,
     of int8, where `workspace_bytes` is not 0. It writes all of its outputs and nothing else. The
-    parameters' names are what the C shows.
+    parameters' names are what the C shows; one that the body does not use is left out there.
     """
 
     function: Any

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 
 from tvm.script import tirx as T  # noqa: N812
 
-from ethosgen.aot.memory import SAME_BYTES
+from ethosgen.aot import memory, primfunc
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.passes import SAME_BYTES_ATTRIBUTE
 from ethosgen.model import Operator, Tensor
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 
 
-@operator(*sorted(SAME_BYTES), dtypes=DTYPES)
+@operator(*sorted(memory.SAME_BYTES), dtypes=DTYPES)
 def copy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy bytes; where the memory plan gave both ends one address, no code is emitted."""
     size = tensors[op.inputs[0]].bytes
@@ -22,4 +21,4 @@ def copy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     def function(source: T.handle("int8"), target: T.handle("int8")):
         T.evaluate(T.call_extern("void", "memcpy", target, source, size))
 
-    return Kernel(function.with_attr(SAME_BYTES_ATTRIBUTE, True), (op.inputs[0],))
+    return Kernel(function.with_attr(primfunc.SAME_BYTES, True), (op.inputs[0],))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.operators import fixed_point
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
@@ -88,12 +89,27 @@ def _round_half_away(real: float) -> int:
     return int(math.copysign(math.floor(abs(real) + 0.5), real))
 
 
-def multiply_by_quantized_multiplier(x: Any, multiplier: Multiplier) -> Any:
-    """Return the int32 expression x * multiplier, rounded twice as TFLite does."""
-    left, right = max(multiplier.shift, 0), max(-multiplier.shift, 0)
+def apply(multiplier: Multiplier, x: int) -> int:
+    """Return x * multiplier at compile time, as `divide(multiply(x, …), …)` at run time."""
+    product = fixed_point.multiply(x << max(multiplier.shift, 0), multiplier.mantissa)
+    return fixed_point.divide_by_power(product, max(-multiplier.shift, 0))
+
+
+def input_radius(integer_bits: int, shift: int) -> int:
+    """Return the least distance from zero at which a rescaled input saturates."""
+    return ((1 << integer_bits) - 1) * (1 << (31 - integer_bits)) // (1 << shift)
+
+
+def multiply(x: Any, multiplier: Multiplier) -> Any:
+    """Return the first half of MultiplyByQuantizedMultiplier; bind it before `divide`."""
+    left = max(multiplier.shift, 0)
     shifted = x * (1 << left) if left else x
-    product = saturating_rounding_doubling_high_mul(shifted, multiplier.mantissa)
-    return rounding_divide_by_pot(product, right)
+    return saturating_rounding_doubling_high_mul(shifted, multiplier.mantissa)
+
+
+def divide(product: Any, multiplier: Multiplier) -> Any:
+    """Return the second half of MultiplyByQuantizedMultiplier: the second rounding."""
+    return rounding_divide_by_pot(product, max(-multiplier.shift, 0))
 
 
 def saturating_rounding_doubling_high_mul(a: Any, b: Any) -> Any:
@@ -107,11 +123,13 @@ def saturating_rounding_doubling_high_mul(a: Any, b: Any) -> Any:
 
 
 def rounding_divide_by_pot(x: Any, exponent: Any) -> Any:
-    """Return x / 2**exponent, rounded to nearest, halves away from zero (RoundingDivideByPOT)."""
+    """Return x / 2**exponent, rounded to nearest, halves away from zero (RoundingDivideByPOT).
+
+    It uses x four times: bind what is no variable first.
+    """
     if isinstance(exponent, int) and exponent == 0:
         return x
-    one = tirx.const(1, "int32")
-    mask = (one << exponent) - 1
+    mask = (tirx.const(1, "int32") << exponent) - 1
     threshold = (mask >> 1) + tirx.Cast("int32", x < 0)
     return (x >> exponent) + tirx.Cast("int32", (x & mask) > threshold)
 

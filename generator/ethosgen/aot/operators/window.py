@@ -1,34 +1,64 @@
 """Windows that slide over height and width: convolutions and pools."""
 
 from dataclasses import dataclass
+from typing import Any
+
+from tvm import tirx
 
 from ethosgen.model import Operator, Tensor
 
 
 @dataclass(frozen=True)
-class Window:
-    """Kernel size, strides, dilation and leading padding, each as (height, width)."""
+class Axis:
+    """A window along height or width; `padding` is what lies before the input."""
 
-    size: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
-    padding: tuple[int, int]
+    taps: int
+    stride: int
+    dilation: int
+    padding: int
+    source: int
+    target: int
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the window never leaves the input."""
+        span = (self.target - 1) * self.stride + (self.taps - 1) * self.dilation + 1
+        return self.padding == 0 and span <= self.source
+
+    def position(self, index: Any, tap: Any) -> Any:
+        """Return the input's coordinate under a tap, for the output's coordinate `index`."""
+        return index * self.stride + tap * self.dilation - self.padding
+
+    def inside(self, index: Any) -> tuple[Any, Any]:
+        """Return the first tap inside the input and the first one after it."""
+        if self.is_inside:
+            return tirx.const(0, "int32"), tirx.const(self.taps, "int32")
+        start = index * self.stride - self.padding
+        first = self._taps_to(0 - start)
+        end = self._taps_to(self.source - start)
+        return tirx.max(first, 0), tirx.min(end, self.taps)
+
+    def _taps_to(self, distance: Any) -> Any:
+        """Return distance / dilation, rounded up where positive, at most 0 where not."""
+        if self.dilation == 1:
+            return distance
+        return tirx.truncdiv(distance + (self.dilation - 1), self.dilation)
 
 
 def make_window(
-    operator: Operator, size: tuple[int, int], source: Tensor, target: Tensor
-) -> Window:
-    """Read an operator's window; TFLite pads the smaller half before (ComputePaddingHeightWidth)."""
+    operator: Operator, taps: tuple[int, int], source: Tensor, target: Tensor
+) -> tuple[Axis, Axis]:
+    """Return an operator's window along height and width, for NHWC tensors.
+
+    With SAME padding the smaller half lies before the input (ComputePaddingHeightWidth).
+    """
     options = operator.options
-    stride = int(options["stride_h"]), int(options["stride_w"])
-    dilation = (
-        int(options.get("dilation_h_factor", 1)),
-        int(options.get("dilation_w_factor", 1)),
-    )
-    padding = [0, 0]
-    if options["padding"] == "SAME":
-        for axis in (0, 1):
-            covered = (target.shape[axis + 1] - 1) * stride[axis]
-            covered += (size[axis] - 1) * dilation[axis] + 1
-            padding[axis] = max(covered - source.shape[axis + 1], 0) // 2
-    return Window(size, stride, dilation, (padding[0], padding[1]))
+    strides = int(options["stride_h"]), int(options["stride_w"])
+    dilations = int(options.get("dilation_h_factor", 1)), int(options.get("dilation_w_factor", 1))
+    axes = []
+    for i in (0, 1):
+        before, after = source.shape[i + 1], target.shape[i + 1]
+        span = (after - 1) * strides[i] + (taps[i] - 1) * dilations[i] + 1
+        padding = max(span - before, 0) // 2 if options["padding"] == "SAME" else 0
+        axes.append(Axis(taps[i], strides[i], dilations[i], padding, before, after))
+    return axes[0], axes[1]

@@ -1,0 +1,87 @@
+"""gemmlowp's fixed-point functions on Python integers, for tables that are made at compile time.
+
+A number with i integer bits is an int32 that stands for raw * 2**(i - 31). Formulas and constants
+are those of gemmlowp's fixedpoint.h, which TFLite's int8 LOGISTIC, TANH and SOFTMAX use.
+"""
+
+INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
+ONE = INT32_MAX
+"""1.0 with no integer bits, as near as it gets."""
+
+EXP_MINUS_EIGHTH = 1895147668
+ONE_THIRD = 715827883
+EXP_MINUS_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+"""exp(-2**n) for n from -2 to 4, with no integer bits."""
+
+RECIPROCAL_START = 1515870810, -1010580540
+"""48/17 and -32/17 with 2 integer bits: Newton's first guess for a reciprocal on [1/2, 1]."""
+
+
+def multiply(a: int, b: int) -> int:
+    """Return the product, rounded to nearest, halves up; integer bits add up."""
+    if a == b == INT32_MIN:
+        return INT32_MAX
+    return (a * b + (1 << 30)) >> 31
+
+
+def divide_by_power(x: int, exponent: int) -> int:
+    """Return x / 2**exponent, rounded to nearest, halves away from zero."""
+    mask = (1 << exponent) - 1
+    return (x >> exponent) + int((x & mask) > (mask >> 1) + int(x < 0))
+
+
+def multiply_by_power(x: int, exponent: int) -> int:
+    """Return x * 2**exponent, saturated."""
+    return min(max(x << exponent, INT32_MIN), INT32_MAX)
+
+
+def exp_of_negative(a: int, integer_bits: int) -> int:
+    """Return exp(a) for a <= 0, with no integer bits."""
+    if a == 0:
+        return ONE
+    fraction_bits = 31 - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    rest = (a & (quarter - 1)) - quarter
+    result = _exp_near_zero(multiply_by_power(rest, integer_bits))
+    remainder = rest - a
+    for exponent, factor in enumerate(EXP_MINUS_POWERS, -2):
+        if exponent < integer_bits and remainder & (1 << (fraction_bits + exponent)):
+            result = multiply(result, factor)
+    return result
+
+
+def _exp_near_zero(a: int) -> int:
+    """Return exp(a) for a in [-1/4, 0), by its Taylor series around -1/8."""
+    x = a + (1 << 28)
+    x2 = multiply(x, x)
+    x3, x4 = multiply(x2, x), multiply(x2, x2)
+    cubic = multiply(divide_by_power(x4, 2) + x3, ONE_THIRD) + x2
+    return EXP_MINUS_EIGHTH + multiply(EXP_MINUS_EIGHTH, x + divide_by_power(cubic, 1))
+
+
+def _two_over_one_plus(a: int) -> int:
+    """Return 2 / (1 + a) for a in [0, 1], with 2 integer bits: three steps of Newton's method."""
+    half_denominator = (a + ONE + 1) >> 1
+    first, slope = RECIPROCAL_START
+    x = first + multiply(half_denominator, slope)
+    for _ in range(3):
+        error = (1 << 29) - multiply(half_denominator, x)
+        x += multiply_by_power(multiply(x, error), 2)
+    return x
+
+
+def logistic(a: int, integer_bits: int) -> int:
+    """Return 1 / (1 + exp(-a)), with no integer bits."""
+    if a == 0:
+        return 1 << 30
+    positive = multiply_by_power(_two_over_one_plus(exp_of_negative(-abs(a), integer_bits)), 1)
+    return positive if a > 0 else ONE - positive
+
+
+def tanh(a: int, integer_bits: int) -> int:
+    """Return tanh(a), with no integer bits."""
+    if a == 0:
+        return 0
+    exponential = exp_of_negative(-abs(a), integer_bits + 1)
+    positive = multiply_by_power(_two_over_one_plus(exponential) - (1 << 29), 2)
+    return positive if a > 0 else -positive

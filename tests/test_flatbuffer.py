@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import decode_model, parse_model, read_model
+from ethosgen.flatbuffer import is_compiled, parse_model, read_model
 from ethosgen.model import ABSENT, Model
 from network_file import Spec
 from networks import Network
@@ -127,13 +127,16 @@ def test_a_network_between_float_ends_is_read() -> None:
     assert [tensor.dtype for tensor in parse(net).inputs] == ["float32"]
 
 
-def test_a_compiled_network_is_refused_but_can_be_decoded() -> None:
+def test_a_compiled_network_is_known_and_its_memories_need_no_writer() -> None:
     net = Network("compiled")
     x = net.input((1, 4))
-    net.operator("CUSTOM", [x], [Spec((1, 4), "int8", 0.5, 0)], custom_code="ethos-u")
-    with pytest.raises(UnsupportedError, match="already compiled by Vela"):
-        parse(net)
-    assert decode_model(net.build(), "compiled").graph.operators[0].custom_code == "ethos-u"
+    memories = [net.tensor(Spec((16,), "uint8")) for _ in range(4)]
+    result = Spec((1, 4), "int8", 0.5, 0)
+    net.operator("CUSTOM", [*memories, x], [result], custom_code="ethos-u")
+    assert is_compiled(parse(net))
+    plain = Network("plain")
+    plain.relu(plain.input((1, 4)))
+    assert not is_compiled(parse(plain))
 
 
 def test_an_unknown_type_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,6 +218,9 @@ def test_wrong_quantization_is_damage() -> None:
     net.constant(np.ones((2, 4), np.int8), scale=(0.1, 0.2, 0.3), zero_point=(0, 0, 0))
     net.relu(x)
     with pytest.raises(InputError, match="3 scales for shape"):
+        parse(net)
+    net.tensors[1] = dataclasses.replace(net.tensors[1], scale=0.1, zero_point=128)
+    with pytest.raises(InputError, match="a zero point outside int8"):
         parse(net)
 
 

@@ -102,8 +102,8 @@ def read_model(path: Path) -> Model:
 def parse_model(data: bytes, name: str) -> Model:
     """Parse a .tflite file's bytes; `name` is how messages call it.
 
-    Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes and
-    a network that computes in floating point only. One that Vela has compiled will do.
+    Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes
+    and a network that computes in floating point only. One that Vela has compiled will do.
     """
     model = decode_model(data, name)
     _check_graph_io(model)
@@ -251,7 +251,7 @@ class _Decoder:
             name,
             self.static(shape, signature, name),
             DTYPES[table.Type()],
-            self.quantization(table.Quantization(), shape, name),
+            self.quantization(table.Quantization(), shape, name, DTYPES[table.Type()]),
             self.at(self.buffers, table.Buffer(), "buffer"),
             bool(table.IsVariable()),
         )
@@ -276,7 +276,9 @@ class _Decoder:
             raise self.bad(f"tensor '{name}' has two shapes, {list(shape)} and {list(signature)}")
         return shape
 
-    def quantization(self, table: Any, shape: tuple[int, ...], name: str) -> Quantization | None:
+    def quantization(
+        self, table: Any, shape: tuple[int, ...], name: str, dtype: str
+    ) -> Quantization | None:
         if table is None or not table.ScaleLength():
             return None
         scales = tuple(float(table.Scale(i)) for i in self.walk(table.ScaleLength()))
@@ -286,6 +288,10 @@ class _Decoder:
         axis = int(table.QuantizedDimension())
         if not all(math.isfinite(scale) and scale >= 0 for scale in scales):
             raise self.bad(f"tensor '{name}' has a scale that is no positive number")
+        if np.dtype(dtype).kind in "iu":
+            info = np.iinfo(dtype)
+            if not info.min <= min(points) <= max(points) <= info.max:
+                raise self.bad(f"tensor '{name}' has a zero point outside {dtype}")
         if len(points) not in (1, len(scales)):
             raise self.bad(
                 f"tensor '{name}' has {len(scales)} scales and {len(points)} zero points"

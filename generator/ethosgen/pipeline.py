@@ -15,8 +15,9 @@ import numpy as np
 
 from ethosgen.accelerator import Accelerator, find_accelerator
 from ethosgen.board import load_board
-from ethosgen.flatbuffer import parse_model, read_model
-from ethosgen.model import Model
+from ethosgen.errors import InputError
+from ethosgen.flatbuffer import is_compiled, parse_model, read_model
+from ethosgen.model import Model, Tensor
 from ethosgen.naming import check_name, name_from_file
 from ethosgen.outcome import Arrays, Comparison, compare
 from ethosgen.plan import IoStyle, OffloadPlan
@@ -62,6 +63,15 @@ def read(path: Path, name: str | None, watch: Watch) -> Model:
     return Model(chosen, model.data, model.graphs, model.metadata)
 
 
+def choose_npu(model: Model, npu: str | None) -> str | None:
+    """Return the NPU that the user or a compiled file names, None if neither does."""
+    if npu is not None or not is_compiled(model):
+        return npu
+    from ethosgen.offload import compiled_for
+
+    return compiled_for(model).name
+
+
 def make_plan(
     model: Model,
     accelerator: Accelerator,
@@ -94,11 +104,26 @@ def choose_samples(model: Model, inputs: Inputs) -> list[Arrays]:
 
 
 def judge(
-    model: Model, samples: Sequence[Arrays], outputs: Sequence[Arrays], watch: Watch
-) -> tuple[Comparison, Comparison | None]:
-    """Compare outputs with TFLite Micro's, which decide, and with LiteRT's."""
+    model: Model,
+    samples: Sequence[Arrays],
+    outputs: Sequence[Arrays],
+    watch: Watch,
+    original: Path | None = None,
+) -> tuple[Comparison | None, Comparison | None]:
+    """Compare outputs with TFLite Micro's, which decide, and with LiteRT's.
+
+    `original` is the network to ask instead of `model`: what a compiled file was made from. Without
+    it a compiled file has no golden answer.
+    """
     from ethosgen.reference import golden_outputs, second_opinion
 
+    if original is not None:
+        theirs = read_model(original)
+        samples = _renamed(samples, model.inputs, theirs.inputs, theirs)
+        outputs = _renamed(outputs, model.outputs, theirs.outputs, theirs)
+        model = theirs
+    if is_compiled(model):
+        return None, None
     with watch.stage("reference", "asking TFLite Micro and LiteRT"):
         golden = golden_outputs(model, samples)
         second = second_opinion(model, samples)
@@ -108,6 +133,19 @@ def judge(
     )
 
 
+def _renamed(
+    samples: Sequence[Arrays], ours: Sequence[Tensor], theirs: Sequence[Tensor], original: Model
+) -> list[Arrays]:
+    """Call tensors as the original does: Vela keeps their order, but not always their names."""
+    if [(t.shape, t.dtype) for t in ours] != [(t.shape, t.dtype) for t in theirs]:
+        raise InputError(
+            f"'{original.name}' is not what this network was compiled from: it has other inputs or "
+            "outputs"
+        )
+    pairs = [(ours.name, theirs.name) for ours, theirs in zip(ours, theirs, strict=True)]
+    return [{new: sample[old] for old, new in pairs if old in sample} for sample in samples]
+
+
 def simulate(
     path: Path,
     *,
@@ -115,17 +153,18 @@ def simulate(
     inputs: Inputs,
     output_path: Path | None = None,
     cpu_ops: Sequence[str] = (),
+    original: Path | None = None,
     watch: Watch,
 ) -> Report:
     """Run a network with its partitions on the functional model, in process."""
-    accelerator = find_accelerator(npu or DEFAULT_NPU)
     model = read(path, None, watch)
+    accelerator = find_accelerator(choose_npu(model, npu) or DEFAULT_NPU)
     samples = choose_samples(model, inputs)
     plan = make_plan(model, accelerator, IoStyle.ARENA, watch, cpu_ops)
     outputs = _simulate_samples(plan, samples, watch)
     if output_path is not None:
         save_samples(output_path, outputs)
-    golden, second = judge(model, samples, outputs, watch)
+    golden, second = judge(model, samples, outputs, watch, original)
     return Report(
         model=model.name,
         board=None,
@@ -168,8 +207,10 @@ def create_project(
     from ethosgen.project import render, write
 
     board = load_board(board_name)
-    accelerator = board.accelerator(npu)
+    if npu is not None:
+        board.accelerator(npu)
     model = read(path, name, watch)
+    accelerator = board.accelerator(choose_npu(model, npu))
     plan = make_plan(model, accelerator, IoStyle(io), watch, cpu_ops)
     program = make_program(plan, watch)
     place = directory or Path(model.name)
@@ -194,6 +235,7 @@ def run_project(
     on: str = "qemu",
     inputs: Inputs,
     output_path: Path | None = None,
+    original: Path | None = None,
     watch: Watch,
 ) -> Report:
     """Run a built project on a target, and compare its outputs with the golden ones."""
@@ -204,7 +246,7 @@ def run_project(
     built = find_built(directory, on)
     with watch.stage("read", "reading the project's network"):
         model = parse_model(info.model_path.read_bytes(), info.name)
-    return _run_and_judge(model, info, built, inputs, output_path, watch)
+    return _run_and_judge(model, info, built, inputs, output_path, original, watch)
 
 
 def verify(
@@ -216,6 +258,7 @@ def verify(
     io: str = "arena",
     cpu_ops: Sequence[str] = (),
     inputs: Inputs,
+    original: Path | None = None,
     watch: Watch,
 ) -> Report:
     """Do all of it in a temporary directory: does this network work on this board?"""
@@ -228,7 +271,7 @@ def verify(
         )
         built = build_project(directory, on=on, watch=watch)
         info = open_project(directory)
-        return _run_and_judge(written.plan.model, info, built, inputs, None, watch)
+        return _run_and_judge(written.plan.model, info, built, inputs, None, original, watch)
 
 
 def _run_and_judge(
@@ -237,6 +280,7 @@ def _run_and_judge(
     built: "Built",
     inputs: Inputs,
     output_path: Path | None,
+    original: Path | None,
     watch: Watch,
 ) -> Report:
     from ethosgen.target import run
@@ -254,7 +298,7 @@ def _run_and_judge(
     outputs = [sample.outputs for sample in outcome.samples]
     if output_path is not None:
         save_samples(output_path, outputs)
-    golden, second = judge(model, samples, outputs, watch)
+    golden, second = judge(model, samples, outputs, watch, original)
     return Report(
         **_counters(outcome),
         model=model.name,

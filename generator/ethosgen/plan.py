@@ -66,7 +66,7 @@ class PlanSummary:
 
     npu: str
     partitions: int
-    npu_operators: int
+    npu_operators: int | None
     cpu_operators: tuple[CpuOperator, ...]
     sram_bytes: int
     npu_cycles: int
@@ -80,6 +80,7 @@ class OffloadPlan:
     `offsets` gives, for IoStyle.ARENA, the byte offset in scratch of each tensor that Vela placed
     (partition inputs and outputs, and CPU tensors between them); the NPU's addresses rely on it.
     `sram_bytes` is what Vela itself reports as SRAM used, inputs and outputs included.
+    `npu_operators` is None for a file that was compiled before: it does not say how many it ran.
     """
 
     model: Model
@@ -88,7 +89,7 @@ class OffloadPlan:
     residual: Graph
     partitions: tuple[Partition, ...]
     cpu_operators: tuple[CpuOperator, ...]
-    npu_operators: int
+    npu_operators: int | None
     read_only: bytes = field(repr=False)
     scratch_bytes: int
     scratch_fast_bytes: int

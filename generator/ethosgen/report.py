@@ -13,7 +13,8 @@ from ethosgen.plan import PlanSummary
 class Report:
     """The answer to "does my network work on this board?"; None where a figure does not apply.
 
-    `golden` is the comparison with TFLite Micro and alone decides; `second` is LiteRT's, None where
+    `golden` is the comparison with TFLite Micro and alone decides; it is None for a file that Vela
+    compiled before, which TFLite Micro cannot run without an NPU. `second` is LiteRT's, None where
     LiteRT cannot run the network. `ended` tells that the firmware's own end marker was seen.
     """
 
@@ -22,7 +23,7 @@ class Report:
     on: str
     plan: PlanSummary
     samples: int
-    golden: Comparison
+    golden: Comparison | None
     second: Comparison | None
     ended: bool
     flash_bytes: Mapping[str, int] | None = None
@@ -37,7 +38,15 @@ class Report:
     @property
     def passed(self) -> bool:
         """True only if every element of every sample was there and equal."""
-        return self.ended and self.golden.elements > 0 and self.golden.mismatches == 0
+        golden = self.golden
+        return self.ended and golden is not None and golden.elements > 0 and golden.mismatches == 0
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL, or NOT COMPARED for a run that ended well but has no golden answer."""
+        if self.passed:
+            return "PASS"
+        return "NOT COMPARED" if self.ended and self.golden is None else "FAIL"
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as one object of JSON types."""
@@ -47,8 +56,9 @@ class Report:
             "on": self.on,
             "passed": self.passed,
             "samples": self.samples,
-            "mismatches": self.golden.mismatches,
-            "max_abs_diff": _finite(self.golden.max_abs_diff),
+            "verdict": self.verdict,
+            "mismatches": self.golden.mismatches if self.golden else None,
+            "max_abs_diff": _finite(self.golden.max_abs_diff) if self.golden else None,
             "oracles": {c.oracle: _comparison(c) for c in (self.golden, self.second) if c},
             "flash_bytes": dict(self.flash_bytes) if self.flash_bytes else None,
             "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,

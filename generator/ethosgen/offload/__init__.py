@@ -7,14 +7,18 @@ process (see ethosgen.child), so that a network that ends it is a sentence and n
 from collections.abc import Sequence
 
 from ethosgen.accelerator import Accelerator
+from ethosgen.errors import InputError
+from ethosgen.flatbuffer import is_compiled
 from ethosgen.model import Model
 from ethosgen.offload.origin import Origin
+from ethosgen.offload.precompiled import compiled_for, plan_compiled
 from ethosgen.offload.reasons import cpu_operators, why_it_ends
+from ethosgen.offload.regions import read_spans
 from ethosgen.offload.residual import Residual
 from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Schedule, compile_network
 from ethosgen.plan import IoStyle, OffloadPlan
 
-__all__ = ["Schedule", "offload"]
+__all__ = ["Schedule", "compiled_for", "offload"]
 
 
 def offload(
@@ -29,13 +33,19 @@ def offload(
 ) -> OffloadPlan:
     """Split a model between NPU and CPU.
 
+    A model that Vela has compiled already is taken as it is: the options do not apply then.
     `ignore` names operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode`
     are sections of Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is
     what Vela optimises for. Raises InputError or UnsupportedError where Vela, or a limit of the
     NPU, forbids it.
     """
+    if is_compiled(model):
+        if ignore:
+            raise InputError(f"'{model.name}' is compiled already: its operators cannot move now")
+        return plan_compiled(model, accelerator, io)
     compiled = compile_network(model, accelerator, io, ignore, system_config, memory_mode, schedule)
-    residual = Residual(compiled.network, model, io, compiled.log)
+    spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
+    residual = Residual(compiled.network, model, spans)
     origin = Origin(model.graph, residual.graph, compiled.tables)
     on_cpu = cpu_operators(model, residual.graph, origin, compiled.log, ignore)
     partitions = residual.partitions(

@@ -37,7 +37,7 @@ def cpu_operators(
         if source is not None and model.graph.operators[source].outputs:
             names.append(model.graph.tensors[model.graph.operators[source].outputs[0]].name)
         reason = _reason(operator, residual, names, printed, ignore)
-        found.append(CpuOperator(operator.index, _code(operator), output, reason))
+        found.append(CpuOperator(operator.index, code_name(operator), output, reason))
     return tuple(found)
 
 
@@ -55,7 +55,8 @@ def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) 
     return "the network ends here"
 
 
-def _code(operator: Operator) -> str:
+def code_name(operator: Operator) -> str:
+    """Return what a user calls an operator."""
     return f"CUSTOM {operator.custom_code}" if operator.custom_code else operator.code
 
 

@@ -130,6 +130,29 @@ def own_regions(commands: bytes, spans: Sequence[Span]) -> bytes:
     return struct.pack(f"<{len(words)}I", *words)
 
 
+def accesses(commands: bytes) -> frozenset[tuple[int, int]]:
+    """Return (region, first address) of all that a stream's operations and DMAs reach.
+
+    Weights and scales are left out: what is not in the blob, a DMA has put there before.
+    """
+    groups = {name: _Group() for name in _REGION_COMMANDS.values()}
+    found = set()
+    for code, word, payload in _commands(commands):
+        if payload is not None:
+            if code in _ADDRESS_COMMANDS:
+                wanted = groups[_ADDRESS_COMMANDS[code]].wanted
+                wanted[code | _PAYLOAD] = (word >> 16) << 32 | payload
+        elif code in _REGION_COMMANDS:
+            groups[_REGION_COMMANDS[code]].wanted[code] = word >> 16
+        else:
+            for name in _OPERATIONS.get(code, ()):
+                regions, addresses = _split(groups[name].wanted)
+                if regions and addresses and not next(iter(regions.values())) & _INTERNAL:
+                    region = next(iter(regions.values())) & _REGION_MASK
+                    found.add((region, addresses[min(addresses)]))
+    return frozenset(found)
+
+
 def _commands(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
     """Yield (code, word, payload) of each command; payload None where there is none."""
     words = iter(struct.unpack(f"<{len(stream) // 4}I", stream))
@@ -151,10 +174,15 @@ def _changes(group: _Group, spans: Sequence[Span]) -> list[int]:
     return words
 
 
+def _split(wanted: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the region register and the address registers among a group's."""
+    regions = {key: value for key, value in wanted.items() if not key & _PAYLOAD}
+    return regions, {key: value for key, value in wanted.items() if key & _PAYLOAD}
+
+
 def _moved(wanted: dict[int, int], spans: Sequence[Span]) -> dict[int, int]:
     """Return a group's registers after its tensor has moved to a region of its own."""
-    regions = {key: value for key, value in wanted.items() if not key & _PAYLOAD}
-    addresses = {key: value for key, value in wanted.items() if key & _PAYLOAD}
+    regions, addresses = _split(wanted)
     if not regions or not addresses:
         return wanted
     (key, region), *_ = regions.items()

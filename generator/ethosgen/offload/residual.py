@@ -23,10 +23,9 @@ from ethosgen.offload.regions import (
     OUTPUT_REGION,
     Span,
     own_regions,
-    read_spans,
 )
 from ethosgen.offload.vela import PLACEMENT
-from ethosgen.plan import Base, IoStyle, Memory, Partition
+from ethosgen.plan import Base, Memory, Partition
 
 _COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
 _FIRST_TENSOR = 4
@@ -36,20 +35,22 @@ class Residual:
     """A compiled network taken apart.
 
     `graph` is the residual graph, whose inputs and outputs carry the original's names.
-    `npu_operators` are the indices of its `ethos-u` operators. Raises UnsupportedError where Vela's
-    output is not what this version of Vela is known to write.
+    `npu_operators` are the indices of its `ethos-u` operators. `spans` says for each partition
+    where in regions 3 and 4 its tensors are, None if they are in scratch. Raises UnsupportedError
+    where Vela's output is not what Vela is known to write.
     """
 
-    def __init__(self, compiled: Model, original: Model, io: IoStyle, log: str) -> None:
-        self._io = io
+    def __init__(
+        self, compiled: Model, original: Model, spans: Sequence[Sequence[Span]] | None
+    ) -> None:
         self._compiled = compiled
-        self._spans = read_spans(log) if io is IoStyle.CALLER else []
+        self._spans = spans
         self.graph = _named_like(compiled.graph, original)
         self.npu_operators = [
             op.index for op in self.graph.operators if op.custom_code == NPU_CUSTOM_CODE
         ]
         self._memories = self._shared_memories()
-        self.offsets = self._offsets() if io is IoStyle.ARENA else {}
+        self.offsets = self._offsets() if spans is None else {}
 
     @property
     def read_only(self) -> bytes:
@@ -98,16 +99,11 @@ class Residual:
 
     def _offsets(self) -> dict[int, int]:
         """Return the offset in scratch of each tensor that Vela placed there."""
-        raw = self._compiled.metadata.get(PLACEMENT, b"")
         if not self._memories:
             return {}
-        count = len(self.graph.tensors)
-        if len(raw) < 12 or struct.unpack_from("<3i", raw)[2] < count or len(raw) < 4 * (3 + count):
-            raise UnsupportedError("Vela's output has no complete OfflineMemoryAllocation")
-        places = struct.unpack_from(f"<{count}i", raw, 12)
         return {
             tensor.index: place
-            for tensor, place in zip(self.graph.tensors, places, strict=True)
+            for tensor, place in zip(self.graph.tensors, placement(self._compiled), strict=True)
             if place >= 0 and tensor.data is None and tensor.index not in self._memories
         }
 
@@ -118,9 +114,9 @@ class Residual:
         inputs, outputs = operator.inputs[_FIRST_TENSOR:], operator.outputs
         bases: list[Base] = [Memory.READ_ONLY, Memory.SCRATCH]
         commands = payload.commands
-        if self._io is IoStyle.CALLER:
+        if self._spans is not None:
             owners = tuple(dict.fromkeys((*inputs, *outputs)))
-            commands = own_regions(commands, self._owned_spans(number, owners))
+            commands = own_regions(commands, self._owned_spans(number, owners, self._spans))
             fast = Memory.SCRATCH_FAST if self._has_fast_scratch() else Memory.SCRATCH
             bases += [fast, *owners]
         else:
@@ -148,9 +144,11 @@ class Residual:
                     f"Vela's output does not say where in scratch '{tensor.name}' lies"
                 )
 
-    def _owned_spans(self, number: int, owners: Sequence[int]) -> list[Span]:
+    def _owned_spans(
+        self, number: int, owners: Sequence[int], known: Sequence[Sequence[Span]]
+    ) -> list[Span]:
         """Return the span of each tensor of a partition, in the order of `owners`."""
-        spans = self._spans[number] if number < len(self._spans) else []
+        spans = known[number] if number < len(known) else []
         written = {t for index in self.npu_operators for t in self.graph.operators[index].outputs}
         found: dict[int, Span] = {}
         for region in (INPUT_REGION, OUTPUT_REGION):
@@ -181,6 +179,14 @@ class Residual:
         left = [index for index in tensors if index not in found]
         spare = [span for span in spans if span not in found.values()]
         return found | (dict(zip(left, spare, strict=True)) if len(left) == len(spare) else {})
+
+
+def placement(compiled: Model) -> tuple[int, ...]:
+    """Return the metadata OfflineMemoryAllocation: an offset for each tensor, -1 for none."""
+    raw, count = compiled.metadata.get(PLACEMENT, b""), len(compiled.graph.tensors)
+    if len(raw) < 12 or struct.unpack_from("<3i", raw)[2] < count or len(raw) < 4 * (3 + count):
+        raise UnsupportedError("Vela's output has no complete OfflineMemoryAllocation")
+    return struct.unpack_from(f"<{count}i", raw, 12)
 
 
 def _named_like(graph: Graph, original: Model) -> Graph:

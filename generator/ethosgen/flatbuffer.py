@@ -15,7 +15,8 @@ matter are names: padding "SAME", fused_activation_function "RELU", data types a
 import math
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -151,9 +152,9 @@ class _Decoder:
     def bad(self, what: str) -> InputError:
         return InputError(f"'{self.name}' is damaged: {what}")
 
-    def walk(self, length: int, element_bytes: int = 4) -> range:
-        """Return the indices of a vector, once it is sure that the file can hold it."""
-        if not 0 <= length * element_bytes <= len(self.data):
+    def walk(self, length: int) -> range:
+        """Return the indices of a vector of tables, once it is sure that the file can hold it."""
+        if not 0 <= 4 * length <= len(self.data):
             raise self.bad(f"a list claims {length} elements")
         return range(length)
 
@@ -219,14 +220,18 @@ class _Decoder:
                 self.operator(table.Operators(i), i, codes, count)
                 for i in self.walk(table.OperatorsLength())
             ),
-            self.indices(table.InputsLength(), table.Inputs, count),
-            self.indices(table.OutputsLength(), table.Outputs, count),
+            self.indices(table, "Inputs", count),
+            self.indices(table, "Outputs", count),
         )
 
-    def indices(
-        self, length: int, item: Callable[[int], int], count: int, absent: bool = False
-    ) -> tuple[int, ...]:
-        found = tuple(int(item(i)) for i in self.walk(length))
+    def numbers(self, table: Any, field: str) -> tuple[Any, ...]:
+        """Return a vector of numbers; numpy refuses one that leaves the file."""
+        if not getattr(table, f"{field}Length")():
+            return ()
+        return tuple(getattr(table, f"{field}AsNumpy")().tolist())
+
+    def indices(self, table: Any, field: str, count: int, absent: bool = False) -> tuple[int, ...]:
+        found = self.numbers(table, field)
         for index in found:
             if not (0 <= index < count or (absent and index == ABSENT)):
                 raise self.bad(f"tensor {index} of {count} is asked for")
@@ -242,10 +247,8 @@ class _Decoder:
             )
         if table.ShapeLength() > MAX_RANK or table.ShapeSignatureLength() > MAX_RANK:
             raise self.bad(f"tensor '{name}' has {table.ShapeLength()} dimensions")
-        shape = tuple(int(table.Shape(i)) for i in self.walk(table.ShapeLength()))
-        signature = tuple(
-            int(table.ShapeSignature(i)) for i in self.walk(table.ShapeSignatureLength())
-        )
+        shape = self.numbers(table, "Shape")
+        signature = self.numbers(table, "ShapeSignature")
         tensor = Tensor(
             index,
             name,
@@ -281,10 +284,8 @@ class _Decoder:
     ) -> Quantization | None:
         if table is None or not table.ScaleLength():
             return None
-        scales = tuple(float(table.Scale(i)) for i in self.walk(table.ScaleLength()))
-        points = tuple(int(table.ZeroPoint(i)) for i in self.walk(table.ZeroPointLength(), 8)) or (
-            0,
-        ) * len(scales)
+        scales = self.numbers(table, "Scale")
+        points = self.numbers(table, "ZeroPoint") or (0,) * len(scales)
         axis = int(table.QuantizedDimension())
         if not all(math.isfinite(scale) and scale >= 0 for scale in scales):
             raise self.bad(f"tensor '{name}' has a scale that is no positive number")
@@ -327,12 +328,12 @@ class _Decoder:
         return Operator(
             index,
             code,
-            self.indices(table.InputsLength(), table.Inputs, count, absent=True),
-            self.indices(table.OutputsLength(), table.Outputs, count),
+            self.indices(table, "Inputs", count, absent=True),
+            self.indices(table, "Outputs", count),
             custom_code,
             self.options(table),
             bytes(custom),
-            self.indices(table.IntermediatesLength(), table.Intermediates, count),
+            self.indices(table, "Intermediates", count),
             version,
         )
 
@@ -352,10 +353,8 @@ class _Decoder:
         """Yield each field of an options table; vectors become tuples, texts strings."""
         for getter in _getters(type(options)):
             field = _snake(getter)
-            length = getattr(options, f"{getter}Length", None)
-            if length is not None:
-                item = getattr(options, getter)
-                yield field, tuple(int(item(i)) for i in self.walk(length()))
+            if hasattr(options, f"{getter}Length"):
+                yield field, self.numbers(options, getter)
                 continue
             value = getattr(options, getter)()
             if isinstance(value, bytes):
@@ -368,7 +367,8 @@ class _Decoder:
             yield field, value
 
 
-def _getters(options: type) -> list[str]:
+@cache
+def _getters(options: Any) -> list[str]:
     """Name the fields of an options class: its public methods without what belongs to vectors."""
     internal = ("GetRootAs", "Init")
     suffixes = ("AsNumpy", "IsNone", "Length", "HasIdentifier")
@@ -379,6 +379,7 @@ def _getters(options: type) -> list[str]:
     ]
 
 
+@cache
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 

@@ -351,7 +351,7 @@ class _Decoder:
 
     def fields(self, options: Any) -> Iterator[tuple[str, Any]]:
         """Yield each field of an options table; vectors become tuples, texts strings."""
-        for getter in _getters(type(options)):
+        for getter in _getters(type(options).__name__):
             field = _snake(getter)
             if hasattr(options, f"{getter}Length"):
                 yield field, self.numbers(options, getter)
@@ -368,13 +368,13 @@ class _Decoder:
 
 
 @cache
-def _getters(options: Any) -> list[str]:
+def _getters(schema: str) -> list[str]:
     """Name the fields of an options class: its public methods without what belongs to vectors."""
     internal = ("GetRootAs", "Init")
     suffixes = ("AsNumpy", "IsNone", "Length", "HasIdentifier")
     return [
         name
-        for name in vars(options)
+        for name in vars(getattr(tflite, schema))
         if name[0].isupper() and not name.startswith(internal) and not name.endswith(suffixes)
     ]
 

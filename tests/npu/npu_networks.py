@@ -1,0 +1,86 @@
+"""Runs small networks on the NPU model and on TFLite Micro, and compares."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model, Tensor
+from ethosgen.npu.machine import Machine, RunReport
+from ethosgen.npu.memory import Bus, Segment
+from ethosgen.offload import offload
+from ethosgen.outcome import Arrays
+from ethosgen.plan import Memory, OffloadPlan
+from ethosgen.reference import golden_outputs, random_samples
+
+STREAM, READ_ONLY, SCRATCH, FAST = (n << 28 for n in (1, 2, 3, 4))
+
+
+class Simulation:
+    """A plan that is one partition, on the model."""
+
+    def __init__(self, plan: OffloadPlan) -> None:
+        assert len(plan.partitions) == 1 and not plan.cpu_operators, plan.cpu_operators
+        (self.partition,) = plan.partitions
+        self.plan = plan
+        self.scratch = np.zeros(plan.scratch_bytes + 16, np.uint8)
+        fast = np.zeros(plan.scratch_fast_bytes + 16, np.uint8)
+        stream = np.frombuffer(self.partition.commands, np.uint8)
+        read_only = np.frombuffer(plan.read_only.ljust(16, b"\0"), np.uint8)
+        self.machine = Machine(
+            plan.accelerator,
+            Bus(
+                [
+                    Segment(STREAM, stream, False, "stream"),
+                    Segment(READ_ONLY, read_only, False, "read_only"),
+                    Segment(SCRATCH, self.scratch, True, "scratch"),
+                    Segment(FAST, fast, True, "scratch_fast"),
+                ]
+            ),
+        )
+        self.bases = [self._base(base) for base in self.partition.bases]
+
+    def _base(self, base: Memory | int) -> int:
+        if base is Memory.READ_ONLY:
+            return READ_ONLY
+        if base is Memory.SCRATCH:
+            return SCRATCH
+        assert base is Memory.SCRATCH_FAST
+        return FAST if self.plan.scratch_fast_bytes else SCRATCH
+
+    def view(self, tensor: Tensor) -> np.ndarray:
+        start = self.plan.offsets[tensor.index]
+        return self.scratch[start : start + tensor.bytes].view(tensor.dtype).reshape(tensor.shape)
+
+    def run(self, sample: Arrays) -> tuple[Arrays, RunReport]:
+        """Run one sample, with inputs and outputs where Vela placed them."""
+        for tensor in self.plan.residual.input_tensors():
+            self.view(tensor)[...] = sample[tensor.name]
+        report = self.machine.run(STREAM, len(self.partition.commands), self.bases)
+        outputs = self.plan.residual.output_tensors()
+        return {tensor.name: self.view(tensor).copy() for tensor in outputs}, report
+
+
+def simulations(model: Model, accelerators: tuple[str, ...]) -> Iterator[Simulation]:
+    """Compile for each accelerator."""
+    for name in accelerators:
+        yield Simulation(offload(model, find_accelerator(name)))
+
+
+def assert_exact(
+    data: bytes, accelerators: tuple[str, ...], samples: int = 2, name: str = "net"
+) -> None:
+    """Compare with TFLite Micro on random inputs; every element must be equal."""
+    model = parse_model(data, name)
+    inputs = random_samples(model, samples, 7)
+    golden = golden_outputs(model, inputs)
+    for simulation in simulations(model, accelerators):
+        for sample, expected in zip(inputs, golden, strict=True):
+            got, _ = simulation.run(sample)
+            assert got.keys() == expected.keys()
+            for key, value in expected.items():
+                assert got[key].dtype == value.dtype
+                different = int(np.count_nonzero(got[key].reshape(value.shape) != value))
+                where = f"{key} on {simulation.plan.accelerator.name}"
+                assert different == 0, f"{different} of {value.size} elements of {where} differ"

@@ -1,0 +1,25 @@
+"""The public networks, bit for bit equal to TFLite Micro in every NPU configuration."""
+
+from pathlib import Path
+
+import pytest
+from npu_networks import assert_exact
+
+from ethosgen.accelerator import ACCELERATORS
+
+MODELS = Path(__file__).parents[2].parent / "shared" / "models"
+NAMES = (
+    "ad_autoencoder_int8",
+    "hello_world_int8",
+    "kws_dscnn_int8",
+    "person_detect_int8",
+    "vww_mobilenet_int8",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_network_is_exact(name: str) -> None:
+    path = MODELS / f"{name}.tflite"
+    if not path.is_file():
+        pytest.skip(f"{path} is not on this machine")
+    assert_exact(path.read_bytes(), tuple(ACCELERATORS), samples=2, name=name)

@@ -118,6 +118,27 @@ def test_several_ports_and_odd_quantization() -> None:
     assert "{plus_one_wide(), PLUS_ONE_WIDE_BYTES}," in text(project, "app/main.c")
 
 
+@pytest.mark.parametrize("name", ["server", "board", "main"])
+def test_names_of_the_applications_own(name: str) -> None:
+    with pytest.raises(InputError, match=f"--name '{name}' is taken"):
+        render(make_program(name=name), BOARD)
+
+
+def test_ports_do_not_meet_the_librarys_names() -> None:
+    ports = [
+        dataclasses.replace(p, c_name=n) for p, n in zip(_ports(), ("run", "weights"), strict=True)
+    ]
+    header = text(render_changed(inputs=(ports[0],), outputs=(ports[1],)), "model/plus_one.h")
+    assert "int8_t *plus_one_run_(void)" in header
+    assert "#define PLUS_ONE_WEIGHTS__BYTES 1500" in header
+    assert "#define PLUS_ONE_WEIGHTS_BYTES 100" in header
+
+
+def _ports() -> tuple[Port, Port]:
+    program = make_program()
+    return program.inputs[0], program.outputs[0]
+
+
 def test_region_configuration_follows_the_boards_ports() -> None:
     """READ_ONLY lies in DDR, behind port 1 (value 3); the arena in SRAM, behind port 0."""
     source = text(render(make_program(), BOARD), "model/plus_one.c")

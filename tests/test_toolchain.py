@@ -57,6 +57,11 @@ def test_it_builds_without_a_warning_and_within_its_limits(
     assert sizes.ram["total"] > SCRATCH_BYTES + sizes.ram["io"]
 
 
+def test_names_of_cmake_and_of_the_library_do_no_harm(tmp_path: Path) -> None:
+    write(render(make_program(IoStyle.CALLER, name="firmware"), BOARD), tmp_path / "p")
+    assert build(tmp_path / "p").elf.is_file()
+
+
 def test_it_builds_anywhere_with_cmake_and_gcc_alone(project: Path, tmp_path: Path) -> None:
     """With a generator of cmake's choice, moved to a path with a blank, and none of our Python."""
     elsewhere = tmp_path / "some where" / "else"

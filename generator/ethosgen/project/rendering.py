@@ -1,5 +1,6 @@
 """Templates, filled with the facts of a Program and a Board."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import jinja2
 
 from ethosgen import __version__
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
+from ethosgen.errors import InputError
 from ethosgen.model import Tensor
 from ethosgen.plan import Base, Memory, Partition
 from ethosgen.program import Port, Program
@@ -22,6 +24,11 @@ DIGEST_LENGTH = 16
 """Characters; the firmware tells them to whoever asks."""
 ALIGNMENT = 16
 """What the NPU asks of base pointers and command streams."""
+
+_APPLICATION_NAMES = frozenset(("board", "console", "frames", "main", "server", "startup"))
+"""Prefixes of the application's own functions: a network of that name would define them again."""
+_LIBRARY_NAMES = re.compile(r"arena|commands\w*|entry|init|npu_\w+|run|weights")
+"""What follows NAME_ in names of the library's own; ports of these names get a "_" behind."""
 
 _APPLICATION_FILES = {
     "CMakeLists.txt": "CMakeLists.txt",
@@ -51,6 +58,10 @@ _LIBRARY_FILES = {
 
 def render(program: Program, board: Board, *, memory_mode: str = DEFAULT_MEMORY_MODE) -> Project:
     """Render a bare-metal project; CapacityError if the network does not fit the board."""
+    if program.name in _APPLICATION_NAMES:
+        raise InputError(
+            f"--name '{program.name}' is taken by the generated application; choose another"
+        )
     check_capacity(program, board, memory_mode)
     environment = _environment()
     facts = _facts(program, board, memory_mode)
@@ -162,9 +173,11 @@ def _library_sources(program: Program) -> list[str]:
 def _port_facts(program: Program, port: Port) -> dict[str, Any]:
     tensor = port.tensor
     scale, zero_point, note = _quantization(tensor)
+    label = f"{port.c_name}_" if _LIBRARY_NAMES.fullmatch(port.c_name) else port.c_name
     return {
         "c_name": port.c_name,
-        "MACRO": f"{program.name}_{port.c_name}".upper(),
+        "label": label,
+        "MACRO": f"{program.name}_{label}".upper(),
         "comment": tensor.name.replace("*/", "* /"),
         "ctype": c_type(tensor.dtype),
         "shape": tensor.shape or (1,),

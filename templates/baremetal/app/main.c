@@ -16,7 +16,7 @@
 #define IO_BUFFER __attribute__((section(".ethosgen_io.application"), aligned(ETHOSGEN_NPU_ALIGNMENT)))
 
 {% for port in inputs + outputs %}
-IO_BUFFER static {{ port.ctype }} {{ port.c_name }}[{{ port.MACRO }}_ELEMENTS];
+IO_BUFFER static {{ port.ctype }} {{ port.label }}_buffer[{{ port.MACRO }}_ELEMENTS];
 {% endfor %}
 {% endif %}
 
@@ -37,7 +37,7 @@ static void run(struct server_run *result)
 {
     wait_ticks = 0;
     uint32_t started = board_ticks();
-    result->status = (uint32_t){{ name }}_run({% if io == "caller" %}{{ (inputs + outputs)|map(attribute="c_name")|join(", ") }}{% endif %});
+    result->status = (uint32_t){{ name }}_run({% if io == "caller" %}{{ (inputs + outputs)|map(attribute="label")|join("_buffer, ") }}_buffer{% endif %});
     result->cpu_ticks = board_ticks() - started - wait_ticks;
 
     struct ethosgen_npu_registers npu = ethosgen_npu_last();
@@ -60,13 +60,13 @@ int main(void)
 
     const struct server_port inputs[] = {
 {% for port in inputs %}
-        {% if io == "arena" %}{{"{"}}{{ name }}_{{ port.c_name }}(), {{ port.MACRO }}_BYTES},{% else %}{{"{"}}{{ port.c_name }}, {{ port.MACRO }}_BYTES},{% endif %}
+        {% if io == "arena" %}{{"{"}}{{ name }}_{{ port.label }}(), {{ port.MACRO }}_BYTES},{% else %}{{"{"}}{{ port.label }}_buffer, {{ port.MACRO }}_BYTES},{% endif %}
 
 {% endfor %}
     };
     const struct server_port outputs[] = {
 {% for port in outputs %}
-        {% if io == "arena" %}{{"{"}}{{ name }}_{{ port.c_name }}(), {{ port.MACRO }}_BYTES},{% else %}{{"{"}}{{ port.c_name }}, {{ port.MACRO }}_BYTES},{% endif %}
+        {% if io == "arena" %}{{"{"}}{{ name }}_{{ port.label }}(), {{ port.MACRO }}_BYTES},{% else %}{{"{"}}{{ port.label }}_buffer, {{ port.MACRO }}_BYTES},{% endif %}
 
 {% endfor %}
     };

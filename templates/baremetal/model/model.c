@@ -77,7 +77,7 @@ ethosgen_status {{ name }}_run(void)
     return (ethosgen_status){{ name }}_entry({{ entry_arguments }});
 }
 {% else %}
-static inline bool is_bad(const void *buffer)
+static inline bool is_unusable(const void *buffer)
 {
     return buffer == NULL || (uintptr_t)buffer % ETHOSGEN_NPU_ALIGNMENT != 0;
 }
@@ -86,7 +86,7 @@ ethosgen_status {{ name }}_run(
 {%- for port in inputs %}const {{ port.ctype }} *{{ port.c_name }}, {% endfor %}
 {%- for port in outputs %}{{ port.ctype }} *{{ port.c_name }}{{ ", " if not loop.last }}{% endfor %})
 {
-    if ({% for port in inputs + outputs %}is_bad({{ port.c_name }}){{ " || " if not loop.last }}{% endfor %}) {
+    if ({% for port in inputs + outputs %}is_unusable({{ port.c_name }}){{ " || " if not loop.last }}{% endfor %}) {
         return ETHOSGEN_BAD_BUFFER;
     }
     return (ethosgen_status){{ name }}_entry({{ entry_arguments }});

@@ -4,9 +4,9 @@
  *     ethosgen_npu_init(BOARD_NPU_BASE, ...);   once, see ethosgen_npu.h
  *     {{ name }}_init();                        once
 {% if io == "arena" %}
- *     ... write the input{{ "s" if inputs|length > 1 }}: {{ inputs|map(attribute="c_name")|map("accessor", name)|join(", ") }}
+ *     ... write the input{{ "s" if inputs|length > 1 }}: {{ inputs|map(attribute="label")|map("accessor", name)|join(", ") }}
  *     {{ name }}_run();
- *     ... read the output{{ "s" if outputs|length > 1 }}: {{ outputs|map(attribute="c_name")|map("accessor", name)|join(", ") }}
+ *     ... read the output{{ "s" if outputs|length > 1 }}: {{ outputs|map(attribute="label")|map("accessor", name)|join(", ") }}
  *
  * Inputs and outputs lie in the arena. They may share space with what comes later: write all inputs
  * before each run, and read the outputs before the next inputs are written.
@@ -74,7 +74,7 @@ extern "C" {
 extern int8_t {{ name }}_arena[{{ NAME }}_ARENA_BYTES];
 {% for port in inputs + outputs %}
 
-static inline {{ port.ctype }} *{{ name }}_{{ port.c_name }}(void)
+static inline {{ port.ctype }} *{{ name }}_{{ port.label }}(void)
 {
     return ({{ port.ctype }} *)(void *)&{{ name }}_arena[{{ port.MACRO }}_OFFSET];
 }

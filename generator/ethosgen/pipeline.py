@@ -27,6 +27,7 @@ from ethosgen.samples import load_samples, save_samples
 from ethosgen.watch import Watch
 
 if TYPE_CHECKING:
+    from ethosgen.npu.trace import Trace
     from ethosgen.outcome import Outcome
     from ethosgen.project_info import ProjectInfo
     from ethosgen.target import Attach, SharedMemory
@@ -154,14 +155,18 @@ def simulate(
     output_path: Path | None = None,
     cpu_ops: Sequence[str] = (),
     original: Path | None = None,
+    trace: "Trace | None" = None,
     watch: Watch,
 ) -> Report:
-    """Run a network with its partitions on the functional model, in process."""
+    """Run a network with its partitions on the functional model, in process.
+
+    `trace` is told of every operation of the NPU.
+    """
     model = read(path, None, watch)
     accelerator = find_accelerator(choose_npu(model, npu) or DEFAULT_NPU)
     samples = choose_samples(model, inputs)
     plan = make_plan(model, accelerator, IoStyle.ARENA, watch, cpu_ops)
-    outputs = _simulate_samples(plan, samples, watch)
+    outputs = _simulate_samples(plan, samples, trace, watch)
     if output_path is not None:
         save_samples(output_path, outputs)
     golden, second = judge(model, samples, outputs, watch, original)
@@ -178,17 +183,23 @@ def simulate(
     )
 
 
-def _simulate_samples(plan: OffloadPlan, samples: Sequence[Arrays], watch: Watch) -> list[Arrays]:
+def _simulate_samples(
+    plan: OffloadPlan, samples: Sequence[Arrays], trace: "Trace | None", watch: Watch
+) -> list[Arrays]:
     from ethosgen.aot import evaluate
     from ethosgen.npu.host import PartitionRunner
 
     with watch.stage("load", "preparing the NPU model"):
-        runner = PartitionRunner(plan)
+        runner = PartitionRunner(plan, trace)
     outputs = []
     with watch.stage("simulate", "running the NPU model"):
         for index, sample in enumerate(samples):
             watch.say(f"running the NPU model: sample {index + 1} of {len(samples)}")
+            if trace is not None:
+                trace.begin_sample()
             outputs.append(evaluate(plan, sample, runner))
+    if trace is not None:
+        trace.check_dumps()
     return outputs
 
 

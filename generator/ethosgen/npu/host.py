@@ -8,6 +8,7 @@ import numpy as np
 from ethosgen.model import Tensor
 from ethosgen.npu.machine import Machine, RunReport
 from ethosgen.npu.memory import Bus, Segment
+from ethosgen.npu.trace import Trace
 from ethosgen.outcome import Arrays
 from ethosgen.plan import Memory, OffloadPlan, Partition
 
@@ -22,8 +23,10 @@ class PartitionRunner:
     written, the scratch is exactly as large as Vela says, and so an access outside faults.
     """
 
-    def __init__(self, plan: OffloadPlan) -> None:
+    def __init__(self, plan: OffloadPlan, trace: Trace | None = None) -> None:
+        """Take the plan, and what is to be told of each operation."""
         self._plan = plan
+        self._trace = trace
         self._segments: list[Segment] = []
         self._next_addr = _ALIGNMENT
         self._memories = {
@@ -40,7 +43,7 @@ class PartitionRunner:
             for p in plan.partitions
         }
         self._tensors = self._own_tensors()
-        self._machine = Machine(plan.accelerator, Bus(self._segments))
+        self._machine = Machine(plan.accelerator, Bus(self._segments), trace)
         self.reports: list[RunReport] = []
 
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
@@ -52,6 +55,8 @@ class PartitionRunner:
             tensor = self._plan.residual.tensors[index]
             place = self._place(index, tensor)
             place[:] = np.ascontiguousarray(inputs[tensor.name]).view(np.uint8).reshape(-1)
+        if self._trace is not None:
+            self._trace.begin_partition(partition.name)
         bases = [self._base_addr(base) for base in partition.bases]
         stream = self._streams[partition.name]
         report = self._machine.run(stream.start, len(partition.commands), bases)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -34,6 +35,16 @@ class RunReport:
     irq_mask: int = 0
 
 
+class Observer(Protocol):
+    """Is told of each operation as it runs; see trace.py."""
+
+    def before(self, context: Context, step: Step) -> None:
+        """Note that an operation begins."""
+
+    def after(self, context: Context, step: Step, macs: int) -> None:
+        """Note that an operation has ended, with as many multiplications."""
+
+
 @dataclass(frozen=True)
 class _Program:
     """A decoded stream: its operations up to STOP or up to the command that makes no sense."""
@@ -48,9 +59,12 @@ class _Program:
 class Machine:
     """An Ethos-U55 or U65 on a bus."""
 
-    def __init__(self, accelerator: Accelerator, bus: Bus) -> None:
+    def __init__(
+        self, accelerator: Accelerator, bus: Bus, observer: Observer | None = None
+    ) -> None:
         self.accelerator = accelerator
         self.bus = bus
+        self.observer = observer
         self._cache = WeightCache()
         self._programs: dict[bytes, _Program] = {}
         self._shram = np.zeros(accelerator.shram_kib * 1024 // accelerator.cores, np.uint8)
@@ -67,7 +81,10 @@ class Machine:
         macs = estimate = work = 0
         for step in program.steps:
             done = self._execute(context, step)
-            macs += done if isinstance(step.operation, Convolution) else 0
+            products = done if isinstance(step.operation, Convolution) else 0
+            macs += products
+            if self.observer is not None:
+                self.observer.after(context, step, products)
             estimate += cycles.estimate(self.accelerator, step.operation)
             work += done
             if work > _MAX_WORK:
@@ -86,6 +103,8 @@ class Machine:
 
     def _execute(self, context: Context, step: Step) -> int:
         try:
+            if self.observer is not None:
+                self.observer.before(context, step)
             with np.errstate(all="ignore"):  # integers wrap silently, as in hardware
                 work = execute(context, step.operation)
         except NpuFault as fault:

@@ -17,21 +17,35 @@ def run(context: Context, operation: Dma) -> int:
     rows are length + SKIP0 and planes length * SIZE0 + SKIP1 apart (Regor's
     ethos_u65_register_cs_generator.cpp); the other side is contiguous.
     """
-    dims = max(operation.source_dims, operation.destination_dims)
-    rows = operation.sizes[0] if dims > 1 else 1
-    planes = operation.sizes[1] if dims > 2 else 1
-    total = operation.length * rows * planes
+    total = total_bytes(operation)
     if total == 0:
         return 0
     if total > _MAX_BYTES:
         raise NpuFault("timeout", f"a transfer of {total} bytes is beyond the model")
-    shape = (planes, rows, operation.length)
-    data = _window(context, operation, operation.source, operation.source_dims, shape, False).copy()
-    target = _window(
-        context, operation, operation.destination, operation.destination_dims, shape, True
-    )
+    data = _window(context, operation, operation.source, operation.source_dims, False).copy()
+    target = _window(context, operation, operation.destination, operation.destination_dims, True)
     target[...] = data
     return total
+
+
+def total_bytes(operation: Dma) -> int:
+    """Return how many bytes a transfer copies."""
+    planes, rows, length = _shape(operation)
+    return planes * rows * length
+
+
+def written(context: Context, operation: Dma) -> Bytes:
+    """Return what a transfer has written, as (planes, rows, length)."""
+    if not total_bytes(operation):
+        return np.zeros(0, np.uint8)
+    return _window(context, operation, operation.destination, operation.destination_dims, False)
+
+
+def _shape(operation: Dma) -> tuple[int, int, int]:
+    dims = max(operation.source_dims, operation.destination_dims)
+    rows = operation.sizes[0] if dims > 1 else 1
+    planes = operation.sizes[1] if dims > 2 else 1
+    return planes, rows, operation.length
 
 
 def _window(
@@ -39,9 +53,9 @@ def _window(
     operation: Dma,
     end: tuple[int | None, int],
     dims: int,
-    shape: tuple[int, int, int],
     write: bool,
 ) -> Bytes:
+    shape = _shape(operation)
     region, address = end
     row = operation.length + (operation.skips[0] if dims > 1 else 0)
     plane = operation.length * shape[1] + (operation.skips[1] if dims > 2 else 0)

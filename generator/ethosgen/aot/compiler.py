@@ -104,7 +104,9 @@ def _comments(
     comments = {}
     for index, step in enumerate(schedule.steps):
         if step.partition:
-            comments[partition_name(schedule, step.partition, name)] = f"NPU: {step.partition.name}"
+            symbol = partition_name(schedule, step.partition, name)
+            why = step.partition.why_it_ends
+            comments[symbol] = f"NPU: {step.partition.name}" + (f"; {why}" if why else "")
         else:
             comments[kernels[index].name] = _describe(schedule, step)
     return comments

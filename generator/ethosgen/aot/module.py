@@ -13,6 +13,7 @@ from tvm import ir, relax, tirx
 from ethosgen.aot.kernels import NamedKernel
 from ethosgen.aot.primfunc import READS, is_void_pointer, pointer
 from ethosgen.aot.schedule import Schedule, Step
+from ethosgen.errors import UnsupportedError
 from ethosgen.model import Tensor
 from ethosgen.plan import Base, Memory, Partition
 from ethosgen.program import Constant
@@ -109,6 +110,12 @@ def partition_function(schedule: Schedule, step: Step, partition: Partition, nam
     writes = [*_SCRATCH, *map(value_name, schedule.writes(step))]
     pointers = {variable: pointer(variable, "int8") for variable in reads}
     pointers |= {variable: pointer(variable, "void") for variable in writes}
+    unknown = [base for base in map(_variable, partition.bases) if base not in pointers]
+    if unknown:
+        raise UnsupportedError(
+            f"{partition.name} has a base pointer to {unknown[0]}, which it neither reads nor "
+            "writes; it needs a newer ethosgen"
+        )
     bases = [_as_base(pointers[_variable(base)]) for base in partition.bases]
     bases += [tirx.lookup_param("NULL")] * (BASES - len(bases))
     stream = schedule.plan.partitions.index(partition)

@@ -60,18 +60,17 @@ def lowering() -> list[Any]:
     """Return TVM's own passes, those of tvm/s_tir/pipeline.py that plain loops need.
 
     SplitHostDevice, MakePackedAPI and LowerTVMBuiltin are left out: they would make functions for
-    TVM's runtime, which a microcontroller does not have.
+    TVM's runtime, which a microcontroller does not have. So are StmtSimplify and
+    CommonSubexprElim: they inline and rename what a kernel binds, leave unused variables behind,
+    and the C compiler does both better.
     """
     return [
         tirx.transform.BindTarget(tvm.target.Target("c")),
         tirx.transform.FlattenBuffer(),
         tirx.transform.NarrowDataType(32),
-        s_tir.transform.LoopPartition(),
         tirx.transform.UnrollLoop(),
-        tirx.transform.StmtSimplify(),
         tirx.transform.RemoveNoOp(),
         s_tir.transform.RewriteUnsafeSelect(),
-        tirx.transform.CommonSubexprElim(),
         tirx.transform.LowerIntrin(),
     ]
 

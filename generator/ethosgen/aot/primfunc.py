@@ -23,9 +23,25 @@ def is_void_pointer(variable: Any) -> bool:
 
 def drop_unused_parameters(function: Any) -> tuple[Any, list[int]]:
     """Return a PrimFunc without the parameters that it does not use, and the positions it kept."""
-    used = tirx.analysis.undefined_vars(function.body, [])
-    kept = [i for i, p in enumerate(function.params) if any(p.same_as(var) for var in used)]
+    body = _without_unused_views(function.body)
+    used = tirx.analysis.undefined_vars(body, [])
+    kept = [i for i, parameter in enumerate(function.params) if _contains(used, parameter)]
     parameters = [function.params[i] for i in kept]
-    trimmed = tirx.PrimFunc(parameters, function.body, function.ret_type, function.attrs)
+    trimmed = tirx.PrimFunc(parameters, body, function.ret_type, function.attrs)
     reads = sum(position < int((function.attrs or {}).get(READS, 0)) for position in kept)
     return trimmed.with_attr(READS, reads), kept
+
+
+def _without_unused_views(body: Any) -> Any:
+    """Return a body without the buffers that it declares over a pointer and then does not use."""
+    if not isinstance(body, tirx.SeqStmt):
+        return body
+    rest = [s for s in body.seq if not isinstance(s, tirx.DeclBuffer)]
+    used = tirx.analysis.undefined_vars(tirx.stmt_seq(*rest), [])
+    return tirx.stmt_seq(
+        *(s for s in body.seq if not isinstance(s, tirx.DeclBuffer) or _contains(used, s.buffer))
+    )
+
+
+def _contains(variables: Any, wanted: Any) -> bool:
+    return any(wanted.same_as(variable) for variable in variables)

@@ -34,7 +34,8 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     source, target, shape = layer.source, layer.target, layer.weights.shape
     vertical, horizontal = make_window(op, (shape[1], shape[2]), source, target)
     depth = shape[3]
-    per_group = target.shape[3] // (source.shape[3] // depth)
+    groups = source.shape[3] // depth
+    per_group = target.shape[3] // groups
     offset = zero_point_of(source)
 
     @T.prim_func(private=True)
@@ -64,8 +65,10 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
                     for ic in T.serial(depth):
                         iy = T.meta_var(vertical.position(oy, dy))
                         ix = T.meta_var(horizontal.position(ox, dx))
-                        c = T.meta_var(T.truncdiv(oc, per_group) * depth + ic)
-                        value = T.meta_var(T.cast(x[n, iy, ix, c], "int32") - offset)
+                        group = T.meta_var(T.truncdiv(oc, per_group) if groups > 1 else 0)
+                        value = T.meta_var(
+                            T.cast(x[n, iy, ix, group * depth + ic], "int32") - offset
+                        )
                         total[0] += T.cast(w[oc, dy, dx, ic], "int32") * value
             product: T.let[T.int32] = layer.product(total[0], m, left, oc)
             y[n, oy, ox, oc] = layer.output(product, right, oc)

@@ -1,0 +1,157 @@
+"""Generated C on this machine: built by gcc, called through ctypes, with the NPU of the test."""
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.aot.csource import C_TYPES
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.outcome import Arrays
+from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.program import Port, Program
+from ethosgen.reference import golden_outputs, random_samples
+
+Array = np.ndarray[Any, Any]
+Npu = Callable[[int, list[int]], int]
+"""Runs a stream, given its number and eight addresses; returns a status."""
+
+ACCELERATOR = find_accelerator("ethos-u55-128")
+WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+POISON = 0x5A
+GUARD_BYTES = 64
+
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a host C compiler, gcc")
+needs_arm_gcc = pytest.mark.skipif(
+    shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc"
+)
+
+
+def cpu_plan(data: bytes | Model, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
+    """Return a plan that leaves every operator on the CPU."""
+    model = data if isinstance(data, Model) else parse_model(data, "network.tflite")
+    return OffloadPlan(
+        model=model, accelerator=ACCELERATOR, io=io, residual=model.graph, partitions=(),
+        cpu_operators=(), npu_operators=0, read_only=b"", scratch_bytes=0, scratch_fast_bytes=0,
+        offsets={}, sram_bytes=0,
+    )  # fmt: skip
+
+
+def samples_and_golden(model: Model, count: int = 5) -> tuple[list[Arrays], list[Arrays]]:
+    """Return random inputs and TFLite Micro's outputs."""
+    samples = random_samples(model, count, seed=3)
+    return samples, golden_outputs(model, samples)
+
+
+def write_sources(program: Program, folder: Path) -> Path:
+    """Write the program and its constants; return the C file of the graph."""
+    for name, text in program.sources.items():
+        (folder / name).write_text(text)
+    lines = ["#include <stdint.h>", "#include <stdbool.h>"]
+    for constant in program.constants:
+        values = ", ".join(map(str, np.frombuffer(constant.data, constant.dtype)))
+        lines.append(f"extern const {C_TYPES[constant.dtype]} {constant.c_name}[];")
+        lines.append(f"_Alignas(16) const {C_TYPES[constant.dtype]} {constant.c_name}[] =")
+        lines.append(f"{{{values}}};")
+    (folder / "constants.c").write_text("\n".join(lines) + "\n")
+    (main,) = (name for name in program.sources if name.endswith(".c"))
+    return folder / main
+
+
+class GeneratedC:
+    """A program as a shared library. The arena is poisoned before every run, and guarded."""
+
+    def __init__(self, program: Program, folder: Path, npu: Npu | None = None) -> None:
+        self.program = program
+        source = write_sources(program, folder)
+        library = folder / "library.so"
+        hook = folder / "hook.c"
+        hook.write_text(_hook(program))
+        command = ["gcc", "-O1", "-g0", "-fPIC", "-shared", *WARNINGS, "-o", str(library)]
+        files = [str(source), str(folder / "constants.c"), str(hook)]
+        done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        self.library = ctypes.CDLL(str(library))
+        self._callback = _CALLBACK(lambda stream, bases: (npu or _no_npu)(stream, list(bases[:8])))
+        ctypes.c_void_p.in_dll(self.library, "npu_hook").value = ctypes.cast(
+            self._callback, ctypes.c_void_p
+        ).value
+        self.arena = aligned(program.arena_bytes + 2 * GUARD_BYTES)
+        self.read_only = np.frombuffer(program.plan.read_only or b"\0", np.uint8)
+
+    def run(self, inputs: Arrays) -> tuple[int, Arrays]:
+        """Run once; return the status and the outputs by tensor name."""
+        self.arena[:] = POISON
+        inside = self.arena[GUARD_BYTES : GUARD_BYTES + self.program.arena_bytes]
+        given = [_input(port, inputs, inside) for port in self.program.inputs]
+        kept = [array.copy() for array in given]
+        made = [_output(port, inside) for port in self.program.outputs]
+        pointers = [inside.ctypes.data, self.read_only.ctypes.data]
+        if self.program.io is IoStyle.CALLER:
+            pointers += [array.ctypes.data for array in (*given, *made)]
+        assert len(pointers) == len(self.program.entry_parameters)
+        entry = getattr(self.library, f"{self.program.name}_entry")
+        status = entry(*(ctypes.c_void_p(pointer) for pointer in pointers))
+        assert (self.arena[:GUARD_BYTES] == POISON).all()
+        assert (self.arena[-GUARD_BYTES:] == POISON).all()
+        if self.program.io is IoStyle.CALLER:
+            for before, after in zip(kept, given, strict=True):
+                np.testing.assert_array_equal(before, after)
+        return status, {
+            port.tensor.name: array.view(port.tensor.dtype).reshape(port.tensor.shape).copy()
+            for port, array in zip(self.program.outputs, made, strict=True)
+        }
+
+
+_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_size_t))
+
+
+def aligned(size: int) -> Array:
+    """Return that many bytes, 64-byte aligned."""
+    raw = np.empty(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size]
+
+
+def assert_equal(got: Arrays, wanted: Arrays) -> None:
+    """Fail unless both have the same names, shapes, types and elements."""
+    assert set(got) == set(wanted)
+    for name, array in wanted.items():
+        assert got[name].dtype == array.dtype
+        np.testing.assert_array_equal(got[name], array, err_msg=name)
+
+
+def _input(port: Port, inputs: Arrays, arena: Array) -> Array:
+    data = np.ascontiguousarray(inputs[port.tensor.name]).view(np.uint8).reshape(-1)
+    place = _output(port, arena)
+    place[:] = data
+    return place
+
+
+def _output(port: Port, arena: Array) -> Array:
+    if port.offset is None:
+        return aligned(port.tensor.bytes)
+    return arena[port.offset : port.offset + port.tensor.bytes]
+
+
+def _no_npu(stream: int, _bases: Sequence[int]) -> int:
+    raise AssertionError(f"stream {stream} was invoked in a network without an NPU")
+
+
+def _hook(program: Program) -> str:
+    name = program.name
+    parameters = ", ".join(f"void *b{i}" for i in range(8))
+    values = ", ".join(f"b{i}" for i in range(8))
+    return (
+        "#include <stdint.h>\nint32_t (*npu_hook)(int32_t, void **);\n"
+        f"int32_t {name}_npu_invoke(int32_t stream, {parameters});\n"
+        f"int32_t {name}_npu_invoke(int32_t stream, {parameters})\n"
+        f"{{ void *bases[] = {{{values}}}; return npu_hook(stream, bases); }}\n"
+    )

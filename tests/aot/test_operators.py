@@ -1,0 +1,126 @@
+"""Every CPU operator against TFLite Micro, bit for bit: as C built by gcc, and through LLVM."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+
+from ethosgen.aot import compile_program, evaluate
+from networks import Network
+
+Build = Callable[[Network], int]
+
+
+def _softmax(shape: tuple[int, ...], scale: float) -> Build:
+    return lambda net: net.softmax(net.input(shape, scale=scale))
+
+
+def _unary(code: str, scale: float, zero_point: int) -> Build:
+    def build(net: Network) -> int:
+        x = net.input((1, 16, 16, 2), scale=scale, zero_point=zero_point)
+        if code == "QUANTIZE":
+            return net.quantize(x, "int8", 0.02, 5)
+        if code == "RELU":
+            return net.relu(x, scale=0.03, zero_point=-20)
+        return {"LOGISTIC": net.logistic, "TANH": net.tanh}.get(code, lambda x: net.unary(code, x))(
+            x
+        )
+
+    return build
+
+
+def _broadcast(net: Network) -> int:
+    x = net.input((2, 4, 5, 6))
+    return net.add(x, net.input((5, 1), scale=0.011, zero_point=-7), activation="RELU6")
+
+
+def _add_itself(net: Network) -> int:
+    x = net.input((1, 4, 5, 6))
+    return net.add(x, x)
+
+
+def _add_constant(net: Network) -> int:
+    x = net.input((1, 4, 5, 6))
+    return net.add(x, net.constant(net.random_integers((6,)), scale=0.2, zero_point=9))
+
+
+def _concat(net: Network) -> int:
+    x = net.input((1, 4, 5, 6))
+    return net.concat([x, net.input((1, 4, 2, 6)), x], axis=2)
+
+
+LAYERS: dict[str, Build] = {
+    "conv per channel, strided": lambda n: n.conv2d(
+        n.input((1, 9, 7, 4)), 6, (3, 3), (2, 1), activation="RELU"
+    ),
+    "conv per tensor, dilated, no bias": lambda n: n.conv2d(
+        n.input((2, 9, 7, 4)), 6, (3, 2), padding="VALID", dilation=(2, 3), bias=False,
+        per_channel=False,
+    ),
+    "conv with taps all outside": lambda n: n.conv2d(
+        n.input((1, 5, 5, 4)), 6, (3, 3), dilation=(4, 4)
+    ),
+    "conv saturates": lambda n: n.conv2d(n.input((1, 5, 5, 4)), 6, scale=1e-5),
+    "conv with large scales": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
+    "depthwise": lambda n: n.depthwise(n.input((1, 9, 7, 4)), (3, 3), (2, 1), activation="RELU6"),
+    "depthwise, two outputs a channel": lambda n: n.depthwise(
+        n.input((1, 9, 7, 4)), (2, 3), multiplier=2, per_channel=False, padding="VALID"
+    ),
+    "dense per tensor": lambda n: n.fully_connected(n.input((3, 5)), 7, activation="RELU_N1_TO_1"),
+    "dense per channel": lambda n: n.fully_connected(n.input((1, 3, 3, 4)), 7, per_channel=True),
+    "dense keeps dimensions": lambda n: n.fully_connected(
+        n.input((2, 3, 4)), 5, keep_num_dims=True, bias=False
+    ),
+}  # fmt: skip
+
+OTHERS: dict[str, Build] = {
+    "average pool, padded": lambda n: n.average_pool(
+        n.input((2, 9, 7, 5)), (3, 2), (2, 2), padding="SAME", activation="RELU"
+    ),
+    "average pool over all": lambda n: n.average_pool(n.input((1, 25, 5, 64)), (25, 5)),
+    "max pool, padded": lambda n: n.max_pool(n.input((1, 9, 7, 5)), (3, 3), (2, 2), padding="SAME"),
+    "max pool": lambda n: n.max_pool(n.input((1, 8, 8, 3)), (2, 2), activation="RELU6"),
+    "softmax, short": _softmax((2, 12), 0.15),
+    "softmax, steep": _softmax((1, 2, 3, 5), 0.9),
+    "softmax, flat": _softmax((3, 200), 0.004),
+    "softmax, long": _softmax((1, 1001), 0.1),
+    "add, broadcast": _broadcast,
+    "add, itself": _add_itself,
+    "add, a constant": _add_constant,
+    "concatenation": _concat,
+    "pad": lambda n: n.pad(n.input((1, 4, 5, 6)), [(0, 0), (1, 2), (0, 3), (1, 0)]),
+    "reshape": lambda n: n.reshape(n.input((1, 4, 5, 6)), (4, 30)),
+}
+
+ACTIVATIONS: dict[str, Build] = {
+    f"{code} {scale} {point}": _unary(code, scale, point)
+    for code in ("RELU", "RELU6", "QUANTIZE", "LOGISTIC", "TANH")
+    for scale, point in ((0.05, 0), (0.011, 17), (0.3, -128), (0.002, 127))
+}
+
+CASES = LAYERS | OTHERS | ACTIVATIONS
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_llvm_equals_tflite_micro(case: str) -> None:
+    net = Network("network", seed=5)
+    plan = cpu_plan(net.build(CASES[case](net)))
+    for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
+        assert_equal(evaluate(plan, sample, _unused), wanted)
+
+
+@needs_gcc
+@pytest.mark.parametrize("case", [*LAYERS, *OTHERS, "TANH 0.05 0", "RELU 0.05 0"])
+def test_c_equals_tflite_micro(case: str, tmp_path: Path) -> None:
+    net = Network("network", seed=6)
+    plan = cpu_plan(net.build(CASES[case](net)))
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
+        status, outputs = generated.run(sample)
+        assert status == 0
+        assert_equal(outputs, wanted)
+
+
+def _unused(*_: object) -> dict[str, object]:
+    raise AssertionError("there is no partition")

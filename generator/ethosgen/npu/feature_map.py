@@ -31,12 +31,12 @@ def read(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> NDArray[Any]:
     if len(tiles) == 1:
         views = list(_views(bus, fm, base + tiles[0][2], shape, write=False))
         if len(views) == 1:
-            return views[0][1]
+            return views[0][1].reshape(shape)
     result = np.empty(shape, fm.dtype)
     for rows, columns, address in tiles:
         part = result[rows, columns]
         for channels, view in _views(bus, fm, base + address, part.shape, write=False):
-            part[:, :, channels] = view
+            _shaped(part, channels, view)[...] = view
     return result
 
 
@@ -49,7 +49,7 @@ def write(bus: Bus, fm: FeatureMap, base: int, data: NDArray[Any]) -> None:
     for rows, columns, address in _tiles(fm, data.shape):
         part = data[rows, columns]
         for channels, view in _views(bus, fm, base + address, part.shape, write=True):
-            pending.append((view, part[:, :, channels]))
+            pending.append((view, _shaped(part, channels, view)))
     for view, values in pending:
         view[...] = values
 
@@ -91,7 +91,10 @@ def _tiles(fm: FeatureMap, shape: tuple[int, ...]) -> Iterator[_Tile]:
 def _views(
     bus: Bus, fm: FeatureMap, address: int, shape: tuple[int, ...], write: bool
 ) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Yield a tile as arrays on the memory, each with the channels that it holds."""
+    """Yield a tile as arrays on the memory, each with the channels that it holds.
+
+    An array is (height, width, channels), or (height, width, bricks, channels of a brick).
+    """
     dtype = np.dtype(fm.dtype)
     height, width, depth = shape
     stride_y, stride_x, stride_c = fm.strides
@@ -101,22 +104,16 @@ def _views(
         return
     column = BRICK * dtype.itemsize
     bricks, rest = divmod(depth, BRICK)
-    strides = (stride_y, stride_c, column, dtype.itemsize)
-    for brick in range(bricks):
-        view = bus.window(
-            address + brick * stride_c,
-            (height, width, BRICK),
-            (stride_y, column, dtype.itemsize),
-            dtype,
-            write,
-        )
-        yield slice(brick * BRICK, (brick + 1) * BRICK), view
+    strides = (stride_y, column, stride_c, dtype.itemsize)
+    if bricks:
+        whole = bus.window(address, (height, width, bricks, BRICK), strides, dtype, write)
+        yield slice(0, bricks * BRICK), whole
     if rest:
-        view = bus.window(
-            address + bricks * stride_c,
-            (height, width, rest),
-            (stride_y, column, dtype.itemsize),
-            dtype,
-            write,
-        )
-        yield slice(bricks * BRICK, depth), view
+        last = address + bricks * stride_c
+        part = bus.window(last, (height, width, 1, rest), strides, dtype, write)
+        yield slice(bricks * BRICK, depth), part
+
+
+def _shaped(part: NDArray[Any], channels: slice, view: NDArray[Any]) -> NDArray[Any]:
+    """Return those channels of (height, width, depth) as a view in the shape of a tile's view."""
+    return part[:, :, channels].reshape(view.shape)

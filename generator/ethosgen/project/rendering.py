@@ -100,7 +100,6 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters["accessor"] = lambda c_name, name: f"{name}_{c_name}()"
     return environment
 
 
@@ -177,6 +176,7 @@ def _port_facts(program: Program, port: Port) -> dict[str, Any]:
     return {
         "c_name": port.c_name,
         "label": label,
+        "buffer": f"{program.name}_{label}()" if port.offset is not None else f"{label}_buffer",
         "MACRO": f"{program.name}_{label}".upper(),
         "comment": tensor.name.replace("*/", "* /"),
         "ctype": c_type(tensor.dtype),
@@ -209,7 +209,7 @@ def _stream_facts(
     index = program.plan.partitions.index(partition)
     return {
         "name": partition.name,
-        "comment": f"{len(partition.operators) or 'some'} operators of the network",
+        "comment": f"{len(partition.operators)} of the network's operators",
         "symbol": f"{program.name}_commands_{index}",
         "bytes": HEADER_BYTES + len(partition.commands),
         "qconfig": 2 * ports["commands"],

@@ -13,10 +13,11 @@
 {% if io == "caller" %}
 
 /* The linker script places this section where the NPU reaches it. */
-#define IO_BUFFER __attribute__((section(".ethosgen_io.application"), aligned(ETHOSGEN_NPU_ALIGNMENT)))
+#define IO_BUFFER \
+    __attribute__((section(".ethosgen_io.application"), aligned(ETHOSGEN_NPU_ALIGNMENT)))
 
 {% for port in inputs + outputs %}
-IO_BUFFER static {{ port.ctype }} {{ port.label }}_buffer[{{ port.MACRO }}_ELEMENTS];
+IO_BUFFER static {{ port.ctype }} {{ port.buffer }}[{{ port.MACRO }}_ELEMENTS];
 {% endfor %}
 {% endif %}
 
@@ -37,7 +38,7 @@ static void run(struct server_run *result)
 {
     wait_ticks = 0;
     uint32_t started = board_ticks();
-    result->status = (uint32_t){{ name }}_run({% if io == "caller" %}{{ (inputs + outputs)|map(attribute="label")|join("_buffer, ") }}_buffer{% endif %});
+    result->status = (uint32_t){{ name }}_run({% if io == "caller" %}{{ (inputs + outputs)|map(attribute="buffer")|join(", ") }}{% endif %});
     result->cpu_ticks = board_ticks() - started - wait_ticks;
 
     struct ethosgen_npu_registers npu = ethosgen_npu_last();
@@ -52,7 +53,8 @@ int main(void)
 
     wait_ticks = 0;
     uint32_t started = board_ticks();
-    ethosgen_status status = ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
+    ethosgen_status status =
+        ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
     if (status == ETHOSGEN_OK) {
         status = {{ name }}_init();
     }
@@ -60,14 +62,12 @@ int main(void)
 
     const struct server_port inputs[] = {
 {% for port in inputs %}
-        {% if io == "arena" %}{{"{"}}{{ name }}_{{ port.label }}(), {{ port.MACRO }}_BYTES},{% else %}{{"{"}}{{ port.label }}_buffer, {{ port.MACRO }}_BYTES},{% endif %}
-
+        {{ "{" }}{{ port.buffer }}, {{ port.MACRO }}_BYTES},
 {% endfor %}
     };
     const struct server_port outputs[] = {
 {% for port in outputs %}
-        {% if io == "arena" %}{{"{"}}{{ name }}_{{ port.label }}(), {{ port.MACRO }}_BYTES},{% else %}{{"{"}}{{ port.label }}_buffer, {{ port.MACRO }}_BYTES},{% endif %}
-
+        {{ "{" }}{{ port.buffer }}, {{ port.MACRO }}_BYTES},
 {% endfor %}
     };
     const struct server_network network = {

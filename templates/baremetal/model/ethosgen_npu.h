@@ -74,7 +74,8 @@ struct ethosgen_npu_registers ethosgen_npu_last(void);
  * Hooks. Each has a weak default; define a function of the same name to replace it.
  */
 
-/* Sleep until *finished; false gives up. Default: WFI, for ever. With an RTOS: take a semaphore. */
+/* Sleep until *finished; false gives up. Default: WFI, for ever, and interrupts are enabled when it
+ * returns. With an RTOS: take a semaphore, with a timeout. */
 bool ethosgen_npu_wait(const volatile bool *finished);
 
 /* The processor starts to wait for the NPU, and what it waits for has come (in the interrupt, if

@@ -27,6 +27,7 @@ enum {
 };
 
 enum {
+    STATUS_STATE_RUNNING = 1u << 0,
     STATUS_BUS_STATUS = 1u << 2,
     STATUS_RESET_STATUS = 1u << 3,
     STATUS_CMD_PARSE_ERROR = 1u << 4,
@@ -208,8 +209,15 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
 
 void ethosgen_npu_irq_handler(void)
 {
+    uint32_t status = get(STATUS);
+
+    if ((status & STATUS_STATE_RUNNING) != 0) {
+        /* The end of a run that was given up, or NPU_OP_IRQ in the middle of this one. */
+        put(CMD, CMD_CLEAR_IRQ);
+        return;
+    }
     ethosgen_npu_wait_end();
-    npu.last.status = get(STATUS);
+    npu.last.status = status;
     npu.last.qread = get(QREAD);
     /* From here on the NPU may be stopped and powered down. */
     put(CMD, CMD_CLEAR_IRQ | CMD_CLOCK_Q_ENABLE | CMD_POWER_Q_ENABLE);

@@ -23,7 +23,8 @@ _Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("arena") static int8_t {{ name }}_a
 static_assert({{ NAME }}_ARENA_ALIGNMENT % ETHOSGEN_NPU_ALIGNMENT == 0, "the NPU reads the arena");
 {% endif %}
 {% for port in inputs + outputs if port.offset is not none %}
-static_assert({{ port.MACRO }}_OFFSET + {{ port.MACRO }}_BYTES <= {{ NAME }}_ARENA_BYTES, "{{ port.c_name }} is in the arena");
+static_assert({{ port.MACRO }}_OFFSET + {{ port.MACRO }}_BYTES <= {{ NAME }}_ARENA_BYTES,
+              "{{ port.c_name }} is in the arena");
 static_assert({{ port.MACRO }}_OFFSET % sizeof({{ port.ctype }}) == 0, "{{ port.c_name }} is aligned");
 {% endfor %}
 {% for port in inputs + outputs %}
@@ -52,7 +53,8 @@ static const struct ethosgen_npu_stream streams[] = {
 };
 
 /* The graph calls this once for each part that the NPU runs. */
-int32_t {{ name }}_npu_invoke(int32_t stream{% for i in range(8) %}, void *base{{ i }}{% endfor %})
+int32_t {{ name }}_npu_invoke(int32_t stream, void *base0, void *base1, void *base2, void *base3,
+    void *base4, void *base5, void *base6, void *base7)
 {
     const uintptr_t base[ETHOSGEN_NPU_BASES] = {
         (uintptr_t)base0, (uintptr_t)base1, (uintptr_t)base2, (uintptr_t)base3,

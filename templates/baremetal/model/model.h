@@ -1,16 +1,22 @@
 /*
  * {{ name }}: a quantized network for {{ npu }}, as a C library.
  *
- *     ethosgen_npu_init(BOARD_NPU_BASE, ...);   once, see ethosgen_npu.h
- *     {{ name }}_init();                        once
+ *     ethosgen_npu_init(base_addr, secure, privileged);    once, for all networks
+ *     {{ name }}_init();
 {% if io == "arena" %}
- *     ... write the input{{ "s" if inputs|length > 1 }}: {{ inputs|map(attribute="label")|map("accessor", name)|join(", ") }}
+ *
+ * and for each inference
+ *
+ *     ... write the input{{ "s" if inputs|length > 1 }}: {{ inputs|map(attribute="buffer")|join(", ") }}
  *     {{ name }}_run();
- *     ... read the output{{ "s" if outputs|length > 1 }}: {{ outputs|map(attribute="label")|map("accessor", name)|join(", ") }}
+ *     ... read the output{{ "s" if outputs|length > 1 }}: {{ outputs|map(attribute="buffer")|join(", ") }}
  *
  * Inputs and outputs lie in the arena. They may share space with what comes later: write all inputs
  * before each run, and read the outputs before the next inputs are written.
 {% else %}
+ *
+ * and for each inference
+ *
  *     {{ name }}_run({{ (inputs + outputs)|map(attribute="c_name")|join(", ") }});
  *
  * Inputs and outputs are the caller's buffers, aligned to 16 bytes, in memory that the NPU reaches.

@@ -43,17 +43,18 @@ int main(void)
 
     wait_ticks = 0;
     uint32_t started = board_ticks();
-    ethosgen_status status = ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
+    ethosgen_status status =
+        ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
     if (status == ETHOSGEN_OK) {
         status = plus_one_init();
     }
     uint32_t init_ticks = board_ticks() - started - wait_ticks;
 
     const struct server_port inputs[] = {
-{plus_one_input(), PLUS_ONE_INPUT_BYTES},
+        {plus_one_input(), PLUS_ONE_INPUT_BYTES},
     };
     const struct server_port outputs[] = {
-{plus_one_output(), PLUS_ONE_OUTPUT_BYTES},
+        {plus_one_output(), PLUS_ONE_OUTPUT_BYTES},
     };
     const struct server_network network = {
         .name = "plus_one",

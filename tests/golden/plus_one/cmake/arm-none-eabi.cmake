@@ -10,4 +10,4 @@ set(CMAKE_C_COMPILER arm-none-eabi-gcc CACHE STRING "C compiler")
 set(CMAKE_C_FLAGS_INIT
   "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard -ffunction-sections -fdata-sections -fno-common")
 set(CMAKE_EXE_LINKER_FLAGS_INIT
-  "--specs=nano.specs -nostartfiles -Wl,--gc-sections -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments")
+  "--specs=nano.specs -nostartfiles -Wl,--gc-sections -Wl,--fatal-warnings")

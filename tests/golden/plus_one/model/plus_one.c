@@ -16,9 +16,11 @@
 _Alignas(PLUS_ONE_ARENA_ALIGNMENT) SECTION("arena") int8_t plus_one_arena[PLUS_ONE_ARENA_BYTES];
 
 static_assert(PLUS_ONE_ARENA_ALIGNMENT % ETHOSGEN_NPU_ALIGNMENT == 0, "the NPU reads the arena");
-static_assert(PLUS_ONE_INPUT_OFFSET + PLUS_ONE_INPUT_BYTES <= PLUS_ONE_ARENA_BYTES, "input is in the arena");
+static_assert(PLUS_ONE_INPUT_OFFSET + PLUS_ONE_INPUT_BYTES <= PLUS_ONE_ARENA_BYTES,
+              "input is in the arena");
 static_assert(PLUS_ONE_INPUT_OFFSET % sizeof(int8_t) == 0, "input is aligned");
-static_assert(PLUS_ONE_OUTPUT_OFFSET + PLUS_ONE_OUTPUT_BYTES <= PLUS_ONE_ARENA_BYTES, "output is in the arena");
+static_assert(PLUS_ONE_OUTPUT_OFFSET + PLUS_ONE_OUTPUT_BYTES <= PLUS_ONE_ARENA_BYTES,
+              "output is in the arena");
 static_assert(PLUS_ONE_OUTPUT_OFFSET % sizeof(int8_t) == 0, "output is aligned");
 static_assert(PLUS_ONE_INPUT_BYTES == PLUS_ONE_INPUT_ELEMENTS * sizeof(int8_t), "size of input");
 static_assert(PLUS_ONE_OUTPUT_BYTES == PLUS_ONE_OUTPUT_ELEMENTS * sizeof(int8_t), "size of output");
@@ -28,7 +30,7 @@ extern const uint32_t plus_one_commands_0[];
 
 static const struct ethosgen_npu_stream streams[] = {
     {
-        /* plus_one_npu_0: 1 operators of the network */
+        /* plus_one_npu_0: 1 of the network's operators */
         .words = plus_one_commands_0,
         .bytes = 48,
         .qconfig = 2,
@@ -38,7 +40,8 @@ static const struct ethosgen_npu_stream streams[] = {
 };
 
 /* The graph calls this once for each part that the NPU runs. */
-int32_t plus_one_npu_invoke(int32_t stream, void *base0, void *base1, void *base2, void *base3, void *base4, void *base5, void *base6, void *base7)
+int32_t plus_one_npu_invoke(int32_t stream, void *base0, void *base1, void *base2, void *base3,
+    void *base4, void *base5, void *base6, void *base7)
 {
     const uintptr_t base[ETHOSGEN_NPU_BASES] = {
         (uintptr_t)base0, (uintptr_t)base1, (uintptr_t)base2, (uintptr_t)base3,

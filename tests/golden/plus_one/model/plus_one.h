@@ -1,8 +1,11 @@
 /*
  * plus_one: a quantized network for ethos-u55-128, as a C library.
  *
- *     ethosgen_npu_init(BOARD_NPU_BASE, ...);   once, see ethosgen_npu.h
- *     plus_one_init();                        once
+ *     ethosgen_npu_init(base_addr, secure, privileged);    once, for all networks
+ *     plus_one_init();
+ *
+ * and for each inference
+ *
  *     ... write the input: plus_one_input()
  *     plus_one_run();
  *     ... read the output: plus_one_output()
@@ -23,7 +26,7 @@ extern "C" {
 #endif
 
 /* What this library was generated from; the firmware tells it to whoever asks. */
-#define PLUS_ONE_DIGEST "96aa5994a107ac9a"
+#define PLUS_ONE_DIGEST "be7414eb57511c9d"
 
 /* Memory. The arena holds whatever lives only during a run, inputs and outputs included. */
 #define PLUS_ONE_ARENA_BYTES 3200

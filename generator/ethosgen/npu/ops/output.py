@@ -32,10 +32,22 @@ def scale_globally(values: Ints, ofm: Output) -> Ints:
 
 def finish(context: Context, ofm: Output, values: Ints) -> None:
     """Add the zero point to scaled values, activate, and write the OFM."""
-    shifted = values + ofm.fm.zero_point if ofm.fm.zero_point else values
+    zero_point = effective_zero_point(ofm)
+    shifted = values + zero_point if zero_point else values
     activated = activate(context, ofm, shifted)
     data = activated.astype(ofm.fm.dtype)
     feature_map.write(context.bus, ofm.fm, context.base(ofm.fm.region), data)
+
+
+def effective_zero_point(ofm: Output) -> int:
+    """Return what is added to results: OFM_ZERO_POINT, but nothing to 32 bits without a look-up.
+
+    Regor demands 0 there (SupportedZeroPoint, ethos_u55_constraints.cpp). Velas up to 4.2, and
+    Regor's predecessor in 5.2, leave a softmax's zero point in it and rely on it being ignored.
+    """
+    wide = np.dtype(ofm.fm.dtype).itemsize == 4
+    is_plain = ofm.activation.function == ActivationFunction.RELU
+    return 0 if wide and is_plain else ofm.fm.zero_point
 
 
 def clip_limits(ofm: Output) -> tuple[int, int]:

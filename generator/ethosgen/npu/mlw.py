@@ -30,14 +30,14 @@ class _Bits:
         padded = np.frombuffer(data + _PADDING, np.uint8).astype(np.uint32)
         windows = padded[:-3] | padded[1:-2] << 8 | padded[2:-1] << 16 | padded[3:] << 24
         self._windows = windows.astype(np.uint32)
-        self._fast = memoryview(self._windows.data)
+        self.fast = memoryview(self._windows.data)
         self.length = len(data) * 8
 
     def get(self, position: int, count: int) -> int:
         """Return up to 24 bits at a position."""
         if position + count > self.length:
             raise NpuFault("parse", "a weight stream ends in the middle of a slice")
-        return int(self._fast[position >> 3]) >> (position & 7) & (1 << count) - 1
+        return int(self.fast[position >> 3]) >> (position & 7) & (1 << count) - 1
 
     def gather(self, positions: Ints, count: int) -> Ints:
         """Return `count` bits at each of many positions; all must lie within the string."""
@@ -149,10 +149,10 @@ def _read_palette(bits: _Bits, header: _Slice, position: int) -> int:
 def _read_slice(bits: _Bits, header: _Slice) -> tuple[NDArray[np.int16], int]:
     """Decode one slice; returns its weights and the position behind it."""
     weights, zeros, position = _find_chunks(bits, header)
-    symbols = _MAX_SYMBOLS
-    if header.uncompressed and header.division > 5:
-        symbols = 8
-    quotients = _weight_quotients(weights, symbols, header)
+    if header.uncompressed:
+        quotients = np.zeros(header.values, np.int64)
+    else:
+        quotients = _weight_quotients(weights, header)
     remainders = _remainders(bits, weights, header.division, header.values)
     codes = (quotients[: header.values] << header.division) + remainders
     magnitudes = codes - len(header.palette) + header.direct_offset
@@ -173,21 +173,67 @@ def _read_slice(bits: _Bits, header: _Slice) -> tuple[NDArray[np.int16], int]:
 
 
 def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
-    """Walk over the chunks of a slice; returns weight symbols, zero runs and the end position.
+    """Walk over the chunks of a slice; returns weight symbols, zero runs and the end position."""
+    if header.has_zero_runs:
+        return _find_both(bits, header)
+    find = _find_uncompressed if header.uncompressed else _find_weights
+    weights, position = find(bits, header)
+    if position > bits.length:
+        raise NpuFault("parse", "a weight stream ends in the middle of a slice")
+    return weights, _Chunks(), position
+
+
+def _find_uncompressed(_: _Bits, header: _Slice) -> tuple[_Chunks, int]:
+    """Lay out a slice that has nothing but remainders: one after another, as if in one chunk."""
+    chunks = _Chunks([0], [0], [header.values], [header.position])
+    return chunks, header.position + header.values * header.division
+
+
+def _find_weights(bits: _Bits, header: _Slice) -> tuple[_Chunks, int]:
+    """Walk over the chunks of a slice without zero runs, which is what most slices are."""
+    chunks = _Chunks()
+    windows, length = bits.fast, bits.length
+    add_first, add_second = chunks.unary0.append, chunks.unary1.append
+    add_count, add_remainder = chunks.counts.append, chunks.remainders.append
+    position, values, division = header.position, header.values, header.division
+    seen = before = 0
+    while seen < values:
+        if position > length:
+            break
+        window = windows[position >> 3] >> (position & 7)  # 25 bits, of which 24 are enough
+        unary0 = window & 0xFFF
+        ones = unary0.bit_count()
+        unary1 = window >> 12 & (1 << ones) - 1
+        count = _MAX_SYMBOLS if header.truncated else _MAX_SYMBOLS - unary1.bit_count()
+        position += 12 + ones
+        if chunks.counts:
+            add_remainder(position)
+            position += before * division
+        add_first(unary0)
+        add_second(unary1)
+        add_count(count)
+        before = count
+        seen += count
+    add_remainder(position)
+    return chunks, position + (before - max(seen - values, 0)) * division
+
+
+def _find_both(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
+    """Walk over the chunks of a slice whose zeros are coded as runs between the weights.
 
     Each stream runs at most eight symbols ahead of the other, which decides what a chunk holds.
     """
     weights, zeros = _Chunks(), _Chunks()
     position, get = header.position, bits.get
-    has_runs, runs, values = header.has_zero_runs, header.runs, header.values
+    runs, values = header.runs, header.values
     fixed = 8 if header.uncompressed and header.division > 5 else _MAX_SYMBOLS
     run_bits = 12 if header.zero_division < 3 else 8
     weights_seen = zeros_seen = weights_done = zeros_done = 0
     before_w = before_z = -1
     while True:
-        balance = weights_seen - zeros_seen if has_runs else 0
-        take_w = weights_seen < values and (not has_runs or balance < _RUN_AHEAD)
-        take_z = has_runs and balance >= 0 and zeros_seen < runs
+        balance = weights_seen - zeros_seen
+        take_w = weights_seen < values and balance < _RUN_AHEAD
+        take_z = balance >= 0 and zeros_seen < runs
         unary0 = 0
         if take_w and not header.uncompressed:
             unary0 = get(position, 12)
@@ -228,11 +274,11 @@ def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
     return weights, zeros, position
 
 
-def _weight_quotients(chunks: _Chunks, symbols: int, header: _Slice) -> Ints:
+def _weight_quotients(chunks: _Chunks, header: _Slice) -> Ints:
     """Return the quotients of all weight symbols: sums of unary codes up to each symbol's end."""
     unary0 = np.array(chunks.unary0, np.int64)[:, None]
     unary1 = np.array(chunks.unary1, np.int64)[:, None]
-    first = unary0 >> np.arange(symbols) & 1
+    first = unary0 >> np.arange(_MAX_SYMBOLS) & 1
     rank = np.cumsum(first, axis=1) - first
     second = first & (unary1 >> rank)
     code = (first + second).ravel()

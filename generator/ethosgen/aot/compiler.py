@@ -129,7 +129,7 @@ def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[Placement, ...]
             offset=block.offset,
             bytes=schedule.graph.tensors[index].bytes,
             first=min(memory.lifetimes[index]),
-            last=max(memory.lifetimes[index]),
+            last=min(max(memory.lifetimes[index]), len(schedule.steps) - 1),
         )
         for index, block in sorted(memory.by_tensor.items())
         if block.offset is not None

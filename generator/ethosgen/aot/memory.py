@@ -86,16 +86,17 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
 def lifetimes(schedule: Schedule) -> dict[int, frozenset[int]]:
     """Return the steps during which each tensor's bytes matter.
 
-    Inputs are written before the first step and outputs are read after the last one.
+    Inputs are written before the first step. Outputs are read after the last one, which counts as
+    a step more.
     """
-    graph, last_step = schedule.graph, max(len(schedule.steps) - 1, 0)
+    graph, after = schedule.graph, len(schedule.steps)
     first, last = dict.fromkeys(graph.inputs, 0), dict.fromkeys(graph.inputs, 0)
     for index, step in enumerate(schedule.steps):
         for tensor in schedule.writes(step):
             first[tensor] = last[tensor] = index
         for tensor in schedule.reads(step):
             last[tensor] = index
-    last.update(dict.fromkeys(graph.outputs, last_step))
+    last.update(dict.fromkeys(graph.outputs, after))
     return {i: frozenset(range(first.get(i, 0), last[i] + 1)) for i in sorted(last)}
 
 
@@ -143,9 +144,14 @@ def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None
         return None
     home = target if source.is_homeless else source
     steps = source.steps | target.steps
-    if home.by_vela and not same_home and (steps - home.steps) & on_npu:
-        return None  # Vela thinks the bytes are free in that partition, and may use them
+    if home.by_vela and not same_home and _outlives(steps, home.steps, on_npu):
+        return None
     return replace(home, steps=steps, values=(*source.values, *target.values))
+
+
+def _outlives(steps: frozenset[int], velas: frozenset[int], on_npu: frozenset[int]) -> bool:
+    """Say whether bytes are needed in or after a partition in which Vela thinks them free."""
+    return any(not {step, step + 1} & steps <= velas for step in on_npu & steps)
 
 
 def _fixed_clash(one: Block, other: Block, on_npu: frozenset[int]) -> bool:

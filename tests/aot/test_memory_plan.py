@@ -1,0 +1,293 @@
+"""The memory plan: nothing that is still needed is ever overwritten, and little is wasted."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from aot_harness import ACCELERATOR
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ethosgen.aot.memory import ALIGNMENT, MemoryPlan, lifetimes, plan_memory
+from ethosgen.aot.schedule import Schedule, make_schedule
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Graph, Model, Operator, Tensor
+from ethosgen.plan import IoStyle, Memory, OffloadPlan, Partition
+
+NPU = "CUSTOM"
+
+
+def make_plan(
+    sizes: Sequence[int],
+    operators: Sequence[tuple[str, tuple[int, ...], tuple[int, ...]]],
+    inputs: tuple[int, ...],
+    outputs: tuple[int, ...],
+    io: IoStyle = IoStyle.ARENA,
+    offsets: dict[int, int] | None = None,
+    scratch_bytes: int = 0,
+    scratch_fast_bytes: int = 0,
+    constants: tuple[int, ...] = (),
+) -> OffloadPlan:
+    """Return a plan of operators (code, inputs, outputs); CUSTOM ones are partitions."""
+    tensors = tuple(
+        Tensor(i, f"t{i}", (size,), "int8", data=bytes(size) if i in constants else None)
+        for i, size in enumerate(sizes)
+    )
+    made = tuple(
+        Operator(i, code, reads, writes) for i, (code, reads, writes) in enumerate(operators)
+    )
+    partitions = tuple(
+        Partition(f"p{op.index}", op.index, b"", 0, 0, (Memory.SCRATCH,), op.inputs, op.outputs)
+        for op in made
+        if op.code == NPU
+    )
+    graph = Graph("main", tensors, made, inputs, outputs)
+    return OffloadPlan(
+        Model("m", b"", (graph,)), ACCELERATOR, io, graph, partitions, (), len(partitions), b"",
+        scratch_bytes, scratch_fast_bytes, offsets or {}, scratch_bytes,
+    )  # fmt: skip
+
+
+def plan_of(
+    plan: OffloadPlan, workspaces: dict[int, int] | None = None
+) -> tuple[Schedule, MemoryPlan]:
+    schedule = make_schedule(plan)
+    return schedule, plan_memory(schedule, workspaces or {})
+
+
+def run_on_bytes(schedule: Schedule, memory: MemoryPlan) -> None:
+    """Execute the schedule on owners of bytes: who wrote each byte of the arena last.
+
+    A copy passes its owner on; a partition leaves garbage in all of its scratch but in what Vela
+    placed there and a later step reads.
+    """
+    arena = np.full(memory.arena_bytes, -1)
+    elsewhere: dict[int, int] = {}
+    graph = schedule.graph
+    spans = lifetimes(schedule)
+
+    def place(index: int) -> np.ndarray | None:
+        block = memory.by_tensor[index]
+        if block.offset is None:
+            return None
+        assert block.offset % ALIGNMENT == 0 and block.offset >= 0
+        return arena[block.offset : block.offset + graph.tensors[index].bytes]
+
+    def write(index: int, owner: int) -> None:
+        where = place(index)
+        if where is None:
+            elsewhere[index] = owner
+        else:
+            assert where.size == graph.tensors[index].bytes
+            where[:] = owner
+
+    def check(index: int, owner: int) -> None:
+        where = place(index)
+        if where is not None:
+            assert (where == owner).all(), f"tensor {index} was overwritten"
+
+    owners: dict[int, int] = {}
+    for index in graph.inputs:
+        owners[index] = index
+        write(index, index)
+    for number, step in enumerate(schedule.steps):
+        for index in schedule.reads(step):
+            check(index, owners[index])
+        if number in memory.workspaces:
+            block = memory.workspaces[number]
+            assert block.offset is not None
+            arena[block.offset : block.offset + block.bytes] = -2
+            for index in schedule.reads(step):
+                check(index, owners[index])
+        if step.partition:
+            kept = [
+                slice(offset, offset + graph.tensors[index].bytes)
+                for index, offset in schedule.plan.offsets.items()
+                if number + 1 in spans[index]
+            ]
+            needed = [arena[place].copy() for place in kept]
+            arena[: schedule.plan.scratch_bytes] = -3
+            if memory.scratch_fast:
+                fast = memory.scratch_fast
+                assert fast.offset is not None
+                arena[fast.offset : fast.offset + fast.bytes] = -4
+            for where, data in zip(kept, needed, strict=True):
+                arena[where] = data
+        reads = schedule.reads(step)
+        is_copy = step.operator.code == "RESHAPE" and reads
+        for index in schedule.writes(step):
+            owners[index] = owners[reads[0]] if is_copy else index
+            write(index, owners[index])
+        if not step.partition:  # the NPU may overwrite its inputs; a CPU operator may not
+            for index in schedule.reads(step):
+                check(index, owners[index])
+    for index in graph.outputs:
+        check(index, owners[index])
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> OffloadPlan:
+    """Draw a graph of a few operators; Vela's tensors lie side by side in scratch."""
+    io = draw(st.sampled_from(IoStyle))
+    sizes = [draw(st.integers(1, 300))]
+    operators: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
+    inputs = [0]
+    for _ in range(draw(st.integers(1, 8))):
+        code = draw(st.sampled_from(["ADD", "RESHAPE", NPU]))
+        reads = tuple(draw(st.lists(st.integers(0, len(sizes) - 1), min_size=1, max_size=3)))
+        reads = reads[:1] if code == "RESHAPE" else reads
+        size = sizes[reads[0]] if code == "RESHAPE" else draw(st.integers(1, 300))
+        operators.append((code, reads, (len(sizes),)))
+        sizes.append(size)
+        if draw(st.integers(0, 4)) == 0:
+            inputs.append(len(sizes))
+            sizes.append(draw(st.integers(1, 300)))
+    outputs = tuple(
+        sorted(set(draw(st.lists(st.integers(0, len(sizes) - 1), min_size=1, max_size=2))))
+    )
+    offsets: dict[int, int] = {}
+    if io is IoStyle.ARENA:
+        end = 0
+        for code, reads, writes in operators:
+            for index in (*reads, *writes) if code == NPU else ():
+                if index not in offsets:
+                    offsets[index] = end
+                    end += -(-sizes[index] // 16) * 16
+        scratch = end + draw(st.integers(0, 200))
+    else:
+        scratch = draw(st.integers(0, 500))
+    return make_plan(
+        sizes,
+        operators,
+        tuple(inputs),
+        outputs,
+        io,
+        offsets,
+        scratch,
+        draw(st.sampled_from([0, 0, 90])),
+    )
+
+
+@given(plans(), st.data())
+@settings(max_examples=300, deadline=None)
+def test_nothing_needed_is_overwritten(plan: OffloadPlan, data: st.DataObject) -> None:
+    cpu = [op.index for op in plan.residual.operators if op.code == "ADD"]
+    workspaces = {step: data.draw(st.integers(0, 100)) for step in cpu}
+    schedule, memory = plan_of(plan, workspaces)
+    run_on_bytes(schedule, memory)
+    total = sum(-(-block.bytes // ALIGNMENT) * ALIGNMENT for block in memory.blocks)
+    assert memory.arena_bytes <= total
+
+
+@given(st.lists(st.integers(1, 1000), min_size=2, max_size=12))
+@settings(max_examples=100, deadline=None)
+def test_a_chain_needs_hardly_more_than_its_widest_step(sizes: list[int]) -> None:
+    operators = [("ADD", (i,), (i + 1,)) for i in range(len(sizes) - 1)]
+    schedule, memory = plan_of(make_plan(sizes, operators, (0,), (len(sizes) - 1,)))
+    run_on_bytes(schedule, memory)
+    widest = max(a + b for a, b in itertools.pairwise(sizes))
+    assert memory.arena_bytes <= 1.5 * widest + 2 * ALIGNMENT
+
+
+def test_a_fully_offloaded_network_has_velas_arena() -> None:
+    plan = make_plan(
+        [100, 10], [(NPU, (0,), (1,))], (0,), (1,), offsets={0: 0, 1: 64}, scratch_bytes=1000
+    )
+    assert plan_of(plan)[1].arena_bytes == 1000
+
+
+def test_a_hole_in_the_scratch_takes_what_lives_between_partitions() -> None:
+    plan = make_plan(
+        [100, 100, 50, 100, 10],
+        [(NPU, (0,), (1,)), ("ADD", (1,), (2,)), ("ADD", (2,), (3,)), (NPU, (3,), (4,))],
+        (0,), (4,), offsets={0: 0, 1: 0, 3: 0, 4: 0}, scratch_bytes=400,
+    )  # fmt: skip
+    _, memory = plan_of(plan)
+    assert memory.arena_bytes == 400
+    assert memory.by_tensor[2].offset == 112
+
+
+def test_what_lives_during_a_partition_is_outside_its_scratch() -> None:
+    plan = make_plan(
+        [16, 16, 16, 16],
+        [("ADD", (0,), (1,)), (NPU, (0,), (2,)), ("ADD", (1, 2), (3,))],
+        (0,), (3,), offsets={0: 0, 2: 16}, scratch_bytes=200,
+    )  # fmt: skip
+    _, memory = plan_of(plan)
+    assert memory.by_tensor[1].offset == 208
+
+
+def test_fast_scratch_is_apart_from_scratch() -> None:
+    plan = make_plan(
+        [16, 16],
+        [(NPU, (0,), (1,))],
+        (0,),
+        (1,),
+        offsets={0: 0, 1: 16},
+        scratch_bytes=40,
+        scratch_fast_bytes=50,
+    )
+    _, memory = plan_of(plan)
+    assert memory.scratch_fast is not None
+    assert memory.scratch_fast.offset == 48
+    assert memory.arena_bytes == 98
+
+
+def test_a_reshape_costs_nothing_unless_vela_placed_both_ends() -> None:
+    operators = [("ADD", (0,), (1,)), ("RESHAPE", (1,), (2,)), ("ADD", (2,), (3,))]
+    _, free = plan_of(make_plan([64, 64, 64, 64], operators, (0,), (3,)))
+    assert free.by_tensor[1] == free.by_tensor[2]
+    assert free.arena_bytes == 128
+    _, fixed = plan_of(make_plan([64, 64, 64, 64], operators, (0,), (3,), offsets={1: 64, 2: 128}))
+    assert (fixed.by_tensor[1].offset, fixed.by_tensor[2].offset) == (64, 128)
+
+
+def test_a_reshape_does_not_join_what_vela_forgets_too_early() -> None:
+    """The reshaped tensor is Vela's until the partition; its source is read after that."""
+    plan = make_plan(
+        [16, 16, 16, 16, 16],
+        [("ADD", (0,), (1,)), ("RESHAPE", (1,), (2,)), (NPU, (2,), (3,)), ("ADD", (1, 3), (4,))],
+        (0,), (4,), offsets={2: 0, 3: 32}, scratch_bytes=64,
+    )  # fmt: skip
+    schedule, memory = plan_of(plan)
+    assert memory.by_tensor[1] != memory.by_tensor[2]
+    run_on_bytes(schedule, memory)
+
+
+def test_vela_tensors_on_top_of_each_other_are_refused() -> None:
+    plan = make_plan([16, 16], [("ADD", (0,), (1,))], (0,), (1,), offsets={0: 0, 1: 0})
+    with pytest.raises(UnsupportedError, match=r"'t0' and 't1'.*--io caller"):
+        plan_of(plan)
+
+
+def test_ports_take_no_arena_where_the_caller_owns_them() -> None:
+    operators = [("ADD", (0,), (1,)), ("ADD", (1,), (2,))]
+    _, memory = plan_of(make_plan([64, 32, 64], operators, (0,), (2,), IoStyle.CALLER))
+    assert memory.arena_bytes == 32
+    assert [memory.by_tensor[i].port for i in range(3)] == [0, None, 2]
+
+
+def test_a_reshape_into_the_callers_output_is_written_there_at_once() -> None:
+    operators = [("ADD", (0,), (1,)), ("RESHAPE", (1,), (2,))]
+    _, memory = plan_of(make_plan([64, 32, 32], operators, (0,), (2,), IoStyle.CALLER))
+    assert memory.arena_bytes == 0
+    assert memory.by_tensor[1].port == 2
+
+
+def test_copies_are_made_only_where_one_buffer_cannot_serve() -> None:
+    operators = [("ADD", (0,), (1,))]
+    plain = make_plan([8, 8], operators, (0,), (0, 1, 1))
+    assert len(make_schedule(plain).steps) == 1
+    caller = make_schedule(make_plan([8, 8], operators, (0,), (0, 1, 1), IoStyle.CALLER))
+    assert [step.operator.code for step in caller.steps] == ["ADD", "COPY", "COPY"]
+    assert caller.graph.outputs == (2, 1, 3)
+    constant = make_schedule(make_plan([8, 8, 4], operators, (0,), (2,), constants=(2,)))
+    assert [step.operator.inputs for step in constant.steps] == [(0,), (2,)]
+
+
+def test_outputs_live_to_the_end_and_inputs_from_the_start() -> None:
+    operators = [("ADD", (0,), (2,)), ("ADD", (1,), (3,)), ("ADD", (3,), (4,))]
+    schedule = make_schedule(make_plan([8] * 5, operators, (0, 1), (2, 4)))
+    spans = {i: (min(steps), max(steps)) for i, steps in lifetimes(schedule).items()}
+    assert spans == {0: (0, 0), 1: (0, 1), 2: (0, 3), 3: (1, 2), 4: (2, 3)}

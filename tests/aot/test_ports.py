@@ -1,0 +1,35 @@
+"""C names for the network's inputs and outputs."""
+
+import pytest
+
+from ethosgen.aot.ports import identifier, name_ports
+from ethosgen.model import Tensor
+
+
+def tensor(name: str) -> Tensor:
+    return Tensor(0, name, (1,), "int8")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("input_1", "input_1"),
+        ("serving_default_x:0", "serving_default_x_0"),
+        ("model/dense/BiasAdd;model/dense/MatMul;" + "x" * 99, "model_dense_biasadd"),
+        ("a/" * 30 + "Relu", "relu"),
+        ("x" * 99, "default"),
+        ("3d", "tensor_3d"),
+        ("int", "int_"),
+        ("", "default"),
+        ("äß", "default"),
+        ("a__b", "a__b"),
+    ],
+)
+def test_identifiers(name: str, wanted: str) -> None:
+    assert identifier(name, "default") == wanted
+
+
+def test_all_ports_have_names_of_their_own() -> None:
+    inputs, outputs = name_ports([tensor("x"), tensor("X"), tensor("arena")], [tensor("x")])
+    assert inputs == ("x", "x_2", "arena_2")
+    assert outputs == ("x_3",)

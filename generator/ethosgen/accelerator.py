@@ -48,6 +48,9 @@ ACCELERATORS: dict[str, Accelerator] = {
     )
 }
 
+DEFAULT_NPU = "ethos-u55-128"
+"""What is assumed where neither the user nor a board nor a compiled file says it."""
+
 
 def find_accelerator(name: str) -> Accelerator:
     """Return the accelerator of that name; InputError lists the known ones."""

@@ -214,6 +214,15 @@ def verify(
 @_INPUT
 @_OUTPUT
 @_GOLDEN
+@click.option("--trace", is_flag=True, help="List what each operation of the NPU did.")
+@click.option("--no-times", is_flag=True, help="Leave times out of the list, so that runs compare.")
+@click.option(
+    "--dump",
+    "dumps",
+    metavar="N=FILE.npz",
+    multiple=True,
+    help="Keep inputs and outputs of operation N, as --trace counts them. May be given again.",
+)
 @_SAMPLES
 @_SEED
 @_JSON
@@ -224,24 +233,68 @@ def simulate(
     input_path: Path | None,
     output_path: Path | None,
     original: Path | None,
+    trace: bool,
+    no_times: bool,
+    dumps: tuple[str, ...],
     samples: int,
     seed: int,
     as_json: bool,
 ) -> None:
-    """Run a network's partitions on the NPU model, in process: no compiler, no QEMU."""
-    from ethosgen import pipeline
+    """Run a network's partitions on the NPU model, in process: no compiler, no QEMU.
+
+    \b
+    Two runs differ from the first operation on that this shows:
+        ethosgen simulate MODEL.tflite --trace --no-times > one.txt
+        diff one.txt other.txt
+    """
+    from ethosgen import inspection, pipeline
+
+    observer = inspection.make_trace(dumps) if trace or dumps else None
+    with _Progress() as progress:
+        try:
+            report = pipeline.simulate(
+                model,
+                npu=npu,
+                cpu_ops=cpu_ops,
+                inputs=pipeline.Inputs(input_path, samples, seed),
+                output_path=output_path,
+                original=original,
+                trace=observer,
+                watch=progress.watch(),
+            )
+        finally:  # what led to a fault is what the list is for
+            if observer is not None and trace and not as_json:
+                for line in inspection.trace_lines(observer.entries, not no_times):
+                    click.echo(line)
+    listed = (
+        {"trace": inspection.trace_objects(observer.entries, not no_times)}
+        if observer is not None and trace
+        else {}
+    )
+    _answer(report, as_json, must_compare=False, more=listed)
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@_NPU
+@_JSON
+def disasm(file: Path, npu: str | None, as_json: bool) -> None:
+    """Show the NPU's commands in FILE, and what each operation does.
+
+    FILE is a .tflite that Vela compiled, one that it has not (it is asked then), or a command
+    stream, with or without the driver's header.
+    """
+    from ethosgen import inspection
 
     with _Progress() as progress:
-        report = pipeline.simulate(
-            model,
-            npu=npu,
-            cpu_ops=cpu_ops,
-            inputs=pipeline.Inputs(input_path, samples, seed),
-            output_path=output_path,
-            original=original,
-            watch=progress.watch(),
-        )
-    _answer(report, as_json, must_compare=False)
+        listings = inspection.list_streams(file, npu, progress.watch())
+    if as_json:
+        click.echo(json.dumps([listing.as_json() for listing in listings], indent=2))
+        return
+    for listing in listings:
+        click.echo(f"; {listing.name}: {listing.size_bytes} bytes for {listing.accelerator.name}")
+        for line in listing.lines:
+            click.echo(line.text)
 
 
 @cli.command()
@@ -268,13 +321,15 @@ def doctor(as_json: bool) -> None:
     _next("make demo", quiet=as_json)
 
 
-def _answer(report: Any, as_json: bool, must_compare: bool = True) -> None:
+def _answer(
+    report: Any, as_json: bool, must_compare: bool = True, more: dict[str, Any] | None = None
+) -> None:
     """Print a report and end with status 0 only if it passed.
 
     Where the question is not whether outputs are right, a run without golden answer will do.
     """
     if as_json:
-        click.echo(json.dumps(report.as_json(), indent=2))
+        click.echo(json.dumps(report.as_json() | (more or {}), indent=2))
     else:
         click.echo(_report_text(report))
     if not report.passed and (must_compare or report.verdict != "NOT COMPARED"):

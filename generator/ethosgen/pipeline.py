@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ethosgen.accelerator import Accelerator, find_accelerator
+from ethosgen.accelerator import DEFAULT_NPU, Accelerator, find_accelerator
 from ethosgen.board import load_board
 from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled, parse_model, read_model
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from ethosgen.project_info import ProjectInfo
     from ethosgen.target import Attach, SharedMemory
     from ethosgen.toolchain import Built
-
-DEFAULT_NPU = "ethos-u55-128"
-"""What `simulate` assumes where no board says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +117,8 @@ def judge(
 
     if original is not None:
         theirs = read_model(original)
+        if is_compiled(theirs):
+            raise InputError(f"'{original}' is compiled too; the network before Vela is needed")
         samples = _renamed(samples, model.inputs, theirs.inputs, theirs)
         outputs = _renamed(outputs, model.outputs, theirs.outputs, theirs)
         model = theirs

@@ -1,11 +1,10 @@
-"""Decoding: faults with offset and name, and disassembly."""
+"""Decoding: faults with offset and name."""
 
 import numpy as np
 import pytest
 
 from ethosgen.errors import NpuFault
-from ethosgen.npu.assemble import assemble
-from ethosgen.npu.decode import decode, disassemble
+from ethosgen.npu.decode import decode
 
 
 def stream(*words: int) -> bytes:
@@ -36,21 +35,3 @@ def test_a_truncated_command_is_named() -> None:
 def test_a_length_that_is_no_multiple_of_words_is_a_fault() -> None:
     with pytest.raises(NpuFault, match="no multiple of 4"):
         list(decode(b"\0" * 6))
-
-
-def test_disassembly_names_commands_and_codes() -> None:
-    program = assemble(
-        [
-            ("NPU_SET_OFM_PRECISION", {"activation_type": 1, "round_mode": 2}),
-            ("NPU_SET_IFM_BASE0", {"addr": 0x1_0000_0040}),
-            ("NPU_OP_ELEMENTWISE", {"elementwise_mode": 63}),
-        ]
-    )
-    lines = [disassemble(instruction) for instruction in decode(program)]
-    assert lines[0].split() == [
-        "0x000000", "NPU_SET_OFM_PRECISION", "activation_type=SIGNED,",
-        "activation_precision=B8,", "activation_format=NHWC,", "scale_mode=PER_CHANNEL,",
-        "round_mode=NATURAL",
-    ]  # fmt: skip
-    assert lines[1].endswith("addr_hi=0x1, addr_lo=0x40")
-    assert lines[2].split()[0] == "0x00000c" and lines[2].endswith("elementwise_mode=63?")

@@ -1,4 +1,4 @@
-"""Words to commands, and commands to text."""
+"""Words to commands."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -57,20 +57,6 @@ def decode(stream: bytes) -> Iterator[Instruction]:
                 raise NpuFault("parse", reason, offset, command.name)
             operand |= words[position - 1] << PARAMETER_BITS
         yield Instruction(command, operand, offset)
-
-
-def disassemble(instruction: Instruction) -> str:
-    """Return one line: offset, Arm's name, and the fields with the names of their codes."""
-    parts = []
-    for field in instruction.command.fields:
-        value = field.get(instruction.operand)
-        text = hex(value) if field.name.startswith("addr") else str(value)
-        if field.values is not None:
-            known = value in list(field.values)
-            text = field.values(value).name if known else f"{value}?"
-        parts.append(f"{field.name}={text}")
-    line = f"0x{instruction.offset:06x}  {instruction.command.name}"
-    return f"{line:<36} {', '.join(parts)}".rstrip()
 
 
 def is_operation(instruction: Instruction) -> bool:

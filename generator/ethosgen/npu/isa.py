@@ -191,12 +191,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """Bits [lsb, lsb + bits) of an operand; `values` names the codes of a field that has them."""
+    """Bits [lsb, lsb + bits) of an operand.
+
+    `values` names the codes of a field that has them; `signed` fields are two's complement where
+    the elements that they belong to are, and harmless to show so where they are not.
+    """
 
     name: str
     lsb: int
     bits: int
     values: type[IntEnum] | None = None
+    signed: bool = False
 
     @property
     def limit(self) -> int:
@@ -244,6 +249,10 @@ def _bits(name: str, bits: int, lsb: int = 0, values: type[IntEnum] | None = Non
     return Field(name, lsb, bits, values)
 
 
+def _signed(name: str, bits: int) -> tuple[Field, ...]:
+    return (Field(name, 0, bits, signed=True),)
+
+
 def _address() -> tuple[Field, ...]:
     return (_bits("addr_hi", 8), _bits("addr_lo", 32, PARAMETER_BITS))
 
@@ -276,7 +285,7 @@ _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
         (_SIGNED, _IFM_BITS, _FORMAT, _bits("scale_mode", 2, 8, IfmScaleMode), _ROUND),
     ),
     (263, "NPU_SET_IFM_UPSCALE", (_bits("mode", 2, 0, IfmUpscaleMode),)),
-    (265, "NPU_SET_IFM_ZERO_POINT", (_bits("zero_point", 16),)),
+    (265, "NPU_SET_IFM_ZERO_POINT", _signed("zero_point", 16)),
     (266, "NPU_SET_IFM_WIDTH0_M1", (_bits("width_m1", 16),)),
     (267, "NPU_SET_IFM_HEIGHT0_M1", (_bits("height_m1", 16),)),
     (268, "NPU_SET_IFM_HEIGHT1_M1", (_bits("height_m1", 16),)),
@@ -293,7 +302,7 @@ _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
     (277, "NPU_SET_OFM_BLK_WIDTH_M1", (_bits("width_m1", 6),)),
     (278, "NPU_SET_OFM_BLK_HEIGHT_M1", (_bits("height_m1", 5),)),
     (279, "NPU_SET_OFM_BLK_DEPTH_M1", (_bits("depth_m1", 7),)),
-    (280, "NPU_SET_OFM_ZERO_POINT", (_bits("zero_point", 16),)),
+    (280, "NPU_SET_OFM_ZERO_POINT", _signed("zero_point", 16)),
     (282, "NPU_SET_OFM_WIDTH0_M1", (_bits("width_m1", 16),)),
     (283, "NPU_SET_OFM_HEIGHT0_M1", (_bits("height_m1", 16),)),
     (284, "NPU_SET_OFM_HEIGHT1_M1", (_bits("height_m1", 16),)),
@@ -324,8 +333,8 @@ _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
             _bits("activation_clip_range", 3, 12, ActivationClipRange),
         ),
     ),
-    (294, "NPU_SET_ACTIVATION_MIN", (_bits("clip_boundary", 16),)),
-    (295, "NPU_SET_ACTIVATION_MAX", (_bits("clip_boundary", 16),)),
+    (294, "NPU_SET_ACTIVATION_MIN", _signed("clip_boundary", 16)),
+    (295, "NPU_SET_ACTIVATION_MAX", _signed("clip_boundary", 16)),
     (296, "NPU_SET_WEIGHT_REGION", (_bits("region", 3),)),
     (297, "NPU_SET_SCALE_REGION", (_bits("region", 3),)),
     (301, "NPU_SET_AB_START", (_bits("ab_start", 6),)),
@@ -361,9 +370,9 @@ _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
             _bits("broadcast_constant", 1, 7, BroadcastMode),
         ),
     ),
-    (385, "NPU_SET_IFM2_SCALAR", (_bits("scalar", 16),)),
+    (385, "NPU_SET_IFM2_SCALAR", _signed("scalar", 16)),
     (389, "NPU_SET_IFM2_PRECISION", (_SIGNED, _IFM_BITS, _FORMAT)),
-    (393, "NPU_SET_IFM2_ZERO_POINT", (_bits("zero_point", 16),)),
+    (393, "NPU_SET_IFM2_ZERO_POINT", _signed("zero_point", 16)),
     (394, "NPU_SET_IFM2_WIDTH0_M1", (_bits("width_m1", 16),)),
     (395, "NPU_SET_IFM2_HEIGHT0_M1", (_bits("height_m1", 16),)),
     (396, "NPU_SET_IFM2_HEIGHT1_M1", (_bits("height_m1", 16),)),
@@ -423,3 +432,12 @@ COMMANDS: tuple[Command, ...] = tuple(
 
 BY_CODE: Mapping[tuple[int, int], Command] = {(c.control, c.code): c for c in COMMANDS}
 BY_NAME: Mapping[str, Command] = {c.name: c for c in COMMANDS}
+
+REGION_REGISTERS: Mapping[str, str] = {
+    **{f"{fm}_BASE{i}": f"{fm}_REGION" for fm in ("IFM", "IFM2", "OFM") for i in range(4)},
+    **{f"{name}_BASE": "WEIGHT_REGION" for name in ("WEIGHT", "WEIGHT1")},
+    **{f"{name}_BASE": "SCALE_REGION" for name in ("SCALE", "SCALE1")},
+    "DMA0_SRC": "DMA0_SRC_REGION",
+    "DMA0_DST": "DMA0_DST_REGION",
+}
+"""An address register, and the register that says which region the address is in."""

@@ -22,6 +22,7 @@ from ethosgen.npu import feature_map
 from ethosgen.npu.operation import Convolution, Dma, Elementwise, FeatureMap, Operation, Shape, Step
 from ethosgen.npu.ops import dma
 from ethosgen.npu.ops.context import Context
+from ethosgen.npu.ops.output import table_format
 from ethosgen.npu.summary import summary, title
 from ethosgen.npu.weights import decode_weights, traversal
 
@@ -125,16 +126,16 @@ def _reads(operation: Operation) -> list[tuple[int | None, int]]:
     """Return (region, bytes) of each operand."""
     if isinstance(operation, Dma):
         return [(operation.source[0], dma.total_bytes(operation))]
-    found = [
+    found: list[tuple[int | None, int]] = [
         (fm.region, int(np.prod(shape)) * np.dtype(fm.dtype).itemsize)
         for fm, shape in _ifms(operation).values()
     ]
     if isinstance(operation, Convolution):
         found += [(s.region, s.length) for s in (*operation.weights, *operation.scales)]
     if operation.ofm.activation.table is not None:
-        wide = np.dtype(operation.ofm.fm.dtype).itemsize > 1
-        return [*found, (None, 2048 if wide else 256)]
-    return [*found]
+        entries, dtype = table_format(operation.ofm)
+        found.append((None, entries * np.dtype(dtype).itemsize))
+    return found
 
 
 def _ifms(operation: Operation) -> dict[str, tuple[FeatureMap, Shape]]:
@@ -207,10 +208,9 @@ def _outputs(context: Context, operation: Operation, result: NDArray[Any]) -> Ar
     arrays: Arrays = {"operation": np.array(summary(operation))}
     if isinstance(operation, Dma):
         return arrays | {"data": np.ascontiguousarray(result)}
-    slot, dtype = operation.ofm.activation.table, operation.ofm.fm.dtype
+    slot = operation.ofm.activation.table
     if slot is not None:
-        wide = np.dtype(dtype).itemsize > 1
-        arrays["table"] = context.table(slot, 512 if wide else 256, "<u4" if wide else dtype)
+        arrays["table"] = context.table(slot, *table_format(operation.ofm))
     return arrays | {"ofm": np.ascontiguousarray(result)}
 
 

@@ -11,14 +11,27 @@ from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled
 from ethosgen.model import Model
 from ethosgen.offload.origin import Origin
-from ethosgen.offload.precompiled import compiled_for, plan_compiled
+from ethosgen.offload.payload import strip_header
+from ethosgen.offload.precompiled import (
+    accelerator_for,
+    compiled_for,
+    compiled_streams,
+    plan_compiled,
+)
 from ethosgen.offload.reasons import cpu_operators, why_it_ends
 from ethosgen.offload.regions import read_spans
 from ethosgen.offload.residual import Residual
 from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Schedule, compile_network
 from ethosgen.plan import IoStyle, OffloadPlan
 
-__all__ = ["Schedule", "compiled_for", "offload"]
+__all__ = [
+    "Schedule",
+    "accelerator_for",
+    "compiled_for",
+    "compiled_streams",
+    "offload",
+    "strip_header",
+]
 
 
 def offload(

@@ -37,18 +37,34 @@ def compiled_for(model: Model) -> Accelerator:
 
     UnsupportedError for an NPU that we do not know or a file that is for several.
     """
-    words = {payload.config_word for payload in _payloads(model)}
+    words = {payload.config_word for payload in compiled_streams(model)}
     if len(words) != 1:
         raise UnsupportedError(f"'{model.name}' is compiled for several NPUs at once")
-    word = words.pop()
+    return accelerator_for(words.pop(), model.name)
+
+
+def accelerator_for(word: int, name: str) -> Accelerator:
+    """Return the NPU of a CONFIG word; UnsupportedError says what `name` is compiled for."""
     for accelerator in ACCELERATORS.values():
         if accelerator.config_word & _CONFIG_MASK == word & _CONFIG_MASK:
             return accelerator
     product = "an Ethos-U85" if word >> 28 == _U85 else f"an unknown product ({word >> 28})"
     raise UnsupportedError(
-        f"'{model.name}' is compiled for {product} with {1 << (word & 0xF)} MACs, which is not "
+        f"'{name}' is compiled for {product} with {1 << (word & 0xF)} MACs, which is not "
         f"modelled; compile its original for one of: {', '.join(ACCELERATORS)}"
     )
+
+
+def compiled_streams(model: Model) -> Iterator[Payload]:
+    """Yield each partition's stream; InputError where an operator lacks what it must have."""
+    for operator in _npu_operators(model.graph):
+        memories = operator.inputs[:NPU_MEMORIES]
+        if len(memories) < NPU_MEMORIES or ABSENT in operator.inputs:
+            raise InputError(
+                f"'{model.name}' is damaged: its '{NPU_CUSTOM_CODE}' operator {operator.index} has "
+                f"inputs {list(operator.inputs)}"
+            )
+        yield strip_header(model.graph.tensors[memories[_COMMANDS]].data or b"")
 
 
 def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> OffloadPlan:
@@ -63,7 +79,7 @@ def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> Offloa
             f"'{model.name}' is compiled for {found.name}, not for {accelerator.name}; leave --npu "
             f"out or give --npu {found.name}, or compile the original for {accelerator.name}"
         )
-    streams = [payload.commands for payload in _payloads(model)]
+    streams = [payload.commands for payload in compiled_streams(model)]
     reached = [accesses(stream) for stream in streams]
     spans = _spans(model, reached) if _is_separate(reached) else None
     if io is IoStyle.CALLER and spans is None:
@@ -93,18 +109,6 @@ def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> Offloa
 
 def _npu_operators(graph: Graph) -> list[Operator]:
     return [op for op in graph.operators if op.custom_code == NPU_CUSTOM_CODE]
-
-
-def _payloads(model: Model) -> Iterator[Payload]:
-    """Yield each partition's stream; InputError where an operator lacks what it must have."""
-    for operator in _npu_operators(model.graph):
-        memories = operator.inputs[:NPU_MEMORIES]
-        if len(memories) < NPU_MEMORIES or ABSENT in operator.inputs:
-            raise InputError(
-                f"'{model.name}' is damaged: its '{NPU_CUSTOM_CODE}' operator {operator.index} has "
-                f"inputs {list(operator.inputs)}"
-            )
-        yield strip_header(model.graph.tensors[memories[_COMMANDS]].data or b"")
 
 
 def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:

@@ -85,14 +85,27 @@ def activate(context: Context, ofm: Output, values: Ints) -> Ints:
 
 
 def _look_up(context: Context, ofm: Output, slot: int, values: Ints) -> Ints:
-    low, high = clip_limits(dataclasses.replace(ofm, activation=_unlimited(ofm.activation)))
-    if high - low < _LUT8_ENTRIES:
+    low, high = _index_range(ofm)
+    entries, dtype = table_format(ofm)
+    if entries == _LUT8_ENTRIES:
         index = values + 128 if low < 0 else values
-        result: Ints = context.table(slot, _LUT8_ENTRIES, ofm.fm.dtype)[index]
+        result: Ints = context.table(slot, entries, dtype)[index]
         return result
     if np.dtype(ofm.fm.dtype) != np.int16:
         raise NpuFault("parse", f"a table cannot be indexed by a range of {low}..{high}")
-    return _interpolate(context.table(slot, _LUT16_ENTRIES, "<u4"), values)
+    return _interpolate(context.table(slot, entries, dtype), values)
+
+
+def table_format(ofm: Output) -> tuple[int, str]:
+    """Return the number of entries of an operation's table, and their dtype."""
+    low, high = _index_range(ofm)
+    if high - low < _LUT8_ENTRIES:
+        return _LUT8_ENTRIES, ofm.fm.dtype
+    return _LUT16_ENTRIES, "<u4"
+
+
+def _index_range(ofm: Output) -> tuple[int, int]:
+    return clip_limits(dataclasses.replace(ofm, activation=_unlimited(ofm.activation)))
 
 
 def _unlimited(activation: Activation) -> Activation:

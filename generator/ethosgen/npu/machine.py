@@ -21,6 +21,7 @@ _log = logging.getLogger(__name__)
 
 _MAX_PROGRAMS = 64
 _MAX_WORK = 1 << 36
+_WAITS = {"NPU_OP_DMA_WAIT": "dma_wait", "NPU_OP_KERNEL_WAIT": "kernel_wait"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class _Program:
     commands: int
     consumed: int
     irq_mask: int
+    cycles: int
     fault: NpuFault | None
 
 
@@ -78,14 +80,13 @@ class Machine:
         """
         program = self._load(self.bus.read(stream_addr, stream_bytes))
         context = Context(self.accelerator, self.bus, bases, self._shram, self._cache)
-        macs = estimate = work = 0
+        macs = work = 0
         for step in program.steps:
             done = self._execute(context, step)
             products = done if isinstance(step.operation, Convolution) else 0
             macs += products
             if self.observer is not None:
                 self.observer.after(context, step, products)
-            estimate += cycles.estimate(self.accelerator, step.operation)
             work += done
             if work > _MAX_WORK:
                 reason = "the stream asks for more work than the model takes on in one run"
@@ -95,7 +96,7 @@ class Machine:
         return RunReport(
             len(program.steps),
             macs,
-            estimate,
+            program.cycles,
             program.commands,
             program.consumed,
             program.irq_mask,
@@ -143,6 +144,7 @@ def load(stream: bytes, accelerator: Accelerator) -> _Program:
     registers = Registers(accelerator)
     steps: list[Step] = []
     commands = consumed = irq_mask = 0
+    waits: dict[str, int] = {}
     try:
         for instruction in decode(stream):
             commands += 1
@@ -153,15 +155,19 @@ def load(stream: bytes, accelerator: Accelerator) -> _Program:
                 continue
             if name == "NPU_OP_STOP":
                 irq_mask |= instruction.operand
-                return _Program(tuple(steps), commands, consumed, irq_mask, None)
+                total = cycles.estimate(accelerator, steps)
+                return _Program(tuple(steps), commands, consumed, irq_mask, total, None)
             if name == "NPU_OP_IRQ":
                 irq_mask |= instruction.operand
+            if name in _WAITS:
+                waits[_WAITS[name]] = instruction.operand
             try:
                 operation = registers.operation(instruction)
             except NpuFault as fault:
                 raise NpuFault(fault.kind, fault.reason, instruction.offset, name) from None
             if operation is not None:
-                steps.append(Step(operation, instruction.offset, name))
+                steps.append(Step(operation, instruction.offset, name, **waits))
+                waits = {}
         raise NpuFault("parse", "the stream ends without NPU_OP_STOP", len(stream))
     except NpuFault as fault:
-        return _Program(tuple(steps), commands, consumed, irq_mask, fault)
+        return _Program(tuple(steps), commands, consumed, irq_mask, 0, fault)

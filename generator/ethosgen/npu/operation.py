@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ethosgen.npu.isa import (
+    AccFormat,
     ActivationClipRange,
     ActivationFormat,
     ElementwiseMode,
@@ -93,7 +94,10 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where and how an operation writes its result."""
+    """Where and how an operation writes its result.
+
+    The OFM block and the accumulators' format change no result, only the time that it takes.
+    """
 
     fm: FeatureMap
     shape: Shape
@@ -101,6 +105,8 @@ class Output:
     scale: Scale
     rounding: RoundMode
     activation: Activation
+    block: Shape
+    acc_format: AccFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +216,14 @@ Operation = Convolution | Pool | Elementwise | Dma
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An operation and the command that starts it."""
+    """An operation and the command that starts it.
+
+    The waits are those that the stream asks for in front of it: that at most so many copies, or
+    operations, are outstanding.
+    """
 
     operation: Operation
     offset: int
     command: str
+    dma_wait: int | None = None
+    kernel_wait: int | None = None

@@ -8,6 +8,7 @@ from ethosgen.errors import NpuFault
 from ethosgen.npu.decode import Instruction
 from ethosgen.npu.isa import (
     BY_NAME,
+    AccFormat,
     ActivationClipRange,
     ActivationFormat,
     ActivationFunction,
@@ -159,6 +160,12 @@ class Registers:
             scale=self._scale("OFM_SCALE"),
             rounding=self.code("OFM_PRECISION", "round_mode", RoundMode),
             activation=self._activation(),
+            block=(
+                self.value("OFM_BLK_HEIGHT_M1") + 1,
+                self.value("OFM_BLK_WIDTH_M1") + 1,
+                self.value("OFM_BLK_DEPTH_M1") + 1,
+            ),
+            acc_format=self.code("ACC_FORMAT", "acc_format", AccFormat),
         )
 
     def _scale(self, register: str) -> Scale:

@@ -1,0 +1,62 @@
+"""The estimate of cycles: by hand, and against Vela's own."""
+
+import pytest
+from npu_bench import STOP, Program, ifm, kernel, ofm, sets
+from npu_networks import Simulation
+from test_npu_networks import block
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.flatbuffer import parse_model
+from ethosgen.npu.assemble import assemble
+from ethosgen.npu.machine import load
+from ethosgen.offload import offload
+from networks import Network
+
+U55_128 = find_accelerator("ethos-u55-128")
+COPY: Program = [
+    ("NPU_SET_DMA0_SRC_REGION", {"region": 0}),
+    ("NPU_SET_DMA0_DST_REGION", {"region": 1}),
+    *sets(DMA0_LEN=1000),
+    ("NPU_OP_DMA_START", {}),
+]
+POOL: Program = [
+    *ifm(0, (8, 8, 16)),
+    *ofm(0x400, (8, 8, 16)),
+    *kernel(1, 1),
+    *sets(OFM_BLK_HEIGHT_M1=7, OFM_BLK_WIDTH_M1=7, OFM_BLK_DEPTH_M1=15),
+    ("NPU_OP_POOL", {"pooling_mode": 1}),
+]
+
+
+def cycles(*parts: Program) -> int:
+    stream = assemble([line for part in (*parts, STOP) for line in part])
+    return load(stream, U55_128).cycles
+
+
+def test_a_pool_by_hand() -> None:
+    # One block of 8 x 4 x 2 = 64 micro-blocks of 1x2x8; four cycles each, times 8 bits / 2 = 1024.
+    # The output unit takes 0.5 cycles for each of 1024 elements: 512. Both once, for one block,
+    # then the block's way in and out: 32 + 1024 / 8 each.
+    assert cycles(POOL) == 1024 + 512 + 2 * (32 + 128)
+
+
+def test_a_copy_from_flash_by_hand() -> None:
+    assert cycles(COPY) == 1000 + 64  # a byte a cycle
+
+
+def test_a_copy_runs_beside_an_operation_unless_it_is_waited_for() -> None:
+    wait_dma: Program = [("NPU_OP_DMA_WAIT", {"k": 0})]
+    wait_kernel: Program = [("NPU_OP_KERNEL_WAIT", {"n": 0})]
+    one, other = cycles(COPY), cycles(POOL)
+    assert cycles(COPY, POOL) == max(one, other)
+    assert cycles(COPY, wait_dma, POOL) == one + other
+    assert cycles(POOL, wait_kernel, COPY) == one + other
+
+
+@pytest.mark.parametrize("npu", ["ethos-u55-32", "ethos-u55-128", "ethos-u65-512"])
+def test_the_estimate_is_near_velas(npu: str) -> None:
+    net = Network("block", seed=5)
+    model = parse_model(net.build(block(net, "int8")), "block")
+    plan = offload(model, find_accelerator(npu))
+    ours = load(Simulation(plan).partition.commands, plan.accelerator).cycles
+    assert ours == pytest.approx(plan.npu_cycles, rel=0.15)

@@ -39,7 +39,7 @@ STATUS_NAMES = {
     13: "ETHOSGEN_NPU_TIMEOUT",
     14: "ETHOSGEN_NPU_DRIVER",
 }
-"""enum ethosgen_status of the generated ethosgen_npu.h."""
+"""enum ethosgen_status of the generated ethosgen_status.h."""
 
 _NANOSECONDS = 1_000_000_000
 _ANSWER_S = 10.0
@@ -59,14 +59,14 @@ def run(
     samples: Sequence[Arrays],
     *,
     on: str = "qemu",
-    attach: Attach,
+    attach: Attach | None,
     timeout_s: float = 120.0,
     progress: Progress = _silent,
 ) -> Outcome:
     """Run samples through a firmware and return its outputs, counters and verdict.
 
     `timeout_s` is for one inference. `attach` makes the NPU model that serves the firmware's
-    driver. TargetError if the firmware or the target fails, NpuFault if the NPU model stopped at a
+    driver, None where there is none. TargetError if the firmware or the target fails, NpuFault if the NPU model stopped at a
     command, ToolError if the target's program is missing.
     """
     if on not in TARGETS:

@@ -37,10 +37,10 @@ _EXIT_S = 2.0
 class QemuTarget:
     """A firmware on QEMU, from entering the context to leaving it; it is its own console.
 
-    `program` is the path of qemu-system-arm. TargetError with QEMU's own words if it dies.
+    `program` is the path of qemu-system-arm. Without `attach` there is no NPU. TargetError with QEMU's own words if it dies.
     """
 
-    def __init__(self, program: Path, elf: Path, board: Board, attach: Attach) -> None:
+    def __init__(self, program: Path, elf: Path, board: Board, attach: Attach | None) -> None:
         if board.run.qemu is None:
             raise InputError(f"board '{board.name}' does not run on QEMU")
         self._program = program
@@ -157,14 +157,15 @@ class QemuTarget:
         finally:
             os.close(handle)
         self._bell, far_bell = socket.socketpair()
-        page_offset = self._facts.npu_base_addr - self._start_addr
-        page = memory[page_offset : page_offset + _PAGE_BYTES].view(np.uint32)
-        model = self._attach(page, self._segments(memory), self._ring)
+        if self._attach is not None:
+            page_offset = self._facts.npu_base_addr - self._start_addr
+            page = memory[page_offset : page_offset + _PAGE_BYTES].view(np.uint32)
+            self._npu = NpuThread(self._attach(page, self._segments(memory), self._ring))
         with far_bell, socket.create_server(("127.0.0.1", 0)) as listener:
             self._start(listener, far_bell)
             self._console = SerialConsole(f"socket://127.0.0.1:{listener.getsockname()[1]}")
-        self._npu = NpuThread(model)
-        self._npu.start()
+        if self._npu is not None:
+            self._npu.start()
 
     @property
     def _start_addr(self) -> int:

@@ -184,8 +184,9 @@ class Session:
     def _await(self, asked: Frame, patience: Deadline) -> bytes | None:
         """Return the body of the answer, None if it does not come in time."""
         while not patience.is_over:
-            self._check()
             data = self._console.read(min(_WAIT_SLICE_S, patience.remaining_s))
+            if not data:
+                self._check()  # what a target said before it died comes first
             for frame in self._decoder.feed(data):
                 if frame.type == Reply.FAULT:
                     raise TargetError(_describe_fault(frame.body))

@@ -5,21 +5,24 @@
  * before server_run(), and {{ name }}_run().
  */
 #include "board.h"
+{% if npu %}
 #include "ethosgen_npu.h"
+{% endif %}
 #include "{{ name }}.h"
 #include "server.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 {% if io == "caller" %}
 
-/* The linker script places this section where the NPU reaches it. */
+/* The linker script places this section{{ " where the NPU reaches it" if npu }}. */
 #define IO_BUFFER \
-    __attribute__((section(".ethosgen_io.application"), aligned(ETHOSGEN_NPU_ALIGNMENT)))
+    __attribute__((section(".ethosgen_io.application"), aligned({{ alignment_macro }})))
 
 {% for port in inputs + outputs %}
 IO_BUFFER static {{ port.ctype }} {{ port.buffer }}[{{ port.MACRO }}_ELEMENTS];
 {% endfor %}
 {% endif %}
+{% if npu %}
 
 static uint32_t wait_started;
 static uint32_t wait_ticks;
@@ -33,17 +36,22 @@ void ethosgen_npu_wait_end(void)
 {
     wait_ticks += board_ticks() - wait_started;
 }
+{% endif %}
 
 static void run(struct server_run *result)
 {
+{% if npu %}
     wait_ticks = 0;
+{% endif %}
     uint32_t started = board_ticks();
     result->status = (uint32_t){{ name }}_run({% if io == "caller" %}{{ (inputs + outputs)|map(attribute="buffer")|join(", ") }}{% endif %});
-    result->cpu_ticks = board_ticks() - started - wait_ticks;
+    result->cpu_ticks = board_ticks() - started{{ " - wait_ticks" if npu }};
+{% if npu %}
 
     struct ethosgen_npu_registers npu = ethosgen_npu_last();
     result->npu_status = npu.status;
     result->npu_qread = npu.qread;
+{% endif %}
     result->stack_bytes = board_stack_bytes();
 }
 
@@ -51,6 +59,7 @@ int main(void)
 {
     board_init();
 
+{% if npu %}
     wait_ticks = 0;
     uint32_t started = board_ticks();
     ethosgen_status status =
@@ -59,6 +68,11 @@ int main(void)
         status = {{ name }}_init();
     }
     uint32_t init_ticks = board_ticks() - started - wait_ticks;
+{% else %}
+    uint32_t started = board_ticks();
+    ethosgen_status status = {{ name }}_init();
+    uint32_t init_ticks = board_ticks() - started;
+{% endif %}
 
     const struct server_port inputs[] = {
 {% for port in inputs %}

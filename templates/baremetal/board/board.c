@@ -5,7 +5,9 @@
  */
 #include "board.h"
 
+{% if npu %}
 #include "ethosgen_npu.h"
+{% endif %}
 #include "frames.h"
 #include "startup.h"
 
@@ -32,7 +34,9 @@ enum { UART_INT_RX = 1u << 1 };
 enum { COUNTER_CNTCR_EN = 1u << 0 };
 
 #define NVIC_ISER(irq) REGISTER(0xE000E100u + (irq) / 32u * 4u)
+{% if npu %}
 #define NVIC_ISPR(irq) REGISTER(0xE000E200u + (irq) / 32u * 4u)
+{% endif %}
 #define NVIC_BIT(irq) (1u << (irq) % 32u)
 {% if bell %}
 
@@ -57,7 +61,9 @@ void board_init(void)
     uart_init(BELL_BASE, UART_BAUDDIV_MIN, IRQ_BELL);
 #endif
 {% endif %}
+{% if npu %}
     NVIC_ISER(IRQ_NPU) = NVIC_BIT(IRQ_NPU);
+{% endif %}
 }
 
 void console_init(void)
@@ -83,11 +89,13 @@ void Console_RX_Handler(void)
     UART_INTCLEAR(CONSOLE_BASE) = UART_INT_RX;
     frames_take((uint8_t)UART_DATA(CONSOLE_BASE));
 }
+{% if npu %}
 
 void NPU_Handler(void)
 {
     ethosgen_npu_irq_handler();
 }
+{% endif %}
 {% if bell %}
 
 #ifdef BOARD_ON_QEMU
@@ -102,7 +110,7 @@ void Bell_Handler(void)
 
 void board_wait(const volatile bool *event)
 {
-    /* See ethosgen_npu_wait(): with the mask, no interrupt is lost between test and WFI. */
+    /* With the mask, no interrupt is lost between test and WFI. */
     __asm volatile("cpsid i" ::: "memory");
     while (!*event) {
         __asm volatile("dsb\n\twfi\n\tcpsie i\n\tisb\n\tcpsid i" ::: "memory");
@@ -112,7 +120,7 @@ void board_wait(const volatile bool *event)
 
 void board_exit(uint32_t status)
 {
-{% if bell %}
+{% if board.run.qemu %}
 #ifdef BOARD_ON_QEMU
     /* Semihosting SYS_EXIT_EXTENDED: QEMU ends, and `status` is its exit status. */
     uint32_t reason[2] = {0x20026u, status}; /* ADP_Stopped_ApplicationExit */

@@ -11,18 +11,22 @@
 
 {% for way in ways_facts %}
 #{{ "if" if loop.first else "elif" }} defined(BOARD_ON_{{ way.id|upper }}) /* {{ way.comment }} */
+{% if npu %}
 #define BOARD_NPU_BASE 0x{{ "%08x"|format(way.npu_base_addr) }}u
+{% endif %}
 {% endfor %}
 #else
 #error "define BOARD_ON_{{ ways|map("upper")|join(" or BOARD_ON_") }}"
 #endif
+{% if npu %}
 #define BOARD_NPU_SECURE {{ "true" if board.npu.secure else "false" }}
 #define BOARD_NPU_PRIVILEGED {{ "true" if board.npu.privileged else "false" }}
+{% endif %}
 
 /* Rate of board_ticks(). */
 #define BOARD_TICKS_HZ {{ board.counter.hz }}u
 
-/* Start the clock and let the NPU interrupt. */
+/* Start the clock{{ " and let the NPU interrupt" if npu }}. */
 void board_init(void);
 
 /* A free running counter; differences are good for two minutes. */

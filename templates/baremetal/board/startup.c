@@ -57,9 +57,12 @@ uint32_t board_stack_bytes(void)
 __attribute__((used)) static void report_fault(const uint32_t *frame)
 {
     console_init(); /* the fault may have come before main() did this */
-    server_fault(CFSR, frame[6]);
-    for (uint32_t since = board_ticks(); board_ticks() - since < BOARD_TICKS_HZ / 4u;) {
-        /* let the message leave before the line goes down */
+    /* Several times and slowly: the other side may be busy, and the line goes down at the end. */
+    for (int i = 0; i < 8; i++) {
+        uint32_t since = board_ticks();
+        server_fault(CFSR, frame[6]);
+        while (board_ticks() - since < BOARD_TICKS_HZ) {
+        }
     }
     board_exit(1);
 }
@@ -82,7 +85,9 @@ __attribute__((section(".vectors"), used)) static const vector vectors[16 + IRQ_
     [6] = Fault_Handler,  /* UsageFault */
     [7] = Fault_Handler,  /* SecureFault */
     [16 + IRQ_CONSOLE_RX] = Console_RX_Handler,
+{% if npu %}
     [16 + IRQ_NPU] = NPU_Handler,
+{% endif %}
 {% if bell %}
 #ifdef BOARD_ON_QEMU
     [16 + IRQ_BELL] = Bell_Handler,

@@ -7,7 +7,9 @@
 #include <stdint.h>
 
 #define IRQ_CONSOLE_RX {{ board.console.rx_irq }}u
+{% if npu %}
 #define IRQ_NPU {{ board.npu.irq }}u
+{% endif %}
 {% if bell %}
 #define IRQ_BELL {{ bell.rx_irq }}u
 {% endif %}
@@ -17,7 +19,9 @@
 
 void Reset_Handler(void);
 void Console_RX_Handler(void);
+{% if npu %}
 void NPU_Handler(void);
+{% endif %}
 {% if bell %}
 void Bell_Handler(void);
 {% endif %}

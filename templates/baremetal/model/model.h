@@ -1,7 +1,9 @@
 /*
- * {{ name }}: a quantized network for {{ npu }}, as a C library.
+ * {{ name }}: a quantized network for {{ npu or "the CPU alone" }}, as a C library.
  *
+{% if npu %}
  *     ethosgen_npu_init(base_addr, secure, privileged);    once, for all networks
+{% endif %}
  *     {{ name }}_init();
 {% if io == "arena" %}
  *
@@ -19,7 +21,7 @@
  *
  *     {{ name }}_run({{ (inputs + outputs)|map(attribute="c_name")|join(", ") }});
  *
- * Inputs and outputs are the caller's buffers, aligned to 16 bytes, in memory that the NPU reaches.
+ * Inputs and outputs are the caller's buffers, aligned to 16 bytes{{ ", in memory that the NPU reaches" if npu }}.
  * The inputs are not changed.
 {% endif %}
  * A run is not reentrant. Nothing is copied, and there is no heap.
@@ -29,7 +31,14 @@
 #ifndef {{ NAME }}_H
 #define {{ NAME }}_H
 
+{% if npu %}
 #include "ethosgen_npu.h"
+{% else %}
+#include "ethosgen_status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+{% endif %}
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,10 +52,12 @@ extern "C" {
 #define {{ NAME }}_ARENA_ALIGNMENT {{ arena_alignment }}
 #define {{ NAME }}_WEIGHTS_BYTES {{ weights_bytes }}
 #define {{ NAME }}_COMMANDS_BYTES {{ commands_bytes }}
+{% if npu %}
 
 /* CONFIG and ID of the NPU that the network was compiled for: {{ npu }}. */
 #define {{ NAME }}_NPU_CONFIG 0x{{ "%08x"|format(npu_config) }}u
 #define {{ NAME }}_NPU_ID 0x{{ "%08x"|format(npu_id) }}u
+{% endif %}
 {% for kind, ports in (("Input", inputs), ("Output", outputs)) %}
 {% for port in ports %}
 
@@ -87,11 +98,15 @@ static inline {{ port.ctype }} *{{ name }}_{{ port.label }}(void)
 {% endfor %}
 
 {% endif %}
+{% if npu %}
 /*
  * Check that the NPU can run this network.
  *
  * Returns ETHOSGEN_OK, ETHOSGEN_NOT_INITIALIZED, or ETHOSGEN_NPU_OTHER_PRODUCT, _MACS or _VERSION.
  */
+{% else %}
+/* Get ready to run. Returns ETHOSGEN_OK: without an NPU there is nothing to do. */
+{% endif %}
 ethosgen_status {{ name }}_init(void);
 
 /*

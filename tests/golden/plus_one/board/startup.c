@@ -57,9 +57,12 @@ uint32_t board_stack_bytes(void)
 __attribute__((used)) static void report_fault(const uint32_t *frame)
 {
     console_init(); /* the fault may have come before main() did this */
-    server_fault(CFSR, frame[6]);
-    for (uint32_t since = board_ticks(); board_ticks() - since < BOARD_TICKS_HZ / 4u;) {
-        /* let the message leave before the line goes down */
+    /* Several times and slowly: the other side may be busy, and the line goes down at the end. */
+    for (int i = 0; i < 8; i++) {
+        uint32_t since = board_ticks();
+        server_fault(CFSR, frame[6]);
+        while (board_ticks() - since < BOARD_TICKS_HZ) {
+        }
     }
     board_exit(1);
 }

@@ -114,8 +114,8 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctyp
 
 
 def aligned(size: int) -> Array:
-    """Return that many bytes, 64-byte aligned."""
-    raw = np.empty(size + 64, np.uint8)
+    """Return that many bytes of poison, 64-byte aligned."""
+    raw = np.full(size + 64, POISON, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + size]
 

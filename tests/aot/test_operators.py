@@ -7,7 +7,9 @@ import pytest
 from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 
 from ethosgen.aot import compile_program, evaluate
-from networks import Network
+from ethosgen.plan import IoStyle
+from networks import Network, Spec
+from small_models import SHARED_MODELS
 
 Build = Callable[[Network], int]
 
@@ -90,6 +92,9 @@ OTHERS: dict[str, Build] = {
     "add, a constant": _add_constant,
     "concatenation": _concat,
     "pad": lambda n: n.pad(n.input((1, 4, 5, 6)), [(0, 0), (1, 2), (0, 3), (1, 0)]),
+    "squeeze": lambda n: n.operator(
+        "SQUEEZE", [n.input((1, 4, 1, 6))], [Spec((4, 6), "int8", 0.05, 3)]
+    )[0],
     "reshape": lambda n: n.reshape(n.input((1, 4, 5, 6)), (4, 30)),
 }
 
@@ -120,6 +125,56 @@ def test_c_equals_tflite_micro(case: str, tmp_path: Path) -> None:
         status, outputs = generated.run(sample)
         assert status == 0
         assert_equal(outputs, wanted)
+
+
+@needs_gcc
+@pytest.mark.parametrize("seed", range(4))
+def test_random_layers_equal_tflite_micro(seed: int, tmp_path: Path) -> None:
+    """Many layers of random shapes, side by side in one network."""
+    net = Network("network", seed=seed)
+    outputs = [_random_layer(net) for _ in range(15)]
+    plan = cpu_plan(net.build(*outputs), IoStyle.CALLER if seed % 2 else IoStyle.ARENA)
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.model, 3), strict=True):
+        status, made = generated.run(sample)
+        assert status == 0
+        assert_equal(made, wanted)
+
+
+def _random_layer(net: Network) -> int:
+    def draw(low: int, high: int) -> int:
+        return int(net.random.integers(low, high, endpoint=True))
+
+    shape = (draw(1, 2), draw(3, 9), draw(3, 9), draw(1, 9))
+    scale, zero_point = float(net.random.uniform(0.01, 0.3)), draw(-128, 127)
+    x = net.input(shape, scale=scale, zero_point=zero_point)
+    kernel, stride = (draw(1, 3), draw(1, 3)), (draw(1, 3), draw(1, 3))
+    window = {"padding": ("SAME", "VALID")[draw(0, 1)], "activation": ("NONE", "RELU6")[draw(0, 1)]}
+    more = {"per_channel": bool(draw(0, 1)), "bias": bool(draw(0, 1)), **window}
+    if draw(0, 1) and window["padding"] == "SAME":
+        stride, more["dilation"] = (1, 1), (draw(1, 3), draw(1, 3))
+    return [
+        lambda: net.conv2d(x, draw(1, 9), kernel, stride, **more),
+        lambda: net.depthwise(x, kernel, stride, multiplier=draw(1, 3), **more),
+        lambda: net.fully_connected(x, draw(1, 9), per_channel=bool(draw(0, 1))),
+        lambda: net.average_pool(x, kernel, stride, **window),
+        lambda: net.max_pool(x, kernel, stride, **window),
+        lambda: net.softmax(x, beta=float(net.random.uniform(0.2, 2))),
+        lambda: net.add(x, net.input(shape[draw(0, 3) :], scale=0.07), activation="RELU"),
+        lambda: net.concat([x, x], axis=draw(0, 3)),
+    ][draw(0, 7)]()
+
+
+@needs_gcc
+@pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="needs ../shared/models")
+@pytest.mark.parametrize("name", ["hello_world_int8", "kws_dscnn_int8", "ad_autoencoder_int8"])
+def test_shared_networks_run_wholly_on_the_cpu(name: str, tmp_path: Path) -> None:
+    plan = cpu_plan((SHARED_MODELS / f"{name}.tflite").read_bytes())
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.model, 3), strict=True):
+        status, made = generated.run(sample)
+        assert status == 0
+        assert_equal(made, wanted)
 
 
 def _unused(*_: object) -> dict[str, object]:

@@ -33,3 +33,8 @@ def test_all_ports_have_names_of_their_own() -> None:
     inputs, outputs = name_ports([tensor("x"), tensor("X"), tensor("arena")], [tensor("x")])
     assert inputs == ("x", "x_2", "arena_2")
     assert outputs == ("x_3",)
+
+
+def test_ports_do_not_hide_what_the_c_calls() -> None:
+    inputs, _ = name_ports([tensor("memcpy"), tensor("net/relu_0")], [], ["net_relu_0"])
+    assert inputs == ("memcpy_2", "net_relu_0_2")

@@ -1,4 +1,15 @@
-"""OffloadPlan to Program: TVM compiles what the NPU does not run. Owns tvm."""
+"""OffloadPlan to Program: TVM compiles what the NPU does not run. Owns tvm.
+
+    schedule   the steps in order: partitions, CPU operators, the copies that outputs need
+    kernels    a PrimFunc for each CPU operator (operators/, one module per family), its constants
+    memory     a place for every tensor: Vela's, the caller's, or by lifetime in the arena
+    module     all of it as a Relax module: `main` calls one PrimFunc for each step
+    passes     from there to one entry PrimFunc with fixed addresses, and TVM's lowering
+    csource    TVM's C generator, and the preamble and signatures that are ours
+    host       the same PrimFuncs on this machine (llvm), for `evaluate`
+
+`compiler` calls them in this order.
+"""
 
 from collections.abc import Callable
 

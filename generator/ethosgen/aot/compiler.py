@@ -19,12 +19,13 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     schedule = make_schedule(plan)
     kernels, constants = choose_kernels(schedule, name)
     memory = plan_memory(schedule, workspace_bytes(kernels))
-    inputs, outputs = _make_ports(schedule, memory)
+    comments = _comments(schedule, kernels, name)
+    symbols = [f"{name}_entry", f"{name}_npu_invoke", *comments, *(c.c_name for c in constants)]
+    inputs, outputs = _make_ports(schedule, memory, symbols)
     signature = _entry_signature(plan, inputs, outputs, name)
     addresses = _addresses(schedule, memory, inputs, outputs, constants)
     module = build_module(schedule, kernels, constants, name)
     module = pipeline(signature, addresses, memory.arena_bytes)(module)
-    comments = _comments(schedule, kernels, name)
     return Program(
         name=name,
         plan=plan,
@@ -41,10 +42,10 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
 
 
 def _make_ports(
-    schedule: Schedule, memory: MemoryPlan
+    schedule: Schedule, memory: MemoryPlan, symbols: Sequence[str]
 ) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     graph = schedule.graph
-    names = name_ports(graph.input_tensors(), graph.output_tensors())
+    names = name_ports(graph.input_tensors(), graph.output_tensors(), symbols)
     ends = (graph.input_tensors(), graph.output_tensors())
 
     def offset(tensor: Tensor) -> int | None:

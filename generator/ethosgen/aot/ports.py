@@ -1,7 +1,7 @@
 """Names in C of the network's inputs and outputs."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 
 from ethosgen.model import Tensor
 
@@ -14,18 +14,21 @@ _KEYWORDS = frozenset(
     "union unsigned void volatile while bool true false nullptr null asm "
     "class delete new private protected public template this throw try using virtual".split()
 )
-_RESERVED = frozenset({"arena", "read_only", "status"})
+_RESERVED = frozenset(
+    "arena read_only status memcpy memset main int8_t uint8_t int16_t uint16_t int32_t uint32_t "
+    "int64_t uint64_t size_t".split()
+)
 
 
 def name_ports(
-    inputs: Iterable[Tensor], outputs: Iterable[Tensor]
+    inputs: Iterable[Tensor], outputs: Iterable[Tensor], symbols: Iterable[str] = ()
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a C identifier for each input and output, all different.
+    """Return a C identifier for each input and output, all different and none of `symbols`.
 
     They are the tensors' own names in lower case where those will do ("serving_default_x:0" becomes
     serving_default_x_0).
     """
-    taken = set(_RESERVED)
+    taken = _RESERVED.union(symbols)
     unique = _make_unique(taken)
     named_inputs = tuple(unique(identifier(t.name, f"input_{i}")) for i, t in enumerate(inputs))
     named_outputs = tuple(unique(identifier(t.name, f"output_{i}")) for i, t in enumerate(outputs))
@@ -44,7 +47,9 @@ def identifier(name: str, default: str) -> str:
     return default
 
 
-def _make_unique(taken: set[str]) -> Callable[[str], str]:
+def _make_unique(reserved: Set[str]) -> Callable[[str], str]:
+    taken = set(reserved)
+
     def unique(word: str) -> str:
         candidate, count = word, 1
         while candidate in taken:

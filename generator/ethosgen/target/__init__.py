@@ -3,25 +3,25 @@
 target (QEMU; later an FVP or a board) ── console ── session ── inputs there, outputs back
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 import numpy as np
 
+from ethosgen.board import Board
 from ethosgen.errors import InputError, ProtocolError, TargetError
 from ethosgen.model import Tensor
 from ethosgen.outcome import Arrays, Outcome, Sample
 from ethosgen.project_info import ProjectInfo
 from ethosgen.target.attachment import Attach, NpuModel, SharedMemory
+from ethosgen.target.console import Console
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.target.session import Hello, RunReply, Session
 from ethosgen.tools import QEMU
 
-__all__ = ["STATUS_NAMES", "TARGETS", "Attach", "NpuModel", "SharedMemory", "run"]
-
-TARGETS = ("qemu",)
-"""What `run` can run on."""
+__all__ = ["STATUS_NAMES", "TARGETS", "Attach", "NpuModel", "SharedMemory", "Target", "run"]
 
 STATUS_NAMES = {
     1: "ETHOSGEN_NOT_INITIALIZED",
@@ -45,6 +45,44 @@ _NANOSECONDS = 1_000_000_000
 _ANSWER_S = 10.0
 """For anything but an inference: the firmware answers at once."""
 
+
+class Target(Protocol):
+    """Something that runs a firmware: entered to start it, left to end it and clean up."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    @property
+    def console(self) -> Console:
+        """The line to the firmware."""
+
+    @property
+    def last_fault(self) -> Exception | None:
+        """What the NPU model stopped at, None if it did not, or if the NPU is a real one."""
+
+    def check(self) -> None:
+        """Raise TargetError if the target has died, with its own words."""
+
+    def settle(self) -> None:
+        """Take note that the firmware has answered: it has all that it needs."""
+
+    def wait_for_exit(self) -> int | None:
+        """Return the status that the firmware left with, None if it does not leave."""
+
+
+def _start_qemu(elf: Path, board: Board, attach: Attach | None) -> Target:
+    return QemuTarget(QEMU.find(), elf, board, attach)
+
+
+TARGETS: Mapping[str, Callable[[Path, Board, Attach | None], Target]] = {"qemu": _start_qemu}
+"""What `run` can run on, by name: each makes a target for a firmware."""
+
 Progress = Callable[[int, int], None]
 """Called with the samples that are done, and all."""
 
@@ -66,12 +104,12 @@ def run(
     """Run samples through a firmware and return its outputs, counters and verdict.
 
     `timeout_s` is for one inference. `attach` makes the NPU model that serves the firmware's
-    driver, None where there is none. TargetError if the firmware or the target fails, NpuFault if the NPU model stopped at a
-    command, ToolError if the target's program is missing.
+    driver, None where there is none. TargetError if the firmware or the target fails, NpuFault if
+    the NPU model stopped at a command, ToolError if the target's program is missing.
     """
     if on not in TARGETS:
         raise InputError(f"unknown target '{on}'; choose one of: {', '.join(TARGETS)}")
-    with QemuTarget(QEMU.find(), elf, info.board, attach) as target:
+    with TARGETS[on](elf, info.board, attach) as target:
         session = Session(target.console, target.check)
         hello = session.hello(_ANSWER_S)
         target.settle()
@@ -108,7 +146,7 @@ def _check_hello(hello: Hello, info: ProjectInfo) -> None:
 
 def _run_sample(
     session: Session,
-    target: QemuTarget,
+    target: Target,
     hello: Hello,
     info: ProjectInfo,
     sample: Arrays,
@@ -149,7 +187,7 @@ def _output_array(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
     return np.frombuffer(data, tensor.dtype).reshape(tensor.shape).copy()
 
 
-def _explain(reply: RunReply, target: QemuTarget) -> Exception:
+def _explain(reply: RunReply, target: Target) -> Exception:
     if target.last_fault is not None:
         return target.last_fault
     return TargetError(

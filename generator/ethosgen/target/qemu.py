@@ -37,7 +37,8 @@ _EXIT_S = 2.0
 class QemuTarget:
     """A firmware on QEMU, from entering the context to leaving it; it is its own console.
 
-    `program` is the path of qemu-system-arm. Without `attach` there is no NPU. TargetError with QEMU's own words if it dies.
+    `program` is the path of qemu-system-arm. Without `attach` there is no NPU.
+    TargetError with QEMU's own words if it dies.
     """
 
     def __init__(self, program: Path, elf: Path, board: Board, attach: Attach | None) -> None:

@@ -30,7 +30,7 @@ POOL: Program = [
 
 def cycles(*parts: Program) -> int:
     stream = assemble([line for part in (*parts, STOP) for line in part])
-    return load(stream, U55_128).cycles
+    return load(stream, U55_128).activity.cycles
 
 
 def test_a_pool_by_hand() -> None:
@@ -58,5 +58,5 @@ def test_the_estimate_is_near_velas(npu: str) -> None:
     net = Network("block", seed=5)
     model = parse_model(net.build(block(net, "int8")), "block")
     plan = offload(model, find_accelerator(npu))
-    ours = load(Simulation(plan).partition.commands, plan.accelerator).cycles
+    ours = load(Simulation(plan).partition.commands, plan.accelerator).activity.cycles
     assert ours == pytest.approx(plan.npu_cycles, rel=0.15)

@@ -99,11 +99,19 @@ def operation_cycles(
     unit = _micro_block(accelerator, operation)
     units = _ceil_div(block, unit)
     blocks = math.prod(_ceil_div(operation.ofm.shape, unit)) / math.prod(units)
-    mac = _mac_cycles(accelerator, operation, units)
+    mac = mac_cycles(accelerator, operation) / blocks
     output = max(math.ceil(rate * math.prod(block)), _record_cycles(operation, block))
     total = mac * blocks + output if mac > output else output * blocks + mac
     size = math.prod(block) / _SRAM_BYTES_PER_CYCLE[accelerator.product]
     return total + 2 * (_SRAM_LATENCY + size)
+
+
+def mac_cycles(accelerator: Accelerator, operation: Convolution | Pool) -> float:
+    """Return the cycles for which the MAC unit is busy with an operation."""
+    unit = _micro_block(accelerator, operation)
+    units = _ceil_div(_clipped(operation.ofm.block, operation.ofm.shape), unit)
+    blocks = math.prod(_ceil_div(operation.ofm.shape, unit)) / math.prod(units)
+    return _block_cycles(accelerator, operation, units) * blocks
 
 
 def _record_cycles(operation: Convolution | Pool, block: Shape) -> float:
@@ -115,7 +123,7 @@ def _record_cycles(operation: Convolution | Pool, block: Shape) -> float:
     return RECORD_BYTES * block[2] * latency / 256
 
 
-def _mac_cycles(accelerator: Accelerator, operation: Convolution | Pool, units: Shape) -> float:
+def _block_cycles(accelerator: Accelerator, operation: Convolution | Pool, units: Shape) -> float:
     """Return the MAC unit's cycles for one block of so many micro-blocks."""
     rows, columns = operation.kernel.size
     total = 0.0

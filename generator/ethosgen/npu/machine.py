@@ -2,14 +2,15 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from ethosgen.accelerator import Accelerator
 from ethosgen.errors import NpuFault
-from ethosgen.npu import cycles, feature_map
+from ethosgen.npu import feature_map
+from ethosgen.npu.activity import Activity, measure
 from ethosgen.npu.decode import decode, is_operation
 from ethosgen.npu.memory import Bus
 from ethosgen.npu.operation import Convolution, Dma, Elementwise, Operation, Pool, Step
@@ -26,7 +27,7 @@ _WAITS = {"NPU_OP_DMA_WAIT": "dma_wait", "NPU_OP_KERNEL_WAIT": "kernel_wait"}
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a stream did. `cycles` is an estimate, see cycles.py; `consumed` is QREAD."""
+    """What a stream did. `consumed` is QREAD; `activity` and its cycles are estimates."""
 
     operations: int
     macs: int
@@ -34,6 +35,7 @@ class RunReport:
     commands: int
     consumed: int
     irq_mask: int = 0
+    activity: Activity = field(default_factory=Activity, repr=False)
 
 
 class Observer(Protocol):
@@ -54,7 +56,7 @@ class _Program:
     commands: int
     consumed: int
     irq_mask: int
-    cycles: int
+    activity: Activity
     fault: NpuFault | None
 
 
@@ -96,10 +98,11 @@ class Machine:
         return RunReport(
             len(program.steps),
             macs,
-            program.cycles,
+            program.activity.cycles,
             program.commands,
             program.consumed,
             program.irq_mask,
+            program.activity,
         )
 
     def _execute(self, context: Context, step: Step) -> int:
@@ -155,8 +158,8 @@ def load(stream: bytes, accelerator: Accelerator) -> _Program:
                 continue
             if name == "NPU_OP_STOP":
                 irq_mask |= instruction.operand
-                total = cycles.estimate(accelerator, steps)
-                return _Program(tuple(steps), commands, consumed, irq_mask, total, None)
+                activity = measure(accelerator, steps)
+                return _Program(tuple(steps), commands, consumed, irq_mask, activity, None)
             if name == "NPU_OP_IRQ":
                 irq_mask |= instruction.operand
             if name in _WAITS:
@@ -170,4 +173,4 @@ def load(stream: bytes, accelerator: Accelerator) -> _Program:
                 waits = {}
         raise NpuFault("parse", "the stream ends without NPU_OP_STOP", len(stream))
     except NpuFault as fault:
-        return _Program(tuple(steps), commands, consumed, irq_mask, 0, fault)
+        return _Program(tuple(steps), commands, consumed, irq_mask, Activity(), fault)

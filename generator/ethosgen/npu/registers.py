@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ethosgen.errors import NpuFault
 from ethosgen.npu.machine import Machine, RunReport
+from ethosgen.npu.pmu import Pmu
 
 _log = logging.getLogger(__name__)
 
@@ -35,9 +36,6 @@ LOCK = 0x02C
 REGIONCFG = 0x03C
 AXI_LIMIT0 = 0x040
 BASEP0 = 0x080
-PMCR = 0x180
-PMCCNTR = 0x1A0
-PMCCNTR_HI = 0x1A4
 
 STATUS_RUNNING = 1 << 0
 STATUS_IRQ_RAISED = 1 << 1
@@ -45,6 +43,7 @@ STATUS_BUS_STATUS = 1 << 2
 STATUS_RESET_STATUS = 1 << 3
 STATUS_CMD_PARSE_ERROR = 1 << 4
 STATUS_CMD_END_REACHED = 1 << 5
+STATUS_PMU_IRQ_RAISED = 1 << 6
 STATUS_WD_FAULT = 1 << 7
 STATUS_IRQ_HISTORY_LSB = 16
 
@@ -57,7 +56,6 @@ CMD_STOP = 1 << 4
 RESET_IDLE = 0xFFFF_FFFF
 """What RESET holds between resets: a driver writes pending_CPL and pending_CSL, bits 0 and 1."""
 
-_PMCR_RESET = 0x2000
 _BASE_POINTERS = 8
 _FAULT_BITS = {
     "bus": STATUS_BUS_STATUS,
@@ -82,6 +80,7 @@ class RegisterFile:
         self._prot = 0
         self._queue_read = 0
         self._command_seen = CMD_POWER
+        self._pmu = Pmu(self._read, self._write)
         self.last_fault: NpuFault | None = None
         self.last_report: RunReport | None = None
 
@@ -89,7 +88,7 @@ class RegisterFile:
         """Write the values of a cold reset."""
         self._page[:] = 0
         self._write(CMD, CMD_POWER)
-        self._write(PMCR, _PMCR_RESET)
+        self._pmu.power_on()
         self._status = STATUS_RESET_STATUS
         self._prot = self._queue_read = 0
         self.last_fault = self.last_report = None
@@ -108,6 +107,7 @@ class RegisterFile:
         # run, and wipe the STATUS that the driver is about to read.
         command = self._read(CMD)
         request = self._read(RESET)
+        acted |= self._pmu.poll()
         if request != RESET_IDLE:
             self._reset(request)
             acted = True
@@ -164,15 +164,12 @@ class RegisterFile:
             self._queue_read = report.consumed
             self._status |= STATUS_CMD_END_REACHED
             self._status |= report.irq_mask << STATUS_IRQ_HISTORY_LSB
-            self._count_cycles(report.cycles)
+            accelerator = self._machine.accelerator
+            if self._pmu.count(accelerator, report.activity, self._read(REGIONCFG)):
+                self._status |= STATUS_PMU_IRQ_RAISED
         self._status = self._status & ~STATUS_RUNNING | STATUS_IRQ_RAISED
         self._publish()
         self._raise_irq()
-
-    def _count_cycles(self, cycles: int) -> None:
-        total = (self._read(PMCCNTR) | self._read(PMCCNTR_HI) << 32) + cycles
-        self._write(PMCCNTR, total & 0xFFFF_FFFF)
-        self._write(PMCCNTR_HI, total >> 32 & 0xFFFF)
 
     def _publish(self) -> None:
         """Write the registers that are read-only for the driver; STATUS last."""

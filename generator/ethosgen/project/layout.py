@@ -1,0 +1,118 @@
+"""What a project consists of, by platform: which template becomes which file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ethosgen.errors import InputError
+
+BAREMETAL = "baremetal"
+ZEPHYR = "zephyr"
+PLATFORMS = (BAREMETAL, ZEPHYR)
+"""What a project is made for; the first is the default."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A platform's files, each by its path in the project.
+
+    `templates` are the folders of templates/ to search, in order. `library` is below model/ and
+    replaced when it is generated again; `npu` adds to it what drives an NPU. `application` is the
+    user's. `way` is a file for each way in which the board runs. `copies` (to the library) and
+    `application_copies` need no rendering.
+    """
+
+    templates: tuple[str, ...]
+    library: Mapping[str, str]
+    npu: Mapping[str, str]
+    application: Mapping[str, str]
+    way: tuple[str, str]
+    copies: Mapping[str, Path] = field(default_factory=dict)
+    application_copies: Mapping[str, Path] = field(default_factory=dict)
+
+
+def find_layout(platform: str) -> Layout:
+    """Return a platform's layout; InputError lists the platforms there are."""
+    if platform == BAREMETAL:
+        return _BAREMETAL
+    if platform == ZEPHYR:
+        return _zephyr()
+    raise InputError(f"unknown platform '{platform}'; choose one of: {', '.join(PLATFORMS)}")
+
+
+def source_folder(name: str) -> Path:
+    """Return templates/ or zephyr_app/: in the package when installed, at the repository's root."""
+    package = Path(__file__).parent.parent
+    installed = package / name
+    return installed if installed.is_dir() else package.parent.parent / name
+
+
+_NETWORK = {
+    "{name}.h": "model/model.h",
+    "{name}.c": "model/model.c",
+    "ethosgen_status.h": "model/ethosgen_status.h",
+    "CMakeLists.txt": "model/CMakeLists.txt",
+}
+_BAREMETAL = Layout(
+    templates=("baremetal",),
+    library=_NETWORK,
+    npu={
+        "ethosgen_npu.h": "model/ethosgen_npu.h",
+        "ethosgen_npu_hooks.c": "model/ethosgen_npu_hooks.c",
+        "ethosgen_npu_direct.c": "model/ethosgen_npu_direct.c",
+        "ethosgen_npu_core.c": "model/ethosgen_npu_core.c",
+        "cmsis/cmsis_compiler.h": "model/cmsis/cmsis_compiler.h",
+    },
+    application={
+        "CMakeLists.txt": "CMakeLists.txt",
+        "README.md": "README.md",
+        "cmake/arm-none-eabi.cmake": "cmake/arm-none-eabi.cmake",
+        "app/main.c": "app/main.c",
+        "app/server.c": "app/server.c",
+        "app/server.h": "app/server.h",
+        "app/frames.c": "app/frames.c",
+        "app/frames.h": "app/frames.h",
+        "board/startup.c": "board/startup.c",
+        "board/startup.h": "board/startup.h",
+        "board/board.c": "board/board.c",
+        "board/board.h": "board/board.h",
+    },
+    way=("board/{way}.ld", "board/board.ld"),
+)
+_SERVER = "ethosgen/lib/server"
+_PROTOCOL = ("frames.c", "frames.h", "server.c", "server.h")
+_SHARED = ("zephyr", "dts", "include", "lib", "CMakeLists.txt", "Kconfig")
+"""Of zephyr_app/: the module that goes into each project."""
+
+
+def _zephyr() -> Layout:
+    root = source_folder("zephyr_app")
+    app = root / "app"
+    return Layout(
+        templates=("zephyr", "baremetal"),
+        library={
+            **_NETWORK,
+            "network.c": "model/network.c",
+            "zephyr/module.yml": "model/zephyr/module.yml",
+            "zephyr/Kconfig.sizes": "model/zephyr/Kconfig.sizes",
+            **{f"{_SERVER}/{file}": f"app/{file}" for file in _PROTOCOL},
+        },
+        npu={"ethosgen_npu.h": "model/ethosgen_npu.h"},
+        application={
+            "README.md": "README.md",
+            "sample.yaml": "sample.yaml",
+            "boards/mps3_an547.conf": "boards/before_4_2.conf",
+            "boards/mps3_corstone300_an547.conf": "boards/since_4_2.conf",
+            "boards/mps3_corstone300_fvp.conf": "boards/since_4_2.conf",
+        },
+        way=("boards/on_{way}.overlay", "boards/on.overlay"),
+        copies={
+            f"ethosgen/{path.relative_to(root).as_posix()}": path
+            for part in _SHARED
+            for path in sorted([root / part, *(root / part).rglob("*")])
+            if path.is_file()
+        },
+        application_copies={
+            path.relative_to(app).as_posix(): path for path in app.rglob("*") if path.is_file()
+        },
+    )

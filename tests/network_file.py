@@ -41,6 +41,7 @@ OPTIONS = {
     "REDUCE_MAX": "ReducerOptions",
     "REDUCE_MIN": "ReducerOptions",
     "LEAKY_RELU": "LeakyReluOptions",
+    "GELU": "GeluOptions",
     "ARG_MAX": "ArgMaxOptions",
     "ARG_MIN": "ArgMinOptions",
     "SPLIT": "SplitOptions",
@@ -88,6 +89,7 @@ class OperatorSpec:
     custom_code: str | None
     custom_options: bytes
     version: int
+    intermediates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,7 @@ class File:
             builtin_options_type=options[0],
             builtin_options=options[1],
             custom_options=custom,
+            intermediates=self.numbers(made.intermediates, "int32") if made.intermediates else None,
         )
 
     def options(self, made: OperatorSpec) -> tuple[int | None, int | None]:

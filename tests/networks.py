@@ -100,6 +100,7 @@ class Network:
         custom_code: str | None = None,
         custom_options: bytes = b"",
         version: int = 1,
+        intermediates: Sequence[int] = (),
     ) -> tuple[int, ...]:
         """Add an operator by TFLite's name and return its outputs.
 
@@ -111,8 +112,9 @@ class Network:
             for spec in outputs
         )
         made = OperatorSpec(
-            code, tuple(inputs), indices, dict(options or {}), custom_code, custom_options, version
-        )
+            code, tuple(inputs), indices, dict(options or {}), custom_code, custom_options, version,
+            tuple(intermediates),
+        )  # fmt: skip
         self.operators.append(made)
         return indices
 

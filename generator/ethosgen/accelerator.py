@@ -52,6 +52,10 @@ DEFAULT_NPU = "ethos-u55-128"
 """What is assumed where neither the user nor a board nor a compiled file says it."""
 
 
+NO_NPU = "none"
+"""What a user says instead of an NPU's name, so that the whole network runs on the CPU."""
+
+
 def find_accelerator(name: str) -> Accelerator:
     """Return the accelerator of that name; InputError lists the known ones."""
     try:

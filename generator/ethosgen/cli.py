@@ -12,12 +12,17 @@ from typing import Any
 import click
 
 from ethosgen import __version__
+from ethosgen.accelerator import NO_NPU
 from ethosgen.errors import EthosgenError
 
 _BOARD = click.option(
     "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."
 )
-_NPU = click.option("--npu", metavar="NPU", help="NPU, e.g. ethos-u55-128 [default: the board's].")
+_NPU = click.option(
+    "--npu",
+    metavar="NPU",
+    help="NPU, e.g. ethos-u55-128, or none: all on the CPU [default: the board's].",
+)
 _ON = click.option("--on", default="qemu", show_default=True, help="Target to run on.")
 _SAMPLES = click.option(
     "--samples", type=click.IntRange(1), default=1, show_default=True, help="Random samples to try."
@@ -350,6 +355,8 @@ def _written_text(written: Any) -> str:
 
 
 def _plan_lines(plan: Any) -> list[str]:
+    if plan.npu == NO_NPU:
+        return [f"  CPU       all {len(plan.cpu_operators)} operators, no NPU"]
     count = "an unknown number of" if plan.npu_operators is None else plan.npu_operators
     head = (
         f"  NPU       {plan.npu}: {count} operators in {plan.partitions} "
@@ -361,8 +368,9 @@ def _plan_lines(plan: Any) -> list[str]:
 
 def _report_text(report: Any) -> str:
     plan = report.plan
+    place = report.board or ("this machine" if plan.npu == NO_NPU else "the NPU model")
     lines = [
-        f"{report.model} on {report.board or 'the NPU model'} ({plan.npu}, {report.on}), "
+        f"{report.model} on {place} ({plan.npu}, {report.on}), "
         f"{report.samples} sample{'s' if report.samples != 1 else ''}",
         *_plan_lines(plan),
     ]
@@ -377,7 +385,8 @@ def _report_text(report: Any) -> str:
         lines.append(_size_lines(report.flash_bytes, report.ram_bytes))
     if report.cpu_instructions is not None:
         lines.append(
-            f"  CPU       {report.cpu_instructions} instructions an inference beside the NPU, "
+            f"  CPU       {report.cpu_instructions} instructions an inference"
+            f"{'' if plan.npu == NO_NPU else ' beside the NPU'}, "
             f"{report.init_instructions} once; {report.stack_bytes} B of stack"
         )
     if not report.ended:

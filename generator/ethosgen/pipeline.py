@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ethosgen.accelerator import DEFAULT_NPU, Accelerator, find_accelerator
-from ethosgen.board import load_board
+from ethosgen.accelerator import DEFAULT_NPU, NO_NPU, Accelerator, find_accelerator
+from ethosgen.board import Board, load_board
 from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled, parse_model, read_model
 from ethosgen.model import Model, Tensor
 from ethosgen.naming import check_name, name_from_file
 from ethosgen.outcome import Arrays, Comparison, compare
-from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.plan import IoStyle, OffloadPlan, Partition
 from ethosgen.program import Program
 from ethosgen.report import Report
 from ethosgen.samples import load_samples, save_samples
@@ -70,17 +70,32 @@ def choose_npu(model: Model, npu: str | None) -> str | None:
     return compiled_for(model).name
 
 
+def choose_accelerator(model: Model, npu: str | None, board: Board | None) -> Accelerator | None:
+    """Return the NPU to compile for: the named one, else the file's, else the board's.
+
+    None for NO_NPU, where all runs on the CPU. InputError if the board has no such NPU.
+    """
+    name = choose_npu(model, npu)
+    if name == NO_NPU:
+        return None
+    return board.accelerator(name) if board else find_accelerator(name or DEFAULT_NPU)
+
+
 def make_plan(
     model: Model,
-    accelerator: Accelerator,
+    accelerator: Accelerator | None,
     io: IoStyle,
     watch: Watch,
     cpu_ops: Sequence[str] = (),
 ) -> OffloadPlan:
-    """Let Vela decide what the NPU runs; `cpu_ops` names operators that it must leave."""
+    """Let Vela decide what the NPU runs; `cpu_ops` names operators that it must leave.
+
+    Without an accelerator there is nothing to decide.
+    """
     from ethosgen.offload import offload
 
-    with watch.stage("offload", f"compiling for {accelerator.name} (Vela)"):
+    what = f"compiling for {accelerator.name} (Vela)" if accelerator else "planning for the CPU"
+    with watch.stage("offload", what):
         return offload(model, accelerator, io, ignore=cpu_ops)
 
 
@@ -162,7 +177,7 @@ def simulate(
     `trace` is told of every operation of the NPU.
     """
     model = read(path, None, watch)
-    accelerator = find_accelerator(choose_npu(model, npu) or DEFAULT_NPU)
+    accelerator = choose_accelerator(model, npu, None)
     samples = choose_samples(model, inputs)
     plan = make_plan(model, accelerator, IoStyle.ARENA, watch, cpu_ops)
     outputs = _simulate_samples(plan, samples, trace, watch)
@@ -188,18 +203,23 @@ def _simulate_samples(
     from ethosgen.aot import evaluate
     from ethosgen.npu.host import PartitionRunner
 
+    what = "running the NPU model" if plan.accelerator else "running on this machine"
     with watch.stage("load", "preparing the NPU model"):
-        runner = PartitionRunner(plan, trace)
+        runner = PartitionRunner(plan, trace) if plan.accelerator else _no_npu
     outputs = []
-    with watch.stage("simulate", "running the NPU model"):
+    with watch.stage("simulate", what):
         for index, sample in enumerate(samples):
-            watch.say(f"running the NPU model: sample {index + 1} of {len(samples)}")
+            watch.say(f"{what}: sample {index + 1} of {len(samples)}")
             if trace is not None:
                 trace.begin_sample()
             outputs.append(evaluate(plan, sample, runner))
     if trace is not None:
         trace.check_dumps()
     return outputs
+
+
+def _no_npu(partition: Partition, _inputs: Arrays) -> Arrays:
+    raise ValueError(f"{partition.name} in a plan without an NPU")
 
 
 def create_project(
@@ -217,10 +237,10 @@ def create_project(
     from ethosgen.project import render, write
 
     board = load_board(board_name)
-    if npu is not None:
+    if npu not in (None, NO_NPU):
         board.accelerator(npu)
     model = read(path, name, watch)
-    accelerator = board.accelerator(choose_npu(model, npu))
+    accelerator = choose_accelerator(model, npu, board)
     plan = make_plan(model, accelerator, IoStyle(io), watch, cpu_ops)
     program = make_program(plan, watch)
     place = directory or Path(model.name)
@@ -302,7 +322,7 @@ def _run_and_judge(
             info,
             samples,
             on=built.on,
-            attach=attach_model(find_accelerator(info.npu)),
+            attach=None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu)),
             progress=_tell_samples(watch, built.on),
         )
     outputs = [sample.outputs for sample in outcome.samples]

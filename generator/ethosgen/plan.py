@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ethosgen.accelerator import Accelerator
+from ethosgen.accelerator import NO_NPU, Accelerator
 from ethosgen.model import Graph, Model
 
 
@@ -62,7 +62,10 @@ class CpuOperator:
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """What a user wants to know of a plan: how much the NPU runs, and why the rest does not."""
+    """What a user wants to know of a plan: how much the NPU runs, and why the rest does not.
+
+    `npu` is NO_NPU for a plan without one.
+    """
 
     npu: str
     partitions: int
@@ -74,7 +77,7 @@ class PlanSummary:
 
 @dataclass(frozen=True)
 class OffloadPlan:
-    """The split of a model between NPU and CPU.
+    """The split of a model between NPU and CPU; `accelerator` is None where there is no NPU.
 
     `residual` is the graph with each partition folded into one `ethos-u` CUSTOM operator.
     `offsets` gives, for IoStyle.ARENA, the byte offset in scratch of each tensor that Vela placed
@@ -84,7 +87,7 @@ class OffloadPlan:
     """
 
     model: Model
-    accelerator: Accelerator
+    accelerator: Accelerator | None
     io: IoStyle
     residual: Graph
     partitions: tuple[Partition, ...]
@@ -98,10 +101,15 @@ class OffloadPlan:
     npu_cycles: int = 0
     """Vela's own estimate for the NPU, for one inference."""
 
+    @property
+    def npu(self) -> str:
+        """Name of the NPU, or NO_NPU."""
+        return self.accelerator.name if self.accelerator else NO_NPU
+
     def summary(self) -> PlanSummary:
         """Return the plan's figures."""
         return PlanSummary(
-            npu=self.accelerator.name,
+            npu=self.npu,
             partitions=len(self.partitions),
             npu_operators=self.npu_operators,
             cpu_operators=self.cpu_operators,

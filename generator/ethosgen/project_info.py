@@ -13,6 +13,7 @@ from ethosgen.plan import IoStyle, PlanSummary
 class ProjectInfo:
     """A project's facts; inputs and outputs are in the network's order.
 
+    `npu` is NO_NPU for a network that is wholly on the CPU.
     `files` maps each file of the library to the SHA-256 that it was written with.
     """
 

@@ -25,6 +25,8 @@ class PartitionRunner:
 
     def __init__(self, plan: OffloadPlan, trace: Trace | None = None) -> None:
         """Take the plan, and what is to be told of each operation."""
+        if plan.accelerator is None:
+            raise ValueError("a plan without an NPU has no partitions to run")
         self._plan = plan
         self._trace = trace
         self._segments: list[Segment] = []

@@ -10,6 +10,7 @@ from ethosgen.accelerator import Accelerator
 from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled
 from ethosgen.model import Model
+from ethosgen.offload.cpu_only import plan_cpu_only
 from ethosgen.offload.origin import Origin
 from ethosgen.offload.payload import strip_header
 from ethosgen.offload.precompiled import (
@@ -36,7 +37,7 @@ __all__ = [
 
 def offload(
     model: Model,
-    accelerator: Accelerator,
+    accelerator: Accelerator | None,
     io: IoStyle = IoStyle.ARENA,
     *,
     ignore: Sequence[str] = (),
@@ -44,7 +45,7 @@ def offload(
     memory_mode: str = MEMORY_MODE,
     schedule: Schedule = FASTEST,
 ) -> OffloadPlan:
-    """Split a model between NPU and CPU.
+    """Split a model between NPU and CPU; without an accelerator the CPU gets all of it.
 
     A model that Vela has compiled already is taken as it is: the options do not apply then.
     `ignore` names operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode`
@@ -52,6 +53,8 @@ def offload(
     what Vela optimises for. Raises InputError or UnsupportedError where Vela, or a limit of the
     NPU, forbids it.
     """
+    if accelerator is None:
+        return plan_cpu_only(model, io)
     if is_compiled(model):
         if ignore:
             raise InputError(f"'{model.name}' is compiled already: its operators cannot move now")

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from ethosgen.accelerator import NO_NPU
 from ethosgen.errors import InputError
 from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, open_project
 from ethosgen.project_info import ProjectInfo
@@ -111,6 +112,7 @@ def _check_same(project: Project, info: ProjectInfo) -> None:
         ("name", project.name, info.name),
         ("board", project.board, info.board.name),
         ("--io", project.io.value, info.io.value),
+        *([("--npu", project.npu, info.npu)] if NO_NPU in (project.npu, info.npu) else []),
     ):
         if new != old:
             raise InputError(

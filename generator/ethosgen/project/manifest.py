@@ -35,6 +35,7 @@ class Project:
 
     name: str
     board: str
+    npu: str
     io: IoStyle
     digest: str
     files: Mapping[str, bytes] = field(repr=False)
@@ -64,7 +65,7 @@ def make_manifest(
         "format": FORMAT,
         "name": program.name,
         "digest": digest,
-        "npu": program.plan.accelerator.name,
+        "npu": program.plan.npu,
         "io": program.io.value,
         "plan": dataclasses.asdict(program.plan.summary()),
         "model": f"{program.name}.tflite",

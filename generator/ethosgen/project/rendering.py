@@ -47,12 +47,15 @@ _APPLICATION_FILES = {
 _LIBRARY_FILES = {
     "{name}.h": "model.h",
     "{name}.c": "model.c",
+    "ethosgen_status.h": "ethosgen_status.h",
+    "CMakeLists.txt": "CMakeLists.txt",
+}
+_NPU_FILES = {
     "ethosgen_npu.h": "ethosgen_npu.h",
     "ethosgen_npu_hooks.c": "ethosgen_npu_hooks.c",
     "ethosgen_npu_direct.c": "ethosgen_npu_direct.c",
     "ethosgen_npu_core.c": "ethosgen_npu_core.c",
     "cmsis/cmsis_compiler.h": "cmsis/cmsis_compiler.h",
-    "CMakeLists.txt": "CMakeLists.txt",
 }
 
 
@@ -81,6 +84,7 @@ def render(program: Program, board: Board, *, memory_mode: str = DEFAULT_MEMORY_
     return Project(
         name=program.name,
         board=board.name,
+        npu=program.plan.npu,
         io=program.io,
         digest=digest,
         files=dict(sorted({**application, **library}.items())),
@@ -111,8 +115,10 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
     """Return what the templates may use, all of it."""
     plan = program.plan
     qemu = board.run.qemu
-    bell = qemu.bell if qemu else None
-    irqs = [board.console.rx_irq, board.npu.irq, *([bell.rx_irq] if bell else [])]
+    npu = plan.accelerator
+    bell = qemu.bell if qemu and npu else None
+    irqs = [board.console.rx_irq, *([board.npu.irq] if npu else [])]
+    irqs += [bell.rx_irq] if bell else []
     streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
     return {
         "name": program.name,
@@ -120,15 +126,18 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
         "version": __version__,
         "source": f"{plan.model.name}.tflite",
         "digest": "0" * DIGEST_LENGTH,
-        "npu": plan.accelerator.name,
-        "product": plan.accelerator.product,
-        "npu_config": plan.accelerator.config_word,
-        "npu_id": plan.accelerator.id_word,
+        "npu": npu.name if npu else None,
+        "product": npu.product if npu else None,
+        "npu_config": npu.config_word if npu else None,
+        "npu_id": npu.id_word if npu else None,
         "io": program.io.value,
         "inputs": [_port_facts(program, port) for port in program.inputs],
         "outputs": [_port_facts(program, port) for port in program.outputs],
         "arena_bytes": program.arena_bytes,
         "arena_alignment": max(program.arena_alignment, ALIGNMENT),
+        "alignment_macro": (
+            "ETHOSGEN_NPU_ALIGNMENT" if npu else f"{program.name.upper()}_ARENA_ALIGNMENT"
+        ),
         "weights_bytes": len(plan.read_only),
         "commands_bytes": sum(stream["bytes"] for stream in streams),
         "streams": streams,
@@ -160,7 +169,8 @@ def _argument(program: Program, parameter: str) -> str:
 
 
 def _library_sources(program: Program) -> list[str]:
-    sources = [f"{program.name}.c", "ethosgen_npu_hooks.c"]
+    sources = [f"{program.name}.c"]
+    sources += ["ethosgen_npu_hooks.c"] if program.plan.accelerator else []
     sources += sorted(name for name in program.sources if name.endswith(".c"))
     if program.plan.partitions:
         sources.append(f"{program.name}_commands.c")
@@ -264,11 +274,12 @@ def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:
 def _render_library(
     environment: jinja2.Environment, program: Program, facts: Mapping[str, Any], digest: str
 ) -> dict[str, bytes]:
+    templates = _LIBRARY_FILES | (_NPU_FILES if program.plan.accelerator else {})
     files = {
         f"{LIBRARY}/{path.format(name=program.name)}": _render(
             environment, f"{LIBRARY}/{template}", {**facts, "digest": digest}
         )
-        for path, template in _LIBRARY_FILES.items()
+        for path, template in templates.items()
     }
     files |= {f"{LIBRARY}/{path}": text.encode() for path, text in program.sources.items()}
     files[f"{LIBRARY}/{program.name}.tflite"] = program.plan.model.data

@@ -14,7 +14,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 {% if io == "caller" %}
 
-/* The linker script places this section{{ " where the NPU reaches it" if npu }}. */
+/* The linker script places this section{{ " where the NPU reaches it" if npu else "" }}. */
 #define IO_BUFFER \
     __attribute__((section(".ethosgen_io.application"), aligned({{ alignment_macro }})))
 
@@ -45,7 +45,7 @@ static void run(struct server_run *result)
 {% endif %}
     uint32_t started = board_ticks();
     result->status = (uint32_t){{ name }}_run({% if io == "caller" %}{{ (inputs + outputs)|map(attribute="buffer")|join(", ") }}{% endif %});
-    result->cpu_ticks = board_ticks() - started{{ " - wait_ticks" if npu }};
+    result->cpu_ticks = board_ticks() - started{{ " - wait_ticks" if npu else "" }};
 {% if npu %}
 
     struct ethosgen_npu_registers npu = ethosgen_npu_last();

@@ -26,7 +26,7 @@
 /* Rate of board_ticks(). */
 #define BOARD_TICKS_HZ {{ board.counter.hz }}u
 
-/* Start the clock{{ " and let the NPU interrupt" if npu }}. */
+/* Start the clock{{ " and let the NPU interrupt" if npu else "" }}. */
 void board_init(void);
 
 /* A free running counter; differences are good for two minutes. */

@@ -21,7 +21,7 @@
  *
  *     {{ name }}_run({{ (inputs + outputs)|map(attribute="c_name")|join(", ") }});
  *
- * Inputs and outputs are the caller's buffers, aligned to 16 bytes{{ ", in memory that the NPU reaches" if npu }}.
+ * Inputs and outputs are the caller's buffers, aligned to 16 bytes{{ ", in memory that the NPU reaches" if npu else "" }}.
  * The inputs are not changed.
 {% endif %}
  * A run is not reentrant. Nothing is copied, and there is no heap.

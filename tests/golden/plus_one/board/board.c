@@ -96,7 +96,7 @@ void Bell_Handler(void)
 
 void board_wait(const volatile bool *event)
 {
-    /* See ethosgen_npu_wait(): with the mask, no interrupt is lost between test and WFI. */
+    /* With the mask, no interrupt is lost between test and WFI. */
     __asm volatile("cpsid i" ::: "memory");
     while (!*event) {
         __asm volatile("dsb\n\twfi\n\tcpsie i\n\tisb\n\tcpsid i" ::: "memory");

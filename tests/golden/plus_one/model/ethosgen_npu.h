@@ -9,6 +9,8 @@
 #ifndef ETHOSGEN_NPU_H
 #define ETHOSGEN_NPU_H
 
+#include "ethosgen_status.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,24 +23,6 @@ extern "C" {
 
 /* What the NPU asks of every address that it is given. */
 #define ETHOSGEN_NPU_ALIGNMENT 16
-
-typedef enum ethosgen_status {
-    ETHOSGEN_OK = 0,
-    ETHOSGEN_NOT_INITIALIZED = 1,   /* ethosgen_npu_init was not called, or it failed */
-    ETHOSGEN_BAD_BUFFER = 2,        /* a buffer is NULL or not aligned to 16 bytes */
-    ETHOSGEN_NPU_NO_RESET = 3,      /* the NPU did not leave reset: no clock, no power, wrong base */
-    ETHOSGEN_NPU_NO_ACCESS = 4,     /* the NPU refused the security or privilege level */
-    ETHOSGEN_NPU_OTHER_PRODUCT = 5, /* the network was compiled for another Ethos-U */
-    ETHOSGEN_NPU_OTHER_MACS = 6,    /* the network was compiled for another number of MACs */
-    ETHOSGEN_NPU_OTHER_VERSION = 7, /* the network needs a newer architecture or stream version */
-    ETHOSGEN_NPU_BUS_FAULT = 8,     /* STATUS.bus_status: an address that the bus refused */
-    ETHOSGEN_NPU_PARSE_FAULT = 9,   /* STATUS.cmd_parse_error: a damaged command stream */
-    ETHOSGEN_NPU_WATCHDOG = 10,     /* STATUS.wd_fault */
-    ETHOSGEN_NPU_ECC_FAULT = 11,    /* STATUS.ecc_fault */
-    ETHOSGEN_NPU_STOPPED = 12,      /* an interrupt came before the end of the command stream */
-    ETHOSGEN_NPU_TIMEOUT = 13,      /* ethosgen_npu_wait gave up */
-    ETHOSGEN_NPU_DRIVER = 14        /* Arm's core driver failed and does not say why */
-} ethosgen_status;
 
 /* One command stream: the part of a network that the NPU runs in one go. */
 struct ethosgen_npu_stream {

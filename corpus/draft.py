@@ -1,0 +1,170 @@
+"""A network under construction, with what nearly every generator chooses."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from corpus.choices import Choices
+from network_file import Spec
+from networks import Network
+
+FLOORS = {"int8": -128, "uint8": 0, "int16": 0, "int32": 0}
+"""The zero point with which reals start at 0; TFLite's 16-bit types have no other than 0."""
+
+ACTIVATIONS = ("NONE", "NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A network to run.
+
+    `ranges` narrows the values of an input, by its name. `twin` is the same network with int8 for
+    uint8, every value and zero point less by 128: TFLite Micro has no uint8 kernels, and where the
+    arithmetic is the same it can be asked so.
+    """
+
+    data: bytes
+    ranges: Mapping[str, tuple[int, int]]
+    twin: bytes | None = None
+
+
+class Draft(Network):
+    """A Network whose shapes and quantization are chosen; `dtype` is that of its activations."""
+
+    def __init__(self, choices: Choices, dtype: str) -> None:
+        super().__init__("case", seed=choices.integer(0, 1 << 16))
+        self.choices = choices
+        self.dtype = dtype
+        self.ranges: dict[str, tuple[int, int]] = {}
+
+    # ---- quantization ----------------------------------------------------------------------------
+
+    def largest(self) -> int:
+        """Return the largest value of the dtype; 32-bit samples are kept small, so that none wraps."""
+        return 1 << 20 if self.dtype == "int32" else int(np.iinfo(self.dtype).max)
+
+    def scale(self) -> float:
+        """Choose a scale; TFLite's 32-bit operators take integers as they are."""
+        if self.dtype == "int32":
+            return 1.0
+        if self.dtype == "int16":
+            return self.choices.real(1e-5, 1e-2)
+        return self.choices.real(0.002, 0.5)
+
+    def zero_point(self, dtype: str | None = None) -> int:
+        """Choose a zero point that TFLite accepts for the dtype; the ends of the range are common."""
+        dtype = dtype or self.dtype
+        if dtype not in ("int8", "uint8"):
+            return 0
+        info = np.iinfo(dtype)
+        middle = (info.min + info.max + 1) // 2
+        ends = (middle, info.min, info.max)
+        return self.choices.pick((*ends, *(self.choices.integer(info.min, info.max),) * 3))
+
+    def requantized(self, x: int, gain: float = 1.0) -> int:
+        """Choose scale and zero point of a tensor anew, its scale within a factor of about 3."""
+        spec = self.tensors[x]
+        assert isinstance(spec.scale, float)
+        factor = gain * self.choices.real(0.3, 3.0)
+        self.tensors[x] = dataclasses.replace(
+            spec, scale=float(np.float32(spec.scale * factor)), zero_point=self.zero_point()
+        )
+        return x
+
+    # ---- tensors ---------------------------------------------------------------------------------
+
+    def extent(self, high: int = 20) -> int:
+        """Choose an extent; small ones and multiples of the NPU's bricks are common."""
+        return self.choices.pick(
+            (
+                self.choices.integer(1, min(5, high)),
+                self.choices.integer(1, high),
+                self.choices.integer(1, high),
+                min(high, self.choices.pick((8, 16, 32))),
+            )
+        )
+
+    def image(
+        self, height: int = 18, width: int = 18, depth: int = 36
+    ) -> tuple[int, int, int, int]:
+        """Choose a shape of rank 4 and batch 1."""
+        return 1, self.extent(height), self.extent(width), self.extent(depth)
+
+    def any_shape(self, low: int = 1, high: int = 4) -> tuple[int, ...]:
+        """Choose a shape of any rank; a first dimension of rank 4 is the batch, mostly 1."""
+        rank = self.choices.integer(low, high)
+        if rank == 4:
+            batch = self.choices.pick((1, 1, 1, 2, 3))
+            return (batch, *self.image(12, 12, 24)[1:])
+        return tuple(self.extent(24) for _ in range(rank))
+
+    def feed(self, shape: Sequence[int], dtype: str | None = None, **quantization: Any) -> int:
+        """Add an input of the network with a chosen quantization."""
+        defaults = {"scale": self.scale(), "zero_point": self.zero_point(dtype)}
+        return self.input(shape, dtype or self.dtype, **(defaults | quantization))
+
+    def limit(self, x: int, low: int, high: int) -> None:
+        """Let samples of an input lie in this range only."""
+        name = self.tensors[x].name
+        assert name is not None
+        self.ranges[name] = (low, high)
+
+    def integers(self, values: Any, dtype: str = "int32") -> int:
+        """Add a constant of parameters, which has no quantization."""
+        return self.constant(np.array(values), dtype, name=self._next("values"))
+
+    def shaped(self, x: int, shape: Sequence[int], **changes: Any) -> Spec:
+        """Describe a tensor with x's dtype and quantization and another shape."""
+        return self._like(x, shape, **changes)
+
+    # ---- neighbours ------------------------------------------------------------------------------
+
+    def maybe_before(self, x: int) -> int:
+        """Sometimes put a layer in front, so that an operator reads what the NPU has written."""
+        if self.tensors[x].dtype == "int32" or len(self.tensors[x].shape) != 4:
+            return x
+        match self.choices.integer(0, 5):
+            case 4:
+                return self.max_pool(x, (1, 1))
+            case 5:
+                depth = self.tensors[x].shape[3]
+                return self._pointwise(x, depth)
+        return x
+
+    def maybe_after(self, x: int) -> int:
+        """Sometimes put a layer behind, so that the NPU reads what an operator has written."""
+        shape = self.tensors[x].shape
+        if self.tensors[x].dtype == "int32" or len(shape) != 4 or shape[0] != 1:
+            return x
+        match self.choices.integer(0, 5):
+            case 4:
+                return self.average_pool(x, (1, 1))
+            case 5:
+                return self._pointwise(x, self.extent(16))
+        return x
+
+    def _pointwise(self, x: int, channels: int) -> int:
+        per_channel = self.dtype != "uint8"
+        return self.requantized(self.conv2d(x, channels, (1, 1), per_channel=per_channel))
+
+    def case(self, *outputs: int) -> Case:
+        """Finish the network."""
+        data = self.build(*outputs)
+        if all(spec.dtype != "uint8" for spec in self.tensors):
+            return Case(data, self.ranges)
+        kept, self.tensors = self.tensors, [_signed(spec) for spec in self.tensors]
+        twin, self.tensors = self.build(*outputs), kept
+        return Case(data, self.ranges, twin)
+
+
+def _signed(spec: Spec) -> Spec:
+    """Return the int8 tensor that stands for the same reals as a uint8 one."""
+    if spec.dtype != "uint8":
+        return spec
+    point, data = spec.zero_point, spec.data
+    less = tuple(p - 128 for p in point) if isinstance(point, tuple) else point - 128
+    if data is not None:
+        data = (np.frombuffer(data, np.uint8) ^ 0x80).tobytes()
+    return dataclasses.replace(spec, dtype="int8", zero_point=less, data=data)

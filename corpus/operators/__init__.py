@@ -1,0 +1,1 @@
+"""Generators: a function of Choices and a dtype returns a Case, one file per family."""

@@ -1,0 +1,124 @@
+"""Operators of one or two feature maps, element by element."""
+
+import numpy as np
+
+from corpus.choices import Choices
+from corpus.draft import ACTIVATIONS, Case, Draft
+
+WIDE = 1 << 20
+"""The bound of 32-bit samples: sums stay exact, products wrap in no oracle's undefined way."""
+
+
+def add(choices: Choices, dtype: str) -> Case:
+    """ADD."""
+    return _arithmetic("ADD", choices, dtype)
+
+
+def sub(choices: Choices, dtype: str) -> Case:
+    """SUB."""
+    return _arithmetic("SUB", choices, dtype)
+
+
+def mul(choices: Choices, dtype: str) -> Case:
+    """MUL."""
+    return _arithmetic("MUL", choices, dtype)
+
+
+def _arithmetic(code: str, choices: Choices, dtype: str) -> Case:
+    net = Draft(choices, dtype)
+    x, y = _operands(net)
+    activation = choices.pick(ACTIVATIONS) if dtype != "int32" else "NONE"
+    method = {"ADD": net.add, "SUB": net.sub, "MUL": net.mul}[code]
+    if dtype == "int32":
+        bound = 1 << 15 if code == "MUL" else WIDE
+        for index in (x, y):
+            if index in net.inputs:
+                net.limit(index, -bound, bound)
+        return net.case(method(x, y, activation, scale=1.0))
+    return net.case(net.maybe_after(net.requantized(method(x, y, activation))))
+
+
+def minimum(choices: Choices, dtype: str) -> Case:
+    """MINIMUM; one quantization for all three tensors."""
+    net = Draft(choices, dtype)
+    return net.case(net.minimum(*_operands(net, same=True)))
+
+
+def maximum(choices: Choices, dtype: str) -> Case:
+    """MAXIMUM; one quantization for all three tensors."""
+    net = Draft(choices, dtype)
+    return net.case(net.maximum(*_operands(net, same=True)))
+
+
+def squared_difference(choices: Choices, dtype: str) -> Case:
+    """SQUARED_DIFFERENCE."""
+    net = Draft(choices, dtype)
+    x, y = _operands(net)
+    shape = np.broadcast_shapes(net.tensors[x].shape, net.tensors[y].shape)
+    spec = net.shaped(x, shape)
+    out = net.operator("SQUARED_DIFFERENCE", [x, y], [spec])[0]
+    scale = net.tensors[x].scale
+    assert isinstance(scale, float)
+    return net.case(net.requantized(out, scale * (20000 if dtype == "int16" else 80)))
+
+
+def prelu(choices: Choices, dtype: str) -> Case:
+    """PRELU with a slope for each channel, or one for all."""
+    net = Draft(choices, dtype)
+    shape = net.image()
+    x = net.maybe_before(net.feed(shape))
+    slopes = choices.pick(((1, 1, shape[3]), (1, 1, shape[3]), (1, 1, 1), shape[1:]))
+    point = net.zero_point()
+    alpha = net.constant(net.random_integers(slopes, dtype), dtype, net.scale() / 10, point)
+    out = net.operator("PRELU", [x, alpha], [net.shaped(x, shape)])[0]
+    return net.case(net.requantized(out))
+
+
+def absolute(choices: Choices, dtype: str) -> Case:
+    """ABS."""
+    return _rescaled("ABS", choices, dtype)
+
+
+def negative(choices: Choices, dtype: str) -> Case:
+    """NEG of tensors without zero point: TFLite negates the integers as they are."""
+    net = Draft(choices, dtype)
+    x = net.feed(net.any_shape(), zero_point=0)
+    net.limit(x, -net.largest(), net.largest())
+    return net.case(net.unary("NEG", x))
+
+
+def _rescaled(code: str, choices: Choices, dtype: str) -> Case:
+    net = Draft(choices, dtype)
+    x = net.maybe_before(net.feed(net.any_shape()))
+    y = net.unary(code, x)
+    if choices.chance(2):
+        net.requantized(y)
+    return net.case(y)
+
+
+def _operands(net: Draft, same: bool = False) -> tuple[int, int]:
+    """Choose two operands: equal shapes, broadcast ones, a constant, or a scalar."""
+    choices = net.choices
+    shape = net.any_shape()
+    other = choices.pick((shape, shape, _broadcast(choices, shape), (), (1,)))
+    if choices.chance(6):
+        other = shape[choices.integer(0, len(shape) - 1) :]
+    x = net.feed(shape)
+    spec = net.tensors[x]
+    quantization = {"scale": spec.scale, "zero_point": spec.zero_point}
+    if not same and not choices.chance(3):
+        quantization = {"scale": net.scale(), "zero_point": net.zero_point()}
+        if choices.chance(4):
+            quantization["scale"] = spec.scale
+    if choices.chance(3) or not other:
+        values = net.random_integers(other, net.dtype)
+        if net.dtype == "int32":
+            values = (values % (1 << 15)).astype(np.int32)
+        y = net.constant(values, net.dtype, **quantization)  # type: ignore[arg-type]
+    else:
+        y = net.feed(other, **quantization)
+    return (y, x) if choices.chance(3) else (x, y)
+
+
+def _broadcast(choices: Choices, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if choices.chance(2) else extent for extent in shape)

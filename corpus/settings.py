@@ -1,0 +1,55 @@
+"""What Vela is told: accelerator, strategy, arena and memory mode."""
+
+from dataclasses import dataclass
+
+from corpus.choices import Choices
+from ethosgen.accelerator import Accelerator, find_accelerator
+from ethosgen.offload import Schedule
+
+PRODUCTS = {
+    "u55": ("ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"),
+    "u65": ("ethos-u65-256", "ethos-u65-512"),
+}
+
+_U65_DRAM = "Ethos_U65_High_End"
+"""The system of vela.ini that has the writable second memory of Dedicated_Sram."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to compile a network."""
+
+    npu: str
+    memory_mode: str = "Shared_Sram"
+    optimise: str = "Performance"
+    arena_bytes: int | None = None
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """The NPU's configuration."""
+        return find_accelerator(self.npu)
+
+    @property
+    def schedule(self) -> Schedule:
+        """What Vela's scheduler aims at."""
+        return Schedule(self.optimise, self.arena_bytes)
+
+    @property
+    def system_config(self) -> str | None:
+        """The system of vela.ini that goes with the memory mode."""
+        return _U65_DRAM if self.memory_mode.startswith("Dedicated") else None
+
+    def __str__(self) -> str:
+        arena = f", arena {self.arena_bytes}" if self.arena_bytes else ""
+        return f"{self.npu}, {self.memory_mode}, {self.optimise}{arena}"
+
+
+def choose_setting(choices: Choices, product: str) -> Setting:
+    """Choose a setting for a product; a small arena makes Vela cascade, stripe and buffer."""
+    npu = choices.pick(PRODUCTS[product])
+    modes = ("Shared_Sram", "Sram_Only")
+    mode = choices.pick((*modes, "Dedicated_Sram") if product == "u65" else modes)
+    if choices.chance(3):
+        return Setting(npu, mode, "Size")
+    arena = choices.pick((None, 1 << choices.integer(12, 17)))
+    return Setting(npu, mode, "Performance", arena)

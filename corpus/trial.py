@@ -1,0 +1,231 @@
+"""Runs cases: Vela compiles, the NPU model runs, both oracles judge."""
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from corpus.choices import seeded
+from corpus.draft import Case
+from corpus.oracles import Array, Question, ask
+from corpus.registry import GENERATORS
+from corpus.settings import Setting, choose_setting
+from ethosgen.errors import EthosgenError, NpuFault
+from ethosgen.flatbuffer import decode_model
+from ethosgen.model import Model
+from ethosgen.offload import offload
+from ethosgen.outcome import Arrays
+from ethosgen.plan import OffloadPlan, Partition
+
+SAMPLES = 3
+Runner = Callable[[Partition, Arrays], Arrays]
+ORACLES = ("tflm", "litert")
+
+
+@dataclass(frozen=True)
+class Key:
+    """Names a case."""
+
+    operator: str
+    dtype: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.operator} {self.dtype} {self.seed}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a network's outputs differ from an oracle's."""
+
+    elements: int
+    mismatches: int
+    largest: int
+
+
+@dataclass
+class Trial:
+    """One case under one setting.
+
+    `where` is "npu" where Vela put all of it there, else "cpu" or "refused", or "fault" or "crash"
+    of the model; `why` says why. `oracles` has a Difference or the reason why there is none.
+    """
+
+    key: Key
+    setting: Setting
+    where: str = ""
+    why: str = ""
+    outputs: list[Arrays] | None = field(default=None, repr=False)
+    oracles: dict[str, Difference | str] = field(default_factory=dict)
+
+
+def case_of(key: Key) -> Case:
+    """Build the network that a key names."""
+    return GENERATORS[key.operator][0](seeded(*_numbers(key), 0), key.dtype)
+
+
+def setting_of(key: Key, product: str) -> Setting:
+    """Return the setting that a key has for a product."""
+    return choose_setting(seeded(*_numbers(key), 1, ord(product[1])), product)
+
+
+def _numbers(key: Key) -> tuple[int, ...]:
+    return (key.seed, *f"{key.operator} {key.dtype}".encode())
+
+
+@dataclass
+class Run:
+    """A network, its samples, and a trial for each setting."""
+
+    case: Case
+    model: Model
+    samples: list[Arrays]
+    trials: list[Trial]
+
+    def question(self, oracle: str) -> Question:
+        """Return what to ask an oracle; TFLite Micro gets the int8 twin of a uint8 network."""
+        samples = [[sample[t.name] for t in self.model.inputs] for sample in self.samples]
+        if oracle != "tflm" or self.case.twin is None:
+            return self.case.data, samples, len(self.model.outputs)
+        signed = [[_signed(array) for array in sample] for sample in samples]
+        return self.case.twin, signed, len(self.model.outputs)
+
+    def golden(self, answers: list[list[Array]]) -> list[list[Array]]:
+        """Turn an oracle's answers into the network's own dtypes and shapes."""
+        return [
+            [
+                (_unsigned(a) if t.dtype == "uint8" else np.asarray(a)).reshape(t.shape)
+                for t, a in zip(self.model.outputs, answer, strict=True)
+            ]
+            for answer in answers
+        ]
+
+
+def _signed(array: Array) -> Array:
+    return (array ^ 0x80).view(np.int8) if array.dtype == np.uint8 else array
+
+
+def _unsigned(array: Array) -> Array:
+    return array if array.dtype == np.uint8 else np.asarray(array).view(np.uint8) ^ 0x80
+
+
+def run_keys(keys: Sequence[Key], products: Sequence[str]) -> list[Trial]:
+    """Run cases by key, each with its own setting of each product."""
+    runs = [
+        run_case(key, case_of(key), [setting_of(key, product) for product in products])
+        for key in keys
+    ]
+    judge(runs)
+    return [trial for run in runs for trial in run.trials]
+
+
+def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:
+    """Run one network on the model under several settings; outputs are not compared yet."""
+    model = decode_model(case.data, str(key))
+    run = Run(case, model, make_samples(model, case, key.seed), [Trial(key, s) for s in settings])
+    for trial in run.trials:
+        try:
+            _run(trial, model, run.samples)
+        except NpuFault as fault:
+            trial.where, trial.why = "fault", str(fault)
+        except EthosgenError as error:
+            trial.where, trial.why = "refused", str(error)
+        except Exception:  # a traceback is a bug of ours, and a finding
+            trial.where, trial.why = "crash", traceback.format_exc(limit=-4)
+    return run
+
+
+def _run(trial: Trial, model: Model, samples: list[Arrays]) -> None:
+    from ethosgen.aot import evaluate
+    from ethosgen.npu.host import PartitionRunner
+
+    setting = trial.setting
+    plan = offload(
+        model,
+        setting.accelerator,
+        system_config=setting.system_config,
+        memory_mode=setting.memory_mode,
+        schedule=setting.schedule,
+    )
+    if plan.cpu_operators or not plan.partitions:
+        trial.where = "cpu"
+        trial.why = "; ".join(f"{o.code}: {o.reason}" for o in plan.cpu_operators) or "no partition"
+        return
+    runner = PartitionRunner(plan)
+    if any(tensor.is_variable for tensor in model.graph.tensors):
+        trial.outputs = _run_with_state(plan, runner, samples)
+    else:
+        trial.outputs = [evaluate(plan, sample, runner) for sample in samples]
+    trial.where = "npu"
+
+
+def _run_with_state(plan: OffloadPlan, runner: Runner, samples: list[Arrays]) -> list[Arrays]:
+    """Run a network that keeps a state: it starts at the zero point, and is written in place.
+
+    Vela lists every step's state as an output of its own at the state's offset.
+    """
+    (partition,) = plan.partitions
+    tensors = plan.residual.tensors
+    states = {
+        t.index: np.full(t.shape, t.quantization.zero_point[0] if t.quantization else 0, t.dtype)
+        for t in (tensors[i] for i in partition.inputs)
+        if t.is_variable
+    }
+    outputs = []
+    for sample in samples:
+        given = dict(sample) | {tensors[i].name: state for i, state in states.items()}
+        made = runner(partition, given)
+        for index in partition.outputs:
+            for state in states:
+                if plan.offsets[index] == plan.offsets[state]:
+                    states[state] = made[tensors[index].name].reshape(tensors[state].shape)
+        outputs.append({t.name: made[t.name] for t in plan.residual.output_tensors()})
+    return outputs
+
+
+def make_samples(model: Model, case: Case, seed: int) -> list[Arrays]:
+    """Draw samples: over the whole range, near the zero point, and at the range's ends."""
+    samples = []
+    for index in range(SAMPLES):
+        random = np.random.default_rng((seed, index))
+        sample = {}
+        for tensor in model.inputs:
+            info = np.iinfo(tensor.dtype)
+            low, high = case.ranges.get(tensor.name, (info.min, info.max))
+            values = random.integers(low, high, tensor.shape, np.int64, endpoint=True)
+            if index == 1:
+                point = tensor.quantization.zero_point[0] if tensor.quantization else 0
+                values = np.clip(point + values // 16, low, high)
+            elif index == 2:
+                values = np.where(values * 2 > low + high, high, low)
+            sample[tensor.name] = values.astype(tensor.dtype)
+        samples.append(sample)
+    return samples
+
+
+def judge(runs: Sequence[Run]) -> None:
+    """Compare trials with both oracles, all networks in one call for each."""
+    asked = [run for run in runs if any(trial.outputs for trial in run.trials)]
+    for oracle in ORACLES:
+        answers = ask(oracle, [run.question(oracle) for run in asked])
+        for run, (how, value) in zip(asked, answers, strict=True):
+            for trial in run.trials:
+                if trial.outputs:
+                    trial.oracles[oracle] = (
+                        compare(trial.outputs, run.model, run.golden(value))
+                        if how == "ok"
+                        else f"{how}: {value}"
+                    )
+
+
+def compare(outputs: list[Arrays], model: Model, golden: list[list[Array]]) -> Difference:
+    """Count the elements that differ, over all samples and outputs."""
+    elements = mismatches = largest = 0
+    for sample, expected in zip(outputs, golden, strict=True):
+        for tensor, array in zip(model.outputs, expected, strict=True):
+            off = np.abs(sample[tensor.name].astype(np.int64) - array.astype(np.int64))
+            elements += off.size
+            mismatches += int(np.count_nonzero(off))
+            largest = max(largest, int(off.max(initial=0)))
+    return Difference(elements, mismatches, largest)

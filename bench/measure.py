@@ -10,9 +10,11 @@ written, since they would say less than the committed ones. Exit status 1 if a l
 
 import argparse
 import datetime
+import itertools
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -92,14 +94,20 @@ def measure_model(model: Path) -> Figures:
     }
 
 
-def median_s(action: Callable[[], object]) -> float:
-    """Return the median seconds of REPEATS runs."""
+def median_s(action: Callable[[], object]) -> tuple[float, float]:
+    """Return wall-clock and processor seconds (of all processes) of the median of REPEATS runs."""
     taken = []
     for _ in range(REPEATS):
-        begin = time.perf_counter()
+        begin, spent = time.perf_counter(), children_cpu_s()
         action()
-        taken.append(time.perf_counter() - begin)
-    return statistics.median(taken)
+        taken.append((time.perf_counter() - begin, children_cpu_s() - spent))
+    return statistics.median_low(taken)
+
+
+def children_cpu_s() -> float:
+    """Return the processor seconds of all children that have ended, and of theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def tflm_s(model: Path) -> float:
@@ -119,32 +127,36 @@ def measure_times(models: list[Path], directory: Path) -> Figures:
     vww = next((m for m in models if m.stem.startswith("vww")), DEMO)
     kws = next((m for m in models if m.stem.startswith("kws")), DEMO)
     on_board = ("--board", BOARD, "--npu", FIRMWARE_NPU)
-    project = directory / "timed"
+    number = itertools.count()
     simulate_s = statistics.median(
         report("simulate", vww, "--npu", FIRMWARE_NPU, "--samples", SAMPLES)["wall_s"]["simulate"]
         / SAMPLES
         for _ in range(REPEATS)
     )
     host_s = statistics.median(tflm_s(vww) for _ in range(REPEATS))
+    project_s, project_cpu_s = median_s(
+        lambda: ethosgen("project", largest, *on_board, "-o", directory / f"{next(number)}")
+    )
+    verify_s, verify_cpu_s = median_s(lambda: ethosgen("verify", kws, *on_board))
     return {
-        "project_s": round(
-            median_s(lambda: ethosgen("project", largest, *on_board, "-o", project)), 2
-        ),
+        "project_s": round(project_s, 2),
+        "project_cpu_s": round(project_cpu_s, 2),
         "simulate_s": round(simulate_s, 3),
-        "verify_s": round(median_s(lambda: ethosgen("verify", kws, *on_board)), 2),
+        "verify_s": round(verify_s, 2),
+        "verify_cpu_s": round(verify_cpu_s, 2),
         "tflm_s": round(host_s, 5),
         "simulate_over_tflm": round(simulate_s / host_s, 1),
     }
 
 
+def first_line(*command: str) -> str:
+    """Return the first line that a command says."""
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.partition("\n")[0]
+
+
 def machine() -> Figures:
     """Return what the figures depend on; `load` tells whether something else was running."""
-
-    def first_line(*command: str) -> str:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(
-            "\n"
-        )[0]
-
     cpu = [
         line.split(":")[1].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()
@@ -175,6 +187,7 @@ def measure() -> Figures:
             console.print(f"  {done['name']}")
     return {
         "date": datetime.date.today().isoformat(),
+        "commit": first_line("git", "-C", str(ROOT), "describe", "--always"),
         "machine": facts,
         "samples": SAMPLES,
         "models": figures,

@@ -60,12 +60,15 @@ def sizes(results: Results) -> str:
 
 
 def times(results: Results) -> str:
-    """Return wall-clock times with their limits."""
-    rows = [
-        [limit.title, _seconds(results["times"][key], limit), f"{limit.most:g} s"]
-        for key, limit in TIMES.items()
-    ]
-    return table(["what", "took", "at most"], rows)
+    """Return wall-clock times with their limits, and the processor time within them."""
+    rows = []
+    for key, limit in TIMES.items():
+        cpu_s = results["times"].get(key.replace("_s", "_cpu_s"))
+        spent = "" if cpu_s is None else f"{cpu_s:.2f} s"
+        rows.append(
+            [limit.title, _seconds(results["times"][key], limit), spent, f"{limit.most:g} s"]
+        )
+    return table(["what", "took", "processor time", "at most"], rows)
 
 
 def missed_sizes(model: dict[str, Any]) -> list[str]:
@@ -122,7 +125,7 @@ def page(results: Results) -> str:
     )
     return f"""# Measurements
 
-Written by `make bench` on {results["date"]}; edit nothing here.
+Written by `make bench` on {results["date"]}, of commit {results["commit"]}; edit nothing here.
 {machine["cpu"]}, {machine["cores"]} cores (load average before the timing: {machine["load"]}),
 Python {machine["python"]}, {machine["gcc"]}, {machine["qemu"]}.
 

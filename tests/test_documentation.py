@@ -122,6 +122,7 @@ def good() -> dict[str, Any]:
     }
     return {
         "date": "2026-01-01",
+        "commit": "0123abc",
         "machine": machine,
         "samples": 10,
         "models": [model],

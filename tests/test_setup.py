@@ -103,6 +103,16 @@ def test_another_pyproject_means_installing_again(computer: Computer) -> None:
     assert len(computer.called("-m venv")) == 1
 
 
+def test_an_environment_that_was_moved_is_made_again(computer: Computer) -> None:
+    computer.add_everything()
+    computer.setup()
+    computer.project = computer.project.rename(computer.root / "elsewhere")
+    done = computer.setup()
+    assert done.returncode == 0, done.stderr
+    assert "made in another directory" in done.stdout
+    assert len(computer.called("-m venv")) == 2
+
+
 def test_root_on_a_bare_machine_updates_once_and_installs_what_is_missing(
     computer: Computer,
 ) -> None:

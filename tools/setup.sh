@@ -116,9 +116,9 @@ install_newer_python() {
     quietly apt install -y -q --no-install-recommends "${packages[@]}"
 }
 
-# What .venv was made from: another pyproject.toml or another place means installing again.
+# What .venv was made from: another place or another pyproject.toml means installing again.
 fingerprint() {
-    pwd
+    echo "$PWD"
     sha256sum pyproject.toml
 }
 
@@ -126,6 +126,10 @@ make_environment() {
     local python
     if [[ -f $STAMP && -x $VENV/bin/python && $(<"$STAMP") == "$(fingerprint)" ]]; then
         return
+    fi
+    if [[ -f $STAMP && $(head -n 1 "$STAMP") != "$PWD" ]]; then
+        say "$VENV was made in another directory, and its commands lead there: making it again"
+        rm -rf "$VENV"
     fi
     if [[ ! -x $VENV/bin/python ]] || ! suits "$VENV/bin/python"; then
         python=$(find_python)

@@ -1,0 +1,60 @@
+/*
+ * QEMU has no NPU. Its model runs in another process, works on a page of shared memory as on the
+ * NPU's registers, and rings by a byte on a UART that is not in use; that pends the NPU's own
+ * interrupt, whose handler is the driver's.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <cmsis_core.h>
+#include <zephyr/devicetree.h>
+#include <zephyr/init.h>
+#include <zephyr/irq.h>
+#include <zephyr/sys/sys_io.h>
+
+#define BELL DT_COMPAT_GET_ANY_STATUS_OKAY(ethosgen_npu_bell)
+#define UART DT_PHANDLE(BELL, uart)
+#define NPU DT_PHANDLE(BELL, npu)
+#define UART_IRQ DT_IRQ_BY_NAME(UART, rx, irq)
+
+/* CMSDK UART. */
+#define UART_DATA (DT_REG_ADDR(UART) + 0x00)
+#define UART_CTRL (DT_REG_ADDR(UART) + 0x08)
+#define UART_INTCLEAR (DT_REG_ADDR(UART) + 0x0C)
+#define UART_BAUDDIV (DT_REG_ADDR(UART) + 0x10)
+#define UART_BAUDDIV_MIN 16u
+enum { UART_CTRL_RX_ENABLE = BIT(1), UART_CTRL_RX_IRQ = BIT(3) };
+enum { UART_INT_RX = BIT(1) };
+
+#define NPU_STATUS (DT_REG_ADDR(NPU) + 0x04)
+#define NPU_RESET (DT_REG_ADDR(NPU) + 0x0C)
+enum { STATUS_RESET_STATUS = BIT(3) };
+enum { RESET_CPL_PRIVILEGED = BIT(0), RESET_CSL_NON_SECURE = BIT(1) };
+
+static void ring(const void *unused)
+{
+    ARG_UNUSED(unused);
+    /* Acknowledge first: a byte that comes after DATA was read must raise its own interrupt. */
+    sys_write32(UART_INT_RX, UART_INTCLEAR);
+    (void)sys_read32(UART_DATA);
+    NVIC_SetPendingIRQ(DT_IRQN(NPU));
+}
+
+/* Before the NPU's driver, which polls 100000 times for the end of a reset: less than the time that
+ * a process needs that is not running at the moment. */
+static int bell_init(void)
+{
+    uint32_t level = (DT_PROP(NPU, secure_enable) ? 0 : RESET_CSL_NON_SECURE) |
+                     (DT_PROP(NPU, privilege_enable) ? RESET_CPL_PRIVILEGED : 0);
+
+    sys_write32(UART_BAUDDIV_MIN, UART_BAUDDIV);
+    sys_write32(UART_CTRL_RX_ENABLE | UART_CTRL_RX_IRQ, UART_CTRL);
+    IRQ_CONNECT(UART_IRQ, DT_IRQ_BY_NAME(UART, rx, priority), ring, NULL, 0);
+    irq_enable(UART_IRQ);
+
+    sys_write32(level, NPU_RESET);
+    while ((sys_read32(NPU_STATUS) & STATUS_RESET_STATUS) != 0) {
+    }
+    return 0;
+}
+
+SYS_INIT(bell_init, PRE_KERNEL_2, 0);

@@ -1,0 +1,111 @@
+/*
+ * The NPU interface on Zephyr's Ethos-U device, that is, on Arm's core driver.
+ *
+ * Zephyr initializes the device at boot. Several threads may run networks at once: Arm's driver
+ * lets one of them at a time have the NPU, and the others sleep on Zephyr's semaphore.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <ethosgen_npu.h>
+#include <ethosu_driver.h>
+#include <stddef.h>
+#include <zephyr/device.h>
+#include <zephyr/devicetree.h>
+
+#define NPU DT_COMPAT_GET_ANY_STATUS_OKAY(arm_ethos_u)
+
+BUILD_ASSERT(DT_HAS_COMPAT_STATUS_OKAY(arm_ethos_u),
+             "this board has no node of compatible arm,ethos-u that is okay");
+
+/* Registers by index, for what the core driver does not tell. */
+enum { ID = 0, STATUS = 1, QREAD = 6, CONFIG = 10 };
+
+static const struct ethosgen_npu_stream *current;
+static struct ethosgen_npu_registers last;
+static bool is_initialized;
+
+static uint32_t npu_register(uint32_t index)
+{
+    return ((volatile uint32_t *)DT_REG_ADDR(NPU))[index];
+}
+
+/* Arm's driver asks here for each region's AXI port; -1 stands for the command stream. */
+unsigned int ethosu_config_select(uint64_t address, int index)
+{
+    ARG_UNUSED(address);
+    return index < 0 ? current->qconfig : current->regioncfg >> (2 * index) & 3u;
+}
+
+void ethosu_inference_begin(struct ethosu_driver *drv, void *user_arg)
+{
+    ARG_UNUSED(drv);
+    ARG_UNUSED(user_arg);
+    ethosgen_npu_wait_begin();
+}
+
+/* Called before the driver gives up the NPU's power, with the registers as the run left them. */
+void ethosu_inference_end(struct ethosu_driver *drv, void *user_arg)
+{
+    ARG_UNUSED(drv);
+    ARG_UNUSED(user_arg);
+    ethosgen_npu_wait_end();
+    last.status = npu_register(STATUS);
+    last.qread = npu_register(QREAD);
+}
+
+ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privileged)
+{
+    ARG_UNUSED(base_addr); /* all three are the devicetree's here */
+    ARG_UNUSED(secure);
+    ARG_UNUSED(privileged);
+    is_initialized = device_is_ready(DEVICE_DT_GET(NPU));
+    return is_initialized ? ETHOSGEN_OK : ETHOSGEN_NPU_NO_RESET;
+}
+
+ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
+{
+    if (!is_initialized) {
+        return ETHOSGEN_NOT_INITIALIZED;
+    }
+    uint32_t differs = npu_register(CONFIG) ^ config;
+    uint32_t have_id = npu_register(ID);
+
+    if (differs >> 28 != 0) {
+        return ETHOSGEN_NPU_OTHER_PRODUCT;
+    }
+    if ((differs & 0xF) != 0) {
+        return ETHOSGEN_NPU_OTHER_MACS;
+    }
+    if ((differs & 0xF0) != 0 || have_id >> 28 != id >> 28 ||
+        (have_id >> 20 & 0xFF) < (id >> 20 & 0xFF)) {
+        return ETHOSGEN_NPU_OTHER_VERSION;
+    }
+    return ETHOSGEN_OK;
+}
+
+ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
+                                 const uintptr_t base[ETHOSGEN_NPU_BASES])
+{
+    uint64_t wide[ETHOSGEN_NPU_BASES];
+    size_t bytes[ETHOSGEN_NPU_BASES];
+
+    if (!is_initialized) {
+        return ETHOSGEN_NOT_INITIALIZED;
+    }
+    for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
+        wide[i] = base[i];
+        bytes[i] = stream->base_bytes[i];
+    }
+    struct ethosu_driver *driver = ethosu_reserve_driver(); /* sleeps until the NPU is free */
+
+    current = stream;
+    int result = ethosu_invoke_v3(driver, stream->words, (int)stream->bytes, wide, bytes,
+                                  ETHOSGEN_NPU_BASES, NULL);
+    ethosu_release_driver(driver);
+    return result == 0 ? ETHOSGEN_OK : ETHOSGEN_NPU_DRIVER;
+}
+
+struct ethosgen_npu_registers ethosgen_npu_last(void)
+{
+    return last;
+}

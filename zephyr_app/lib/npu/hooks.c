@@ -1,0 +1,16 @@
+/*
+ * The hooks of ethosgen_npu.h that Zephyr leaves to the application; define a function of the same
+ * name to replace one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <ethosgen_npu.h>
+#include <zephyr/toolchain.h>
+
+__weak void ethosgen_npu_wait_begin(void)
+{
+}
+
+__weak void ethosgen_npu_wait_end(void)
+{
+}

@@ -1,0 +1,126 @@
+/*
+ * The server's console, clock and way out on Zephyr; see board.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "board.h"
+
+#include "frames.h"
+#include "server.h"
+
+#include <zephyr/drivers/uart.h>
+#include <zephyr/fatal.h>
+#include <zephyr/sys/sys_io.h>
+
+#define CONSOLE DEVICE_DT_GET(DT_CHOSEN(zephyr_console))
+
+K_SEM_DEFINE(frame_ends, 0, 1);
+
+#if DT_HAS_COMPAT_STATUS_OKAY(ethosgen_counter)
+#define COUNTER DT_COMPAT_GET_ANY_STATUS_OKAY(ethosgen_counter)
+
+void board_init(void)
+{
+    mem_addr_t control = DT_REG_ADDR_BY_NAME(COUNTER, control);
+
+    sys_write32(sys_read32(control) | BIT(0), control);
+}
+
+uint32_t board_ticks(void)
+{
+    return sys_read32(DT_REG_ADDR_BY_NAME(COUNTER, value));
+}
+#else
+void board_init(void)
+{
+}
+
+uint32_t board_ticks(void)
+{
+    return k_cycle_get_32();
+}
+#endif
+
+static void take(uint8_t byte)
+{
+    frames_take(byte);
+    if (frames_waiting) {
+        k_sem_give(&frame_ends);
+    }
+}
+
+#ifdef CONFIG_UART_INTERRUPT_DRIVEN
+static void on_uart(const struct device *uart, void *unused)
+{
+    uint8_t byte;
+
+    ARG_UNUSED(unused);
+    while (uart_irq_update(uart) && uart_irq_rx_ready(uart)) {
+        if (uart_fifo_read(uart, &byte, 1) == 1) {
+            take(byte);
+        }
+    }
+}
+
+void console_init(void)
+{
+    uart_irq_callback_user_data_set(CONSOLE, on_uart, NULL);
+    uart_irq_rx_enable(CONSOLE);
+    /* A byte that came before this raises no interrupt and keeps others out. */
+    while (uart_poll_in(CONSOLE, &(uint8_t){0}) == 0) {
+    }
+}
+
+void board_wait(const volatile bool *event)
+{
+    while (!*event) {
+        k_sem_take(&frame_ends, K_FOREVER);
+    }
+}
+#else
+void console_init(void)
+{
+}
+
+/* native_sim's UART has no interrupts. */
+void board_wait(const volatile bool *event)
+{
+    uint8_t byte;
+
+    while (!*event) {
+        if (uart_poll_in(CONSOLE, &byte) == 0) {
+            take(byte);
+        } else {
+            k_sleep(K_MSEC(1));
+        }
+    }
+}
+#endif
+
+void console_put(uint8_t byte)
+{
+    uart_poll_out(CONSOLE, byte);
+}
+
+uint32_t board_stack_bytes(void)
+{
+    size_t unused = 0;
+
+    (void)k_thread_stack_space_get(k_current_get(), &unused);
+    return (uint32_t)(k_current_get()->stack_info.size - unused);
+}
+
+void board_exit(uint32_t status)
+{
+#ifdef CONFIG_ETHOSGEN_NPU_BELL
+    /* Semihosting SYS_EXIT_EXTENDED: QEMU ends, and `status` is its exit status. */
+    uint32_t reason[2] = {0x20026u, status}; /* ADP_Stopped_ApplicationExit */
+    register uint32_t operation __asm("r0") = 0x20u;
+    register const uint32_t *parameters __asm("r1") = reason;
+    __asm volatile("bkpt 0xab" ::"r"(operation), "r"(parameters) : "memory");
+#else
+    ARG_UNUSED(status);
+    console_put(0x04); /* EOT: an FVP with shutdown_on_eot ends here */
+#endif
+    k_sleep(K_FOREVER);
+}

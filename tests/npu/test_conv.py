@@ -218,3 +218,16 @@ def test_two_cores_take_turns_in_output_channels() -> None:
     shapes = [*ifm(0, (1, 1, 1)), *ofm(0x100, (1, 1, 2)), *kernel(1, 1)]
     bench.run(parallel, shapes, first, second, CONV)
     assert bench.get(0x100, (2,)).tolist() == [7, 24]  # 7 * 1 and 7 * 2 + 10
+
+
+def test_streams_must_be_aligned() -> None:
+    program, constants = weights(depth_first([[1]]), record(0, *ONE))
+    with pytest.raises(NpuFault, match="a weight or scale stream at 0x20000008 is not aligned"):
+        Bench(constants=constants).run(
+            ifm(0, (1, 1, 1)),
+            ofm(0x100, (1, 1, 1)),
+            kernel(1, 1),
+            program,
+            [("NPU_SET_WEIGHT_BASE", {"addr": 8})],
+            CONV,
+        )

@@ -81,6 +81,16 @@ def test_a_fault_tells_offset_and_command() -> None:
         (sets(OFM_HEIGHT_M1=65535, OFM_WIDTH_M1=65535), "timeout", "beyond the model"),
         (sets(IFM_PAD_TOP=9), "parse", "kernel and padding leave an IFM of"),
         ([("NPU_SET_IFM_PRECISION", {"activation_precision": 3})], "parse", "64-bit elements"),
+        (
+            [("NPU_SET_OFM_PRECISION", {"activation_format": 1}), *sets(OFM_BASE0=8)],
+            "parse",
+            "a feature map at 0x30000008 is not aligned to 16 bytes",
+        ),
+        (
+            [("NPU_SET_OFM_PRECISION", {"activation_precision": 1}), *sets(OFM_BASE0=1)],
+            "parse",
+            "not aligned to 2 bytes",
+        ),
         ([("NPU_SET_OFM_PRECISION", {"round_mode": 3})], "parse", "undefined value 3"),
         ([("NPU_SET_ACTIVATION", {"activation_function": 9})], "parse", "undefined value 9"),
     ],

@@ -14,6 +14,9 @@ from ethosgen.npu.operation import FeatureMap, Shape
 BRICK = 16
 """Channels of a brick of NHCWB16."""
 
+BRICK_ALIGNMENT = 16
+"""What tiles in NHCWB16 must be aligned to, in bytes."""
+
 MAX_ELEMENTS = 1 << 25
 """The model's limit for one feature map; what Vela emits stays far below."""
 
@@ -98,6 +101,10 @@ def _views(
     dtype = np.dtype(fm.dtype)
     height, width, depth = shape
     stride_y, stride_x, stride_c = fm.strides
+    alignment = dtype.itemsize if fm.layout is ActivationFormat.NHWC else BRICK_ALIGNMENT
+    if address % alignment:
+        reason = f"a feature map at 0x{address:x} is not aligned to {alignment} bytes"
+        raise NpuFault("parse", reason)
     if fm.layout is ActivationFormat.NHWC:
         strides: tuple[int, ...] = (stride_y, stride_x, dtype.itemsize)
         yield slice(0, depth), bus.window(address, (height, width, depth), strides, dtype, write)

@@ -21,6 +21,7 @@ from ethosgen.npu.weights import (
 )
 
 _LUT_BYTES = 2048
+_STREAM_ALIGNMENT = 16
 
 
 @dataclass
@@ -95,7 +96,10 @@ class Context:
 
     def read_stream(self, stream: Stream) -> bytes:
         """Return the bytes of a weight or scale stream."""
-        return self.bus.read(self.base(stream.region) + stream.base, stream.length)
+        address = self.base(stream.region) + stream.base
+        if stream.length and address % _STREAM_ALIGNMENT:
+            raise NpuFault("parse", f"a weight or scale stream at 0x{address:x} is not aligned")
+        return self.bus.read(address, stream.length)
 
     def filter(self, operation: Convolution) -> Filter:
         """Return a convolution's decoded weights."""

@@ -29,3 +29,4 @@ class ProjectInfo:
     arena_bytes: int
     model_path: Path
     files: Mapping[str, str] = field(repr=False)
+    platform: str = "baremetal"

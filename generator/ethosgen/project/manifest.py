@@ -16,6 +16,7 @@ from ethosgen.errors import InputError
 from ethosgen.model import Quantization, Tensor
 from ethosgen.plan import CpuOperator, IoStyle, PlanSummary
 from ethosgen.program import Port, Program
+from ethosgen.project.layout import BAREMETAL
 from ethosgen.project_info import ProjectInfo
 
 LIBRARY = "model"
@@ -57,7 +58,11 @@ def digest_of(files: Mapping[str, bytes]) -> str:
 
 
 def make_manifest(
-    program: Program, board: Board, digest: str, library: Mapping[str, bytes]
+    program: Program,
+    board: Board,
+    digest: str,
+    library: Mapping[str, bytes],
+    platform: str = BAREMETAL,
 ) -> bytes:
     """Return the manifest's text. The board's facts are in it, so that it stands alone."""
     content = {
@@ -73,6 +78,7 @@ def make_manifest(
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
         "board": board.model_dump(mode="json"),
+        **({"platform": platform} if platform != BAREMETAL else {}),
         "files": {path: hashlib.sha256(data).hexdigest() for path, data in library.items()},
     }
     return (json.dumps(content, indent=1) + "\n").encode()
@@ -115,6 +121,7 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
         arena_bytes=int(content["arena_bytes"]),
         model_path=directory / LIBRARY / Path(content["model"]).name,
         files={str(path): str(digest) for path, digest in content["files"].items()},
+        platform=str(content.get("platform", BAREMETAL)),
     )
 
 

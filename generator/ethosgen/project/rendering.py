@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -14,9 +13,11 @@ from ethosgen.model import Tensor
 from ethosgen.plan import Base, Memory, Partition
 from ethosgen.program import Port, Program
 from ethosgen.project.capacity import check_capacity
+from ethosgen.project.layout import BAREMETAL, ZEPHYR, Layout, find_layout, source_folder
 from ethosgen.project.linkage import memory_map, npu_base_addr, ways
 from ethosgen.project.literals import array_text, c_type, float_text, word_text
 from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, digest_of, make_manifest
+from ethosgen.project.zephyr import zephyr_facts
 
 HEADER_BYTES = 32
 """Of Arm's core driver, in front of each command stream."""
@@ -30,57 +31,40 @@ _APPLICATION_NAMES = frozenset(("board", "console", "frames", "main", "server", 
 _LIBRARY_NAMES = re.compile(r"arena|commands\w*|entry|init|npu_\w+|run|weights")
 """What follows NAME_ in names of the library's own; ports of these names get a "_" behind."""
 
-_APPLICATION_FILES = {
-    "CMakeLists.txt": "CMakeLists.txt",
-    "README.md": "README.md",
-    "cmake/arm-none-eabi.cmake": "cmake/arm-none-eabi.cmake",
-    "app/main.c": "app/main.c",
-    "app/server.c": "app/server.c",
-    "app/server.h": "app/server.h",
-    "app/frames.c": "app/frames.c",
-    "app/frames.h": "app/frames.h",
-    "board/startup.c": "board/startup.c",
-    "board/startup.h": "board/startup.h",
-    "board/board.c": "board/board.c",
-    "board/board.h": "board/board.h",
-}
-_LIBRARY_FILES = {
-    "{name}.h": "model.h",
-    "{name}.c": "model.c",
-    "ethosgen_status.h": "ethosgen_status.h",
-    "CMakeLists.txt": "CMakeLists.txt",
-}
-_NPU_FILES = {
-    "ethosgen_npu.h": "ethosgen_npu.h",
-    "ethosgen_npu_hooks.c": "ethosgen_npu_hooks.c",
-    "ethosgen_npu_direct.c": "ethosgen_npu_direct.c",
-    "ethosgen_npu_core.c": "ethosgen_npu_core.c",
-    "cmsis/cmsis_compiler.h": "cmsis/cmsis_compiler.h",
-}
 
-
-def render(program: Program, board: Board, *, memory_mode: str = DEFAULT_MEMORY_MODE) -> Project:
-    """Render a bare-metal project; CapacityError if the network does not fit the board."""
+def render(
+    program: Program,
+    board: Board,
+    *,
+    memory_mode: str = DEFAULT_MEMORY_MODE,
+    platform: str = BAREMETAL,
+) -> Project:
+    """Render a project; CapacityError if the network does not fit the board."""
+    layout = find_layout(platform)
     if program.name in _APPLICATION_NAMES:
         raise InputError(
             f"--name '{program.name}' is taken by the generated application; choose another"
         )
     check_capacity(program, board, memory_mode)
-    environment = _environment()
+    environment = _environment(layout)
     facts = _facts(program, board, memory_mode)
-    library = _render_library(environment, program, facts, "0" * DIGEST_LENGTH)
+    if platform == ZEPHYR:
+        facts |= zephyr_facts(program, board)
+    library = _render_library(environment, layout, program, facts, "0" * DIGEST_LENGTH)
     digest = digest_of(library)
     header = f"{LIBRARY}/{program.name}.h"
     facts["digest"] = digest
     library[header] = _render(environment, f"{LIBRARY}/model.h", facts)
-    library[MANIFEST] = make_manifest(program, board, digest, library)
-    application = {
-        path: _render(environment, template, facts) for path, template in _APPLICATION_FILES.items()
+    library[MANIFEST] = make_manifest(program, board, digest, library, platform)
+    application = {path: source.read_bytes() for path, source in layout.application_copies.items()}
+    application |= {
+        path: _render(environment, template, facts) for path, template in layout.application.items()
     }
     application[".gitignore"] = b"/build/\n"
     for way in facts["ways_facts"]:
-        linker_facts = {**facts, **way, "way_comment": way["comment"]}
-        application[f"board/{way['id']}.ld"] = _render(environment, "board/board.ld", linker_facts)
+        path, template = layout.way
+        way_facts = {**facts, **way, "way_comment": way["comment"]}
+        application[path.format(way=way["id"])] = _render(environment, template, way_facts)
     return Project(
         name=program.name,
         board=board.name,
@@ -92,19 +76,16 @@ def render(program: Program, board: Board, *, memory_mode: str = DEFAULT_MEMORY_
     )
 
 
-def _environment() -> jinja2.Environment:
-    package = Path(__file__).parent.parent
-    installed = package / "templates"
-    root = installed if installed.is_dir() else package.parent.parent / "templates"
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(root / "baremetal"),
+def _environment(layout: Layout) -> jinja2.Environment:
+    root = source_folder("templates")
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader([root / folder for folder in layout.templates]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
     )
-    return environment
 
 
 def _render(environment: jinja2.Environment, template: str, facts: Mapping[str, Any]) -> bytes:
@@ -272,12 +253,17 @@ def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:
 
 
 def _render_library(
-    environment: jinja2.Environment, program: Program, facts: Mapping[str, Any], digest: str
+    environment: jinja2.Environment,
+    layout: Layout,
+    program: Program,
+    facts: Mapping[str, Any],
+    digest: str,
 ) -> dict[str, bytes]:
-    templates = _LIBRARY_FILES | (_NPU_FILES if program.plan.accelerator else {})
-    files = {
+    templates = {**layout.library, **(layout.npu if program.plan.accelerator else {})}
+    files = {f"{LIBRARY}/{path}": source.read_bytes() for path, source in layout.copies.items()}
+    files |= {
         f"{LIBRARY}/{path.format(name=program.name)}": _render(
-            environment, f"{LIBRARY}/{template}", {**facts, "digest": digest}
+            environment, template, {**facts, "digest": digest}
         )
         for path, template in templates.items()
     }

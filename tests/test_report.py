@@ -30,6 +30,18 @@ def test_silence_and_emptiness_are_failures() -> None:
     assert not report(golden=Comparison("tflm", 0, 0, 0.0)).passed
 
 
+def test_without_a_golden_answer_nothing_passes_and_nothing_is_hidden() -> None:
+    compiled = report(golden=None, second=None)
+    assert not compiled.passed
+    assert compiled.verdict == "NOT COMPARED"
+    assert report(golden=None, ended=False).verdict == "FAIL"
+    assert (report().verdict, report(ended=False).verdict) == ("PASS", "FAIL")
+    answer = compiled.as_json()
+    assert (answer["passed"], answer["verdict"]) == (False, "NOT COMPARED")
+    assert answer["mismatches"] is None and answer["max_abs_diff"] is None
+    assert answer["oracles"] == {}
+
+
 def test_json_carries_both_comparisons() -> None:
     answer = json.loads(json.dumps(report().as_json()))
     assert answer["mismatches"] == 0

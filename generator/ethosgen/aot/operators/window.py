@@ -5,6 +5,7 @@ from typing import Any
 
 from tvm import tirx
 
+from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
 
@@ -50,7 +51,8 @@ def make_window(
 ) -> tuple[Axis, Axis]:
     """Return an operator's window along height and width, for NHWC tensors.
 
-    With SAME padding the smaller half lies before the input (ComputePaddingHeightWidth).
+    With SAME padding the smaller half lies before the input (ComputePaddingHeightWidth). Raises
+    UnsupportedError for a window that does not lead from one shape to the other.
     """
     options = operator.options
     strides = int(options["stride_h"]), int(options["stride_w"])
@@ -58,6 +60,14 @@ def make_window(
     axes = []
     for i in (0, 1):
         before, after = source.shape[i + 1], target.shape[i + 1]
+        reach = (taps[i] - 1) * dilations[i] + 1
+        room = before if options["padding"] == "SAME" else before - reach + 1
+        sane = min(taps[i], strides[i], dilations[i]) > 0
+        if not sane or after != -(-room // strides[i]):
+            raise UnsupportedError(
+                f"a window of {taps[i]}, stride {strides[i]} and dilation {dilations[i]} does not "
+                f"make {after} of {before}"
+            )
         span = (after - 1) * strides[i] + (taps[i] - 1) * dilations[i] + 1
         padding = max(span - before, 0) // 2 if options["padding"] == "SAME" else 0
         axes.append(Axis(taps[i], strides[i], dilations[i], padding, before, after))

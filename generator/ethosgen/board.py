@@ -138,11 +138,34 @@ class Fvp(_Facts):
     macs_parameter: str
 
 
+class ZephyrBoard(_Facts):
+    """One of Zephyr's boards that is this one; `since` and `before` are Zephyr's versions.
+
+    `target` is what `west build -b` takes, `ways` what it can run on.
+    """
+
+    target: Annotated[str, Field(pattern=r"^[\w/]+$")]
+    since: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
+    before: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
+    ways: list[Literal["qemu", "board"]] = Field(min_length=1)
+
+    def exists_in(self, version: tuple[int, int]) -> bool:
+        """Say whether a version of Zephyr has the board."""
+        is_known = _version(self.since) <= version
+        return is_known and (self.before is None or version < _version(self.before))
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
 class Run(_Facts):
-    """The ways in which the board is run, besides being one."""
+    """The ways in which the board is run, besides being one; and what Zephyr calls it."""
 
     qemu: Qemu | None = None
     fvp: Fvp | None = None
+    zephyr: list[ZephyrBoard] = []
 
 
 class Board(_Facts):

@@ -14,6 +14,11 @@ _WITHOUT_SYMBOL = ("ethos-u55-32",)
 def zephyr_facts(program: Program, board: Board) -> dict[str, Any]:
     """Return what the templates of a Zephyr project need; UnsupportedError if Zephyr cannot."""
     accelerator = program.plan.accelerator
+    if accelerator is None:
+        raise UnsupportedError(
+            "--platform zephyr is for networks with an NPU; for a network that is wholly on the "
+            "CPU use --platform baremetal"
+        )
     return {
         "npu_symbol": _npu_symbol(accelerator),
         "heap_bytes": 256,

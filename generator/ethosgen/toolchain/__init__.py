@@ -1,0 +1,20 @@
+"""Building a project with the compiler that its platform uses; and the sizes of what comes out."""
+
+from pathlib import Path
+
+from ethosgen.errors import InputError
+from ethosgen.toolchain.baremetal import build
+from ethosgen.toolchain.sizes import Built, Sizes, measure_elf
+from ethosgen.toolchain.zephyr import build_zephyr, find_zephyr
+
+__all__ = ["Built", "Sizes", "build", "build_zephyr", "find_built", "find_zephyr", "measure_elf"]
+
+
+def find_built(directory: Path, on: str = "qemu") -> Built:
+    """Return the firmware that `build` left; InputError if there is none, with what to do."""
+    elf = directory / "build" / on / "firmware.elf"
+    if not elf.is_file():
+        raise InputError(
+            f"'{directory}' was not built for {on} yet; run: ethosgen build {directory} --on {on}"
+        )
+    return Built(elf, on, measure_elf(elf))

@@ -1,0 +1,36 @@
+"""Building a bare-metal project: cmake, ninja and arm-none-eabi-gcc."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ethosgen.errors import BuildError, InputError
+from ethosgen.toolchain.process import run_step
+from ethosgen.toolchain.sizes import Built, measure_elf
+from ethosgen.tools import CMAKE, GCC, NINJA
+
+
+def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None = None) -> Built:
+    """Compile a project into DIR/build/ON.
+
+    `options` are CMake's cache variables, ETHOSU_CORE_DRIVER for instance. ToolError if a program
+    is missing, CapacityError if a memory is too small, BuildError with the compiler's words.
+    """
+    cmake, gcc, ninja = CMAKE.find(), GCC.find(), NINJA.find()
+    source = directory.absolute()
+    if not (source / "CMakeLists.txt").is_file():
+        raise InputError(f"'{directory}' is no project: it has no CMakeLists.txt")
+    place = source / "build" / on
+    variables = {
+        "CMAKE_TOOLCHAIN_FILE": str(source / "cmake" / "arm-none-eabi.cmake"),
+        "CMAKE_C_COMPILER": str(gcc),
+        "CMAKE_MAKE_PROGRAM": str(ninja),
+        "ETHOSGEN_ON": on,
+        **(options or {}),
+    }
+    configure = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
+    run_step([*configure, *(f"-D{name}={value}" for name, value in variables.items())], directory)
+    run_step([str(cmake), "--build", str(place)], directory)
+    elf = place / "firmware.elf"
+    if not elf.is_file():
+        raise BuildError(f"building '{directory}' left no {elf.name} in '{place}'")
+    return Built(elf, on, measure_elf(elf))

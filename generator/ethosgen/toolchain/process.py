@@ -1,0 +1,52 @@
+"""Steps of a build: programs that are run, and what their failures mean."""
+
+import logging
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from ethosgen.errors import BuildError, CapacityError
+
+_LOG = logging.getLogger(__name__)
+
+_TIMEOUT_S = 600
+_SAID_LINES = 20
+_OVERFLOW = re.compile(r"region `(?:ETHOSGEN_)?(\w+)' overflowed by (\d+) bytes")
+_ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+
+
+def run_step(
+    command: list[str], directory: Path, environment: Mapping[str, str] | None = None
+) -> None:
+    """Run a step of building `directory`; BuildError or CapacityError says why it failed."""
+    _LOG.info("%s", " ".join(command))
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_TIMEOUT_S,
+            check=False,
+            env=environment,
+        )
+    except OSError as error:
+        raise BuildError(f"cannot start '{command[0]}': {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"building '{directory}' did not end within {_TIMEOUT_S} s") from None
+    said = done.stdout.decode(errors="replace")
+    _LOG.debug("%s", said)
+    if done.returncode != 0:
+        raise _explain(said, directory)
+
+
+def _explain(said: str, directory: Path) -> BuildError | CapacityError:
+    overflows = _OVERFLOW.findall(said)
+    if overflows:
+        what = " and ".join(f"memory '{m.lower()}' by {int(b):,} bytes" for m, b in overflows)
+        return CapacityError(f"the firmware in '{directory}' overflows {what}")
+    lines = [line for line in said.splitlines() if line.strip()]
+    first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), -_SAID_LINES)
+    words = "\n".join(lines[first:][:_SAID_LINES])
+    return BuildError(f"the project in '{directory}' does not build:\n{words}")

@@ -1,0 +1,84 @@
+"""What a firmware takes: sizes from its ELF, by the sections of its linker script."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+
+from ethosgen.errors import InputError
+
+_COMMANDS = ".ethosgen_commands"
+_WEIGHTS = ".ethosgen_weights"
+_ARENA = ".ethosgen_arena"
+_IO = ".ethosgen_io"
+_LIBRARY_CODE = ".model_text"
+_LIBRARY_CONSTANTS = ".model_rodata"
+_LIBRARY_DATA = ".model_bss"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a firmware takes, in bytes.
+
+    `flash` and `ram` are by category, `total` among them. In `flash`, constants are vectors, string
+    and table constants, and initial values of variables. In `ram`, io is what the application owns
+    beside the arena (none with --io arena, whose buffers the arena holds); total includes static
+    data and the stack's reservation. `library` is the share of the model library and its driver,
+    beside command streams, weights and arena: code, constants, data.
+    """
+
+    flash: Mapping[str, int]
+    ram: Mapping[str, int]
+    library: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A firmware, ready to run."""
+
+    elf: Path
+    on: str
+    sizes: Sizes
+
+
+def measure_elf(elf: Path) -> Sizes:
+    """Return what a firmware takes, by the sections of its linker script.
+
+    InputError if the file is no ELF.
+    """
+    try:
+        with elf.open("rb") as file:
+            sections = [
+                (section.name, section["sh_size"], section["sh_flags"], section["sh_type"])
+                for section in ELFFile(file).iter_sections()
+                if section["sh_flags"] & SH_FLAGS.SHF_ALLOC
+            ]
+    except (OSError, ELFError) as error:
+        raise InputError(f"cannot read firmware '{elf}': {error}") from None
+    size = {name: bytes_ for name, bytes_, _, _ in sections}
+    loaded = {name: (b, flags) for name, b, flags, kind in sections if kind != "SHT_NOBITS"}
+    total = sum(b for b, _ in loaded.values())
+    code = sum(b for b, flags in loaded.values() if flags & SH_FLAGS.SHF_EXECINSTR)
+    commands, weights = size.get(_COMMANDS, 0), size.get(_WEIGHTS, 0)
+    return Sizes(
+        flash={
+            "total": total,
+            "code": code,
+            "constants": total - code - commands - weights,
+            "command_streams": commands,
+            "weights": weights,
+        },
+        ram={
+            "total": sum(b for _, b, flags, _ in sections if flags & SH_FLAGS.SHF_WRITE),
+            "arena": size.get(_ARENA, 0),
+            "io": size.get(_IO, 0),
+        },
+        library={
+            "code": size.get(_LIBRARY_CODE, 0),
+            "constants": size.get(_LIBRARY_CONSTANTS, 0),
+            "data": size.get(_LIBRARY_DATA, 0),
+        },
+    )

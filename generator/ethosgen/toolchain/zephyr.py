@@ -1,0 +1,175 @@
+"""Building a Zephyr application as west does: Zephyr's own CMake, with ninja."""
+
+import configparser
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+
+from ethosgen.board import Board, ZephyrBoard
+from ethosgen.errors import BuildError, InputError, ToolError
+from ethosgen.project_info import ProjectInfo
+from ethosgen.toolchain.process import run_step
+from ethosgen.toolchain.sizes import Built, Sizes
+from ethosgen.tools import CMAKE, GCC, NINJA
+
+_SUPPORTED = "3.7, and 4.2 or newer"
+_CACHE = "CMakeCache.txt"
+_ELF = Path("zephyr") / "zephyr.elf"
+_VERSION_LINE = re.compile(r"^(VERSION_MAJOR|VERSION_MINOR)\s*=\s*(\d+)", re.MULTILINE)
+
+Version = tuple[int, int]
+
+
+def build_zephyr(
+    info: ProjectInfo, on: str = "qemu", options: Mapping[str, str] | None = None
+) -> Built:
+    """Build a Zephyr project into DIR/build/ON.
+
+    `options` are CMake's cache variables. ToolError without Zephyr or a compiler, InputError if
+    Zephyr's version or board will not do, CapacityError if a memory is too small, BuildError with
+    the compiler's words.
+    """
+    base = find_zephyr_base(info.directory)
+    version = read_version(base)
+    chosen = choose_board(info.board, version, on)
+    cmake, ninja = CMAKE.find(), NINJA.find()
+    source = info.directory.absolute()
+    place = source / "build" / on
+    variables = {
+        "BOARD": chosen.target,
+        "ETHOSGEN_ON": on,
+        "CMAKE_MAKE_PROGRAM": str(ninja),
+        **(options or {}),
+    }
+    environment = {**os.environ, **_toolchain(on), "ZEPHYR_BASE": str(base)}
+    configure = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
+    configure += [f"-D{name}={value}" for name, value in variables.items()]
+    run_step(configure, info.directory, environment)
+    run_step([str(cmake), "--build", str(place)], info.directory, environment)
+    elf = place / _ELF
+    if not elf.is_file():
+        raise BuildError(f"building '{info.directory}' left no {elf.name} in '{place}'")
+    return Built(elf, on, measure_zephyr(elf, info.board))
+
+
+def find_zephyr(info: ProjectInfo, on: str = "qemu") -> Built:
+    """Return what `build_zephyr` or `west build` left for a target; InputError if there is none."""
+    build = info.directory / "build"
+    for place in (build / on, build):
+        elf = place / _ELF
+        if elf.is_file() and (place.name == on or _is_built_for(place, on)):
+            return Built(elf, on, measure_zephyr(elf, info.board))
+    raise InputError(
+        f"'{info.directory}' was not built for {on} yet; run: ethosgen build {info.directory} "
+        f"--on {on}, or west build"
+    )
+
+
+def find_zephyr_base(directory: Path) -> Path:
+    """Return Zephyr's directory: ZEPHYR_BASE, or that of the west workspace around `directory`."""
+    named = os.environ.get("ZEPHYR_BASE")
+    if named:
+        return Path(named)
+    for parent in directory.absolute().parents:
+        settings = parent / ".west" / "config"
+        if settings.is_file():
+            parser = configparser.ConfigParser()
+            parser.read(settings)
+            base = parent / parser.get("zephyr", "base", fallback="zephyr")
+            if base.is_dir():
+                return base
+    raise ToolError(
+        f"Zephyr was not found: ZEPHYR_BASE is not set, and '{directory}' is in no west workspace; "
+        "set ZEPHYR_BASE to Zephyr's directory, or make a workspace by: west init -l zephyr_app && "
+        "west update"
+    )
+
+
+def read_version(base: Path) -> Version:
+    """Return Zephyr's version; ToolError if it has none, InputError for one that will not do."""
+    try:
+        found = dict(_VERSION_LINE.findall((base / "VERSION").read_text(encoding="utf-8")))
+        version = int(found["VERSION_MAJOR"]), int(found["VERSION_MINOR"])
+    except (OSError, KeyError):
+        raise ToolError(
+            f"ZEPHYR_BASE names '{base}', which has no VERSION file of Zephyr's; correct it"
+        ) from None
+    if version < (3, 7) or (3, 7) < version < (4, 2):
+        raise InputError(
+            f"Zephyr {version[0]}.{version[1]} in '{base}' is not supported; ethosgen builds with "
+            f"{_SUPPORTED}: set ZEPHYR_BASE to one of these"
+        )
+    return version
+
+
+def choose_board(board: Board, version: Version, on: str) -> ZephyrBoard:
+    """Return Zephyr's board for a version and a way to run; InputError names those there are."""
+    for candidate in board.run.zephyr:
+        if candidate.exists_in(version) and on in candidate.ways:
+            return candidate
+    known = ", ".join(f"{c.target} ({' or '.join(c.ways)})" for c in board.run.zephyr)
+    raise InputError(
+        f"board '{board.name}' has no board of Zephyr {version[0]}.{version[1]} for --on {on}; "
+        + (f"it has: {known}" if known else "name one in the board file's run.zephyr")
+    )
+
+
+def _toolchain(on: str) -> dict[str, str]:
+    """Return Zephyr's toolchain variables, unless the user has set them: our own compiler."""
+    if on == "native" or "ZEPHYR_TOOLCHAIN_VARIANT" in os.environ:
+        return {}
+    if "ZEPHYR_SDK_INSTALL_DIR" in os.environ:
+        return {}
+    gcc = GCC.find()
+    prefix = str(gcc).removesuffix("gcc")
+    return {"ZEPHYR_TOOLCHAIN_VARIANT": "cross-compile", "CROSS_COMPILE": prefix}
+
+
+def _is_built_for(place: Path, on: str) -> bool:
+    cache = place / _CACHE
+    return cache.is_file() and f"\nETHOSGEN_ON:STRING={on}\n" in cache.read_text(encoding="utf-8")
+
+
+def measure_zephyr(elf: Path, board: Board) -> Sizes:
+    """Return what an application takes: Zephyr's own sections, apart by the memory they lie in.
+
+    `library` is empty: Zephyr's linker script does not keep the library's sections apart.
+    """
+    try:
+        with elf.open("rb") as file:
+            sections = [
+                (s.name, s["sh_addr"], s["sh_size"], s["sh_flags"], s["sh_type"] == "SHT_NOBITS")
+                for s in ELFFile(file).iter_sections()
+                if s["sh_flags"] & SH_FLAGS.SHF_ALLOC and s["sh_size"]
+            ]
+    except (OSError, ELFError) as error:
+        raise InputError(f"cannot read firmware '{elf}': {error}") from None
+    size = {name: bytes_ for name, _, bytes_, _, _ in sections}
+    code_memory = board.memories[board.placement().code]
+    commands, weights = size.get(".ethosgen_commands", 0), size.get(".ethosgen_weights", 0)
+    arena, io = size.get(".ethosgen_arena", 0), size.get(".ethosgen_io", 0)
+    loaded = sum(b for _, _, b, _, is_zero in sections if not is_zero)
+    code = sum(b for _, _, b, flags, _ in sections if flags & SH_FLAGS.SHF_EXECINSTR)
+    data = sum(
+        bytes_
+        for name, addr, bytes_, _, _ in sections
+        if not code_memory.start_addr <= addr < code_memory.end_addr
+        and not name.startswith(".ethosgen_")
+    )
+    constants = loaded - code - commands - weights
+    return Sizes(
+        flash={
+            "total": loaded,
+            "code": code,
+            "constants": constants,
+            "command_streams": commands,
+            "weights": weights,
+        },
+        ram={"total": data + arena + io, "arena": arena, "io": io},
+        library={},
+    )

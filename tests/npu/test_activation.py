@@ -135,3 +135,22 @@ def test_built_in_curves_by_hand() -> None:
 def test_built_in_functions_need_int16() -> None:
     with pytest.raises(NpuFault, match="16-bit signed OFMs only"):
         Bench().run(ifm(0, (1, 1, 1)), ofm(0x100, (1, 1, 1), function=3), kernel(1, 1), AVERAGE)
+
+
+@pytest.mark.parametrize(("function", "expected"), [(0, [5, -7]), (TABLE_0, [1007, 995])])
+def test_32_bits_have_no_zero_point_unless_they_are_looked_up(
+    function: int, expected: list[int]
+) -> None:
+    # Softmax by Velas up to 4.2: SUB looks up (x + 127), what follows is plain and has a stray -1.
+    bench = Bench()
+    bench.put(0, [5, -7])
+    bench.put(0x1000, np.arange(1000 - 128, 1000 + 128), "int32")
+    look_up_range = 3 if function else 0  # FORCE_INT8
+    bench.run(
+        load(0, 1024, SHRAM_BYTES["ethos-u55-128"]),
+        ifm(0, (1, 1, 2)),
+        ofm(0x100, (1, 1, 2), "int32", zero_point=2, function=function, clip_range=look_up_range),
+        kernel(1, 1),
+        AVERAGE,
+    )
+    assert bench.get(0x100, (2,), "int32").tolist() == expected

@@ -175,3 +175,18 @@ def test_the_original_judges_a_compiled_file(compiled: Path, model: Path) -> Non
     for wrong, says in ((compiled, "is compiled too"), (compiled.parent / "no", "cannot read")):
         refused = ethosgen("simulate", compiled, "--golden", wrong)
         assert refused.returncode == 2 and says in refused.stderr
+
+
+def test_a_compiled_file_becomes_a_project_for_its_own_npu(compiled: Path, tmp_path: Path) -> None:
+    place = tmp_path / "fw"
+    options = (compiled, "--board", "corstone300", "-o", place)
+    done = ethosgen("project", *options)
+    assert done.returncode == 0, done.stderr
+    assert "NPU       ethos-u65-256: an unknown number of operators in 1 partition" in done.stdout
+    assert (place / "model" / "net_vela.h").is_file()
+    for more, says in (
+        (["--npu", "ethos-u55-128"], "is compiled for ethos-u65-256, not for ethos-u55-128"),
+        (["--io", "caller"], "use --io arena"),
+    ):
+        refused = ethosgen("project", *options, *more)
+        assert refused.returncode == 2 and says in refused.stderr

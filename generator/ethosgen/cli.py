@@ -45,6 +45,13 @@ _IO = click.option(
     show_default=True,
     help="Inputs and outputs in the arena (smallest), or in the caller's own buffers.",
 )
+_PLATFORM = click.option(
+    "--platform",
+    type=click.Choice(["baremetal", "zephyr"]),
+    default="baremetal",
+    show_default=True,
+    help="What the firmware is built on.",
+)
 _CPU_OPS = click.option(
     "--cpu-ops",
     metavar="OP[,OP…]",
@@ -92,6 +99,7 @@ def cli(verbose: bool) -> None:
 )
 @_IO
 @_CPU_OPS
+@_PLATFORM
 def project(
     model: Path,
     board: str,
@@ -100,8 +108,9 @@ def project(
     directory: Path | None,
     io: str,
     cpu_ops: tuple[str, ...],
+    platform: str,
 ) -> None:
-    """Render a bare-metal project: the model as a C library, and an application around it."""
+    """Render a project: the model as a C library, and an application around it."""
     from ethosgen import pipeline
 
     with _Progress() as progress:
@@ -113,6 +122,7 @@ def project(
             directory=directory,
             io=io,
             cpu_ops=cpu_ops,
+            platform=platform,
             watch=progress.watch(),
         )
     click.echo(_written_text(written))
@@ -173,6 +183,7 @@ def run(
 @_ON
 @_IO
 @_CPU_OPS
+@_PLATFORM
 @_INPUT
 @_GOLDEN
 @_SAMPLES
@@ -185,6 +196,7 @@ def verify(
     on: str,
     io: str,
     cpu_ops: tuple[str, ...],
+    platform: str,
     input_path: Path | None,
     original: Path | None,
     samples: int,
@@ -205,6 +217,7 @@ def verify(
             on=on,
             io=io,
             cpu_ops=cpu_ops,
+            platform=platform,
             inputs=pipeline.Inputs(input_path, samples, seed),
             original=original,
             watch=progress.watch(),

@@ -231,6 +231,7 @@ def create_project(
     directory: Path | None = None,
     io: str = "arena",
     cpu_ops: Sequence[str] = (),
+    platform: str = "baremetal",
     watch: Watch,
 ) -> Written:
     """Render a project into `directory`, by default one of the network's name."""
@@ -245,16 +246,19 @@ def create_project(
     program = make_program(plan, watch)
     place = directory or Path(model.name)
     with watch.stage("render", f"writing the project to {place}"):
-        files = write(render(program, board), place)
+        files = write(render(program, board, platform=platform), place)
     return Written(place, files, plan, program)
 
 
 def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built":
     """Compile a project for a target."""
-    from ethosgen.project import open_project
-    from ethosgen.toolchain import build
+    from ethosgen.project import ZEPHYR, open_project
+    from ethosgen.toolchain import build, build_zephyr
 
-    open_project(directory)
+    info = open_project(directory)
+    if info.platform == ZEPHYR:
+        with watch.stage("build", "compiling the application (Zephyr)"):
+            return build_zephyr(info, on)
     with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
         return build(directory, on)
 
@@ -269,11 +273,11 @@ def run_project(
     watch: Watch,
 ) -> Report:
     """Run a built project on a target, and compare its outputs with the golden ones."""
-    from ethosgen.project import open_project
-    from ethosgen.toolchain import find_built
+    from ethosgen.project import ZEPHYR, open_project
+    from ethosgen.toolchain import find_built, find_zephyr
 
     info = open_project(directory)
-    built = find_built(directory, on)
+    built = find_zephyr(info, on) if info.platform == ZEPHYR else find_built(directory, on)
     with watch.stage("read", "reading the project's network"):
         model = parse_model(info.model_path.read_bytes(), info.name)
     return _run_and_judge(model, info, built, inputs, output_path, original, watch)
@@ -287,6 +291,7 @@ def verify(
     on: str = "qemu",
     io: str = "arena",
     cpu_ops: Sequence[str] = (),
+    platform: str = "baremetal",
     inputs: Inputs,
     original: Path | None = None,
     watch: Watch,
@@ -297,7 +302,14 @@ def verify(
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         written = create_project(
-            path, board_name, npu=npu, directory=directory, io=io, cpu_ops=cpu_ops, watch=watch
+            path,
+            board_name,
+            npu=npu,
+            directory=directory,
+            io=io,
+            cpu_ops=cpu_ops,
+            platform=platform,
+            watch=watch,
         )
         built = build_project(directory, on=on, watch=watch)
         info = open_project(directory)

@@ -80,6 +80,25 @@ class _Chunks:
     unary1: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     remainders: list[int] = field(default_factory=list)
+    seen: int = 0
+    """Symbols whose unary part was found."""
+    done: int = 0
+    """Symbols whose remainder was found."""
+
+    def add(self, unary0: int, unary1: int, count: int) -> int:
+        """Add a chunk that ends so many symbols; returns that number."""
+        self.unary0.append(unary0)
+        self.unary1.append(unary1)
+        self.counts.append(count)
+        self.seen += count
+        return count
+
+    def add_remainders(self, position: int, count: int, limit: int) -> int:
+        """Add a chunk's remainders; returns how many there are, `limit` symbols in all."""
+        self.remainders.append(position)
+        used = min(count, limit - self.done)
+        self.done += used
+        return used
 
 
 def decode(data: bytes, wanted: int) -> NDArray[np.int16]:
@@ -228,44 +247,29 @@ def _find_both(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
     runs, values = header.runs, header.values
     fixed = 8 if header.uncompressed and header.division > 5 else _MAX_SYMBOLS
     run_bits = 12 if header.zero_division < 3 else 8
-    weights_seen = zeros_seen = weights_done = zeros_done = 0
     before_w = before_z = -1
     while True:
-        balance = weights_seen - zeros_seen
-        take_w = weights_seen < values and balance < _RUN_AHEAD
-        take_z = balance >= 0 and zeros_seen < runs
-        unary0 = 0
+        balance = weights.seen - zeros.seen
+        take_w = weights.seen < values and balance < _RUN_AHEAD
+        take_z = balance >= 0 and zeros.seen < runs
+        unary0, count_w, count_z = 0, -1, -1
         if take_w and not header.uncompressed:
             unary0 = get(position, 12)
             position += 12
-        count_z = -1
         if take_z:
             unary = get(position, run_bits)
             position += run_bits
-            count_z = run_bits - unary.bit_count()
-            zeros.unary0.append(unary)
-            zeros.counts.append(count_z)
-            zeros_seen += count_z
-        count_w = -1
+            count_z = zeros.add(unary, 0, run_bits - unary.bit_count())
         if take_w:
             length = unary0.bit_count()
             unary1 = get(position, length)
             position += length
-            count_w = fixed if header.truncated else fixed - unary1.bit_count()
-            weights.unary0.append(unary0)
-            weights.unary1.append(unary1)
-            weights.counts.append(count_w)
-            weights_seen += count_w
+            ended = fixed if header.truncated else fixed - unary1.bit_count()
+            count_w = weights.add(unary0, unary1, ended)
         if before_w >= 0:
-            weights.remainders.append(position)
-            count = min(before_w, values - weights_done)
-            position += count * header.division
-            weights_done += count
+            position += weights.add_remainders(position, before_w, values) * header.division
         if before_z >= 0:
-            zeros.remainders.append(position)
-            count = min(before_z, runs - zeros_done)
-            position += count * header.zero_division
-            zeros_done += count
+            position += zeros.add_remainders(position, before_z, runs) * header.zero_division
         before_w, before_z = count_w, count_z
         if before_w < 0 and before_z < 0:
             break

@@ -50,8 +50,8 @@ def samples_and_golden(model: Model, count: int = 5) -> tuple[list[Arrays], list
     return samples, golden_outputs(model, samples)
 
 
-def write_sources(program: Program, folder: Path) -> Path:
-    """Write the program and its constants; return the C file of the graph."""
+def write_sources(program: Program, folder: Path) -> list[Path]:
+    """Write the program and its constants; return the C files."""
     for name, text in program.sources.items():
         (folder / name).write_text(text)
     lines = ["#include <stdint.h>", "#include <stdbool.h>"]
@@ -61,8 +61,7 @@ def write_sources(program: Program, folder: Path) -> Path:
         lines.append(f"_Alignas(16) const {C_TYPES[constant.dtype]} {constant.c_name}[] =")
         lines.append(f"{{{values}}};")
     (folder / "constants.c").write_text("\n".join(lines) + "\n")
-    (main,) = (name for name in program.sources if name.endswith(".c"))
-    return folder / main
+    return [folder / name for name in (*program.sources, "constants.c") if name.endswith(".c")]
 
 
 class GeneratedC:
@@ -70,12 +69,12 @@ class GeneratedC:
 
     def __init__(self, program: Program, folder: Path, npu: Npu | None = None) -> None:
         self.program = program
-        source = write_sources(program, folder)
+        sources = write_sources(program, folder)
         library = folder / "library.so"
         hook = folder / "hook.c"
         hook.write_text(_hook(program))
         command = ["gcc", "-O1", "-g0", "-fPIC", "-shared", *WARNINGS, "-o", str(library)]
-        files = [str(source), str(folder / "constants.c"), str(hook)]
+        files = [*map(str, sources), str(hook)]
         done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         self.library = ctypes.CDLL(str(library))

@@ -218,9 +218,9 @@ def test_the_c_compiles_for_the_board_without_a_warning(tmp_path: Path) -> None:
     y = net.concat([net.max_pool(y, (2, 2)), net.average_pool(y, (2, 2))], axis=3)
     y = net.softmax(net.fully_connected(net.tanh(y), 4))
     for plan in (cpu_plan(net.build(y)), mixed_plan(branches(), IoStyle.CALLER)):
-        source = write_sources(compile_program(plan, "net"), tmp_path)
+        sources = write_sources(compile_program(plan, "net"), tmp_path)
         command = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-mfloat-abi=hard", "-O2", *WARNINGS]
-        for path in (source, tmp_path / "constants.c"):
+        for path in sources:
             done = subprocess.run(
                 [*command, "-c", str(path), "-o", str(tmp_path / "out.o")],
                 capture_output=True, text=True, check=False,

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from ethosgen.aot.csource import generate
-from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
+from ethosgen.aot.kernels import NamedKernel, choose_kernels, micro_kernels, workspace_bytes
 from ethosgen.aot.memory import ALIGNMENT, Block, MemoryPlan, plan_memory
+from ethosgen.aot.micro_kernels import HEADERS, read_micro_kernels
 from ethosgen.aot.module import build_module, partition_name, value_name, workspace_name
 from ethosgen.aot.passes import Address, EntryParameter, EntrySignature, pipeline
 from ethosgen.aot.ports import name_ports
@@ -17,7 +18,7 @@ from ethosgen.program import Constant, Placement, Port, Program
 def compile_program(plan: OffloadPlan, name: str) -> Program:
     """Compile a plan; see `ethosgen.aot.compile_program`."""
     schedule = make_schedule(plan)
-    kernels, constants = choose_kernels(schedule, name)
+    kernels, constants = choose_kernels(schedule, name, packed=True)
     memory = plan_memory(schedule, workspace_bytes(kernels))
     comments = _comments(schedule, kernels, name)
     symbols = [f"{name}_entry", f"{name}_npu_invoke", *comments, *(c.c_name for c in constants)]
@@ -26,11 +27,14 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     addresses = _addresses(schedule, memory, inputs, outputs, constants)
     module = build_module(schedule, kernels, constants, name)
     module = pipeline(signature, addresses, memory.arena_bytes)(module)
+    written_by_hand = read_micro_kernels(micro_kernels(kernels))
+    includes = HEADERS[:1] if written_by_hand else ()
+    sources = generate(module, signature, comments, constants, plan, name, includes)
     return Program(
         name=name,
         plan=plan,
         io=plan.io,
-        sources=generate(module, signature, comments, constants, plan, name),
+        sources=sources | written_by_hand,
         entry_parameters=tuple(parameter.name for parameter in signature.parameters),
         constants=constants,
         inputs=inputs,

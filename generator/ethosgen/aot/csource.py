@@ -43,16 +43,19 @@ def generate(
     constants: Sequence[Constant],
     plan: OffloadPlan,
     name: str,
+    includes: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return the C source and its header by file name.
 
     `comments` maps the static functions to what is said above them, in the order in which they
-    appear. From TVM's text the functions' bodies are kept as they are; its includes name headers of
-    TVM's runtime, and its signatures know neither const nor static.
+    appear; `includes` names headers besides the graph's own. From TVM's text the functions' bodies
+    are kept as they are; its includes name headers of TVM's runtime, and its signatures know
+    neither const nor static.
     """
     bodies = _split(module)
+    headers = "".join(f'#include "{header}"\n' for header in (f"{name}_graph.h", *includes))
     functions = {var.name_hint: function for var, function in module.functions.items()}
-    parts = [_banner(plan), f'#include "{name}_graph.h"\n\n#include <string.h>\n']
+    parts = [_banner(plan), f"{headers}\n#include <string.h>\n"]
     if constants:
         declarations = "".join(f"extern {_constant(constant)};\n" for constant in constants)
         parts.append(f"\n/* Defined with the weights. */\n{declarations}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ethosgen.aot.operators import Kernel, registry
+from ethosgen.aot.packed import pack
 from ethosgen.aot.primfunc import drop_unused_parameters
 from ethosgen.aot.schedule import Schedule
 from ethosgen.errors import UnsupportedError
@@ -23,25 +24,26 @@ class NamedKernel:
 
 
 def choose_kernels(
-    schedule: Schedule, name: str
+    schedule: Schedule, name: str, *, packed: bool
 ) -> tuple[dict[int, NamedKernel], tuple[Constant, ...]]:
     """Build the kernel of each CPU operator, by step; UnsupportedError names what has none.
 
-    Equal constants are kept once.
+    With `packed`, operators that have a packed form take it: they call micro-kernels in C. Equal
+    constants are kept once.
     """
     kernels: dict[int, NamedKernel] = {}
     pool: dict[tuple[str, bytes], Constant] = {}
     for index, step in enumerate(schedule.steps):
         if step.partition:
             continue
-        kernel = _build_kernel(schedule, step.operator)
+        kernel = _build_kernel(schedule, step.operator, packed)
         function = f"{name}_{step.operator.code.lower()}_{index}"
         arguments = _pool_constants(schedule, kernel, function, pool)
         kernels[index] = NamedKernel(function, kernel, arguments)
     return kernels, tuple(pool.values())
 
 
-def _build_kernel(schedule: Schedule, operator: Operator) -> Kernel:
+def _build_kernel(schedule: Schedule, operator: Operator, packed: bool) -> Kernel:
     tensors = schedule.graph.tensors
     present = [i for i in operator.inputs if i != ABSENT]
     dtype = tensors[present[0]].dtype if present else "no input"
@@ -49,7 +51,8 @@ def _build_kernel(schedule: Schedule, operator: Operator) -> Kernel:
     if build is None:
         raise UnsupportedError(_explain(schedule, operator, f"there is no CPU code for {dtype}"))
     try:
-        return _trim(build(operator, tensors))
+        kernel = pack(operator, tensors) if packed else None
+        return _trim(kernel or build(operator, tensors))
     except UnsupportedError as error:
         raise UnsupportedError(_explain(schedule, operator, str(error))) from None
 
@@ -98,6 +101,11 @@ def _pool_constants(
         else:
             arguments.append(item)
     return tuple(arguments)
+
+
+def micro_kernels(kernels: Mapping[int, NamedKernel]) -> frozenset[str]:
+    """Return the names of all C files that kernels call."""
+    return frozenset().union(*(named.kernel.micro_kernels for named in kernels.values()))
 
 
 def workspace_bytes(kernels: Mapping[int, NamedKernel]) -> dict[int, int]:

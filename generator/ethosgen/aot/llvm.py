@@ -15,7 +15,7 @@ from ethosgen.program import Constant
 
 def compile_steps(schedule: Schedule) -> dict[int, Run]:
     """Return a function for each CPU operator of a schedule, by step."""
-    kernels, constants = choose_kernels(schedule, "host")
+    kernels, constants = choose_kernels(schedule, "host", packed=False)
     functions = {
         named.name: named.kernel.function.with_attr("global_symbol", named.name)
         for named in kernels.values()

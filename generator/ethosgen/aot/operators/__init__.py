@@ -27,12 +27,14 @@ class Kernel:
     here: multipliers, tables, packed weights), one for each output of the operator, and one more,
     of int8, where `workspace_bytes` is not 0. It writes all of its outputs and nothing else. The
     parameters' names are what the C shows; one that the body does not use is left out there.
+    `micro_kernels` names the C files of templates/kernels whose functions it calls.
     """
 
     function: Any
     inputs: tuple[int, ...]
     constants: tuple[np.ndarray[Any, Any], ...] = ()
     workspace_bytes: int = 0
+    micro_kernels: frozenset[str] = frozenset()
 
 
 Build = Callable[[Operator, Sequence[Tensor]], Kernel]

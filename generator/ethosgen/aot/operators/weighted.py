@@ -30,7 +30,7 @@ from ethosgen.model import ABSENT, Operator, Tensor
 @operator("CONV_2D", dtypes=("int8",))
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve NHWC with weights of (output channel, row, column, input channel), in groups too."""
-    layer = _read_layer(op, tensors, _multipliers)
+    layer = read_layer(op, tensors)
     source, target, shape = layer.source, layer.target, layer.weights.shape
     vertical, horizontal = make_window(op, (shape[1], shape[2]), source, target)
     depth = shape[3]
@@ -79,7 +79,7 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("DEPTHWISE_CONV_2D", dtypes=("int8",))
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve each channel of NHWC by itself, with weights of (1, row, column, output channel)."""
-    layer = _read_layer(op, tensors, _multipliers)
+    layer = read_layer(op, tensors)
     source, target, shape = layer.source, layer.target, layer.weights.shape
     vertical, horizontal = make_window(op, (shape[1], shape[2]), source, target)
     per_input = layer.channels // source.shape[3]
@@ -123,7 +123,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("FULLY_CONNECTED", dtypes=("int8",))
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply rows of the input by weights of (output channel, input channel)."""
-    layer = _read_layer(op, tensors, _dense_multipliers)
+    layer = read_layer(op, tensors)
     channels, depth = layer.weights.shape[-2:]
     batches = layer.target.elements // channels
     offset = zero_point_of(layer.source)
@@ -158,7 +158,7 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @dataclass(frozen=True)
-class _Layer:
+class Layer:
     """What the three have in common: bias, scales by channel, and bounds of the output.
 
     `multipliers` has one entry for all channels or one for each.
@@ -213,7 +213,9 @@ class _Layer:
         return Kernel(function, tuple(inputs), tuple(constants))
 
 
-def _read_layer(op: Operator, tensors: Sequence[Tensor], scales: Any) -> _Layer:
+def read_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer:
+    """Return what an operator with weights has; UnsupportedError if it is not int8 as TFLite's."""
+    scales = _dense_multipliers if op.code == "FULLY_CONNECTED" else _multipliers
     source, weights, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     has_bias = len(op.inputs) > 2 and op.inputs[2] != ABSENT
     biases = tensors[op.inputs[2]] if has_bias else None
@@ -226,7 +228,7 @@ def _read_layer(op: Operator, tensors: Sequence[Tensor], scales: Any) -> _Layer:
     multipliers = scales(source, weights, target)
     if len(multipliers) not in (1, target.shape[-1]):
         raise UnsupportedError(f"the scales of '{weights.name}' do not run along its channels")
-    return _Layer(source, weights, target, biases, multipliers, activation_range(op, target))
+    return Layer(source, weights, target, biases, multipliers, activation_range(op, target))
 
 
 def _multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multiplier, ...]:

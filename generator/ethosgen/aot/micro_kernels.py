@@ -1,0 +1,24 @@
+"""The C files of templates/kernels: inner loops that TVM's loops call."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+HEADERS = ("ethosgen_kernels.h", "ethosgen_requantize.h")
+"""What the C files include; the first declares their functions."""
+
+
+def read_micro_kernels(names: Iterable[str]) -> dict[str, str]:
+    """Return the text of C files and of their headers, by name; nothing for no names."""
+    chosen = sorted(names)
+    return {
+        name: (_folder() / name).read_text(encoding="utf-8")
+        for name in ((*HEADERS, *chosen) if chosen else ())
+    }
+
+
+def _folder() -> Path:
+    """Return templates/kernels: beside the package when installed, else at the root."""
+    package = Path(__file__).parent.parent
+    installed = package / "templates"
+    root = installed if installed.is_dir() else package.parent.parent / "templates"
+    return root / "kernels"

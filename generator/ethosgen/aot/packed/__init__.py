@@ -1,0 +1,47 @@
+"""Operators with inner loops written by hand, for Helium: micro-kernels around which TVM loops.
+
+Where an operator has a packed form for its shapes it is what the firmware runs; its form in
+`ethosgen.aot.operators` is what this machine runs, and what is left for all other shapes. Both
+equal TFLite Micro's reference kernels to the last bit.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+
+from ethosgen.aot.operators import Kernel
+from ethosgen.model import Operator, Tensor
+
+_FAMILIES = ("matrix", "depthwise", "mean")
+"""Modules of this package; importing one imports tvm, so it happens on the first look-up."""
+
+Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]
+"""Returns the packed form of an operator, None for shapes that it does not cover."""
+
+
+def packed(*codes: str) -> Callable[[Pack], Pack]:
+    """Declare that the decorated function packs these operators, int8 from end to end."""
+
+    def declare(pack: Pack) -> Pack:
+        pack.packs = codes  # type: ignore[attr-defined]
+        return pack
+
+    return declare
+
+
+def pack(operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Return an operator's packed form, None if it has none."""
+    found = _registry().get(operator.code)
+    ends = (*operator.inputs[:1], *operator.outputs)
+    is_int8 = all(tensors[i].dtype == "int8" for i in ends)
+    return found(operator, tensors) if found and is_int8 else None
+
+
+@cache
+def _registry() -> dict[str, Pack]:
+    functions = [
+        value
+        for family in _FAMILIES
+        for value in vars(import_module(f"{__name__}.{family}")).values()
+    ]
+    return {code: function for function in functions for code in getattr(function, "packs", ())}

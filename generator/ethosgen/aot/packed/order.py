@@ -1,0 +1,93 @@
+"""Weights and scales in the order in which the micro-kernels read them.
+
+templates/kernels/ethosgen_kernels.h says what that order is; the two change together.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ethosgen.aot.operators.quantization import zero_point_of
+from ethosgen.aot.operators.weighted import Layer
+
+Array = np.ndarray[Any, Any]
+
+MATRIX_CHANNELS = 4
+"""Channels that the matrix kernel computes at a time."""
+MATRIX_DEPTH = 16
+"""Products that one instruction of it adds up."""
+DEPTHWISE_CHANNELS = 8
+"""Channels that the depthwise kernel computes at a time."""
+
+
+def is_packable(layer: Layer) -> bool:
+    """Say whether a layer's constants are known and its multipliers below 1, as nearly all are."""
+    known = layer.weights.data is not None
+    known = known and (layer.biases is None or layer.biases.data is not None)
+    return known and all(multiplier.shift <= 0 for multiplier in layer.multipliers)
+
+
+def folded_biases(layer: Layer, weights: Array) -> Array:
+    """Return biases less the input's zero point times each channel's sum of weights, as int32.
+
+    `weights` is (channels, products). 32-bit sums wrap around alike in whatever order.
+    """
+    biases = np.zeros(layer.channels, np.int64)
+    if layer.biases is not None:
+        biases += layer.biases.array().reshape(-1)
+    biases -= zero_point_of(layer.source) * weights.astype(np.int64).sum(axis=1)
+    return (biases & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+
+
+def scales(layer: Layer, biases: Array) -> Array:
+    """Return an array of (channels, 3): bias, mantissa and shift of each channel."""
+    multipliers = list(layer.multipliers)
+    multipliers *= layer.channels if len(multipliers) == 1 else 1
+    columns = (biases, [m.mantissa for m in multipliers], [m.shift for m in multipliers])
+    return np.stack([np.asarray(column, np.int32) for column in columns], axis=1)
+
+
+def matrix_weights(weights: Array) -> Array:
+    """Pack (channels, depth): for every 4 channels, for every 16 of depth, 16 bytes of each."""
+    blocks = _padded(_padded(weights, MATRIX_CHANNELS, 0), MATRIX_DEPTH, 1)
+    channels, depth = blocks.shape
+    split = blocks.reshape(channels // MATRIX_CHANNELS, MATRIX_CHANNELS, -1, MATRIX_DEPTH)
+    return np.ascontiguousarray(split.transpose(0, 2, 1, 3)).reshape(channels * depth)
+
+
+def matrix_scales(table: Array) -> Array:
+    """Pack (channels, 3): for every 4 channels 4 biases, 4 mantissas, 4 shifts."""
+    blocks = _padded(table, MATRIX_CHANNELS, 0).reshape(-1, MATRIX_CHANNELS, 3)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1)
+
+
+def depthwise_weights(weights: Array) -> Array:
+    """Pack (taps, channels): for every 8 channels, for every tap, 8 bytes."""
+    blocks = _padded(weights, DEPTHWISE_CHANNELS, 1)
+    split = blocks.reshape(len(blocks), -1, DEPTHWISE_CHANNELS)
+    return np.ascontiguousarray(split.transpose(1, 0, 2)).reshape(-1)
+
+
+def depthwise_scales(table: Array) -> Array:
+    """Pack (channels, 3): for every 8 channels biases, mantissas, shifts of even ones, of odd."""
+    blocks = _padded(table, DEPTHWISE_CHANNELS, 0).reshape(-1, DEPTHWISE_CHANNELS // 2, 2, 3)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 3, 1)).reshape(-1)
+
+
+def exact_taps(weights: Array, width: int) -> int:
+    """Return for how many taps of a row sums of products always fit into 16 bits: 1, 2 or `width`.
+
+    `weights` is (taps, channels), rows of `width` taps; an input is -128 at worst.
+    """
+    rows = np.abs(weights.astype(np.int32)).reshape(-1, width, weights.shape[-1])
+    for count in (width, 2):
+        if count <= width and int(rows[:, :count].sum(axis=1).max()) * 128 <= np.iinfo("int16").max:
+            return count
+    return 1
+
+
+def _padded(array: Array, multiple: int, axis: int) -> Array:
+    """Return an array with zeros behind, up to a multiple of a length along an axis."""
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, -array.shape[axis] % multiple)
+    return np.pad(array, widths)

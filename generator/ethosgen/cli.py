@@ -13,6 +13,7 @@ import click
 
 from ethosgen import __version__
 from ethosgen.accelerator import NO_NPU
+from ethosgen.commands.boards import boards
 from ethosgen.errors import EthosgenError
 
 _BOARD = click.option(
@@ -83,6 +84,9 @@ def cli(verbose: bool) -> None:
     """
     level = logging.DEBUG if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
+
+
+cli.add_command(boards)
 
 
 @cli.command()
@@ -337,6 +341,14 @@ def doctor(as_json: bool) -> None:
     if not all(finding.found for finding in findings):
         sys.exit(3)
     _next("make demo", quiet=as_json)
+
+
+@cli.command(hidden=True)
+def serve_npu() -> None:
+    """Be the NPU of a Zephyr application on native_sim, over stdin and stdout."""
+    from ethosgen import pipeline
+
+    pipeline.serve_npu(sys.stdin.buffer, sys.stdout.buffer)
 
 
 def _answer(

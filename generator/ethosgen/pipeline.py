@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -375,6 +375,13 @@ def attach_model(accelerator: Accelerator) -> "Attach":
         return registers
 
     return attach
+
+
+def serve_npu(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Run the NPU's model for an application of Zephyr's native_sim, until it is gone."""
+    from ethosgen.npu.server import serve
+
+    serve(requests, answers)
 
 
 def _counters(outcome: "Outcome") -> dict[str, Any]:

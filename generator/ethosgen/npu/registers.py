@@ -57,7 +57,7 @@ RESET_IDLE = 0xFFFF_FFFF
 """What RESET holds between resets: a driver writes pending_CPL and pending_CSL, bits 0 and 1."""
 
 _BASE_POINTERS = 8
-_FAULT_BITS = {
+FAULT_BITS = {
     "bus": STATUS_BUS_STATUS,
     "parse": STATUS_CMD_PARSE_ERROR,
     "timeout": STATUS_WD_FAULT,
@@ -158,7 +158,7 @@ class RegisterFile:
             _log.info("%s", fault)
             self.last_fault, self.last_report = fault, None
             self._queue_read = fault.offset
-            self._status |= _FAULT_BITS.get(fault.kind, STATUS_WD_FAULT)
+            self._status |= FAULT_BITS.get(fault.kind, STATUS_WD_FAULT)
         else:
             self.last_report = report
             self._queue_read = report.consumed

@@ -17,6 +17,7 @@ from ethosgen.outcome import Arrays, Outcome, Sample
 from ethosgen.project_info import ProjectInfo
 from ethosgen.target.attachment import Attach, NpuModel, SharedMemory
 from ethosgen.target.console import Console
+from ethosgen.target.native import NativeTarget
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.target.session import Hello, RunReply, Session
 from ethosgen.tools import QEMU
@@ -80,7 +81,14 @@ def _start_qemu(elf: Path, board: Board, attach: Attach | None) -> Target:
     return QemuTarget(QEMU.find(), elf, board, attach)
 
 
-TARGETS: Mapping[str, Callable[[Path, Board, Attach | None], Target]] = {"qemu": _start_qemu}
+def _start_native(elf: Path, _board: Board, _attach: Attach | None) -> Target:
+    return NativeTarget(elf)
+
+
+TARGETS: Mapping[str, Callable[[Path, Board, Attach | None], Target]] = {
+    "qemu": _start_qemu,
+    "native": _start_native,
+}
 """What `run` can run on, by name: each makes a target for a firmware."""
 
 Progress = Callable[[int, int], None]

@@ -10,7 +10,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.board import Board, ZephyrBoard
+from ethosgen.board import Board
 from ethosgen.errors import BuildError, InputError, ToolError
 from ethosgen.project_info import ProjectInfo
 from ethosgen.toolchain.process import run_step
@@ -20,6 +20,10 @@ from ethosgen.tools import CMAKE, GCC, NINJA
 _SUPPORTED = "3.7, and 4.2 or newer"
 _CACHE = "CMakeCache.txt"
 _ELF = Path("zephyr") / "zephyr.elf"
+_NATIVE = "native"
+_NATIVE_BOARD = "native_sim/native/64"
+"""Zephyr's board that is a program of this machine; 64 bits need no further C library."""
+_NATIVE_PROGRAM = Path("zephyr") / "zephyr.exe"
 _VERSION_LINE = re.compile(r"^(VERSION_MAJOR|VERSION_MINOR)\s*=\s*(\d+)", re.MULTILINE)
 
 Version = tuple[int, int]
@@ -35,13 +39,12 @@ def build_zephyr(
     the compiler's words.
     """
     base = find_zephyr_base(info.directory)
-    version = read_version(base)
-    chosen = choose_board(info.board, version, on)
+    target = choose_target(info.board, read_version(base), on)
     cmake, ninja = CMAKE.find(), NINJA.find()
     source = info.directory.absolute()
     place = source / "build" / on
     variables = {
-        "BOARD": chosen.target,
+        "BOARD": target,
         "ETHOSGEN_ON": on,
         "CMAKE_MAKE_PROGRAM": str(ninja),
         **(options or {}),
@@ -51,19 +54,19 @@ def build_zephyr(
     configure += [f"-D{name}={value}" for name, value in variables.items()]
     run_step(configure, info.directory, environment)
     run_step([str(cmake), "--build", str(place)], info.directory, environment)
-    elf = place / _ELF
-    if not elf.is_file():
-        raise BuildError(f"building '{info.directory}' left no {elf.name} in '{place}'")
-    return Built(elf, on, measure_zephyr(elf, info.board))
+    built = _find(info, place, on)
+    if built is None:
+        raise BuildError(f"building '{info.directory}' left no application in '{place}'")
+    return built
 
 
 def find_zephyr(info: ProjectInfo, on: str = "qemu") -> Built:
     """Return what `build_zephyr` or `west build` left for a target; InputError if there is none."""
     build = info.directory / "build"
     for place in (build / on, build):
-        elf = place / _ELF
-        if elf.is_file() and (place.name == on or _is_built_for(place, on)):
-            return Built(elf, on, measure_zephyr(elf, info.board))
+        built = _find(info, place, on) if place.name == on or _is_built_for(place, on) else None
+        if built is not None:
+            return built
     raise InputError(
         f"'{info.directory}' was not built for {on} yet; run: ethosgen build {info.directory} "
         f"--on {on}, or west build"
@@ -107,11 +110,13 @@ def read_version(base: Path) -> Version:
     return version
 
 
-def choose_board(board: Board, version: Version, on: str) -> ZephyrBoard:
-    """Return Zephyr's board for a version and a way to run; InputError names those there are."""
+def choose_target(board: Board, version: Version, on: str) -> str:
+    """Return what Zephyr calls the board for a way to run; InputError names what there is."""
+    if on == _NATIVE:
+        return _NATIVE_BOARD
     for candidate in board.run.zephyr:
         if candidate.exists_in(version) and on in candidate.ways:
-            return candidate
+            return candidate.target
     known = ", ".join(f"{c.target} ({' or '.join(c.ways)})" for c in board.run.zephyr)
     raise InputError(
         f"board '{board.name}' has no board of Zephyr {version[0]}.{version[1]} for --on {on}; "
@@ -121,13 +126,22 @@ def choose_board(board: Board, version: Version, on: str) -> ZephyrBoard:
 
 def _toolchain(on: str) -> dict[str, str]:
     """Return Zephyr's toolchain variables, unless the user has set them: our own compiler."""
-    if on == "native" or "ZEPHYR_TOOLCHAIN_VARIANT" in os.environ:
+    if on == _NATIVE or "ZEPHYR_TOOLCHAIN_VARIANT" in os.environ:
         return {}
     if "ZEPHYR_SDK_INSTALL_DIR" in os.environ:
         return {}
     gcc = GCC.find()
     prefix = str(gcc).removesuffix("gcc")
     return {"ZEPHYR_TOOLCHAIN_VARIANT": "cross-compile", "CROSS_COMPILE": prefix}
+
+
+def _find(info: ProjectInfo, place: Path, on: str) -> Built | None:
+    if on == _NATIVE:
+        program = place / _NATIVE_PROGRAM
+        sizes = Sizes({}, {}, {})  # of a program for this machine, which say nothing
+        return Built(program, on, sizes) if program.is_file() else None
+    elf = place / _ELF
+    return Built(elf, on, measure_zephyr(elf, info.board)) if elf.is_file() else None
 
 
 def _is_built_for(place: Path, on: str) -> bool:

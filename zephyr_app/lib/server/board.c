@@ -41,15 +41,6 @@ uint32_t board_ticks(void)
 }
 #endif
 
-static void take(uint8_t byte)
-{
-    frames_take(byte);
-    if (frames_waiting) {
-        k_sem_give(&frame_ends);
-    }
-}
-
-#ifdef CONFIG_UART_INTERRUPT_DRIVEN
 static void on_uart(const struct device *uart, void *unused)
 {
     uint8_t byte;
@@ -57,7 +48,10 @@ static void on_uart(const struct device *uart, void *unused)
     ARG_UNUSED(unused);
     while (uart_irq_update(uart) && uart_irq_rx_ready(uart)) {
         if (uart_fifo_read(uart, &byte, 1) == 1) {
-            take(byte);
+            frames_take(byte);
+        }
+        if (frames_waiting) {
+            k_sem_give(&frame_ends);
         }
     }
 }
@@ -77,25 +71,6 @@ void board_wait(const volatile bool *event)
         k_sem_take(&frame_ends, K_FOREVER);
     }
 }
-#else
-void console_init(void)
-{
-}
-
-/* native_sim's UART has no interrupts. */
-void board_wait(const volatile bool *event)
-{
-    uint8_t byte;
-
-    while (!*event) {
-        if (uart_poll_in(CONSOLE, &byte) == 0) {
-            take(byte);
-        } else {
-            k_sleep(K_MSEC(1));
-        }
-    }
-}
-#endif
 
 void console_put(uint8_t byte)
 {

@@ -1,0 +1,106 @@
+/*
+ * The NPU interface on native_sim: ethosgen's model of the NPU, in a process of its own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <ethosgen_npu.h>
+#include <zephyr/kernel.h>
+
+#include "native_host.h"
+
+enum { STATUS_BUS_STATUS = BIT(2), STATUS_CMD_PARSE_ERROR = BIT(4) };
+enum { STATUS_CMD_END_REACHED = BIT(5), STATUS_WD_FAULT = BIT(7) };
+#define HEADER_WORDS 8u
+
+/* One NPU, several threads: one of them at a time has it. */
+K_SEM_DEFINE(npu_is_free, 1, 1);
+
+static struct ethosgen_npu_registers last;
+static bool is_initialized;
+
+ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privileged)
+{
+    ARG_UNUSED(base_addr);
+    ARG_UNUSED(secure);
+    ARG_UNUSED(privileged);
+    is_initialized = ethosgen_host_start() == 0;
+    return is_initialized ? ETHOSGEN_OK : ETHOSGEN_NPU_NO_RESET;
+}
+
+/* The model is the NPU that each stream was made for: its header says which. */
+ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
+{
+    ARG_UNUSED(config);
+    ARG_UNUSED(id);
+    return is_initialized ? ETHOSGEN_OK : ETHOSGEN_NOT_INITIALIZED;
+}
+
+/* Base pointers may point into each other's memory, which must stay one. */
+static void add_range(struct ethosgen_host_run *run, uint64_t addr, uint64_t bytes)
+{
+    uint64_t end = addr + bytes;
+
+    for (uint32_t i = 0; i < run->range_count;) {
+        struct ethosgen_host_range *old = &run->ranges[i];
+        if (addr > old->addr + old->bytes || end < old->addr) {
+            i++;
+            continue;
+        }
+        addr = MIN(addr, old->addr);
+        end = MAX(end, old->addr + old->bytes);
+        *old = run->ranges[--run->range_count];
+        i = 0; /* what has grown may touch what did not touch it before */
+    }
+    run->ranges[run->range_count].addr = addr;
+    run->ranges[run->range_count++].bytes = end - addr;
+}
+
+static ethosgen_status verdict(uint32_t status)
+{
+    if ((status & STATUS_BUS_STATUS) != 0) {
+        return ETHOSGEN_NPU_BUS_FAULT;
+    }
+    if ((status & STATUS_CMD_PARSE_ERROR) != 0) {
+        return ETHOSGEN_NPU_PARSE_FAULT;
+    }
+    if ((status & STATUS_WD_FAULT) != 0) {
+        return ETHOSGEN_NPU_WATCHDOG;
+    }
+    return (status & STATUS_CMD_END_REACHED) != 0 ? ETHOSGEN_OK : ETHOSGEN_NPU_STOPPED;
+}
+
+ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
+                                 const uintptr_t base[ETHOSGEN_NPU_BASES])
+{
+    /* Of the header that Arm's driver reads: COP1, OPTIMIZER_CONFIG, then CONFIG. */
+    struct ethosgen_host_run run = {
+        .config = stream->words[2],
+        .command_bytes = stream->bytes - HEADER_WORDS * sizeof(uint32_t),
+    };
+    struct ethosgen_host_result result;
+
+    if (!is_initialized) {
+        return ETHOSGEN_NOT_INITIALIZED;
+    }
+    for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
+        run.base[i] = base[i];
+        if (stream->base_bytes[i] != 0) {
+            add_range(&run, base[i], stream->base_bytes[i]);
+        }
+    }
+    k_sem_take(&npu_is_free, K_FOREVER);
+    ethosgen_npu_wait_begin();
+    int gone = ethosgen_host_run(&run, &stream->words[HEADER_WORDS], &result);
+    ethosgen_npu_wait_end();
+    if (gone == 0) {
+        last.status = result.status;
+        last.qread = result.qread;
+    }
+    k_sem_give(&npu_is_free);
+    return gone == 0 ? verdict(result.status) : ETHOSGEN_NPU_DRIVER;
+}
+
+struct ethosgen_npu_registers ethosgen_npu_last(void)
+{
+    return last;
+}

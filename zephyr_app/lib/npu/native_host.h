@@ -1,0 +1,45 @@
+/*
+ * What the simulated side of native_sim asks of the host side.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef ETHOSGEN_NATIVE_HOST_H
+#define ETHOSGEN_NATIVE_HOST_H
+
+#include <stdint.h>
+
+#define ETHOSGEN_HOST_RANGES 8u
+
+/* Memory of the application that the NPU works on. */
+struct ethosgen_host_range {
+    uint64_t addr;
+    uint64_t bytes;
+};
+
+/* One run of the NPU. The model of it answers with what STATUS and QREAD say at the end. */
+struct ethosgen_host_run {
+    uint32_t config; /* CONFIG of the NPU that is wanted */
+    uint32_t command_bytes;
+    uint32_t range_count;
+    uint32_t reserved;
+    uint64_t base[8];
+    struct ethosgen_host_range ranges[ETHOSGEN_HOST_RANGES];
+};
+
+struct ethosgen_host_result {
+    uint32_t status;
+    uint32_t qread;
+};
+
+/* Start the model in a process of its own; 0 or -1. */
+int ethosgen_host_start(void);
+
+/* Let the model run commands on the ranges' contents; 0, or -1 if the model is gone. */
+int ethosgen_host_run(const struct ethosgen_host_run *run, const void *commands,
+                      struct ethosgen_host_result *result);
+
+/* Read a byte from stdin: 1, 0 if there is none, -1 at its end. */
+int ethosgen_host_read(uint8_t *byte);
+void ethosgen_host_write(uint8_t byte);
+
+#endif /* ETHOSGEN_NATIVE_HOST_H */

@@ -1,0 +1,56 @@
+/*
+ * The server's console, clock and way out on native_sim: stdin and stdout; see board.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "board.h"
+
+#include "../npu/native_host.h"
+#include "frames.h"
+
+#include <posix_board_if.h>
+
+void board_init(void)
+{
+}
+
+uint32_t board_ticks(void)
+{
+    return k_cycle_get_32();
+}
+
+void console_init(void)
+{
+}
+
+void console_put(uint8_t byte)
+{
+    ethosgen_host_write(byte);
+}
+
+void board_wait(const volatile bool *event)
+{
+    uint8_t byte;
+
+    while (!*event) {
+        int count = ethosgen_host_read(&byte);
+        if (count < 0) {
+            board_exit(1); /* nobody is there any more */
+        }
+        if (count == 0) {
+            k_sleep(K_MSEC(1));
+        } else {
+            frames_take(byte);
+        }
+    }
+}
+
+uint32_t board_stack_bytes(void)
+{
+    return 0; /* the host's stack, which says nothing about the board's */
+}
+
+void board_exit(uint32_t status)
+{
+    posix_exit((int)status);
+}

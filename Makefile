@@ -5,10 +5,10 @@ JOBS    ?= auto
 SAMPLES ?= 360
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench clean
+.PHONY: help setup demo test lint format bench exactness clean
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:  ## install what is missing: compiler, QEMU, .venv with the command ethosgen
 	@tools/setup.sh
@@ -24,12 +24,16 @@ lint: setup  ## ruff and mypy --strict
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@MYPYPATH=generator:demo:bench $(BIN)/mypy --strict demo bench
+	@MYPYPATH=generator:tests:. $(BIN)/mypy --strict -p corpus
 
 format: setup  ## let ruff format the sources
 	@$(BIN)/ruff format .
 
 bench: setup  ## measure exactness, sizes, instructions and times; writes docs/bench.md
 	@$(BIN)/python bench/measure.py
+
+exactness: setup  ## hold the NPU model against both oracles; writes docs/exactness.md
+	@$(BIN)/python -m corpus table
 
 clean:  ## remove what was generated, but not .venv
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,39 +1,83 @@
 """The corpus's command line; see the package's docstring."""
 
 import argparse
-import collections
+import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
+from rich.console import Console
+
+from corpus import page, results
 from corpus.registry import GENERATORS
 from corpus.settings import PRODUCTS
-from corpus.trial import Key, Trial, run_keys
+from corpus.shrink import describe, shrink
+from corpus.trial import Key, Trial, case_of, run_keys
 
-BATCH = 20
+BATCH = 15
+CASES = 40
+
+console = Console(highlight=False, soft_wrap=True)
+
+Figures = results.Figures
 
 
 def main() -> None:
-    """Run the command that was asked for."""
+    """Run the command that was asked for; status 1 if something differs without a known reason."""
+    arguments = _arguments()
+    products = [arguments.product] if arguments.product else [*PRODUCTS]
+    match arguments.command:
+        case "one":
+            key = Key(arguments.operator, arguments.dtype, arguments.seed)
+            console.print(describe(case_of(key)))
+            trials = run_keys([key], products)
+            for trial in trials:
+                console.print(trial)
+            unexpected = [text for trial in trials for text in trial.unexpected]
+        case "shrink":
+            unexpected = shrink(arguments.operator, arguments.dtype, products[0], arguments.cases)
+        case "render":
+            page.PAGE.write_text(page.page(json.loads(results.RESULTS.read_text())))
+            unexpected = []
+        case _:
+            unexpected = _run(arguments, products)
+    for text in unexpected:
+        console.print(f"unexpected: {text}", style="red", markup=False)
+    sys.exit(1 if unexpected else 0)
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m corpus", description=__doc__)
-    parser.add_argument("command", choices=["run", "one"])
-    parser.add_argument("operator", nargs="?")
+    parser.add_argument("command", choices=["table", "run", "one", "shrink", "render"])
+    parser.add_argument("operator", nargs="?", help="one or several, with commas; default: all")
     parser.add_argument("dtype", nargs="?")
     parser.add_argument("seed", nargs="?", type=int)
-    parser.add_argument("--cases", type=int, default=20)
-    parser.add_argument("--start", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--cases", type=int, default=CASES, help="networks for each row")
+    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--product", choices=[*PRODUCTS])
-    arguments = parser.parse_args()
-    products = [arguments.product] if arguments.product else [*PRODUCTS]
-    if arguments.command == "one":
-        one(Key(arguments.operator, arguments.dtype, arguments.seed), products)
-        return
-    names = arguments.operator.split(",") if arguments.operator not in (None, "all") else GENERATORS
-    for name in names:
+    return parser.parse_args()
+
+
+def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
+    """Run rows; `table` runs all of them and writes the page."""
+    rows = []
+    for name, dtype in _wanted(arguments):
+        keys = [Key(name, dtype, arguments.start + i) for i in range(arguments.cases)]
+        row = results.summarize(name, dtype, [*run(keys, products, arguments.jobs)])
+        _show(row)
+        rows.append(row)
+    if arguments.command == "table":
+        page.PAGE.write_text(page.page(results.save(rows, arguments.cases)))
+    return [text for row in rows for text in row["unexpected"]]
+
+
+def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Yield the rows that were asked for."""
+    for name in arguments.operator.split(",") if arguments.operator else GENERATORS:
         for dtype in arguments.dtype.split(",") if arguments.dtype else GENERATORS[name][1]:
-            keys = [Key(name, dtype, arguments.start + i) for i in range(arguments.cases)]
-            report(name, dtype, [*run(keys, products, arguments.jobs)])
+            yield name, dtype
 
 
 def run(keys: Sequence[Key], products: Sequence[str], jobs: int) -> Iterator[Trial]:
@@ -48,39 +92,18 @@ def run(keys: Sequence[Key], products: Sequence[str], jobs: int) -> Iterator[Tri
             yield from trials
 
 
-def report(name: str, dtype: str, trials: Sequence[Trial]) -> None:
-    counts = collections.Counter(t.where for t in trials)
-    text = []
-    for oracle in ("tflm", "litert"):
-        found = [t for t in trials if oracle in t.oracles]
-        bad = [
-            t
-            for t in found
-            if not isinstance(t.oracles[oracle], str) and t.oracles[oracle].mismatches
-        ]
-        no = [t for t in found if isinstance(t.oracles[oracle], str)]
-        worst = max((t.oracles[oracle].largest for t in bad), default=0)
-        text.append(
-            f"{oracle} {len(bad)}bad/{len(found) - len(no)} max {worst}"
-            + (f" none {len(no)}: {no[0].oracles[oracle][:110]!r}" if no else "")
-        )
-    print(f"{name:24} {dtype:6} {dict(counts)} {' | '.join(text)}", flush=True)
-    seen = collections.Counter()
-    for t in trials:
-        for o, d in t.oracles.items():
-            if not isinstance(d, str) and d.mismatches:
-                seen[o] += 1
-                if seen[o] <= 3:
-                    print(f"   {o} {t.key.seed} {t.setting}: {d}")
-        if t.where in ("fault", "crash", "refused", "cpu"):
-            seen[t.where, t.why[:60]] += 1
-            if seen[t.where, t.why[:60]] == 1:
-                print(f"   {t.where} {t.key.seed} {t.setting}: {t.why[-400:]}")
-
-
-def one(key: Key, products: Sequence[str]) -> None:
-    for t in run_keys([key], products):
-        print(t)
+def _show(row: Figures) -> None:
+    text = f"{row['operator']:28} {row['dtype']:6}"
+    for product, figures in row["products"].items():
+        text += f" {product} {figures['networks']:4}"
+        if figures["faults"] or figures["crashes"]:
+            text += f" ({figures['faults']} faults, {figures['crashes']} crashes)"
+        for oracle, found in figures["oracles"].items():
+            text += f" {oracle} {found['mismatches'] if found['networks'] else '-':>7}"
+    known = sorted({name for p in row["products"].values() for name in p["known"]})
+    console.print(text, *known, markup=False)
+    for unexpected in row["unexpected"][:4]:
+        console.print(f"    {unexpected}", style="red", markup=False)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ class Draft(Network):
     # ---- quantization ----------------------------------------------------------------------------
 
     def largest(self) -> int:
-        """Return the largest value of the dtype; 32-bit samples are kept small, so that none wraps."""
+        """Return the largest value of a sample; those of 32 bits are kept from wrapping."""
         return 1 << 20 if self.dtype == "int32" else int(np.iinfo(self.dtype).max)
 
     def scale(self) -> float:
@@ -53,8 +53,14 @@ class Draft(Network):
             return self.choices.real(1e-5, 1e-2)
         return self.choices.real(0.002, 0.5)
 
+    def scale_of(self, x: int) -> float:
+        """Return the scale of a tensor that has one."""
+        scale = self.tensors[x].scale
+        assert isinstance(scale, float)
+        return scale
+
     def zero_point(self, dtype: str | None = None) -> int:
-        """Choose a zero point that TFLite accepts for the dtype; the ends of the range are common."""
+        """Choose a zero point that TFLite accepts; the ends of the range are common."""
         dtype = dtype or self.dtype
         if dtype not in ("int8", "uint8"):
             return 0
@@ -65,11 +71,11 @@ class Draft(Network):
 
     def requantized(self, x: int, gain: float = 1.0) -> int:
         """Choose scale and zero point of a tensor anew, its scale within a factor of about 3."""
-        spec = self.tensors[x]
-        assert isinstance(spec.scale, float)
         factor = gain * self.choices.real(0.3, 3.0)
         self.tensors[x] = dataclasses.replace(
-            spec, scale=float(np.float32(spec.scale * factor)), zero_point=self.zero_point()
+            self.tensors[x],
+            scale=float(np.float32(self.scale_of(x) * factor)),
+            zero_point=self.zero_point(),
         )
         return x
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from corpus.choices import seeded
 from corpus.draft import Case
+from corpus.known import explain
 from corpus.oracles import Array, Question, ask
 from corpus.registry import GENERATORS
 from corpus.settings import Setting, choose_setting
 from ethosgen.errors import EthosgenError, NpuFault
 from ethosgen.flatbuffer import decode_model
-from ethosgen.model import Model
+from ethosgen.model import Graph, Model
 from ethosgen.offload import offload
 from ethosgen.outcome import Arrays
 from ethosgen.plan import OffloadPlan, Partition
@@ -49,7 +50,8 @@ class Trial:
     """One case under one setting.
 
     `where` is "npu" where Vela put all of it there, else "cpu" or "refused", or "fault" or "crash"
-    of the model; `why` says why. `oracles` has a Difference or the reason why there is none.
+    of the model; `why` says why. `oracles` has a Difference or the reason why there is none;
+    `known` names the entry of known.KNOWN that explains a difference or a fault.
     """
 
     key: Key
@@ -58,6 +60,21 @@ class Trial:
     why: str = ""
     outputs: list[Arrays] | None = field(default=None, repr=False)
     oracles: dict[str, Difference | str] = field(default_factory=dict)
+    known: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def unexpected(self) -> list[str]:
+        """Say what differs or fails without a known reason."""
+        found = [
+            f"{oracle}: {difference}"
+            for oracle, difference in self.oracles.items()
+            if isinstance(difference, Difference)
+            and difference.mismatches
+            and oracle not in self.known
+        ]
+        if self.where == "crash" or (self.where == "fault" and "fault" not in self.known):
+            found.append(self.why)
+        return [f"{self.key} on {self.setting}: {text}" for text in found]
 
 
 def case_of(key: Key) -> Case:
@@ -117,7 +134,29 @@ def run_keys(keys: Sequence[Key], products: Sequence[str]) -> list[Trial]:
         for key in keys
     ]
     judge(runs)
+    explain_trials(runs)
     return [trial for run in runs for trial in run.trials]
+
+
+def explain_trials(runs: Sequence[Run]) -> None:
+    """Name the known reason of each difference and fault that has one."""
+    for run in runs:
+        for trial in run.trials:
+            _explain(trial, run.model.graph)
+
+
+def _explain(trial: Trial, graph: Graph) -> None:
+    wrong = {
+        oracle: difference.largest
+        for oracle, difference in trial.oracles.items()
+        if isinstance(difference, Difference) and difference.mismatches
+    }
+    if trial.where == "fault":
+        wrong["fault"] = 0
+    for against, largest in wrong.items():
+        entry = explain(graph, trial.setting, against, largest)
+        if entry is not None:
+            trial.known[against] = entry.name
 
 
 def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:
@@ -172,7 +211,7 @@ def _run_with_state(plan: OffloadPlan, runner: Runner, samples: list[Arrays]) ->
         for t in (tensors[i] for i in partition.inputs)
         if t.is_variable
     }
-    outputs = []
+    outputs: list[Arrays] = []
     for sample in samples:
         given = dict(sample) | {tensors[i].name: state for i, state in states.items()}
         made = runner(partition, given)
@@ -186,7 +225,7 @@ def _run_with_state(plan: OffloadPlan, runner: Runner, samples: list[Arrays]) ->
 
 def make_samples(model: Model, case: Case, seed: int) -> list[Arrays]:
     """Draw samples: over the whole range, near the zero point, and at the range's ends."""
-    samples = []
+    samples: list[Arrays] = []
     for index in range(SAMPLES):
         random = np.random.default_rng((seed, index))
         sample = {}

@@ -109,9 +109,7 @@ def log(choices: Choices, dtype: str) -> Case:
 def rsqrt(choices: Choices, dtype: str) -> Case:
     """RSQRT of positive reals."""
     net, x = _positive(choices, dtype)
-    scale = net.tensors[x].scale
-    assert isinstance(scale, float)
-    smallest = 1 / math.sqrt(scale)
+    smallest = 1 / math.sqrt(net.scale_of(x))
     steps = 32767 if dtype == "int16" else 255
     point = 0 if dtype == "int16" else choices.integer(-128, 0)
     return net.case(
@@ -131,9 +129,8 @@ def _positive(choices: Choices, dtype: str) -> tuple[Draft, int]:
 
 def _largest(net: Draft, x: int) -> float:
     spec = net.tensors[x]
-    assert isinstance(spec.scale, float) and isinstance(spec.zero_point, int)
-    high = {"int8": 127, "uint8": 255, "int16": 32767}[spec.dtype]
-    return (high - spec.zero_point) * spec.scale
+    assert isinstance(spec.zero_point, int)
+    return (net.largest() - spec.zero_point) * net.scale_of(x)
 
 
 def quantize(choices: Choices, dtype: str) -> Case:
@@ -146,8 +143,7 @@ def quantize(choices: Choices, dtype: str) -> Case:
         "int16": ("int16", "int8"),
     }
     target = choices.pick(targets[dtype])
-    scale = net.tensors[x].scale
-    assert isinstance(scale, float)
+    scale = net.scale_of(x)
     gain = {("int8", "int16"): 1 / 256, ("int16", "int8"): 256.0}.get((dtype, target), 1.0)
     factor = choices.pick((1.0, choices.real(0.3, 3.0), choices.real(0.3, 3.0)))
     return net.case(net.quantize(x, target, scale * gain * factor, net.zero_point(target)))

@@ -76,9 +76,7 @@ def attention(choices: Choices, dtype: str) -> Case:
     net = Draft(choices, dtype)
     rows, depth = net.extent(12), net.extent(24)
     query, key, value = (net.feed((1, rows, depth)) for _ in range(3))
-    scale = net.tensors[query].scale, net.tensors[key].scale
-    assert isinstance(scale[0], float) and isinstance(scale[1], float)
-    gain = scale[0] * scale[1] * 73 * depth**0.5
+    gain = net.scale_of(query) * net.scale_of(key) * 73 * depth**0.5
     scores = net.shaped(query, (1, rows, rows), scale=gain, zero_point=0)
     (x,) = net.operator("BATCH_MATMUL", [query, key], [scores], {"adj_y": True})
     x = net.softmax(x)

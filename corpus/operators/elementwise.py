@@ -1,5 +1,7 @@
 """Operators of one or two feature maps, element by element."""
 
+from typing import Any
+
 import numpy as np
 
 from corpus.choices import Choices
@@ -57,9 +59,7 @@ def squared_difference(choices: Choices, dtype: str) -> Case:
     shape = np.broadcast_shapes(net.tensors[x].shape, net.tensors[y].shape)
     spec = net.shaped(x, shape)
     out = net.operator("SQUARED_DIFFERENCE", [x, y], [spec])[0]
-    scale = net.tensors[x].scale
-    assert isinstance(scale, float)
-    return net.case(net.requantized(out, scale * (20000 if dtype == "int16" else 80)))
+    return net.case(net.requantized(out, net.scale_of(x) * (20000 if dtype == "int16" else 80)))
 
 
 def prelu(choices: Choices, dtype: str) -> Case:
@@ -68,8 +68,9 @@ def prelu(choices: Choices, dtype: str) -> Case:
     shape = net.image()
     x = net.maybe_before(net.feed(shape))
     slopes = choices.pick(((1, 1, shape[3]), (1, 1, shape[3]), (1, 1, 1), shape[1:]))
-    point = net.zero_point()
-    alpha = net.constant(net.random_integers(slopes, dtype), dtype, net.scale() / 10, point)
+    kind = "int8" if dtype == "int16" else dtype  # as LiteRT's 16-bit kernel takes its slopes
+    point = 0 if dtype == "int16" else net.zero_point()
+    alpha = net.constant(net.random_integers(slopes, kind), kind, choices.real(2e-4, 0.02), point)
     out = net.operator("PRELU", [x, alpha], [net.shaped(x, shape)])[0]
     return net.case(net.requantized(out))
 
@@ -105,7 +106,7 @@ def _operands(net: Draft, same: bool = False) -> tuple[int, int]:
         other = shape[choices.integer(0, len(shape) - 1) :]
     x = net.feed(shape)
     spec = net.tensors[x]
-    quantization = {"scale": spec.scale, "zero_point": spec.zero_point}
+    quantization: dict[str, Any] = {"scale": spec.scale, "zero_point": spec.zero_point}
     if not same and not choices.chance(3):
         quantization = {"scale": net.scale(), "zero_point": net.zero_point()}
         if choices.chance(4):
@@ -114,7 +115,7 @@ def _operands(net: Draft, same: bool = False) -> tuple[int, int]:
         values = net.random_integers(other, net.dtype)
         if net.dtype == "int32":
             values = (values % (1 << 15)).astype(np.int32)
-        y = net.constant(values, net.dtype, **quantization)  # type: ignore[arg-type]
+        y = net.constant(values, net.dtype, **quantization)
     else:
         y = net.feed(other, **quantization)
     return (y, x) if choices.chance(3) else (x, y)

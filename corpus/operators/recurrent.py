@@ -30,14 +30,10 @@ def lstm(choices: Choices, dtype: str) -> Case:
     cell = net.variable(Spec((batch, units), "int16", cell_scale, 0, name="cell_state"))
     inputs, biases = _weights(net, features), []
     recurrent = _weights(net, units)
-    source = net.tensors[x].scale
-    assert isinstance(source, float)
     for weights in inputs:
-        scale = net.tensors[weights].scale
-        assert isinstance(scale, float)
         wide = "int64" if dtype == "int16" else "int32"
         values = net.random.integers(-3000, 3000, units)
-        biases.append(net.constant(values, wide, source * scale))
+        biases.append(net.constant(values, wide, net.scale_of(x) * net.scale_of(weights)))
     absent = [ABSENT] * 3
     operands = [x, *inputs, *recurrent, *absent, *biases, *absent[:2], state, cell, *absent, ABSENT]
     options = {"fused_activation_function": "TANH", "time_major": by_time}

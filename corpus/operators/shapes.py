@@ -1,5 +1,7 @@
 """Operators that move data."""
 
+from typing import Any
+
 from corpus.choices import Choices
 from corpus.draft import Case, Draft
 from network_file import Spec
@@ -62,7 +64,7 @@ def concatenation(choices: Choices, dtype: str) -> Case:
     sizes = [net.extent(20) for _ in range(choices.integer(2, 4))]
     first = net.feed((*shape[:axis], sizes[0], *shape[axis + 1 :]))
     spec = net.tensors[first]
-    one = {"scale": spec.scale, "zero_point": spec.zero_point}
+    one: dict[str, Any] = {"scale": spec.scale, "zero_point": spec.zero_point}
     same = dtype != "uint8" or choices.chance(2)  # only TFLite's uint8 kernel takes several scales
     rest = [
         net.feed((*shape[:axis], size, *shape[axis + 1 :]), **(one if same else {}))

@@ -105,8 +105,7 @@ def _product(net: Draft, x: int) -> Case:
     rows, depth = net.tensors[x].shape
     units = net.choices.integer(1, 40)
     weights = net.feed((units, depth), zero_point=128 if net.dtype == "uint8" else 0)
-    scales = [net.tensors[i].scale for i in (x, weights)]
-    gain = float(np.prod(scales)) * 73 * 1.5 * depth**0.5
+    gain = net.scale_of(x) * net.scale_of(weights) * 73 * 1.5 * depth**0.5
     spec = net.shaped(x, (rows, units), scale=gain)
     (y,) = net.operator("FULLY_CONNECTED", [x, weights], [spec])
     return net.case(net.requantized(y))
@@ -171,8 +170,7 @@ def batch_matmul(choices: Choices, dtype: str) -> Case:
         y = net.constant(values, dtype, net.scale(), net.zero_point())
     else:
         y = net.feed(other)
-    scales = [net.tensors[i].scale for i in (x, y)]
-    gain = float(np.prod(scales)) * 73 * 1.5 * depth**0.5
+    gain = net.scale_of(x) * net.scale_of(y) * 73 * 1.5 * depth**0.5
     spec = Spec((*batch, rows, columns), dtype, gain, 0)
     out = net.operator("BATCH_MATMUL", [x, y], [spec], {"adj_x": adj_x, "adj_y": adj_y})[0]
     return net.case(net.requantized(out))

@@ -1,0 +1,75 @@
+"""What a run of the corpus has found, as plain values that a JSON file keeps."""
+
+import collections
+import json
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from corpus import ROOT
+from corpus.trial import ORACLES, Difference, Trial
+
+RESULTS = ROOT / "docs" / "exactness.json"
+
+PACKAGES = ("ethos-u-vela", "tflite-micro", "ai-edge-litert")
+
+Figures = dict[str, Any]
+
+
+def summarize(operator: str, dtype: str, trials: Sequence[Trial]) -> Figures:
+    """Return one row: what each product's trials came to."""
+    products = sorted({t.setting.accelerator.product for t in trials})
+    return {
+        "operator": operator,
+        "dtype": dtype,
+        "products": {
+            product: _product([t for t in trials if t.setting.accelerator.product == product])
+            for product in products
+        },
+        "unexpected": [text for trial in trials for text in trial.unexpected],
+    }
+
+
+def _product(trials: Sequence[Trial]) -> Figures:
+    left = collections.Counter(_shortly(t) for t in trials if t.where in ("cpu", "refused"))
+    return {
+        "networks": sum(t.where == "npu" for t in trials),
+        "faults": sum(t.where == "fault" for t in trials),
+        "crashes": sum(t.where == "crash" for t in trials),
+        "not_on_npu": dict(left.most_common()),
+        "oracles": {oracle: _oracle(oracle, trials) for oracle in ORACLES},
+        "known": sorted({name for t in trials for name in t.known.values()}),
+    }
+
+
+def _shortly(trial: Trial) -> str:
+    """Return why a network did not run on the NPU, without what differs from case to case."""
+    text = trial.why.replace(f"'{trial.key}'", "the network")
+    return text.split(" (Vela asks")[0].split(" IFM:")[0][:160]
+
+
+def _oracle(oracle: str, trials: Iterable[Trial]) -> Figures:
+    answers = [t.oracles[oracle] for t in trials if oracle in t.oracles]
+    found = [answer for answer in answers if isinstance(answer, Difference)]
+    silent = [answer for answer in answers if isinstance(answer, str)]
+    return {
+        "networks": len(found),
+        "elements": sum(d.elements for d in found),
+        "mismatches": sum(d.mismatches for d in found),
+        "wrong_networks": sum(d.mismatches > 0 for d in found),
+        "largest": max((d.largest for d in found), default=0),
+        "silent": len(silent),
+        "why_silent": silent[0][:120] if silent else "",
+    }
+
+
+def save(rows: Sequence[Figures], cases: int, path: Path = RESULTS) -> Figures:
+    """Write the results of a whole run."""
+    results = {
+        "cases": cases,
+        "versions": {package: version(package) for package in PACKAGES},
+        "rows": list(rows),
+    }
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    return results

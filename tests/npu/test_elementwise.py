@@ -172,6 +172,21 @@ def test_a_scalar_stands_for_the_second_operand() -> None:
     assert bench.get(0x100, (4,)).tolist() == [-11, -12, -13, -14]
 
 
+def test_a_scalar_is_shifted_by_each_element() -> None:
+    # 9 >> 0, 1, 2 and 3, halves rounded up: 9, 4.5 -> 5, 2.25 -> 2, 1.125 -> 1
+    bench = Bench()
+    bench.put(0, [0, 1, 2, 3], "int32")
+    bench.put(0x80, [9], "int32")
+    bench.run(
+        ifm(0, (1, 1, 4), "int32"),
+        ifm2(0x80, (1, 1, 1), "int32"),
+        broadcast(broadcast_c=1, operand_order=1),
+        ofm(0x100, (1, 1, 4), "int32", round_mode=2),
+        op(ElementwiseMode.SHR),
+    )
+    assert bench.get(0x100, (4,), "int32").tolist() == [9, 5, 2, 1]
+
+
 @pytest.mark.parametrize("axes", ["", "h", "w", "c", "hw", "hc", "wc", "hwc"])
 @pytest.mark.parametrize("reverse", [0, 1])
 def test_the_second_operand_is_broadcast(axes: str, reverse: int) -> None:

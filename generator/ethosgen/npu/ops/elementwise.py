@@ -73,7 +73,7 @@ def _binary(operation: Elementwise, a: Ints, b: Ints) -> Ints:
     if mode is ElementwiseMode.MUL:
         return _scale_product(operation, a * b)
     if mode is ElementwiseMode.SHR:
-        return rescale(a, 1, _shift_amount(b), ofm.rounding)
+        return rescale(np.broadcast_to(a, ofm.shape), 1, _shift_amount(b), ofm.rounding)
     return _SIMPLE[mode](a, b)
 
 

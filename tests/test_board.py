@@ -1,13 +1,20 @@
 """Boards: what is read, and what is said of a board file that is wrong."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from ethosgen.board import board_names, load_board
-from ethosgen.errors import InputError
+from ethosgen.accelerator import NOT_COMPILED_FOR, find_accelerator
+from ethosgen.board import board_names, board_schema, load_board, start_board_file
+from ethosgen.errors import InputError, UnsupportedError
 
-CORSTONE300 = (Path(__file__).parent.parent / "boards" / "corstone300.toml").read_text()
+ROOT = Path(__file__).parent.parent
+CORSTONE300 = (ROOT / "boards" / "corstone300.toml").read_text()
+BOARDS = (
+    "alif-e7-he alif-e7-hp alif-e8-hp corstone300 corstone310 corstone315 corstone320 himax-we2 "
+    "imx93-m33 psoc-e84 ra8p1"
+).split()
 
 
 def write_board(path: Path, *changes: tuple[str, str]) -> str:
@@ -21,7 +28,7 @@ def write_board(path: Path, *changes: tuple[str, str]) -> str:
 
 
 def test_every_board_that_comes_with_ethosgen_loads() -> None:
-    assert "corstone300" in board_names()
+    assert board_names() == BOARDS
     for name in board_names():
         assert load_board(name).name == name
 
@@ -66,29 +73,60 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
     ("change", "said"),
     [
         (('core = "cortex-m55"', 'core = "cortex-m0"'), r"cpu\.core: .*cortex-m33"),
+        (('core = "cortex-m55"', 'core = "cortex-m33"'), r"cpu\.dcache: a cortex-m33 has no"),
+        (("[cpu]", "[cpu]\nmve = 1"), r"cpu\.mve: .*boolean"),
         (("irq = 56", 'irq = "56"'), r"npu\.irq: .*integer"),
         (("irq = 56", "irq = 481"), r"npu\.irq: .*less than 480"),
-        (("secure = true", ""), r"npu\.secure: Field required"),
+        (("irq = 56", ""), r"npu\.irq: missing, and platforms has \"baremetal\""),
+        (("\nsecure = true", ""), r"npu\.secure: Field required"),
         (("[cpu]", "[cpu]\ncolour = 1"), r"cpu\.colour: Extra inputs"),
         (("size_bytes = 0x00080000", "size_bytes = 0"), r"memories\.itcm\.size_bytes: .*greater"),
         (("base_addr = 0x58102000", "base_addr = 0x58102001"), r"npu\.base_addr: .*multiple of 4"),
-        (('"ethos-u55-32"', '"ethos-u55-31"'), r"npu: 'ethos-u55-31' is no NPU"),
-        (('default = "ethos-u55-128"', 'default = "ethos-u85-128"'), r"npu: default"),
-        (('arena = "isram"', 'arena = "sram9"'), r"Shared_Sram\.arena: .*no memory 'sram9'"),
-        (('arena = "isram"', 'arena = "dtcm"'), r"Shared_Sram\.arena: the NPU does not reach"),
-        (('data = "dtcm"', 'data = "itcm"'), r"Shared_Sram\.data: 'itcm' cannot be written"),
-        (("Shared_Sram", "Dedicated_Sram"), r"placements lacks Shared_Sram"),
+        (('"ethos-u55-32"', '"ethos-u55-31"'), r"npu\.configurations: 'ethos-u55-31' is no NPU"),
+        (('default = "ethos-u55-128"', 'default = "ethos-u85-128"'), r"npu\.default: 'ethos-u85"),
+        (('arena = "isram"', 'arena = "sram9"'), r"shared_sram\.arena: .*no memory 'sram9'"),
+        (('arena = "isram"', 'arena = "dtcm"'), r"shared_sram\.arena: the NPU does not reach"),
+        (('arena = "isram"', 'arena = "ddr"'), r"shared_sram\.arena: 'ddr' is dram, not SRAM"),
+        (('weights = "ddr"', 'weights = "isram"'), r"shared_sram\.weights: .*port 1"),
+        (('fast = "isram"', ""), r"dedicated_sram\.fast: missing"),
+        (('data = "dtcm"', 'data = "itcm"'), r"shared_sram\.data: 'itcm' cannot be written"),
+        (('code = "itcm"', 'code = "dtcm"'), r"shared_sram\.code: 'dtcm' cannot be executed"),
+        (("[placements.shared_sram]", "[placements.sram]"), r"placements\.sram: .*'sram_only'"),
+        (
+            ("start_addr = 0x30000000", "start_addr = 0x10040000"),
+            r"memories\.dtcm: overlaps 'itcm'",
+        ),
+        (("start_addr = 0x70000000", "start_addr = 0xf8000000"), r"ddr\.size_bytes: ends beyond"),
         (('npu_memory = "ddr"', 'npu_memory = "isram"'), r"npu_memory: 'isram' is not wholly"),
         (('npu_memory = "ddr"', 'npu_memory = "flash"'), r"npu_memory: there is no memory 'flash'"),
         (("npu_base_addr = 0x7ffff000", "npu_base_addr = 0x7fffe000"), r"must be the last page"),
         (("instruction_ns = 64", "instruction_ns = 50"), r"run\.qemu\.instruction_ns"),
+        (('uart = "cmsdk"', 'uart = "scb"'), r"console\.uart: bare-metal projects drive cmsdk"),
+        (
+            ('reset = "none"', 'reset = "dtr"\nreset_command = ["x"]'),
+            r"serial\.reset_command: excl",
+        ),
+        (('"flash.pyocd"', '"flash.west"'), r"unverified: 'flash\.west' is no fact of this file"),
+        (('"baremetal", "zephyr"', '"baremetal"'), r"run\.zephyr: \"zephyr\" among platforms"),
     ],
 )
-def test_what_is_wrong_is_named_with_file_and_field(
+def test_what_is_wrong_is_named_with_file_line_and_field(
     tmp_path: Path, change: tuple[str, str], said: str
 ) -> None:
-    with pytest.raises(InputError, match=rf"mine\.toml': .*{said}"):
+    with pytest.raises(InputError, match=rf"mine\.toml', line \d+: .*{said}") as caught:
         load_board(write_board(tmp_path, change))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_line_is_the_fields_own_or_its_tables(tmp_path: Path) -> None:
+    lines = CORSTONE300.splitlines()
+    with pytest.raises(InputError, match=f"line {lines.index('irq = 56') + 1}: npu.irq"):
+        load_board(write_board(tmp_path, ("irq = 56", "irq = 999")))
+    with pytest.raises(InputError, match=f"line {lines.index('[npu]') + 1}: npu.secure"):
+        load_board(write_board(tmp_path, ("\nsecure = true", "")))
+    with pytest.raises(InputError, match=r"at line 2"):
+        (tmp_path / "syntax.toml").write_text("a = 1\nb = \n")
+        load_board(str(tmp_path / "syntax.toml"))
 
 
 def test_an_npu_that_the_board_does_not_have(tmp_path: Path) -> None:
@@ -101,5 +139,72 @@ def test_an_npu_that_the_board_does_not_have(tmp_path: Path) -> None:
 
 
 def test_an_unknown_memory_mode() -> None:
-    with pytest.raises(InputError, match=r"no memory mode 'Fast'; it has: Shared_Sram"):
+    with pytest.raises(InputError, match=r"no memory mode 'Fast'; it has: shared_sram"):
         load_board("corstone300").placement("Fast")
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_each_mode_is_what_vela_can_do(name: str) -> None:
+    """Every mode of a board is offered for some NPU of it, and no U55 gets a dedicated SRAM."""
+    board = load_board(name)
+    able = [npu for npu in board.npu.configurations if npu not in NOT_COMPILED_FOR]
+    for npu in able:
+        accelerator = board.accelerator(npu)
+        modes = board.memory_modes(accelerator)
+        assert modes[0] == board.default_memory_mode == board.choose_memory_mode(None, accelerator)
+        assert ("dedicated_sram" in modes) <= (accelerator.product == "u65")
+        for mode in modes:
+            assert board.choose_memory_mode(mode, accelerator) == mode
+            assert board.vela_options(mode, accelerator).memory_mode.lower() == mode
+    assert board.memory_modes(None)[0] == board.default_memory_mode
+
+
+def test_a_mode_that_the_npu_cannot_do() -> None:
+    board = load_board("corstone300")
+    said = r"'dedicated_sram' cannot be with ethos-u55-128.*shared_sram, sram_only"
+    with pytest.raises(InputError, match=said):
+        board.choose_memory_mode("dedicated_sram", board.accelerator(None))
+    u65 = board.accelerator("ethos-u65-256")
+    assert board.choose_memory_mode("dedicated_sram", u65) == "dedicated_sram"
+    assert board.vela_options("dedicated_sram", u65).arena_cache_bytes == 2 << 20
+
+
+def test_an_npu_that_nothing_is_compiled_for_yet() -> None:
+    with pytest.raises(UnsupportedError, match=r"cannot compile for ethos-u85-256; --npu none"):
+        load_board("corstone320").accelerator(None)
+    with pytest.raises(UnsupportedError, match="cannot compile"):
+        find_accelerator("ethos-u85-128")
+
+
+def test_doubtful_facts_are_told_with_their_values() -> None:
+    doubts = dict(load_board("psoc-e84").doubts())
+    assert doubts["npu.base_addr"] is None
+    assert doubts["npu.default"] == "ethos-u55-128"
+
+
+def test_a_new_board_starts_as_a_copy_of_another(tmp_path: Path) -> None:
+    path = start_board_file("mine", "corstone300", tmp_path)
+    board = load_board(str(path))
+    assert (board.name, board.memories) == ("mine", load_board("corstone300").memories)
+    assert board.description == "mine (started as a copy of corstone300)"
+    with pytest.raises(InputError, match=r"mine\.toml' exists"):
+        start_board_file("mine", "corstone300", tmp_path)
+    assert load_board(str(start_board_file("next", str(path), tmp_path))).name == "next"
+
+
+@pytest.mark.parametrize("name", ["", "../up", "Big", "a b"])
+def test_a_new_board_needs_a_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="is no name for a board"):
+        start_board_file(name, "corstone300", tmp_path)
+
+
+def test_the_schema_for_editors_is_current() -> None:
+    committed = (ROOT / "docs" / "board.schema.json").read_text()
+    assert committed == board_schema(), "run: ethosgen boards schema > docs/board.schema.json"
+
+
+def test_every_field_is_documented() -> None:
+    schema = json.loads(board_schema())
+    for title, table in {"board": schema, **schema["$defs"]}.items():
+        for name, field in table["properties"].items():
+            assert field.get("description"), f"{title}.{name}"

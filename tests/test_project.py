@@ -144,7 +144,7 @@ def test_region_configuration_follows_the_boards_ports() -> None:
     source = text(render(make_program(), BOARD), "model/plus_one.c")
     assert ".qconfig = 2," in source
     assert f".regioncfg = 0x{3 | 0 << 2 | 1 << 4:04x}," in source
-    only_sram = render(make_program(), BOARD, memory_mode="Sram_Only").files["model/plus_one.c"]
+    only_sram = render(make_program(), BOARD, memory_mode="sram_only").files["model/plus_one.c"]
     assert ".qconfig = 0," in only_sram.decode()
     assert f".regioncfg = 0x{1 | 0 << 2 | 1 << 4:04x}," in only_sram.decode()
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ethosgen.errors import InputError
+from ethosgen.errors import InputError, UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ ACCELERATORS: dict[str, Accelerator] = {
     )
 }
 
+NOT_COMPILED_FOR = tuple(f"ethos-u85-{macs}" for macs in (128, 256, 512, 1024, 2048))
+"""NPUs that boards have and that this version cannot compile for."""
+
 DEFAULT_NPU = "ethos-u55-128"
 """What is assumed where neither the user nor a board nor a compiled file says it."""
 
@@ -57,7 +60,14 @@ NO_NPU = "none"
 
 
 def find_accelerator(name: str) -> Accelerator:
-    """Return the accelerator of that name; InputError lists the known ones."""
+    """Return the accelerator of that name; InputError lists the known ones.
+
+    UnsupportedError for one that exists and that this version cannot compile for.
+    """
+    if name in NOT_COMPILED_FOR:
+        raise UnsupportedError(
+            f"this version cannot compile for {name}; --npu {NO_NPU} runs the network on the CPU"
+        )
     try:
         return ACCELERATORS[name]
     except KeyError:

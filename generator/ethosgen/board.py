@@ -1,217 +1,83 @@
-"""Boards: facts from boards/*.toml, checked against a schema when they are read."""
+"""Boards: facts from boards/*.toml, checked when they are read; what is wrong has file and line."""
 
+import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
-from ethosgen.accelerator import ACCELERATORS, Accelerator, find_accelerator
+from ethosgen.accelerator import NOT_COMPILED_FOR, Accelerator, find_accelerator
+from ethosgen.board_facts import (
+    DEFAULT_MEMORY_MODE,
+    BoardFacts,
+    Fvp,
+    MemoryMode,
+    Placement,
+    Qemu,
+    Serial,
+)
+from ethosgen.board_rules import faults
 from ethosgen.errors import InputError
+from ethosgen.toml_lines import find_line
 
-DEFAULT_MEMORY_MODE = "Shared_Sram"
-"""Vela's name of the mode in which weights stay where the NPU only reads."""
+__all__ = [
+    "DEFAULT_MEMORY_MODE",
+    "Board",
+    "Fvp",
+    "MemoryMode",
+    "Placement",
+    "Qemu",
+    "Serial",
+    "VelaOptions",
+    "board_names",
+    "board_schema",
+    "load_board",
+    "start_board_file",
+]
 
-Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
-Size = Annotated[int, Field(gt=0, le=1 << 32)]
-Irq = Annotated[int, Field(ge=0, lt=480)]
-Hz = Annotated[int, Field(gt=0)]
+_FIELD = re.compile(r"([a-z_]\w*(?:\.[\w-]+)*): ")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 
+VELA_MEMORY_MODES: Mapping[MemoryMode, str] = {
+    "sram_only": "Sram_Only",
+    "shared_sram": "Shared_Sram",
+    "dedicated_sram": "Dedicated_Sram",
+}
+"""Vela's own names, sections of its vela.ini."""
 
-class _Facts(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Cpu(_Facts):
-    """The processor; `core` is GCC's name for -mcpu."""
-
-    core: Literal["cortex-m33", "cortex-m52", "cortex-m55", "cortex-m85"]
-
-
-class Npu(_Facts):
-    """Where the NPU is, which configurations the board comes in, and which level it runs at."""
-
-    default: str
-    configurations: list[str] = Field(min_length=1)
-    base_addr: Addr
-    irq: Irq
-    secure: bool
-    privileged: bool
-
-    @model_validator(mode="after")
-    def _known(self) -> Self:
-        for name in self.configurations:
-            if name not in ACCELERATORS:
-                raise ValueError(f"'{name}' is no NPU; known are: {', '.join(ACCELERATORS)}")
-        if self.default not in self.configurations:
-            raise ValueError(f"default '{self.default}' is not among configurations")
-        return self
-
-
-class Memory(_Facts):
-    """One memory; `npu_port` is the NPU's AXI port that reaches it, None if none does."""
-
-    start_addr: Addr
-    size_bytes: Size
-    access: Literal["rx", "rw", "rwx", "r"]
-    npu_port: Literal[0, 1] | None = None
-
-    @property
-    def end_addr(self) -> int:
-        """The first address behind it."""
-        return self.start_addr + self.size_bytes
+VELA_SYSTEM_CONFIGS: Mapping[tuple[str, MemoryMode], str] = {
+    ("u55", "sram_only"): "Ethos_U55_High_End_Embedded",
+    ("u55", "shared_sram"): "Ethos_U55_High_End_Embedded",
+    ("u65", "sram_only"): "Ethos_U65_Embedded",
+    ("u65", "shared_sram"): "Ethos_U65_Embedded",
+    ("u65", "dedicated_sram"): "Ethos_U65_High_End",
+}
+"""Vela's system for a product in a mode: what it lacks, the product cannot do. Port 1 of the U55
+only reads, so that no arena can lie behind it."""
 
 
-class Placement(_Facts):
-    """The memory of each part of a firmware, by name."""
+@dataclass(frozen=True)
+class VelaOptions:
+    """What a memory mode means to Vela; `arena_cache_bytes` is its --arena-cache-size."""
 
-    code: str
-    data: str
-    arena: str
-    io: str
-    commands: str
-    weights: str
-
-    def npu_parts(self) -> dict[str, str]:
-        """Return the memory of each part that the NPU touches."""
-        return {
-            "arena": self.arena,
-            "io": self.io,
-            "commands": self.commands,
-            "weights": self.weights,
-        }
+    system_config: str
+    memory_mode: str
+    arena_cache_bytes: int
 
 
-class Console(_Facts):
-    """The UART that carries the protocol; `cmsdk` is Arm's CMSDK APB UART."""
-
-    uart: Literal["cmsdk"]
-    base_addr: Addr
-    rx_irq: Irq
-    clock_hz: Hz
-    baud: Hz
-
-
-class Counter(_Facts):
-    """The SSE-300 system counter: its CNTCR, the low word of CNTCV, and its rate."""
-
-    control_addr: Addr
-    value_addr: Addr
-    hz: Hz
-
-
-class Bell(_Facts):
-    """The UART that stands for the NPU's interrupt line on QEMU; `serial` is QEMU's number."""
-
-    base_addr: Addr
-    rx_irq: Irq
-    serial: int = Field(ge=1, le=5)
-
-
-class Qemu(_Facts):
-    """How QEMU runs the board, and which of its memory it shares with the NPU model.
-
-    `npu_memory` holds everything that the NPU touches, `npu_base_addr` is the register page in it.
-    `instruction_ns` is the virtual time of one instruction (-icount), a power of two.
-    """
-
-    machine: str
-    memory_backend: str
-    shared_start_addr: Addr
-    shared_size_bytes: Size
-    npu_memory: str
-    npu_base_addr: Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4096)]
-    bell: Bell
-    instruction_ns: Literal[1, 2, 4, 8, 16, 32, 64, 128]
-
-    @property
-    def shared_end_addr(self) -> int:
-        """The first address behind the shared memory."""
-        return self.shared_start_addr + self.shared_size_bytes
-
-
-class Fvp(_Facts):
-    """Arm's Fixed Virtual Platforms of the board, by NPU product."""
-
-    executables: dict[Literal["u55", "u65"], str]
-    macs_parameter: str
-
-
-class ZephyrBoard(_Facts):
-    """One of Zephyr's boards that is this one; `since` and `before` are Zephyr's versions.
-
-    `target` is what `west build -b` takes, `ways` what it can run on.
-    """
-
-    target: Annotated[str, Field(pattern=r"^[\w/]+$")]
-    since: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
-    before: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
-    ways: list[Literal["qemu", "board"]] = Field(min_length=1)
-
-    def exists_in(self, version: tuple[int, int]) -> bool:
-        """Say whether a version of Zephyr has the board."""
-        is_known = _version(self.since) <= version
-        return is_known and (self.before is None or version < _version(self.before))
-
-
-def _version(text: str) -> tuple[int, int]:
-    major, minor = text.split(".")
-    return int(major), int(minor)
-
-
-class Run(_Facts):
-    """The ways in which the board is run, besides being one; and what Zephyr calls it."""
-
-    qemu: Qemu | None = None
-    fvp: Fvp | None = None
-    zephyr: list[ZephyrBoard] = []
-
-
-class Board(_Facts):
-    """Everything that ethosgen knows of a board; `name` is its file's."""
-
-    name: str
-    description: str
-    cpu: Cpu
-    npu: Npu
-    memories: Mapping[str, Memory]
-    placements: Mapping[Literal["Sram_Only", "Shared_Sram", "Dedicated_Sram"], Placement]
-    console: Console
-    counter: Counter
-    run: Run = Run()
+class Board(BoardFacts):
+    """Everything that ethosgen knows of a board."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if DEFAULT_MEMORY_MODE not in self.placements:
-            raise ValueError(f"placements lacks {DEFAULT_MEMORY_MODE}")
-        for mode, placement in self.placements.items():
-            self._check_placement(f"placements.{mode}", placement)
-        if self.run.qemu is not None:
-            self._check_qemu(self.run.qemu)
+        for fault in faults(self):
+            raise ValueError(fault)
         return self
-
-    def _check_placement(self, where: str, placement: Placement) -> None:
-        for part, memory in placement.model_dump().items():
-            if memory not in self.memories:
-                raise ValueError(f"{where}.{part}: there is no memory '{memory}'")
-        for part, memory in placement.npu_parts().items():
-            if self.memories[memory].npu_port is None:
-                raise ValueError(f"{where}.{part}: the NPU does not reach '{memory}'")
-        for part in ("data", "arena", "io"):
-            memory = getattr(placement, part)
-            if "w" not in self.memories[memory].access:
-                raise ValueError(f"{where}.{part}: '{memory}' cannot be written")
-
-    def _check_qemu(self, qemu: Qemu) -> None:
-        memory = self.memories.get(qemu.npu_memory)
-        if memory is None:
-            raise ValueError(f"run.qemu.npu_memory: there is no memory '{qemu.npu_memory}'")
-        inside = qemu.shared_start_addr <= memory.start_addr
-        if not inside or memory.end_addr > qemu.shared_end_addr:
-            raise ValueError(f"run.qemu.npu_memory: '{qemu.npu_memory}' is not wholly shared")
-        if qemu.npu_base_addr != memory.end_addr - 4096:
-            raise ValueError("run.qemu.npu_base_addr must be the last page of npu_memory")
 
     def placement(self, mode: str = DEFAULT_MEMORY_MODE) -> Placement:
         """Return where the parts go in a memory mode; InputError lists the board's modes."""
@@ -221,9 +87,44 @@ class Board(_Facts):
         modes = ", ".join(self.placements)
         raise InputError(f"board '{self.name}' has no memory mode '{mode}'; it has: {modes}")
 
+    def memory_modes(self, accelerator: Accelerator | None) -> list[MemoryMode]:
+        """Return the modes that board and NPU can do, the board's default first."""
+        able = [
+            mode
+            for mode in self.placements
+            if accelerator is None or (accelerator.product, mode) in VELA_SYSTEM_CONFIGS
+        ]
+        return sorted(able, key=lambda mode: mode != self.default_memory_mode)
+
+    def choose_memory_mode(self, mode: str | None, accelerator: Accelerator | None) -> MemoryMode:
+        """Return the mode of that name, by default the board's; InputError if it cannot be."""
+        modes = self.memory_modes(accelerator)
+        if mode is None:
+            return modes[0]
+        self.placement(mode)
+        for known in modes:
+            if known == mode:
+                return known
+        npu = accelerator.name if accelerator else "the CPU"
+        raise InputError(
+            f"memory mode '{mode}' cannot be with {npu}, whose second port only reads; board "
+            f"'{self.name}' can do with it: {', '.join(modes)}"
+        )
+
+    def vela_options(self, mode: MemoryMode, accelerator: Accelerator) -> VelaOptions:
+        """Return what Vela is told, from the same placement that the linker script is made of."""
+        placement = self.placement(mode)
+        cache = self.memories[placement.fast or placement.arena].size_bytes
+        return VelaOptions(
+            VELA_SYSTEM_CONFIGS[accelerator.product, mode], VELA_MEMORY_MODES[mode], cache
+        )
+
     def accelerator(self, name: str | None) -> Accelerator:
         """Return the NPU of that name, by default the board's own; InputError if it has no such."""
-        found = find_accelerator(name or self.npu.default)
+        wanted = name or self.npu.default
+        if wanted in NOT_COMPILED_FOR and wanted in self.npu.configurations:
+            return find_accelerator(wanted)
+        found = find_accelerator(wanted)
         if found.name not in self.npu.configurations:
             raise InputError(
                 f"board '{self.name}' has no {found.name}; it comes with: "
@@ -231,46 +132,113 @@ class Board(_Facts):
             )
         return found
 
+    def doubts(self) -> Iterator[tuple[str, Any]]:
+        """Yield path and value of each fact that is not verified."""
+        facts = self.model_dump()
+        for path in self.unverified:
+            value: Any = facts
+            for part in path.split("."):
+                value = value[part]
+            yield path, value
+
 
 def board_names() -> list[str]:
     """Return the names of the boards that come with ethosgen."""
-    return sorted(path.stem for path in _directory().glob("*.toml"))
+    return sorted(path.stem for path in board_folder().glob("*.toml"))
 
 
 def load_board(name_or_path: str) -> Board:
     """Read a board by its name, or from a file of the user's that ends in .toml.
 
-    InputError names the file and the field that is wrong, or lists the boards there are.
+    InputError names the file, the line and the field that is wrong, or lists the boards there are.
     """
-    path = Path(name_or_path)
-    if path.suffix != ".toml":
-        if name_or_path not in board_names():
-            known = ", ".join(board_names())
-            raise InputError(
-                f"unknown board '{name_or_path}'; choose one of: {known}, or give a .toml file"
-            )
-        path = _directory() / f"{name_or_path}.toml"
+    path = find_board_file(name_or_path)
+    text = _read(path)
     try:
-        facts = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read board file '{path}': {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        facts = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"board file '{path}' is no TOML: {error}") from None
     try:
         return Board.model_validate({"name": path.stem, **facts})
     except ValidationError as error:
-        raise InputError(f"board file '{path}': {_first_fault(error)}") from None
+        raise InputError(f"board file '{path}'{_first_fault(error, text)}") from None
 
 
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors()[0]
-    field = ".".join(str(part) for part in fault["loc"])
-    message = fault["msg"].removeprefix("Value error, ")
-    return f"{field}: {message}" if field else message
+def find_board_file(name_or_path: str) -> Path:
+    """Return the file of a board; InputError lists the boards there are."""
+    path = Path(name_or_path)
+    if path.suffix == ".toml":
+        return path
+    if name_or_path not in board_names():
+        known = ", ".join(board_names())
+        raise InputError(
+            f"unknown board '{name_or_path}'; choose one of: {known}, or give a .toml file"
+        )
+    return board_folder() / f"{name_or_path}.toml"
 
 
-def _directory() -> Path:
+def start_board_file(name: str, like: str, folder: Path) -> Path:
+    """Write NAME.toml as a copy of another board's, for the user to change; return its path.
+
+    InputError if the name is no name, if there is no such board, or if the file exists.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"'{name}' is no name for a board; use lower case letters, digits, '-' and '_'"
+        )
+    board = load_board(like)
+    source = _read(find_board_file(like))
+    path = folder / f"{name}.toml"
+    quoted = json.dumps(f"{name} (started as a copy of {board.name})", ensure_ascii=False)
+    body = re.sub(r"(?m)^description = .*$", lambda _: f"description = {quoted}", source, count=1)
+    head = (
+        f"# {name}: a board of yours, started from {board.name}. The facts below are its facts:\n"
+        "# go through them from top to bottom, and check with: ethosgen boards show ./"
+        f"{path.name}\n\n"
+    )
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(head + body)
+    except FileExistsError:
+        raise InputError(f"'{path}' exists; choose another name, or delete it") from None
+    except OSError as error:
+        raise InputError(f"cannot write '{path}': {error.strerror}") from None
+    return path
+
+
+def board_schema() -> str:
+    """Return the JSON schema of board files, for editors."""
+    schema = Board.model_json_schema()
+    schema["properties"].pop("name")
+    schema["required"].remove("name")
+    schema["title"] = "ethosgen board file"
+    return json.dumps({"$schema": _SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"
+
+
+def board_folder() -> Path:
     """Return boards/: beside the package when installed, at the repository's root otherwise."""
     package = Path(__file__).parent
     installed = package / "boards"
     return installed if installed.is_dir() else package.parent.parent / "boards"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read board file '{path}': {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"board file '{path}' is no TOML: {error}") from None
+
+
+def _first_fault(error: ValidationError, text: str) -> str:
+    fault = error.errors()[0]
+    field = ".".join(str(part) for part in fault["loc"] if part != "[key]")
+    message = fault["msg"].removeprefix("Value error, ")
+    if not field and (named := _FIELD.match(message)):
+        field, message = named[1], message[named.end() :]
+    elif fault["type"] == "value_error" and (named := _FIELD.match(message)):
+        field, message = f"{field}.{named[1]}", message[named.end() :]
+    line = find_line(text, field)
+    where = f", line {line}" if line else ""
+    return f"{where}: {field}: {message}" if field else f"{where}: {message}"

@@ -14,6 +14,7 @@ import click
 from ethosgen import __version__
 from ethosgen.accelerator import NO_NPU
 from ethosgen.commands.boards import boards
+from ethosgen.commands.boards import boards
 from ethosgen.errors import EthosgenError
 
 _BOARD = click.option(
@@ -84,6 +85,9 @@ def cli(verbose: bool) -> None:
     """
     level = logging.DEBUG if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
+
+
+cli.add_command(boards)
 
 
 cli.add_command(boards)

@@ -22,8 +22,8 @@ def ways(board: Board) -> dict[str, str]:
     return found
 
 
-def npu_base_addr(board: Board, way: str) -> int:
-    """Return where the NPU's registers are."""
+def npu_base_addr(board: Board, way: str) -> int | None:
+    """Return where the NPU's registers are, None if the board file does not know."""
     if way == "qemu" and board.run.qemu is not None:
         return board.run.qemu.npu_base_addr
     return board.npu.base_addr
@@ -34,7 +34,10 @@ def placement(board: Board, way: str, memory_mode: str) -> Placement:
     chosen = board.placement(memory_mode)
     if way == "qemu" and board.run.qemu is not None:
         return chosen.model_copy(
-            update=dict.fromkeys(chosen.npu_parts(), board.run.qemu.npu_memory)
+            update={
+                **dict.fromkeys(chosen.npu_parts(), board.run.qemu.npu_memory),
+                "copied_from": None,  # QEMU's loader puts everything in its place
+            }
         )
     return chosen
 

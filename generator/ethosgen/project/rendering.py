@@ -41,6 +41,9 @@ def render(
 ) -> Project:
     """Render a project; CapacityError if the network does not fit the board."""
     layout = find_layout(platform)
+    if platform not in board.platforms:
+        known = ", ".join(board.platforms) or "none so far: its start-up is not known to ethosgen"
+        raise InputError(f"board '{board.name}' has no platform '{platform}'; it has: {known}")
     if program.name in _APPLICATION_NAMES:
         raise InputError(
             f"--name '{program.name}' is taken by the generated application; choose another"
@@ -98,8 +101,7 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
     qemu = board.run.qemu
     npu = plan.accelerator
     bell = qemu.bell if qemu and npu else None
-    irqs = [board.console.rx_irq, *([board.npu.irq] if npu else [])]
-    irqs += [bell.rx_irq] if bell else []
+    irqs = [board.console.rx_irq, board.npu.irq if npu else None, bell.rx_irq if bell else None]
     streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
     return {
         "name": program.name,
@@ -127,7 +129,7 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
         "sources": _library_sources(program),
         "board": board,
         "bell": bell,
-        "irq_count": max(irqs) + 1,
+        "irq_count": max((irq for irq in irqs if irq is not None), default=0) + 1,
         "ways": list(ways(board)),
         "ways_facts": [
             {

@@ -1,0 +1,1 @@
+"""Groups of commands beside the main ones; they print, as cli.py does."""

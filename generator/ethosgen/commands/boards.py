@@ -1,0 +1,122 @@
+"""`ethosgen boards`: which there are, what is known of one, and how a new one begins."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def boards(context: click.Context, as_json: bool) -> None:
+    """List boards, show one, or start a board file of your own."""
+    if context.invoked_subcommand is None:
+        _list(as_json)
+
+
+@boards.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(name: str, as_json: bool) -> None:
+    """Print what is known of a board, and what of it nobody has verified."""
+    from ethosgen.board import load_board
+
+    board = load_board(name)
+    if as_json:
+        click.echo(json.dumps(board.model_dump(mode="json"), indent=2))
+        return
+    for line in _facts(board):
+        click.echo(line)
+
+
+@boards.command()
+@click.argument("name")
+@click.option("--like", required=True, metavar="BOARD", help="The board that it resembles.")
+def new(name: str, like: str) -> None:
+    """Write NAME.toml here, as a copy of another board's file, for you to change."""
+    from ethosgen.board import start_board_file
+
+    path = start_board_file(name, like, Path())
+    click.echo(path)
+    click.echo(f"next: edit it, then: ethosgen boards show ./{path}", err=True)
+
+
+@boards.command()
+def schema() -> None:
+    """Print the JSON schema of board files, for editors."""
+    from ethosgen.board import board_schema
+
+    click.echo(board_schema(), nl=False)
+
+
+def _list(as_json: bool) -> None:
+    from ethosgen.board import board_names, load_board
+
+    known = [load_board(name) for name in board_names()]
+    if as_json:
+        click.echo(json.dumps([_summary(board) for board in known], indent=2))
+        return
+    for board in known:
+        row = _summary(board)
+        click.echo(f"{row['name']:<12}  {row['description']}")
+        click.echo(f"{'':<14}{row['cpu']}, {row['npu']}; {', '.join(row['memories'])}")
+        platforms = ", ".join(row["platforms"]) or "no platform yet"
+        runs = ", ".join(row["run"]) or "nothing yet"
+        doubts = f"; {row['unverified']} facts unverified" if row["unverified"] else ""
+        click.echo(f"{'':<14}{platforms}; runs on {runs}{doubts}")
+
+
+def _summary(board: Any) -> dict[str, Any]:
+    others = len(board.npu.configurations) - 1
+    return {
+        "name": board.name,
+        "description": board.description,
+        "cpu": board.cpu.core,
+        "npu": board.npu.default + (f" (or {others} more)" if others else ""),
+        "memories": [f"{name} {_size(m.size_bytes)}" for name, m in board.memories.items()],
+        "platforms": list(board.platforms),
+        "memory_modes": list(board.placements),
+        "run": [name for name in ("qemu", "fvp", "serial") if getattr(board.run, name)],
+        "unverified": len(board.unverified),
+    }
+
+
+def _facts(board: Any) -> Iterator[str]:
+    """Yield a board's facts as lines; a fact that nobody verified has a question mark."""
+    marked = set(board.unverified)
+    yield f"{board.name}: {board.description}"
+    yield from (f"  note: {note}" for note in board.notes)
+    facts = board.model_dump(exclude_none=True, exclude={"name", "description", "notes"})
+    facts.pop("unverified")
+    yield from _lines("", facts, marked, doubtful=False)
+    yield f"{len(board.unverified)} facts unverified, marked with ?:"
+    for path, value in board.doubts():
+        what = "  (left blank: not known)" if value is None else ""
+        yield f"  ? {path}{what}"
+
+
+def _lines(path: str, value: Any, marked: set[str], doubtful: bool) -> Iterator[str]:
+    is_doubtful = doubtful or path in marked
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _lines(f"{path}.{key}" if path else key, inner, marked, is_doubtful)
+        return
+    yield f"{'?' if is_doubtful else ' '} {path} = {_text(path, value)}"
+
+
+def _text(path: str, value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if path.endswith("_addr"):
+            return f"0x{value:08x}"
+        if path.endswith("size_bytes"):
+            return f"0x{value:08x} ({_size(value)})"
+    return json.dumps(value)
+
+
+def _size(size_bytes: int) -> str:
+    if size_bytes % (1 << 20) == 0:
+        return f"{size_bytes >> 20} MiB"
+    return f"{size_bytes / 1024:g} KiB"

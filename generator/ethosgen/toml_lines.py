@@ -1,0 +1,31 @@
+"""Lines of a TOML file: where a field stands, which the parser does not tell."""
+
+import re
+from typing import Any
+
+_HEADER = re.compile(r"\s*\[{1,2}([^\[\]]+)\]{1,2}\s*(?:#.*)?$")
+_KEY = re.compile(r"\s*([\w.\-]+)\s*=")
+
+
+def find_line(text: str, field: str) -> int | None:
+    """Return the line (from 1) of a dotted field, or of the innermost table that should hold it."""
+    places: dict[str, int] = {}
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = re.sub(r"\s|\"", "", header[1])
+            _note(places, table, number)
+        elif key := _KEY.match(line):
+            _note(places, f"{table}.{key[1]}" if table else key[1], number)
+    parts = field.split(".")
+    for length in range(len(parts), 0, -1):
+        if found := places.get(".".join(parts[:length])):
+            return found
+    return None
+
+
+def _note(places: dict[str, int], path: str, number: int) -> None:
+    """Remember where a path begins, and the tables around it that have no header of their own."""
+    parts: list[Any] = path.split(".")
+    for length in range(1, len(parts) + 1):
+        places.setdefault(".".join(parts[:length]), number)

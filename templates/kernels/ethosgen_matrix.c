@@ -8,57 +8,75 @@
 enum { LANES = 16, BLOCK = 4, SCALES = 3 * BLOCK };
 
 #if ETHOSGEN_MVE
-/* The sums of 4 channels: one vector of the row for four of weights. */
+/*
+ * The sums of 4 channels: one vector of the row for four of weights, 64 products in 10 instructions.
+ * In assembly, since the compiler knows neither loops whose last round is a part of a vector nor
+ * moves of two lanes.
+ */
 static inline int32x4_t sums(const int8_t *row, const int8_t *weights, const int32_t *bias,
-                             int32_t steps, int32_t rest)
+                             int32_t depth)
 {
     int32_t sum0 = bias[0], sum1 = bias[1], sum2 = bias[2], sum3 = bias[3];
+    int32x4_t all;
 
-    for (int32_t step = steps; step > 0; step--) {
-        int8x16_t values = vldrbq_s8(row);
-        sum0 = vmladavaq_s8(sum0, values, vldrbq_s8(weights));
-        sum1 = vmladavaq_s8(sum1, values, vldrbq_s8(weights + LANES));
-        sum2 = vmladavaq_s8(sum2, values, vldrbq_s8(weights + 2 * LANES));
-        sum3 = vmladavaq_s8(sum3, values, vldrbq_s8(weights + 3 * LANES));
-        row += LANES;
-        weights += BLOCK * LANES;
+    __asm volatile("dlstp.8 lr, %[depth]\n"
+                   "1:\n\t"
+                   "vldrb.8 q0, [%[row]], #16\n\t"
+                   "vldrb.8 q1, [%[weights]], #16\n\t"
+                   "vmladava.s8 %[sum0], q0, q1\n\t"
+                   "vldrb.8 q2, [%[weights]], #16\n\t"
+                   "vmladava.s8 %[sum1], q0, q2\n\t"
+                   "vldrb.8 q3, [%[weights]], #16\n\t"
+                   "vmladava.s8 %[sum2], q0, q3\n\t"
+                   "vldrb.8 q1, [%[weights]], #16\n\t"
+                   "vmladava.s8 %[sum3], q0, q1\n\t"
+                   "letp lr, 1b\n\t"
+                   "vmov %q[all][2], %q[all][0], %[sum0], %[sum2]\n\t"
+                   "vmov %q[all][3], %q[all][1], %[sum1], %[sum3]"
+                   : [all] "=w"(all), [row] "+r"(row), [weights] "+r"(weights), [sum0] "+Te"(sum0),
+                     [sum1] "+Te"(sum1), [sum2] "+Te"(sum2), [sum3] "+Te"(sum3)
+                   : [depth] "r"(depth)
+                   : "q0", "q1", "q2", "q3", "lr", "memory");
+    return all;
+}
+
+static inline int32x4_t block(const int8_t *row, const int8_t *weights, const int32_t *scales,
+                              int32_t depth, int32x4_t zero_point, int32x4_t low, int32x4_t high)
+{
+    int32x4_t values = ethosgen_requantize_x4(sums(row, weights, scales, depth),
+                                              vldrwq_s32(scales + BLOCK),
+                                              vldrwq_s32(scales + 2 * BLOCK));
+
+    return vminq_s32(vmaxq_s32(vaddq_s32(values, zero_point), low), high);
+}
+
+static void multiply_row(int8_t *output, const int8_t *row, const int8_t *weights,
+                         const int32_t *scales, const struct ethosgen_matrix *matrix)
+{
+    int32_t depth = matrix->depth, block_bytes = (depth + LANES - 1) / LANES * LANES * BLOCK;
+    int32x4_t zero_point = vdupq_n_s32(matrix->output.zero_point);
+    int32x4_t low = vdupq_n_s32(matrix->output.low), high = vdupq_n_s32(matrix->output.high);
+    int32_t rest = matrix->channels % BLOCK;
+
+    for (const int8_t *end = output + matrix->channels - rest; output < end; output += BLOCK) {
+        vstrbq_s32(output, block(row, weights, scales, depth, zero_point, low, high));
+        weights += block_bytes;
+        scales += SCALES;
     }
     if (rest != 0) {
-        int8x16_t values = vldrbq_z_s8(row, vctp8q((uint32_t)rest));
-        sum0 = vmladavaq_s8(sum0, values, vldrbq_s8(weights));
-        sum1 = vmladavaq_s8(sum1, values, vldrbq_s8(weights + LANES));
-        sum2 = vmladavaq_s8(sum2, values, vldrbq_s8(weights + 2 * LANES));
-        sum3 = vmladavaq_s8(sum3, values, vldrbq_s8(weights + 3 * LANES));
+        vstrbq_p_s32(output, block(row, weights, scales, depth, zero_point, low, high),
+                     vctp32q((uint32_t)rest));
     }
-    int32x4_t all = vdupq_n_s32(sum0);
-    all = vsetq_lane_s32(sum1, all, 1);
-    all = vsetq_lane_s32(sum2, all, 2);
-    return vsetq_lane_s32(sum3, all, 3);
 }
 
 void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
                         const int32_t *scales, const int32_t *shape)
 {
     const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
-    int32_t steps = matrix->depth / LANES, rest = matrix->depth % LANES;
-    int32_t block_bytes = (steps + (rest != 0)) * LANES * BLOCK;
-    int32x4_t low = vdupq_n_s32(matrix->output.low), high = vdupq_n_s32(matrix->output.high);
 
-    for (int32_t row = 0; row < matrix->rows; row++) {
-        const int8_t *block = weights;
-        const int32_t *scale = scales;
-
-        for (int32_t left = matrix->channels; left > 0; left -= BLOCK) {
-            int32x4_t values = ethosgen_requantize_x4(
-                sums(rows, block, scale, steps, rest), vldrwq_s32(scale + BLOCK),
-                vldrwq_s32(scale + 2 * BLOCK));
-            values = vaddq_n_s32(values, matrix->output.zero_point);
-            values = vminq_s32(vmaxq_s32(values, low), high);
-            vstrbq_p_s32(output, values, vctp32q((uint32_t)left));
-            output += left < BLOCK ? left : BLOCK;
-            block += block_bytes;
-            scale += SCALES;
-        }
+    for (int32_t left = matrix->rows; left > 0; left--) {
+        multiply_row(output, rows, weights, scales, matrix);
+        output += matrix->channels;
         rows += matrix->depth;
     }
 }

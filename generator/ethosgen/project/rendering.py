@@ -100,6 +100,7 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
     plan = program.plan
     qemu = board.run.qemu
     npu = plan.accelerator
+    graph = f"{program.name}_graph.c"
     bell = qemu.bell if qemu and npu else None
     irqs = [board.console.rx_irq, board.npu.irq if npu else None, bell.rx_irq if bell else None]
     streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
@@ -125,7 +126,8 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
         "commands_bytes": sum(stream["bytes"] for stream in streams),
         "streams": streams,
         "entry_arguments": ", ".join(_argument(program, p) for p in program.entry_parameters),
-        "graph_sources": sorted(n for n in program.sources if n.endswith(".c")),
+        "graph_source": graph if graph in program.sources else None,
+        "kernel_sources": sorted(n for n in program.sources if n.endswith(".c") and n != graph),
         "sources": _library_sources(program),
         "board": board,
         "bell": bell,

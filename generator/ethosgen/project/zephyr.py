@@ -1,5 +1,6 @@
 """What a Zephyr application says beside what bare metal does: configuration symbols and sizes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from ethosgen.accelerator import Accelerator
@@ -9,6 +10,18 @@ from ethosgen.program import Program
 
 _WITHOUT_SYMBOL = ("ethos-u55-32",)
 """Configurations that Zephyr's Kconfig does not have (drivers of 3.7 and 4.2)."""
+
+_POINTER_BYTES = 4
+_MUTEX_BYTES = 20
+_SEMAPHORE_BYTES = 16
+_DEVICE_BYTES = 16
+"""struct k_mutex and struct k_sem of Zephyr, struct ethosu_device of Arm's driver, on 32 bits. The
+firmware checks these at compile time, since options such as CONFIG_POLL make them larger."""
+_HEAP_CHUNK_BYTES = 8
+_HEAP_HEADER_BYTES = 4
+_HEAP_OWN_BYTES = 48
+"""What a heap below 512 bytes needs for itself: 16, six buckets of 4, and the end marker's 8
+(Zephyr lib/heap/heap.c)."""
 
 
 def zephyr_facts(program: Program, board: Board) -> dict[str, Any]:
@@ -21,9 +34,20 @@ def zephyr_facts(program: Program, board: Board) -> dict[str, Any]:
         )
     return {
         "npu_symbol": _npu_symbol(accelerator),
-        "heap_bytes": 256,
+        # k_malloc keeps a pointer to the heap in front of what it gives.
+        "heap_bytes": heap_bytes(
+            _POINTER_BYTES + object_bytes
+            for object_bytes in (_MUTEX_BYTES, _SEMAPHORE_BYTES, _SEMAPHORE_BYTES)
+        ),
+        "malloc_bytes": heap_bytes([_DEVICE_BYTES]),
         "stack_bytes": 1024,
     }
+
+
+def heap_bytes(allocations: Iterable[int]) -> int:
+    """Return the size of a heap of Zephyr's, below 512 bytes, that holds these allocations."""
+    chunks = (-(-(_HEAP_HEADER_BYTES + a) // _HEAP_CHUNK_BYTES) for a in allocations)
+    return _HEAP_OWN_BYTES + _HEAP_CHUNK_BYTES * sum(chunks)
 
 
 def _npu_symbol(accelerator: Accelerator) -> str:

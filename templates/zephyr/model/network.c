@@ -40,5 +40,8 @@ const struct ethosgen_network ethosgen_network = {
     .input_count = COUNT(inputs),
     .output_count = COUNT(outputs),
     .init = {{ name }}_init,
+{% if variables %}
+    .reset = {{ name }}_reset,
+{% endif %}
     .run = {{ "run" if io == "caller" else name ~ "_run" }},
 };

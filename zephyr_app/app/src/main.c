@@ -55,6 +55,7 @@ int main(void)
         .input_count = ethosgen_network.input_count,
         .output_count = ethosgen_network.output_count,
         .run = run,
+        .reset = ethosgen_network.reset,
     };
     console_init();
     board_exit(server_run(&network));

@@ -22,6 +22,7 @@ struct ethosgen_network {
     uint8_t input_count;
     uint8_t output_count;
     ethosgen_status (*init)(void);
+    void (*reset)(void);          /* forget earlier runs; NULL where nothing stays */
     ethosgen_status (*run)(void); /* from the inputs' buffers to the outputs' */
 };
 

@@ -11,11 +11,19 @@
 #include <stddef.h>
 #include <zephyr/device.h>
 #include <zephyr/devicetree.h>
+#include <zephyr/kernel.h>
 
 #define NPU DT_COMPAT_GET_ANY_STATUS_OKAY(arm_ethos_u)
 
 BUILD_ASSERT(DT_HAS_COMPAT_STATUS_OKAY(arm_ethos_u),
              "this board has no node of compatible arm,ethos-u that is okay");
+
+/* The driver's mutex and semaphores; ethosgen computes the same from the sizes that they have unless
+ * an option makes them larger. */
+#define CHUNK(bytes) ROUND_UP((bytes) + sizeof(void *) + 4, 8)
+BUILD_ASSERT(CONFIG_HEAP_MEM_POOL_ADD_SIZE_ETHOSGEN >=
+                 48 + CHUNK(sizeof(struct k_mutex)) + 2 * CHUNK(sizeof(struct k_sem)),
+             "raise CONFIG_HEAP_MEM_POOL_ADD_SIZE_ETHOSGEN: the NPU's driver needs more heap");
 
 /* Registers by index, for what the core driver does not tell. */
 enum { ID = 0, STATUS = 1, QREAD = 6, CONFIG = 10 };

@@ -14,7 +14,6 @@ import click
 from ethosgen import __version__
 from ethosgen.accelerator import NO_NPU
 from ethosgen.commands.boards import boards
-from ethosgen.commands.boards import boards
 from ethosgen.errors import EthosgenError
 
 _BOARD = click.option(
@@ -90,9 +89,6 @@ def cli(verbose: bool) -> None:
 cli.add_command(boards)
 
 
-cli.add_command(boards)
-
-
 @cli.command()
 @_MODEL
 @_BOARD
@@ -159,6 +155,13 @@ def build(directory: Path, on: str) -> None:
 @_SAMPLES
 @_SEED
 @_JSON
+@click.option(
+    "--build",
+    "build_directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Zephyr: where west built it [default: build in the project].",
+)
 def run(
     directory: Path,
     on: str,
@@ -168,6 +171,7 @@ def run(
     samples: int,
     seed: int,
     as_json: bool,
+    build_directory: Path | None,
 ) -> None:
     """Run a built project on a target and compare its outputs with the golden ones."""
     from ethosgen import pipeline
@@ -179,6 +183,7 @@ def run(
             inputs=pipeline.Inputs(input_path, samples, seed),
             output_path=output_path,
             original=original,
+            build=build_directory,
             watch=progress.watch(),
         )
     _answer(report, as_json, must_compare=False)

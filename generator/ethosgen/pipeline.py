@@ -270,6 +270,7 @@ def run_project(
     inputs: Inputs,
     output_path: Path | None = None,
     original: Path | None = None,
+    build: Path | None = None,
     watch: Watch,
 ) -> Report:
     """Run a built project on a target, and compare its outputs with the golden ones."""
@@ -277,7 +278,10 @@ def run_project(
     from ethosgen.toolchain import find_built, find_zephyr
 
     info = open_project(directory)
-    built = find_zephyr(info, on) if info.platform == ZEPHYR else find_built(directory, on)
+    if info.platform == ZEPHYR:
+        built = find_zephyr(info, on, build)
+    else:
+        built = find_built(directory, on)
     with watch.stage("read", "reading the project's network"):
         model = parse_model(info.model_path.read_bytes(), info.name)
     return _run_and_judge(model, info, built, inputs, output_path, original, watch)

@@ -60,9 +60,12 @@ def build_zephyr(
     return built
 
 
-def find_zephyr(info: ProjectInfo, on: str = "qemu") -> Built:
-    """Return what `build_zephyr` or `west build` left for a target; InputError if there is none."""
-    build = info.directory / "build"
+def find_zephyr(info: ProjectInfo, on: str = "qemu", build: Path | None = None) -> Built:
+    """Return what `build_zephyr` or `west build` left for a target; InputError if there is none.
+
+    `build` is west's build directory if it is not DIR/build.
+    """
+    build = build or info.directory / "build"
     for place in (build / on, build):
         built = _find(info, place, on) if place.name == on or _is_built_for(place, on) else None
         if built is not None:

@@ -16,7 +16,7 @@ from corpus.shrink import describe, shrink
 from corpus.trial import Key, Trial, case_of, run_keys
 
 BATCH = 15
-CASES = 40
+CASES = 20
 
 console = Console(highlight=False, soft_wrap=True)
 

@@ -38,6 +38,7 @@ class Draft(Network):
         self.choices = choices
         self.dtype = dtype
         self.ranges: dict[str, tuple[int, int]] = {}
+        self.has_twin = True
 
     # ---- quantization ----------------------------------------------------------------------------
 
@@ -70,8 +71,9 @@ class Draft(Network):
         return self.choices.pick((*ends, *(self.choices.integer(info.min, info.max),) * 3))
 
     def requantized(self, x: int, gain: float = 1.0) -> int:
-        """Choose scale and zero point of a tensor anew, its scale within a factor of about 3."""
-        factor = gain * self.choices.real(0.3, 3.0)
+        """Choose scale and zero point of a tensor anew, its scale mostly within a factor of 3."""
+        spread = self.choices.pick((3.0,) * 7 + (200.0,))
+        factor = gain * self.choices.real(1 / spread, spread)
         self.tensors[x] = dataclasses.replace(
             self.tensors[x],
             scale=float(np.float32(self.scale_of(x) * factor)),
@@ -158,7 +160,7 @@ class Draft(Network):
     def case(self, *outputs: int) -> Case:
         """Finish the network."""
         data = self.build(*outputs)
-        if all(spec.dtype != "uint8" for spec in self.tensors):
+        if not self.has_twin or all(spec.dtype != "uint8" for spec in self.tensors):
             return Case(data, self.ranges)
         kept, self.tensors = self.tensors, [_signed(spec) for spec in self.tensors]
         twin, self.tensors = self.build(*outputs), kept

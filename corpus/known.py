@@ -122,6 +122,12 @@ def _clips_cells_of_batches(graph: Graph, setting: Setting) -> bool:
     )
 
 
+def _saturates_at_once(graph: Graph, setting: Setting) -> bool:
+    """Say whether one step of an input of LOGISTIC or TANH is beyond their range."""
+    inputs = (graph.tensors[op.inputs[0]] for op in _operators(graph, "LOGISTIC", "TANH"))
+    return any(t.quantization is not None and t.quantization.scale[0] > 15 for t in inputs)
+
+
 def _table_after_transposition(graph: Graph, setting: Setting) -> bool:
     """Say whether Vela may fuse a table with a transposition, on an NPU without reserved room."""
     tables = _has("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG")
@@ -253,6 +259,14 @@ KNOWN: tuple[Known, ...] = (
         "internal/reference/integer_ops/logistic.h and tanh.h), Vela and LiteRT fill a table in "
         "float (Regor, compiler/tflite_graph_optimiser.cpp, ConvertTanhSigmoidToLUT).",
         largest=1,
+    ),
+    Known(
+        "logistic-steps",
+        "TFLite Micro",
+        (TFLM,),
+        _saturates_at_once,
+        "Where one step of the input is more than 15, TFLite Micro takes even a real 0 for "
+        "saturated: its input radius is 0 (tensorflow/lite/micro/kernels/logistic_common.cc).",
     ),
     Known(
         "factor-float",

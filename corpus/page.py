@@ -21,7 +21,8 @@ Each row is an operator and the type of its activations. The corpus (`corpus/`) 
 around it: shapes, strides, paddings, dilations, zero points, scales, activations, broadcasting, and
 often a layer before or behind. Vela {vela} compiles each for one Ethos-U55 and one Ethos-U65, drawn
 like the rest: {npus}; memory modes Shared_Sram, Sram_Only and Dedicated_Sram; strategies
-Performance, with and without a small arena, and Size. The command streams run on the model, with
+Performance, with and without a small arena, and Size; inputs and outputs in the arena, or in the
+caller's buffers. The command streams run on the model, with
 {samples} samples each: over the whole range, near the zero point, and at the ends of the range. A
 network counts only if Vela put all of it on the NPU.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from corpus.choices import Choices
 from ethosgen.accelerator import Accelerator, find_accelerator
 from ethosgen.offload import Schedule
+from ethosgen.plan import IoStyle
 
 PRODUCTS = {
     "u55": ("ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"),
@@ -23,6 +24,7 @@ class Setting:
     memory_mode: str = "Shared_Sram"
     optimise: str = "Performance"
     arena_bytes: int | None = None
+    io: IoStyle = IoStyle.ARENA
 
     @property
     def accelerator(self) -> Accelerator:
@@ -41,7 +43,8 @@ class Setting:
 
     def __str__(self) -> str:
         arena = f", arena {self.arena_bytes}" if self.arena_bytes else ""
-        return f"{self.npu}, {self.memory_mode}, {self.optimise}{arena}"
+        caller = ", caller's buffers" if self.io is IoStyle.CALLER else ""
+        return f"{self.npu}, {self.memory_mode}, {self.optimise}{arena}{caller}"
 
 
 def choose_setting(choices: Choices, product: str) -> Setting:
@@ -49,7 +52,8 @@ def choose_setting(choices: Choices, product: str) -> Setting:
     npu = choices.pick(PRODUCTS[product])
     modes = ("Shared_Sram", "Sram_Only")
     mode = choices.pick((*modes, "Dedicated_Sram") if product == "u65" else modes)
+    io = choices.pick((IoStyle.ARENA,) * 4 + (IoStyle.CALLER,))
     if choices.chance(3):
-        return Setting(npu, mode, "Size")
+        return Setting(npu, mode, "Size", io=io)
     arena = choices.pick((None, 1 << choices.integer(12, 17)))
-    return Setting(npu, mode, "Performance", arena)
+    return Setting(npu, mode, "Performance", arena, io)

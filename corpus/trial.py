@@ -183,6 +183,7 @@ def _run(trial: Trial, model: Model, samples: list[Arrays]) -> None:
     plan = offload(
         model,
         setting.accelerator,
+        setting.io,
         system_config=setting.system_config,
         memory_mode=setting.memory_mode,
         schedule=setting.schedule,
@@ -192,7 +193,7 @@ def _run(trial: Trial, model: Model, samples: list[Arrays]) -> None:
         trial.why = "; ".join(f"{o.code}: {o.reason}" for o in plan.cpu_operators) or "no partition"
         return
     runner = PartitionRunner(plan)
-    if any(tensor.is_variable for tensor in model.graph.tensors):
+    if any(tensor.is_variable for tensor in model.graph.tensors) and plan.offsets:
         trial.outputs = _run_with_state(plan, runner, samples)
     else:
         trial.outputs = [evaluate(plan, sample, runner) for sample in samples]

@@ -102,7 +102,9 @@ def _operands(net: Draft, same: bool = False) -> tuple[int, int]:
     choices = net.choices
     shape = net.any_shape()
     other = choices.pick((shape, shape, _broadcast(choices, shape), (), (1,)))
-    if choices.chance(6):
+    if choices.chance(6):  # each repeats along some axes of the other
+        other, shape = _broadcast(choices, shape), _broadcast(choices, shape)
+    elif choices.chance(6):
         other = shape[choices.integer(0, len(shape) - 1) :]
     x = net.feed(shape)
     spec = net.tensors[x]

@@ -214,6 +214,8 @@ def vary(net: Draft) -> None:
     made = net.operators[-1]
     weights = next(i for i in made.inputs if len(net.tensors[i].shape) >= 2 and net.tensors[i].data)
     gain = _vary_weights(net, weights)
+    if net.choices.chance(6):
+        _shift_weights(net, weights)
     _vary_bias(net, made.inputs[-1])
     net.requantized(made.outputs[0], gain)
 
@@ -237,11 +239,28 @@ def _vary_weights(net: Draft, index: int) -> float:
     return {"full": 1.0, "small": 0.06, "sparse": 0.45, "few": 1.0}[kind]
 
 
+def _shift_weights(net: Draft, index: int) -> None:
+    """Choose another zero point for weights where TFLite takes one.
+
+    An int8 kernel takes one in FULLY_CONNECTED only, so a uint8 network has no twin then.
+    """
+    spec = net.tensors[index]
+    if spec.dtype == "uint8":
+        point = net.choices.integer(0, 255)
+        net.has_twin = False
+    elif net.operators[-1].code == "FULLY_CONNECTED" and net.dtype == "int8":
+        point = net.choices.integer(-40, 40)
+    else:
+        return
+    if isinstance(spec.zero_point, int) or len(spec.zero_point) == 1:
+        net.tensors[index] = dataclasses.replace(spec, zero_point=(point,))
+
+
 def _vary_bias(net: Draft, index: int) -> None:
     """Sometimes make biases large."""
     spec = net.tensors[index]
     if spec.dtype not in ("int32", "int64") or spec.scale is None or not net.choices.chance(4):
         return
-    high = 1 << net.choices.integer(4, 24)
+    high = 1 << net.choices.integer(4, 34 if spec.dtype == "int64" else 24)
     values = net.random.integers(-high, high, spec.shape).astype(spec.dtype)
     net.tensors[index] = dataclasses.replace(spec, data=values.tobytes())

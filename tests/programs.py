@@ -1,5 +1,7 @@
 """A Program made by hand: what TVM would emit for a network whose NPU adds one to each element."""
 
+import dataclasses
+
 import numpy as np
 
 from ethosgen.accelerator import find_accelerator
@@ -89,3 +91,23 @@ def _sources(name: str, is_caller: bool) -> dict[str, str]:
         "}\n"
     )
     return {f"{name}_graph.h": header, f"{name}_graph.c": source}
+
+
+def make_cpu_program(name: str = "plus_one") -> Program:
+    """Return a program without an NPU, whose C adds one."""
+    program = make_program(IoStyle.ARENA, name=name)
+    source = (
+        f'#include "{name}_graph.h"\n'
+        f"int32_t {name}_entry(int8_t *arena)\n{{\n"
+        f"    for (int i = 0; i < {ELEMENTS}; i++) {{\n"
+        f"        arena[{OUTPUT_OFFSET} + i] = (int8_t)(arena[i] + 1);\n"
+        "    }\n    return 0;\n}\n"
+    )
+    header = f"#include <stddef.h>\n#include <stdint.h>\nint32_t {name}_entry(int8_t *arena);\n"
+    return dataclasses.replace(
+        program,
+        plan=dataclasses.replace(program.plan, accelerator=None, partitions=(), read_only=b""),
+        sources={f"{name}_graph.h": header, f"{name}_graph.c": source},
+        entry_parameters=("arena",),
+        constants=(),
+    )

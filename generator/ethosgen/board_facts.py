@@ -34,7 +34,7 @@ class Cpu(Facts):
     """The processor."""
 
     core: Literal["cortex-m33", "cortex-m52", "cortex-m55", "cortex-m85"]
-    """GCC's name for -mcpu."""
+    """Its name in lower case."""
     mve: bool | None = None
     """Whether it has Helium (MVE); without this, what the core usually has."""
     icache: bool = False
@@ -59,8 +59,14 @@ class Cpu(Facts):
 
     @property
     def gcc_cpu(self) -> str:
-        """What follows -mcpu=."""
-        return self.core if self.has_mve or self.core == "cortex-m33" else f"{self.core}+nomve"
+        """What follows -mcpu=.
+
+        GCC knows cortex-m85 from version 13 on and cortex-m52 from 14 on; both run what is compiled
+        for a cortex-m55.
+        """
+        if self.core == "cortex-m33":
+            return self.core
+        return "cortex-m55" if self.has_mve else "cortex-m55+nomve"
 
 
 class OtherNpu(Facts):

@@ -20,6 +20,7 @@ def part_sizes(program: Program) -> dict[str, int]:
         "commands": sum(_aligned(_HEADER_BYTES + len(p.commands)) for p in program.plan.partitions),
         "weights": _aligned(len(program.plan.read_only))
         + sum(_aligned(len(constant.data)) for constant in program.constants),
+        "fast": _aligned(program.plan.scratch_fast_bytes),
     }
 
 

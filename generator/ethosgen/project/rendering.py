@@ -8,7 +8,7 @@ import jinja2
 
 from ethosgen import __version__
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
-from ethosgen.errors import InputError
+from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.model import Tensor
 from ethosgen.plan import Base, Memory, Partition
 from ethosgen.program import Port, Program
@@ -25,6 +25,10 @@ DIGEST_LENGTH = 16
 """Characters; the firmware tells them to whoever asks."""
 ALIGNMENT = 16
 """What the NPU asks of base pointers and command streams."""
+CACHE_LINE_BYTES = 32
+"""Of Cortex-M55's and M85's data caches."""
+FAST_BASE = 2
+"""The base pointer to fast scratch, in Vela's order of memories."""
 
 _APPLICATION_NAMES = frozenset(("board", "console", "frames", "main", "server", "startup"))
 """Prefixes of the application's own functions: a network of that name would define them again."""
@@ -128,6 +132,9 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
         "entry_arguments": ", ".join(_argument(program, p) for p in program.entry_parameters),
         "graph_source": graph if graph in program.sources else None,
         "kernel_sources": sorted(n for n in program.sources if n.endswith(".c") and n != graph),
+        "fast_bytes": _fast_bytes(program, board, memory_mode),
+        "buffer_alignment": CACHE_LINE_BYTES if board.cpu.dcache else ALIGNMENT,
+        "copies": board.placement(memory_mode).copied_from is not None,
         "sources": _library_sources(program),
         "board": board,
         "bell": bell,
@@ -213,6 +220,19 @@ def _stream_facts(
     }
 
 
+def _fast_bytes(program: Program, board: Board, memory_mode: str) -> int:
+    """Return the size of the SRAM that is the NPU's own, 0 where the arena holds fast scratch.
+
+    UnsupportedError if a command stream has it elsewhere than Vela puts it.
+    """
+    if board.placement(memory_mode).fast is None:
+        return 0
+    for partition in program.plan.partitions:
+        if Memory.SCRATCH_FAST in partition.bases[:FAST_BASE] + partition.bases[FAST_BASE + 1 :]:
+            raise UnsupportedError(f"{partition.name} has its fast scratch at an unknown BASEP")
+    return program.plan.scratch_fast_bytes
+
+
 def _region(base: Base | None, ports: Mapping[str, int]) -> int:
     """Return a region's REGIONCFG field: 0 and 1 are port 0's two AXI limits, 2 and 3 port 1's.
 
@@ -226,7 +246,7 @@ def _region(base: Base | None, ports: Mapping[str, int]) -> int:
     if base is Memory.SCRATCH:
         return 2 * ports["arena"]
     if base is Memory.SCRATCH_FAST:
-        return 2 * ports["arena"] + 1
+        return 2 * ports.get("fast", ports["arena"]) + 1
     return 2 * ports["io"]
 
 

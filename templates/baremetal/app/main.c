@@ -16,7 +16,7 @@
 
 /* The linker script places this section{{ " where the NPU reaches it" if npu else "" }}. */
 #define IO_BUFFER \
-    __attribute__((section(".ethosgen_io.application"), aligned({{ alignment_macro }})))
+    __attribute__((section(".ethosgen_io.application"), aligned({{ buffer_alignment if board.cpu.dcache else alignment_macro }})))
 
 {% for port in inputs + outputs %}
 IO_BUFFER static {{ port.ctype }} {{ port.buffer }}[{{ port.MACRO }}_ELEMENTS];

@@ -26,10 +26,15 @@
 /* Rate of board_ticks(). */
 #define BOARD_TICKS_HZ {{ board.counter.hz }}u
 
+{% if board.cpu.icache or board.cpu.dcache %}
+/* Turn the processor's caches on, where it has them. */
+void board_enable_caches(void);
+
+{% endif %}
 /* Start the clock{{ " and let the NPU interrupt" if npu else "" }}. */
 void board_init(void);
 
-/* A free running counter; differences are good for two minutes. */
+/* A free running counter; differences are good for {{ (4294967295 / board.counter.hz)|int }} seconds. */
 uint32_t board_ticks(void);
 
 /* Start the console: from here on received bytes go to frames_take(), from an interrupt. */

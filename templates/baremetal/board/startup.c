@@ -11,6 +11,10 @@
 extern uint32_t __data_start[], __data_end[], __data_load[];
 extern uint32_t __bss_start[], __bss_end[];
 extern uint32_t __stack_limit[], __stack_top[];
+{% if copies %}
+extern uint32_t __ethosgen_commands_start[], __ethosgen_commands_end[], __ethosgen_commands_load[];
+extern uint32_t __ethosgen_weights_start[], __ethosgen_weights_end[], __ethosgen_weights_load[];
+{% endif %}
 
 int main(void);
 
@@ -19,6 +23,16 @@ int main(void);
 #define CFSR (*(volatile uint32_t *)0xE000ED28u)
 
 #define STACK_PAINT 0xDEADBEEFu
+
+static void copy(uint32_t *to, const uint32_t *end, const uint32_t *from)
+{
+    if (to == from) {
+        return; /* whoever loaded the firmware has put it into its place */
+    }
+    while (to < end) {
+        *to++ = *from++;
+    }
+}
 
 void Reset_Handler(void)
 {
@@ -29,15 +43,20 @@ void Reset_Handler(void)
     CPACR |= CPACR_CP10_CP11_FULL;
     __asm volatile("dsb\n\tisb" ::: "memory");
 
-    for (uint32_t *to = __data_start, *from = __data_load; to < __data_end;) {
-        *to++ = *from++;
-    }
+    copy(__data_start, __data_end, __data_load);
+{% if copies %}
+    copy(__ethosgen_commands_start, __ethosgen_commands_end, __ethosgen_commands_load);
+    copy(__ethosgen_weights_start, __ethosgen_weights_end, __ethosgen_weights_load);
+{% endif %}
     for (uint32_t *to = __bss_start; to < __bss_end;) {
         *to++ = 0;
     }
     for (volatile uint32_t *to = __stack_limit; to < stack_pointer;) {
         *to++ = STACK_PAINT;
     }
+{% if board.cpu.icache or board.cpu.dcache %}
+    board_enable_caches(); /* not before: what was copied is in memory, for the NPU to see */
+{% endif %}
     main();
     board_exit(0);
 }

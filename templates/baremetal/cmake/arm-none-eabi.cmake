@@ -7,7 +7,10 @@ set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # there is no system to link a
 
 set(CMAKE_C_COMPILER arm-none-eabi-gcc CACHE STRING "C compiler")
 
+{% if board.cpu.core not in board.cpu.gcc_cpu %}
+# Older GCCs do not know the {{ board.cpu.core }}, and it runs what is compiled for this one.
+{% endif %}
 set(CMAKE_C_FLAGS_INIT
-  "-mcpu={{ board.cpu.core }} -mthumb -mfloat-abi=hard -ffunction-sections -fdata-sections -fno-common")
+  "-mcpu={{ board.cpu.gcc_cpu }} -mthumb -mfloat-abi=hard -ffunction-sections -fdata-sections -fno-common")
 set(CMAKE_EXE_LINKER_FLAGS_INIT
   "--specs=nano.specs -nostartfiles -Wl,--gc-sections -Wl,--fatal-warnings")

@@ -19,6 +19,11 @@ _Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("arena") int8_t {{ name }}_arena[{{
 {% else %}
 _Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("arena") static int8_t {{ name }}_arena[{{ NAME }}_ARENA_BYTES];
 {% endif %}
+{% if fast_bytes %}
+
+/* The NPU's own; nobody else reads or writes it. */
+_Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("fast") static int8_t {{ name }}_fast[{{ fast_bytes }}];
+{% endif %}
 {% if npu %}
 
 static_assert({{ NAME }}_ARENA_ALIGNMENT % ETHOSGEN_NPU_ALIGNMENT == 0, "the NPU reads the arena");
@@ -59,9 +64,12 @@ int32_t {{ name }}_npu_invoke(int32_t stream, void *base0, void *base1, void *ba
     void *base4, void *base5, void *base6, void *base7)
 {
     const uintptr_t base[ETHOSGEN_NPU_BASES] = {
-        (uintptr_t)base0, (uintptr_t)base1, (uintptr_t)base2, (uintptr_t)base3,
+        (uintptr_t)base0, (uintptr_t)base1, (uintptr_t){{ name ~ "_fast" if fast_bytes else "base2" }}, (uintptr_t)base3,
         (uintptr_t)base4, (uintptr_t)base5, (uintptr_t)base6, (uintptr_t)base7,
     };
+{% if fast_bytes %}
+    (void)base2;
+{% endif %}
     return (int32_t)ethosgen_npu_run(&streams[stream], base);
 }
 {% endif %}

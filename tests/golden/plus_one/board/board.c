@@ -31,6 +31,18 @@ enum { UART_INT_RX = 1u << 1 };
 #define COUNTER_CNTCV_LOW REGISTER(0x58100008u)
 enum { COUNTER_CNTCR_EN = 1u << 0 };
 
+/* Caches, in the System Control Space. */
+#define CCR REGISTER(0xE000ED14u)
+#define CLIDR REGISTER(0xE000ED78u)
+#define ICIALLU REGISTER(0xE000EF50u)
+enum { CCR_DC = 1u << 16, CCR_IC = 1u << 17 };
+enum { CLIDR_CTYPE1_INSTRUCTION = 1u << 0, CLIDR_CTYPE1_DATA = 1u << 1, CLIDR_CTYPE1_BOTH = 1u << 2 };
+#define CCSIDR REGISTER(0xE000ED80u)
+#define CSSELR REGISTER(0xE000ED84u)
+#define DCISW REGISTER(0xE000EF60u)
+#define DCCIMVAC REGISTER(0xE000EF70u)
+#define CACHE_LINE_BYTES 32u
+
 #define NVIC_ISER(irq) REGISTER(0xE000E100u + (irq) / 32u * 4u)
 #define NVIC_ISPR(irq) REGISTER(0xE000E200u + (irq) / 32u * 4u)
 #define NVIC_BIT(irq) (1u << (irq) % 32u)
@@ -55,6 +67,71 @@ void board_init(void)
 #endif
     NVIC_ISER(IRQ_NPU) = NVIC_BIT(IRQ_NPU);
 }
+
+void board_enable_caches(void)
+{
+#ifndef BOARD_ON_QEMU /* has none */
+    uint32_t present = CLIDR;
+
+    if ((present & (CLIDR_CTYPE1_INSTRUCTION | CLIDR_CTYPE1_BOTH)) != 0) {
+        ICIALLU = 0;
+        __asm volatile("dsb\n\tisb" ::: "memory");
+        CCR |= CCR_IC;
+        __asm volatile("dsb\n\tisb" ::: "memory");
+    }
+    if ((present & (CLIDR_CTYPE1_DATA | CLIDR_CTYPE1_BOTH)) != 0) {
+        CSSELR = 0;
+        __asm volatile("dsb" ::: "memory");
+        uint32_t sets = (CCSIDR >> 13 & 0x7FFFu) + 1u;
+        uint32_t last_way = CCSIDR >> 3 & 0x3FFu;
+        uint32_t way_shift = last_way != 0 ? (uint32_t)__builtin_clz(last_way) : 0;
+        for (uint32_t set = 0; set < sets; set++) {
+            for (uint32_t way = 0; way <= last_way; way++) {
+                DCISW = way << way_shift | set * CACHE_LINE_BYTES;
+            }
+        }
+        __asm volatile("dsb" ::: "memory");
+        CCR |= CCR_DC;
+        __asm volatile("dsb\n\tisb" ::: "memory");
+    }
+#endif
+}
+
+#ifndef BOARD_ON_QEMU
+extern const uint32_t __ethosgen_weights_start[], __ethosgen_weights_end[];
+
+/* Write back and forget every line that holds a part of what the NPU may write; what it only reads
+ * never becomes dirty. */
+static void flush(const uintptr_t base[ETHOSGEN_NPU_BASES], const uint32_t bytes[ETHOSGEN_NPU_BASES])
+{
+    __asm volatile("dsb" ::: "memory");
+    for (int i = 0; i < ETHOSGEN_NPU_BASES; i++) {
+        if (base[i] >= (uintptr_t)__ethosgen_weights_start &&
+            base[i] < (uintptr_t)__ethosgen_weights_end) {
+            continue;
+        }
+        uintptr_t end = base[i] + bytes[i];
+        for (uintptr_t line = base[i] & ~(uintptr_t)(CACHE_LINE_BYTES - 1u); line < end;
+             line += CACHE_LINE_BYTES) {
+            DCCIMVAC = (uint32_t)line;
+        }
+    }
+    __asm volatile("dsb\n\tisb" ::: "memory");
+}
+
+void ethosgen_npu_clean_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
+                              const uint32_t bytes[ETHOSGEN_NPU_BASES])
+{
+    flush(base, bytes);
+}
+
+void ethosgen_npu_invalidate_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
+                                   const uint32_t bytes[ETHOSGEN_NPU_BASES])
+{
+    /* Lines that came in while the NPU ran are clean, so that nothing of them is written back. */
+    flush(base, bytes);
+}
+#endif
 
 void console_init(void)
 {

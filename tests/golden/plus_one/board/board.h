@@ -22,10 +22,13 @@
 /* Rate of board_ticks(). */
 #define BOARD_TICKS_HZ 32000000u
 
+/* Turn the processor's caches on, where it has them. */
+void board_enable_caches(void);
+
 /* Start the clock and let the NPU interrupt. */
 void board_init(void);
 
-/* A free running counter; differences are good for two minutes. */
+/* A free running counter; differences are good for 134 seconds. */
 uint32_t board_ticks(void);
 
 /* Start the console: from here on received bytes go to frames_take(), from an interrupt. */

@@ -20,6 +20,16 @@ int main(void);
 
 #define STACK_PAINT 0xDEADBEEFu
 
+static void copy(uint32_t *to, const uint32_t *end, const uint32_t *from)
+{
+    if (to == from) {
+        return; /* whoever loaded the firmware has put it into its place */
+    }
+    while (to < end) {
+        *to++ = *from++;
+    }
+}
+
 void Reset_Handler(void)
 {
     register uint32_t *stack_pointer __asm("sp");
@@ -29,15 +39,14 @@ void Reset_Handler(void)
     CPACR |= CPACR_CP10_CP11_FULL;
     __asm volatile("dsb\n\tisb" ::: "memory");
 
-    for (uint32_t *to = __data_start, *from = __data_load; to < __data_end;) {
-        *to++ = *from++;
-    }
+    copy(__data_start, __data_end, __data_load);
     for (uint32_t *to = __bss_start; to < __bss_end;) {
         *to++ = 0;
     }
     for (volatile uint32_t *to = __stack_limit; to < stack_pointer;) {
         *to++ = STACK_PAINT;
     }
+    board_enable_caches(); /* not before: what was copied is in memory, for the NPU to see */
     main();
     board_exit(0);
 }

@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-#define IRQ_CONSOLE_RX 33u
+#define IRQ_CONSOLE_RX 43u
 #define IRQ_NPU 56u
-#define IRQ_BELL 35u
+#define IRQ_BELL 44u
 
 /* One more than the highest of them: the vector table ends there. */
 #define IRQ_COUNT 57u

@@ -1,0 +1,156 @@
+"""Bare-metal projects of every board: they compile, and the linker obeys the board file."""
+
+import dataclasses
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+
+from ethosgen.accelerator import NOT_COMPILED_FOR
+from ethosgen.board import Board, board_names, load_board
+from ethosgen.errors import ToolError
+from ethosgen.plan import IoStyle
+from ethosgen.program import Program
+from ethosgen.project import render, write
+from ethosgen.toolchain import build
+from ethosgen.tools import CMAKE, GCC, NINJA
+from programs import make_cpu_program, make_program
+
+PARTS = {
+    ".vectors": "code",
+    ".text": "code",
+    ".rodata": "code",
+    ".data": "data",
+    ".bss": "data",
+    ".stack": "data",
+    ".ethosgen_commands": "commands",
+    ".ethosgen_weights": "weights",
+    ".ethosgen_arena": "arena",
+    ".ethosgen_io": "io",
+    ".ethosgen_fast": "fast",
+}
+
+
+@pytest.fixture(autouse=True)
+def _tools() -> None:
+    for tool in (GCC, CMAKE, NINJA):
+        try:
+            tool.find()
+        except ToolError as error:
+            pytest.skip(str(error))
+
+
+def cases() -> list[tuple[str, str, str]]:
+    """Return board, NPU and memory mode: each pair of product and mode that a board can do."""
+    found = []
+    for name in board_names():
+        board = load_board(name)
+        if "baremetal" not in board.platforms:
+            continue
+        usable = [npu for npu in board.npu.configurations if npu not in NOT_COMPILED_FOR]
+        for npu in {npu[:10]: npu for npu in usable}.values():
+            accelerator = board.accelerator(npu)
+            found += [(name, npu, mode) for mode in board.memory_modes(accelerator)]
+        if not usable:
+            found += [(name, "none", mode) for mode in board.memory_modes(None)]
+    return found
+
+
+def program_for(npu: str, io: IoStyle, mode: str) -> Program:
+    if npu == "none":
+        return make_cpu_program()
+    program = make_program(io, npu)
+    if mode != "dedicated_sram":
+        return program
+    return dataclasses.replace(
+        program, plan=dataclasses.replace(program.plan, scratch_fast_bytes=640)
+    )
+
+
+def check_sections(elf: Path, board: Board, mode: str) -> set[str]:
+    """Compare the ELF's sections with the board's memories; return the names of those in use."""
+    placement = board.placement(mode)
+    seen = set()
+    with elf.open("rb") as file:
+        image = ELFFile(file)
+        segments = [s for s in image.iter_segments() if s["p_type"] == "PT_LOAD"]
+        for section in image.iter_sections():
+            part, size = PARTS.get(section.name), section["sh_size"]
+            if not size or not section["sh_flags"] & SH_FLAGS.SHF_ALLOC:
+                continue
+            start, end = section["sh_addr"], section["sh_addr"] + size
+            homes = [
+                name
+                for name, memory in board.memories.items()
+                if memory.start_addr <= start and end <= memory.end_addr
+            ]
+            assert len(homes) == 1, f"{section.name} at 0x{start:x} is in {homes}"
+            if part is None:
+                continue
+            seen.add(section.name)
+            assert homes == [getattr(placement, part)], section.name
+            if section.name in (".ethosgen_commands", ".ethosgen_weights"):
+                segment = next(s for s in segments if s.section_in_segment(section))
+                load = segment["p_paddr"] + start - segment["p_vaddr"]
+                stored = board.memories[placement.copied_from or homes[0]]
+                assert stored.start_addr <= load < stored.end_addr, section.name
+    return seen
+
+
+@pytest.mark.parametrize(("name", "npu", "mode"), cases())
+def test_sections_lie_where_the_board_file_says(
+    tmp_path: Path, name: str, npu: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-Werror")
+    board = load_board(name)
+    program = program_for(npu, IoStyle.CALLER, mode)
+    write(render(program, board, memory_mode=mode), tmp_path / "p")
+    seen = check_sections(build(tmp_path / "p", "board").elf, board, mode)
+    assert {".vectors", ".text", ".stack", ".ethosgen_arena"} <= seen
+    assert npu == "none" or {".ethosgen_commands", ".ethosgen_weights", ".ethosgen_io"} <= seen
+    assert (".ethosgen_fast" in seen) == (mode == "dedicated_sram" and npu != "none")
+
+
+@pytest.mark.parametrize(
+    ("core", "mve", "arch"),
+    [
+        ("cortex-m33", False, "v8-M.mainline"),
+        ("cortex-m55", True, "v8.1-M.mainline"),
+        ("cortex-m55", False, "v8.1-M.mainline"),
+        ("cortex-m85", True, "v8.1-M.mainline"),
+        ("cortex-m85", False, "v8.1-M.mainline"),
+    ],
+)
+def test_every_core_with_and_without_mve(
+    tmp_path: Path, core: str, mve: bool, arch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-Werror")
+    has_cache = core != "cortex-m33"
+    text = (Path(__file__).parent.parent / "boards" / "corstone300.toml").read_text()
+    for old, new in (
+        ('core = "cortex-m55"', f'core = "{core}"\nmve = {str(mve).lower()}'),
+        ("icache = true", f"icache = {str(has_cache).lower()}"),
+        ("dcache = true", f"dcache = {str(has_cache).lower()}"),
+    ):
+        assert old in text
+        text = text.replace(old, new, 1)
+    (tmp_path / "mine.toml").write_text(text)
+    board = load_board(str(tmp_path / "mine.toml"))
+    write(render(make_program(), board), tmp_path / "p")
+    elf = build(tmp_path / "p", "board").elf
+    check_sections(elf, board, "shared_sram")
+    readelf = GCC.find().parent / "arm-none-eabi-readelf"
+    told = subprocess.run([readelf, "-A", elf], capture_output=True, text=True, check=True).stdout
+    assert f"Tag_CPU_arch: {arch}" in told
+    assert ("Tag_MVE_arch" in told) == mve
+    symbols = subprocess.run([readelf, "-s", elf], capture_output=True, text=True, check=True)
+    assert ("board_enable_caches" in symbols.stdout) == has_cache
+
+
+def test_a_board_without_known_start_up_is_refused() -> None:
+    from ethosgen.errors import InputError
+
+    with pytest.raises(InputError, match=r"'ra8p1' has no platform 'baremetal'; it has: none so"):
+        render(make_program(), load_board("ra8p1"))

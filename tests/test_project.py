@@ -217,7 +217,7 @@ def test_a_scale_survives_as_a_literal() -> None:
 
 def test_an_arena_too_large_says_by_how_much_and_where() -> None:
     with pytest.raises(
-        CapacityError, match=r"arena \(2,097,168 bytes\) need 16 bytes more .*isram"
+        CapacityError, match=r"arena \(2,097,168 bytes\) need 16 bytes more .*isram.; choose"
     ):
         render_changed(arena_bytes=(2 << 20) + 16)
 
@@ -226,8 +226,28 @@ def test_the_registers_of_the_simulated_npu_take_a_page() -> None:
     program = make_program()
     room = (256 << 20) - 4096 - SCRATCH_BYTES - 48 - 32
     plan = dataclasses.replace(program.plan, read_only=_Sized(room))
-    with pytest.raises(CapacityError, match=r"need 16 bytes more than .* memory 'ddr'"):
+    with pytest.raises(CapacityError, match=r"need 16 bytes more than .* 'ddr'"):
         render_changed(plan=dataclasses.replace(plan, read_only=_Sized(room + 16)))
+
+
+def test_a_mode_that_would_do_is_named() -> None:
+    program = make_program()
+    plan = dataclasses.replace(program.plan, read_only=_Sized(3 << 20))
+    with pytest.raises(CapacityError, match=r"more than the 2,097,152 of 'isram'; --memory-mode sh"):
+        render(dataclasses.replace(program, plan=plan), BOARD, memory_mode="sram_only")
+    u65 = make_program(npu="ethos-u65-256")
+    with pytest.raises(CapacityError, match=r"'isram'; --memory-mode dedicated_sram would do"):
+        render(dataclasses.replace(u65, arena_bytes=3 << 20), BOARD)
+
+
+def test_what_is_copied_at_start_needs_room_where_it_is_stored() -> None:
+    program = make_program(npu="ethos-u55-256")
+    plan = dataclasses.replace(program.plan, read_only=_Sized(0x280000 - 200))
+    alif = load_board("alif-e7-hp")
+    small = alif.memories["mram"].model_copy(update={"size_bytes": 0x100000})
+    board = alif.model_copy(update={"memories": {**alif.memories, "mram": small}})
+    with pytest.raises(CapacityError, match=r"more than the 1,048,576 of 'mram'"):
+        render(dataclasses.replace(program, plan=plan), board, memory_mode="sram_only")
 
 
 class _Sized(bytes):

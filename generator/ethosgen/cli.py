@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from ethosgen import __version__
-from ethosgen.accelerator import NO_NPU
 from ethosgen.commands.boards import boards
+from ethosgen.commands.wording import report_text, size_lines, written_text
 from ethosgen.errors import EthosgenError
 
 _BOARD = click.option(
@@ -52,6 +52,11 @@ _PLATFORM = click.option(
     default="baremetal",
     show_default=True,
     help="What the firmware is built on.",
+)
+_MEMORY_MODE = click.option(
+    "--memory-mode",
+    type=click.Choice(["sram_only", "shared_sram", "dedicated_sram"]),
+    help="Which memories hold weights and arena [default: the board's].",
 )
 _CPU_OPS = click.option(
     "--cpu-ops",
@@ -104,6 +109,7 @@ cli.add_command(boards)
 @_IO
 @_CPU_OPS
 @_PLATFORM
+@_MEMORY_MODE
 def project(
     model: Path,
     board: str,
@@ -113,6 +119,7 @@ def project(
     io: str,
     cpu_ops: tuple[str, ...],
     platform: str,
+    memory_mode: str | None,
 ) -> None:
     """Render a project: the model as a C library, and an application around it."""
     from ethosgen import pipeline
@@ -127,9 +134,10 @@ def project(
             io=io,
             cpu_ops=cpu_ops,
             platform=platform,
+            memory_mode=memory_mode,
             watch=progress.watch(),
         )
-    click.echo(_written_text(written))
+    click.echo(written_text(written))
     _next(f"ethosgen build {written.directory}")
 
 
@@ -142,7 +150,7 @@ def build(directory: Path, on: str) -> None:
 
     with _Progress() as progress:
         built = pipeline.build_project(directory, on=on, watch=progress.watch())
-    click.echo(f"{built.elf}\n{_size_lines(built.sizes.flash, built.sizes.ram)}")
+    click.echo(f"{built.elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
     _next(f"ethosgen run {directory} --on {on}")
 
 
@@ -197,6 +205,7 @@ def run(
 @_IO
 @_CPU_OPS
 @_PLATFORM
+@_MEMORY_MODE
 @_INPUT
 @_GOLDEN
 @_SAMPLES
@@ -210,6 +219,7 @@ def verify(
     io: str,
     cpu_ops: tuple[str, ...],
     platform: str,
+    memory_mode: str | None,
     input_path: Path | None,
     original: Path | None,
     samples: int,
@@ -231,6 +241,7 @@ def verify(
             io=io,
             cpu_ops=cpu_ops,
             platform=platform,
+            memory_mode=memory_mode,
             inputs=pipeline.Inputs(input_path, samples, seed),
             original=original,
             watch=progress.watch(),
@@ -370,75 +381,9 @@ def _answer(
     if as_json:
         click.echo(json.dumps(report.as_json() | (more or {}), indent=2))
     else:
-        click.echo(_report_text(report))
+        click.echo(report_text(report))
     if not report.passed and (must_compare or report.verdict != "NOT COMPARED"):
         sys.exit(1)
-
-
-def _written_text(written: Any) -> str:
-    plan, program = written.plan, written.program
-    what = f"{len(written.files)} files written" if written.files else "up to date"
-    lines = [
-        f"{written.directory}: {what}",
-        *_plan_lines(plan.summary()),
-        f"  arena     {program.arena_bytes} B (Vela's own figure: {plan.sram_bytes} B)",
-        f"  call      {program.name}_run(), documented in {written.directory}/model/"
-        f"{program.name}.h",
-    ]
-    return "\n".join(lines)
-
-
-def _plan_lines(plan: Any) -> list[str]:
-    if plan.npu == NO_NPU:
-        return [f"  CPU       all {len(plan.cpu_operators)} operators, no NPU"]
-    count = "an unknown number of" if plan.npu_operators is None else plan.npu_operators
-    head = (
-        f"  NPU       {plan.npu}: {count} operators in {plan.partitions} "
-        f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
-    )
-    reasons = [f"            {c.code} ({c.output}): {c.reason}" for c in plan.cpu_operators]
-    return [head, *reasons]
-
-
-def _report_text(report: Any) -> str:
-    plan = report.plan
-    place = report.board or ("this machine" if plan.npu == NO_NPU else "the NPU model")
-    lines = [
-        f"{report.model} on {place} ({plan.npu}, {report.on}), "
-        f"{report.samples} sample{'s' if report.samples != 1 else ''}",
-        *_plan_lines(plan),
-    ]
-    for comparison in filter(None, (report.golden, report.second)):
-        verdict = (
-            "equal"
-            if comparison.mismatches == 0
-            else f"{comparison.mismatches} differ, by {comparison.max_abs_diff:g} at most"
-        )
-        lines.append(f"  {comparison.oracle:<9} {comparison.elements} elements: {verdict}")
-    if report.flash_bytes and report.ram_bytes:
-        lines.append(_size_lines(report.flash_bytes, report.ram_bytes))
-    if report.cpu_instructions is not None:
-        lines.append(
-            f"  CPU       {report.cpu_instructions} instructions an inference"
-            f"{'' if plan.npu == NO_NPU else ' beside the NPU'}, "
-            f"{report.init_instructions} once; {report.stack_bytes} B of stack"
-        )
-    if not report.ended:
-        lines.append("  the firmware's end marker was never seen")
-    if report.golden is None:
-        lines.append(
-            "  no golden answer: Vela compiled this file before, and what it was made from is "
-            "needed; give it with --golden MODEL.tflite"
-        )
-    lines.append(report.verdict)
-    return "\n".join(lines)
-
-
-def _size_lines(flash: Any, ram: Any) -> str:
-    def parts(sizes: Any) -> str:
-        return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sizes.items())
-
-    return f"  flash     {parts(flash)} B\n  RAM       {parts(ram)} B"
 
 
 def _next(command: str, quiet: bool = False) -> None:

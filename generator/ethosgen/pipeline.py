@@ -7,14 +7,14 @@ Every function takes a Watch, which times the stages and tells the user where th
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from ethosgen.accelerator import DEFAULT_NPU, NO_NPU, Accelerator, find_accelerator
-from ethosgen.board import Board, load_board
+from ethosgen.board import Board, Placement, VelaOptions, load_board
 from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled, parse_model, read_model
 from ethosgen.model import Model, Tensor
@@ -87,16 +87,27 @@ def make_plan(
     io: IoStyle,
     watch: Watch,
     cpu_ops: Sequence[str] = (),
+    vela: VelaOptions | None = None,
 ) -> OffloadPlan:
     """Let Vela decide what the NPU runs; `cpu_ops` names operators that it must leave.
 
-    Without an accelerator there is nothing to decide.
+    `vela` says what memories the board has. Without an accelerator there is nothing to decide.
     """
-    from ethosgen.offload import offload
+    from ethosgen.offload import Schedule, offload
 
     what = f"compiling for {accelerator.name} (Vela)" if accelerator else "planning for the CPU"
     with watch.stage("offload", what):
-        return offload(model, accelerator, io, ignore=cpu_ops)
+        if vela is None:
+            return offload(model, accelerator, io, ignore=cpu_ops)
+        return offload(
+            model,
+            accelerator,
+            io,
+            ignore=cpu_ops,
+            system_config=vela.system_config,
+            memory_mode=vela.memory_mode,
+            schedule=Schedule(arena_bytes=vela.arena_cache_bytes),
+        )
 
 
 def make_program(plan: OffloadPlan, watch: Watch) -> Program:
@@ -232,6 +243,7 @@ def create_project(
     io: str = "arena",
     cpu_ops: Sequence[str] = (),
     platform: str = "baremetal",
+    memory_mode: str | None = None,
     watch: Watch,
 ) -> Written:
     """Render a project into `directory`, by default one of the network's name."""
@@ -242,12 +254,23 @@ def create_project(
         board.accelerator(npu)
     model = read(path, name, watch)
     accelerator = choose_accelerator(model, npu, board)
-    plan = make_plan(model, accelerator, IoStyle(io), watch, cpu_ops)
-    program = make_program(plan, watch)
+    mode = board.choose_memory_mode(memory_mode, accelerator)
+    vela = board.vela_options(mode, accelerator) if accelerator else None
+    plan = make_plan(model, accelerator, IoStyle(io), watch, cpu_ops, vela)
+    program = _make_program(plan, board.placement(mode), watch)
     place = directory or Path(model.name)
     with watch.stage("render", f"writing the project to {place}"):
-        files = write(render(program, board, platform=platform), place)
+        project = render(program, board, platform=platform, memory_mode=mode)
+        files = write(project, place)
     return Written(place, files, plan, program)
+
+
+def _make_program(plan: OffloadPlan, placement: Placement, watch: Watch) -> Program:
+    """Compile, with fast scratch outside the arena where it has a memory of its own."""
+    if placement.fast is None:
+        return make_program(plan, watch)
+    program = make_program(replace(plan, scratch_fast_bytes=0), watch)
+    return replace(program, plan=plan)
 
 
 def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built":
@@ -296,6 +319,7 @@ def verify(
     io: str = "arena",
     cpu_ops: Sequence[str] = (),
     platform: str = "baremetal",
+    memory_mode: str | None = None,
     inputs: Inputs,
     original: Path | None = None,
     watch: Watch,
@@ -313,6 +337,7 @@ def verify(
             io=io,
             cpu_ops=cpu_ops,
             platform=platform,
+            memory_mode=memory_mode,
             watch=watch,
         )
         built = build_project(directory, on=on, watch=watch)

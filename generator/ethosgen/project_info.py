@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ethosgen.board import Board
+from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.model import Tensor
 from ethosgen.plan import IoStyle, PlanSummary
 
@@ -30,3 +30,4 @@ class ProjectInfo:
     model_path: Path
     files: Mapping[str, str] = field(repr=False)
     platform: str = "baremetal"
+    memory_mode: str = DEFAULT_MEMORY_MODE

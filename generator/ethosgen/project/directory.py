@@ -112,6 +112,7 @@ def _check_same(project: Project, info: ProjectInfo) -> None:
         ("name", project.name, info.name),
         ("board", project.board, info.board.name),
         ("--io", project.io.value, info.io.value),
+        ("--memory-mode", project.memory_mode, info.memory_mode),
         *([("--npu", project.npu, info.npu)] if NO_NPU in (project.npu, info.npu) else []),
     ):
         if new != old:

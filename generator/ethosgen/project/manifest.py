@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ethosgen import __version__
-from ethosgen.board import Board
+from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.errors import InputError
 from ethosgen.model import Quantization, Tensor
 from ethosgen.plan import CpuOperator, IoStyle, PlanSummary
@@ -38,6 +38,7 @@ class Project:
     board: str
     npu: str
     io: IoStyle
+    memory_mode: str
     digest: str
     files: Mapping[str, bytes] = field(repr=False)
     library: frozenset[str] = field(repr=False)
@@ -63,6 +64,7 @@ def make_manifest(
     digest: str,
     library: Mapping[str, bytes],
     platform: str = BAREMETAL,
+    memory_mode: str = DEFAULT_MEMORY_MODE,
 ) -> bytes:
     """Return the manifest's text. The board's facts are in it, so that it stands alone."""
     content = {
@@ -72,6 +74,7 @@ def make_manifest(
         "digest": digest,
         "npu": program.plan.npu,
         "io": program.io.value,
+        "memory_mode": memory_mode,
         "plan": dataclasses.asdict(program.plan.summary()),
         "model": f"{program.name}.tflite",
         "arena_bytes": program.arena_bytes,
@@ -122,6 +125,7 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
         model_path=directory / LIBRARY / Path(content["model"]).name,
         files={str(path): str(digest) for path, digest in content["files"].items()},
         platform=str(content.get("platform", BAREMETAL)),
+        memory_mode=str(content.get("memory_mode", DEFAULT_MEMORY_MODE)),
     )
 
 

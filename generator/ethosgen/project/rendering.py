@@ -52,6 +52,11 @@ def render(
         raise InputError(
             f"--name '{program.name}' is taken by the generated application; choose another"
         )
+    if platform == ZEPHYR and board.placement(memory_mode).fast is not None:
+        raise UnsupportedError(
+            f"platform '{platform}' has no place for the NPU's own SRAM yet; choose another "
+            "--memory-mode, or --platform baremetal"
+        )
     check_capacity(program, board, memory_mode)
     environment = _environment(layout)
     facts = _facts(program, board, memory_mode)
@@ -62,7 +67,7 @@ def render(
     header = f"{LIBRARY}/{program.name}.h"
     facts["digest"] = digest
     library[header] = _render(environment, f"{LIBRARY}/model.h", facts)
-    library[MANIFEST] = make_manifest(program, board, digest, library, platform)
+    library[MANIFEST] = make_manifest(program, board, digest, library, platform, memory_mode)
     application = {path: source.read_bytes() for path, source in layout.application_copies.items()}
     application |= {
         path: _render(environment, template, facts) for path, template in layout.application.items()
@@ -77,6 +82,7 @@ def render(
         board=board.name,
         npu=program.plan.npu,
         io=program.io,
+        memory_mode=memory_mode,
         digest=digest,
         files=dict(sorted({**application, **library}.items())),
         library=frozenset(library),

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from rich.console import Console
 
 from corpus import page, results
-from corpus.registry import GENERATORS
+from corpus.registry import GENERATORS, ROWS
 from corpus.settings import PRODUCTS
 from corpus.shrink import describe, shrink
 from corpus.trial import Key, Trial, case_of, run_keys
@@ -61,7 +61,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
-    """Run rows; `table` runs all of them and writes the page."""
+    """Run rows; `table` writes them to the page, where others stay as they are."""
     rows = []
     for name, dtype in _wanted(arguments):
         keys = [Key(name, dtype, arguments.start + i) for i in range(arguments.cases)]
@@ -69,7 +69,7 @@ def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
         _show(row)
         rows.append(row)
     if arguments.command == "table":
-        page.PAGE.write_text(page.page(results.save(rows, arguments.cases)))
+        page.PAGE.write_text(page.page(results.save(rows, ROWS)))
     return [text for row in rows for text in row["unexpected"]]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from corpus.settings import Setting
 from ethosgen.model import Graph, Operator
+from ethosgen.plan import IoStyle
 
 TFLM, LITERT, FAULT = "tflm", "litert", "fault"
 
@@ -128,6 +129,14 @@ def _saturates_at_once(graph: Graph, setting: Setting) -> bool:
     return any(t.quantization is not None and t.quantization.scale[0] > 15 for t in inputs)
 
 
+def _copies_input_of_caller(graph: Graph, setting: Setting) -> bool:
+    """Say whether Vela reads the caller's buffer by DMA: a product of two feature maps."""
+    return setting.io is IoStyle.CALLER and any(
+        graph.tensors[op.inputs[1]].data is None
+        for op in _operators(graph, "BATCH_MATMUL", "FULLY_CONNECTED")
+    )
+
+
 def _table_after_transposition(graph: Graph, setting: Setting) -> bool:
     """Say whether Vela may fuse a table with a transposition, on an NPU without reserved room."""
     tables = _has("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG")
@@ -208,6 +217,14 @@ KNOWN: tuple[Known, ...] = (
         "architecture/ethosu55/ethos_u55.cpp, lutBanks).",
     ),
     Known(
+        "product-of-buffers",
+        "Vela",
+        (FAULT,),
+        _copies_input_of_caller,
+        "Vela copies an input of a matrix product by DMA in multiples of 16 bytes, up to 15 more "
+        "than the caller's buffer has (separate_io_regions); the model faults.",
+    ),
+    Known(
         "mul-int32",
         "Vela",
         (TFLM, LITERT),
@@ -217,12 +234,13 @@ KNOWN: tuple[Known, ...] = (
         'is 32-bit"), but Vela writes the factor 1.0 as 2^30 with a shift of 30.',
     ),
     Known(
-        "average-uint8",
+        "rounding-uint8",
         "TFLite Micro in int8",
         (TFLM,),
-        _has("AVERAGE_POOL_2D", dtypes=("uint8",)),
-        "An average of uint8 rounds half up, one of int8 half away from zero, and TFLite Micro was "
-        "asked in int8; LiteRT, asked in uint8, agrees with the NPU.",
+        _has("AVERAGE_POOL_2D", "RESIZE_BILINEAR", dtypes=("uint8",)),
+        "TFLite averages and interpolates uint8 with another rounding than int8 (half up, or "
+        "truncated, instead of half away from zero), and TFLite Micro was asked in int8; LiteRT, "
+        "asked in uint8, agrees with the NPU.",
     ),
     Known(
         "relu6-scale",

@@ -79,3 +79,6 @@ NETWORKS: dict[str, tuple[Generator, tuple[str, ...]]] = {
 }
 
 GENERATORS = OPERATORS | NETWORKS
+
+ROWS = [(operator, dtype) for operator, (_, dtypes) in GENERATORS.items() for dtype in dtypes]
+"""The table's rows, in order."""

@@ -64,12 +64,15 @@ def _oracle(oracle: str, trials: Iterable[Trial]) -> Figures:
     }
 
 
-def save(rows: Sequence[Figures], cases: int, path: Path = RESULTS) -> Figures:
-    """Write the results of a whole run."""
+def save(
+    rows: Sequence[Figures], order: Sequence[tuple[str, str]], path: Path = RESULTS
+) -> Figures:
+    """Write rows, beside those of `order` that are in the file already; returns all of them."""
+    kept = json.loads(path.read_text())["rows"] if path.exists() else []
+    found = {(row["operator"], row["dtype"]): row for row in (*kept, *rows)}
     results = {
-        "cases": cases,
         "versions": {package: version(package) for package in PACKAGES},
-        "rows": list(rows),
+        "rows": [found[name] for name in order if name in found],
     }
     path.write_text(json.dumps(results, indent=1) + "\n")
     return results

@@ -33,6 +33,21 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Variable:
+    """A tensor that keeps its value from one inference to the next (the state of an LSTM).
+
+    It lies `offset` bytes into `memory`: "arena" where the NPU uses it, else "state". Each of its
+    bytes is `initial_byte` at first.
+    """
+
+    name: str
+    memory: str
+    offset: int
+    bytes: int
+    initial_byte: int
+
+
+@dataclass(frozen=True)
 class Constant:
     """Constant bytes of CPU operators that the C names; `alignment` in bytes."""
 
@@ -47,7 +62,7 @@ class Program:
     """The network as C: `sources` maps a file name to text that TVM's code generator emitted.
 
     The C defines `int32_t NAME_entry(…)` with one pointer parameter for each entry of
-    `entry_parameters`, in order: "arena", "read_only", then the c_name of each port that the caller
+    `entry_parameters`, in order: "arena", "read_only", "state" if `state_bytes` is not 0, then the c_name of each port that the caller
     owns, and returns 0 or the first non-zero status of an NPU invocation.
     """
 
@@ -62,3 +77,5 @@ class Program:
     arena_bytes: int
     arena_alignment: int
     placements: tuple[Placement, ...]
+    state_bytes: int = 0
+    variables: tuple[Variable, ...] = ()

@@ -65,7 +65,10 @@ def write_sources(program: Program, folder: Path) -> list[Path]:
 
 
 class GeneratedC:
-    """A program as a shared library. The arena is poisoned before every run, and guarded."""
+    """A program as a shared library.
+
+    The arena is poisoned before every run but for the variables in it, and guarded, as the state is.
+    """
 
     def __init__(self, program: Program, folder: Path, npu: Npu | None = None) -> None:
         self.program = program
@@ -83,30 +86,48 @@ class GeneratedC:
             self._callback, ctypes.c_void_p
         ).value
         self.arena = aligned(program.arena_bytes + 2 * GUARD_BYTES)
+        self.state = aligned(program.state_bytes + 2 * GUARD_BYTES)
+        self.reset()
         self.read_only = np.frombuffer(program.plan.read_only or b"\0", np.uint8)
 
     def run(self, inputs: Arrays) -> tuple[int, Arrays]:
         """Run once; return the status and the outputs by tensor name."""
+        inside = _inside(self.arena)
+        kept = [(place, inside[place].copy()) for place, _ in self._places("arena")]
         self.arena[:] = POISON
-        inside = self.arena[GUARD_BYTES : GUARD_BYTES + self.program.arena_bytes]
+        for place, value in kept:
+            inside[place] = value
         given = [_input(port, inputs, inside) for port in self.program.inputs]
-        kept = [array.copy() for array in given]
+        before = [array.copy() for array in given]
         made = [_output(port, inside) for port in self.program.outputs]
         pointers = [inside.ctypes.data, self.read_only.ctypes.data]
+        pointers += [_inside(self.state).ctypes.data] if self.program.state_bytes else []
         if self.program.io is IoStyle.CALLER:
             pointers += [array.ctypes.data for array in (*given, *made)]
         assert len(pointers) == len(self.program.entry_parameters)
         entry = getattr(self.library, f"{self.program.name}_entry")
         status = entry(*(ctypes.c_void_p(pointer) for pointer in pointers))
-        assert (self.arena[:GUARD_BYTES] == POISON).all()
-        assert (self.arena[-GUARD_BYTES:] == POISON).all()
+        for memory in (self.arena, self.state):
+            assert (memory[:GUARD_BYTES] == POISON).all()
+            assert (memory[-GUARD_BYTES:] == POISON).all()
         if self.program.io is IoStyle.CALLER:
-            for before, after in zip(kept, given, strict=True):
-                np.testing.assert_array_equal(before, after)
+            for old, new in zip(before, given, strict=True):
+                np.testing.assert_array_equal(old, new)
         return status, {
             port.tensor.name: array.view(port.tensor.dtype).reshape(port.tensor.shape).copy()
             for port, array in zip(self.program.outputs, made, strict=True)
         }
+
+
+    def reset(self) -> None:
+        """Set the variables to their start, as NAME_reset() does."""
+        for memory, array in (("arena", self.arena), ("state", self.state)):
+            for place, byte in self._places(memory):
+                _inside(array)[place] = byte
+
+    def _places(self, memory: str) -> list[tuple[slice, int]]:
+        variables = [v for v in self.program.variables if v.memory == memory]
+        return [(slice(v.offset, v.offset + v.bytes), v.initial_byte) for v in variables]
 
 
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_size_t))
@@ -117,6 +138,10 @@ def aligned(size: int) -> Array:
     raw = np.full(size + 64, POISON, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + size]
+
+
+def _inside(memory: Array) -> Array:
+    return memory[GUARD_BYTES:-GUARD_BYTES]
 
 
 def assert_equal(got: Arrays, wanted: Arrays) -> None:

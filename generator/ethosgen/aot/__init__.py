@@ -2,6 +2,7 @@
 
     schedule   the steps in order: partitions, CPU operators, the copies that outputs need
     kernels    a PrimFunc for each CPU operator (operators/, one module per family), its constants
+    variables  what keeps its value from one inference to the next
     memory     a place for every tensor: Vela's, the caller's, or by lifetime in the arena
     module     all of it as a Relax module: `main` calls one PrimFunc for each step
     passes     from there to one entry PrimFunc with fixed addresses, and TVM's lowering
@@ -34,7 +35,8 @@ def evaluate(
     """Run the residual graph in process and return its outputs by tensor name.
 
     `inputs` are the network's, by name; `invoke` gets each partition with its inputs by tensor name
-    and returns its outputs so. CPU operators run from the PrimFuncs that `compile_program` emits,
+    and returns its outputs so, and its variables' new values. Variables start afresh with another
+    plan object, and keep their values from call to call with the same. CPU operators run from the PrimFuncs that `compile_program` emits,
     compiled by TVM for the host; tvm is imported only if there are any.
     """
     from ethosgen.aot.host import evaluate as run

@@ -10,9 +10,10 @@ from ethosgen.aot.module import build_module, partition_name, value_name, worksp
 from ethosgen.aot.passes import Address, EntryParameter, EntrySignature, pipeline
 from ethosgen.aot.ports import name_ports
 from ethosgen.aot.schedule import Schedule, Step, make_schedule
+from ethosgen.aot.variables import initial_byte, state_bytes
 from ethosgen.model import Tensor
 from ethosgen.plan import IoStyle, Memory, OffloadPlan
-from ethosgen.program import Constant, Placement, Port, Program
+from ethosgen.program import Constant, Placement, Port, Program, Variable
 
 
 def compile_program(plan: OffloadPlan, name: str) -> Program:
@@ -23,7 +24,8 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     comments = _comments(schedule, kernels, name)
     symbols = [f"{name}_entry", f"{name}_npu_invoke", *comments, *(c.c_name for c in constants)]
     inputs, outputs = _make_ports(schedule, memory, symbols)
-    signature = _entry_signature(plan, inputs, outputs, name)
+    state = state_bytes(schedule, memory.variables)
+    signature = _entry_signature(plan, inputs, outputs, bool(state), name)
     addresses = _addresses(schedule, memory, inputs, outputs, constants)
     module = build_module(schedule, kernels, constants, name)
     module = pipeline(signature, addresses, memory.arena_bytes)(module)
@@ -42,6 +44,8 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
         arena_bytes=memory.arena_bytes,
         arena_alignment=ALIGNMENT,
         placements=_placements(schedule, memory),
+        state_bytes=state,
+        variables=_variables(schedule, memory),
     )
 
 
@@ -63,12 +67,18 @@ def _make_ports(
 
 
 def _entry_signature(
-    plan: OffloadPlan, inputs: Sequence[Port], outputs: Sequence[Port], name: str
+    plan: OffloadPlan,
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    has_state: bool,
+    name: str,
 ) -> EntrySignature:
     parameters = [
         EntryParameter("arena", "int8", False),
         EntryParameter("read_only", "int8", True),
     ]
+    if has_state:
+        parameters.append(EntryParameter("state", "int8", False))
     if plan.io is IoStyle.CALLER:
         parameters += [EntryParameter(p.c_name, p.tensor.dtype, True) for p in inputs]
         parameters += [EntryParameter(p.c_name, p.tensor.dtype, False) for p in outputs]
@@ -92,6 +102,11 @@ def _addresses(
 
     found = {value_name(tensor): address(block) for tensor, block in memory.by_tensor.items()}
     found |= {workspace_name(step): address(block) for step, block in memory.workspaces.items()}
+    found |= {
+        value_name(held.tensor): Address("state", held.offset)
+        for held in memory.variables
+        if not held.on_npu
+    }
     found |= {constant.c_name: Address(constant.c_name) for constant in constants}
     scratch = Address("arena")
     fast = address(memory.scratch_fast) if memory.scratch_fast else scratch
@@ -137,5 +152,19 @@ def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[Placement, ...]
             last=min(max(memory.lifetimes[index]), len(schedule.steps) - 1),
         )
         for index, block in sorted(memory.by_tensor.items())
-        if block.offset is not None
+        if block.offset is not None and index in memory.lifetimes
+    )
+
+
+def _variables(schedule: Schedule, memory: MemoryPlan) -> tuple[Variable, ...]:
+    tensors = schedule.graph.tensors
+    return tuple(
+        Variable(
+            name=tensors[held.tensor].name,
+            memory="arena" if held.on_npu else "state",
+            offset=held.offset,
+            bytes=tensors[held.tensor].bytes,
+            initial_byte=initial_byte(tensors[held.tensor]),
+        )
+        for held in memory.variables
     )

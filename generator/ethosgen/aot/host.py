@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.schedule import Schedule, Step, make_schedule
+from ethosgen.aot.variables import find_variables, initial_value
 from ethosgen.errors import InputError
 from ethosgen.model import Tensor
 from ethosgen.outcome import Arrays
@@ -33,9 +34,13 @@ class HostGraph:
     def __init__(self, plan: OffloadPlan) -> None:
         self.schedule = make_schedule(plan)
         self.functions = _compile(self.schedule)
+        held = find_variables(self.schedule, alignment=1)
+        tensors = self.schedule.graph.tensors
+        self.variables = {one.tensor: initial_value(tensors[one.tensor]) for one in held}
+        self.variable_of = {i: one.tensor for one in held for i in (one.tensor, *one.aliases)}
 
     def run(self, inputs: Arrays, invoke: Invoke) -> Arrays:
-        """Run once; outputs by tensor name."""
+        """Run once; outputs by tensor name. The variables keep their new values."""
         graph = self.schedule.graph
         values = {t.index: _checked(inputs, t) for t in graph.input_tensors()}
         for index, step in enumerate(self.schedule.steps):
@@ -43,7 +48,7 @@ class HostGraph:
                 values |= self._invoke(step, step.partition, values, invoke)
                 continue
             writes = {i: _empty(graph.tensors[i]) for i in self.schedule.writes(step)}
-            self.functions[index](values | writes)
+            self.functions[index](values | writes | self.variables)
             values |= writes
         return {t.name: values[t.index].copy() for t in graph.output_tensors()}
 
@@ -52,7 +57,10 @@ class HostGraph:
     ) -> dict[int, Array]:
         tensors = self.schedule.graph.tensors
         given = {tensors[i].name: values[i] for i in self.schedule.reads(step)}
+        held = {tensors[i].name: self.variable_of[i] for i in self.schedule.updates(step)}
+        given |= {name: self.variables[i] for name, i in held.items()}
         made = invoke(partition, given)
+        self.variables |= {i: np.asarray(made[name]) for name, i in held.items()}
         return {i: np.asarray(made[tensors[i].name]) for i in self.schedule.writes(step)}
 
 

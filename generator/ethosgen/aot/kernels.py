@@ -1,6 +1,6 @@
 """From the CPU operators of a schedule to named kernels and the constants that they read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from ethosgen.aot.packed import pack
 from ethosgen.aot.primfunc import drop_unused_parameters
 from ethosgen.aot.schedule import Schedule
 from ethosgen.errors import UnsupportedError
-from ethosgen.model import ABSENT, Operator
+from ethosgen.model import ABSENT, Operator, Tensor
 from ethosgen.program import Constant
 
 
@@ -52,9 +52,17 @@ def _build_kernel(schedule: Schedule, operator: Operator, packed: bool) -> Kerne
         raise UnsupportedError(_explain(schedule, operator, f"there is no CPU code for {dtype}"))
     try:
         kernel = pack(operator, tensors) if packed else None
-        return _trim(kernel or build(operator, tensors))
+        return _trim(_checked(kernel or build(operator, tensors), tensors))
     except UnsupportedError as error:
         raise UnsupportedError(_explain(schedule, operator, str(error))) from None
+
+
+def _checked(kernel: Kernel, tensors: Sequence[Tensor]) -> Kernel:
+    """Return a kernel; UnsupportedError if it takes for a value what is a variable."""
+    for index in kernel.inputs:
+        if tensors[index].is_variable:
+            raise UnsupportedError(f"it reads the variable '{tensors[index].name}' of another")
+    return kernel
 
 
 def _trim(kernel: Kernel) -> Kernel:

@@ -35,7 +35,7 @@ def _bind(
 
     def run(values: Mapping[int, Array]) -> None:
         arrays = [data[a] if isinstance(a, str) else values[a] for a in named.arguments]
-        arrays += [values[i] for i in schedule.writes(step)]
+        arrays += [values[i] for i in (*schedule.writes(step), *named.kernel.variables)]
         arrays += [workspace] if workspace.size else []
         function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
 

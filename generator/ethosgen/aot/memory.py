@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ethosgen.aot.schedule import COPY, Schedule
+from ethosgen.aot.variables import Held, find_variables
 from ethosgen.errors import UnsupportedError
 from ethosgen.plan import IoStyle
 
@@ -52,17 +53,21 @@ class MemoryPlan:
     lifetimes: Mapping[int, frozenset[int]]
     workspaces: Mapping[int, Block]
     scratch_fast: Block | None
+    variables: tuple[Held, ...] = ()
+    """Those on the CPU lie outside the arena, and have no block."""
 
 
 def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> MemoryPlan:
     """Place every tensor, workspace (bytes by step) and the NPU's scratch.
 
-    Vela's scratch begins at offset 0 and lives during each partition; where Vela placed a tensor in
-    it, the tensor stays there. The rest is placed by size, first fit. UnsupportedError if two
-    tensors that Vela placed would overlap while a CPU operator needs both.
+    Vela's scratch begins at offset 0 and lives from the first partition to the last; where Vela
+    placed a tensor in it, the tensor stays there. The rest is placed by size, first fit.
+    UnsupportedError if two tensors that Vela placed would overlap while a CPU operator needs both.
     """
     on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
+    variables = find_variables(schedule, ALIGNMENT)
     tensors = _share_bytes(schedule, _tensor_blocks(schedule), on_npu)
+    tensors += _variable_blocks(schedule, variables)
     scratch, scratch_fast = _scratch_blocks(schedule, on_npu)
     workspaces = {
         step: Block(f"workspace of operator {step}", size, frozenset({step}))
@@ -80,6 +85,7 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
         lifetimes=lifetimes(schedule),
         workspaces={step: placed[block] for step, block in workspaces.items()},
         scratch_fast=placed[scratch_fast] if scratch_fast else None,
+        variables=variables,
     )
 
 
@@ -114,9 +120,28 @@ def _tensor_blocks(schedule: Schedule) -> list[Block]:
     return blocks
 
 
+def _variable_blocks(schedule: Schedule, variables: tuple[Held, ...]) -> list[Block]:
+    """Return a block that is never free for each variable in the NPU's scratch."""
+    tensors, always = schedule.graph.tensors, frozenset(range(len(schedule.steps) + 1))
+    return [
+        Block(
+            tensors[held.tensor].name,
+            tensors[held.tensor].bytes,
+            always,
+            (held.tensor, *held.aliases),
+            held.offset,
+            by_vela=True,
+        )
+        for held in variables
+        if held.on_npu
+    ]
+
+
 def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> tuple[list[Block], Block | None]:
     plan = schedule.plan
-    scratch = Block("scratch", plan.scratch_bytes, on_npu, offset=0)
+    # A tensor that only partitions touch is nowhere in the graph, and may live from one to another.
+    throughout = frozenset(range(min(on_npu), max(on_npu) + 1)) if on_npu else on_npu
+    scratch = Block("scratch", plan.scratch_bytes, throughout, offset=0)
     fast = Block("scratch_fast", plan.scratch_fast_bytes, on_npu)
     wanted = [block for block in (scratch, fast) if on_npu and block.bytes]
     return wanted, fast if fast in wanted else None

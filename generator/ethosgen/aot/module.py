@@ -83,6 +83,8 @@ def _emit_step(
         symbol = named.name
         function = named.kernel.function.with_attr(READS, len(arguments))
         function = function.with_attr("tirx.noalias", True)
+        for i in named.kernel.variables:
+            results[value_name(i)] = _tensor_type(schedule.graph.tensors[i])
         if named.kernel.workspace_bytes:
             results[workspace_name(index)] = relax.TensorType(
                 (named.kernel.workspace_bytes,), "int8"

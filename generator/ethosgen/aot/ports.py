@@ -15,8 +15,8 @@ _KEYWORDS = frozenset(
     "class delete new private protected public template this throw try using virtual".split()
 )
 _RESERVED = frozenset(
-    "arena read_only status memcpy memset main int8_t uint8_t int16_t uint16_t int32_t uint32_t "
-    "int64_t uint64_t size_t".split()
+    "arena read_only state status memcpy memset main int8_t uint8_t int16_t uint16_t int32_t "
+    "uint32_t int64_t uint64_t size_t".split()
 )
 
 

@@ -26,20 +26,39 @@ class Schedule:
     steps: tuple[Step, ...]
 
     def reads(self, step: Step) -> tuple[int, ...]:
-        """Return the tensors that a step reads and that are no constants."""
+        """Return the tensors that a step reads and that are neither constants nor variables."""
+        return tuple(i for i in self._inputs(step) if not self._is_variable(i))
+
+    def writes(self, step: Step) -> tuple[int, ...]:
+        """Return the tensors that a step writes and that are no variables."""
+        return tuple(i for i in self._outputs(step) if not self._is_variable(i))
+
+    def updates(self, step: Step) -> tuple[int, ...]:
+        """Return the variables that a step reads and may leave with a new value."""
+        return tuple(dict.fromkeys(i for i in self._inputs(step) if self._is_variable(i)))
+
+    def new_values(self, step: Step) -> tuple[int, ...]:
+        """Return the tensors by which Vela calls the values that a partition gives variables."""
+        return tuple(i for i in self._outputs(step) if self._is_variable(i))
+
+    def _is_variable(self, index: int) -> bool:
+        return self.graph.tensors[index].is_variable and index not in self.graph.inputs
+
+    def _inputs(self, step: Step) -> tuple[int, ...]:
         ends = step.partition.inputs if step.partition else step.operator.inputs
         return tuple(i for i in ends if i != ABSENT and self.graph.tensors[i].data is None)
 
-    def writes(self, step: Step) -> tuple[int, ...]:
-        """Return the tensors that a step writes."""
+    @staticmethod
+    def _outputs(step: Step) -> tuple[int, ...]:
         return step.partition.outputs if step.partition else step.operator.outputs
 
 
 def make_schedule(plan: OffloadPlan) -> Schedule:
     """Return the plan's operators in order, with the copies that outputs need.
 
-    A copy is added for an output that is a constant, and where the caller owns the buffers for an
-    output that is an input too or that is listed twice: one pointer cannot serve both.
+    A copy is added for an output that is a constant or a variable, and where the caller owns the
+    buffers for an output that is an input too or that is listed twice: one pointer cannot serve
+    both.
     """
     graph = _with_output_copies(plan.residual, plan.io)
     partitions = {partition.operator: partition for partition in plan.partitions}
@@ -52,7 +71,10 @@ def _with_output_copies(graph: Graph, io: IoStyle) -> Graph:
     outputs: list[int] = []
     for index in graph.outputs:
         taken = index in graph.inputs or index in outputs
-        if graph.tensors[index].data is None and not (taken and io is IoStyle.CALLER):
+        kept = graph.tensors[index].data is not None or (
+            graph.tensors[index].is_variable and index not in graph.inputs
+        )
+        if not kept and not (taken and io is IoStyle.CALLER):
             outputs.append(index)
             continue
         target = _uninitialized(graph.tensors[index], len(tensors))

@@ -51,6 +51,7 @@ class PartitionRunner:
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
         """Run one partition: inputs by tensor name to outputs by tensor name.
 
+        What it leaves in variables among its inputs is returned too.
         NpuFault if the command stream does something that the NPU cannot.
         """
         for index in partition.inputs:
@@ -63,7 +64,8 @@ class PartitionRunner:
         stream = self._streams[partition.name]
         report = self._machine.run(stream.start, len(partition.commands), bases)
         self.reports.append(report)
-        return {t.name: self._fetch(t) for t in map(self._tensor, partition.outputs)}
+        kept = [i for i in partition.inputs if self._tensor(i).is_variable]
+        return {t.name: self._fetch(t) for t in map(self._tensor, (*partition.outputs, *kept))}
 
     def _tensor(self, index: int) -> Tensor:
         return self._plan.residual.tensors[index]

@@ -11,7 +11,7 @@ from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.model import Tensor
 from ethosgen.plan import Base, Memory, Partition
-from ethosgen.program import Port, Program
+from ethosgen.program import Port, Program, Variable
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.layout import BAREMETAL, ZEPHYR, Layout, find_layout, source_folder
 from ethosgen.project.linkage import memory_map, npu_base_addr, ways
@@ -32,7 +32,7 @@ FAST_BASE = 2
 
 _APPLICATION_NAMES = frozenset(("board", "console", "frames", "main", "server", "startup"))
 """Prefixes of the application's own functions: a network of that name would define them again."""
-_LIBRARY_NAMES = re.compile(r"arena|commands\w*|entry|init|npu_\w+|run|weights")
+_LIBRARY_NAMES = re.compile(r"arena|commands\w*|entry|init|npu_\w+|reset|run|state|weights")
 """What follows NAME_ in names of the library's own; ports of these names get a "_" behind."""
 
 
@@ -132,6 +132,8 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
         "alignment_macro": (
             "ETHOSGEN_NPU_ALIGNMENT" if npu else f"{program.name.upper()}_ARENA_ALIGNMENT"
         ),
+        "state_bytes": program.state_bytes,
+        "variables": [_variable_facts(variable) for variable in program.variables],
         "weights_bytes": len(plan.read_only),
         "commands_bytes": sum(stream["bytes"] for stream in streams),
         "streams": streams,
@@ -161,6 +163,8 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
 def _argument(program: Program, parameter: str) -> str:
     if parameter == "arena":
         return f"{program.name}_arena" if program.arena_bytes else "NULL"
+    if parameter == "state":
+        return f"{program.name}_state"
     if parameter == "read_only":
         return f"(const int8_t *){program.name}_weights" if program.plan.read_only else "NULL"
     return parameter
@@ -175,6 +179,11 @@ def _library_sources(program: Program) -> list[str]:
     if program.plan.read_only or program.constants:
         sources.append(f"{program.name}_weights.c")
     return sources
+
+
+def _variable_facts(variable: Variable) -> dict[str, Any]:
+    facts = {key: getattr(variable, key) for key in ("memory", "offset", "bytes", "initial_byte")}
+    return {**facts, "comment": variable.name.replace("*/", "* /")}
 
 
 def _port_facts(program: Program, port: Port) -> dict[str, Any]:

@@ -95,6 +95,9 @@ int main(void)
         .input_count = COUNT(inputs),
         .output_count = COUNT(outputs),
         .run = run,
+{% if variables %}
+        .reset = {{ name }}_reset,
+{% endif %}
     };
     console_init(); /* not before: its interrupts would count as the network's start */
     board_exit(server_run(&network));

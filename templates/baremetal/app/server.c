@@ -66,9 +66,17 @@ static void answer(const struct frame *frame, const void *head, uint32_t head_by
                 tail_bytes);
 }
 
+/* A session begins: what was before is forgotten. */
 static void say_hello(const struct frame *frame)
 {
     const struct server_network *network = server.network;
+
+    server.last_number = 0;
+    server.runs = 0;
+    server.failed = 0;
+    if (network->reset != NULL) {
+        network->reset();
+    }
     struct hello hello = {
         .protocol = SERVER_PROTOCOL,
         .body_max = FRAME_BODY_MAX,

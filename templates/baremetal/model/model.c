@@ -9,6 +9,9 @@
 
 #include <assert.h>
 #include <stddef.h>
+{% if variables %}
+#include <string.h>
+{% endif %}
 
 /* The linker script places these sections; their names carry the network's. */
 #define SECTION(kind) __attribute__((section(".ethosgen_" kind ".{{ name }}")))
@@ -38,6 +41,11 @@ static_assert({{ port.MACRO }}_OFFSET % sizeof({{ port.ctype }}) == 0, "{{ port.
 static_assert({{ port.MACRO }}_BYTES == {{ port.MACRO }}_ELEMENTS * sizeof({{ port.ctype }}), "size of {{ port.c_name }}");
 {% endfor %}
 
+{% if state_bytes %}
+/* What stays from one run to the next. */
+_Alignas({{ NAME }}_ARENA_ALIGNMENT) static int8_t {{ name }}_state[{{ NAME }}_STATE_BYTES];
+
+{% endif %}
 {% if weights_bytes %}
 extern const uint32_t {{ name }}_weights[];
 {% endif %}
@@ -74,8 +82,20 @@ int32_t {{ name }}_npu_invoke(int32_t stream, void *base0, void *base1, void *ba
 }
 {% endif %}
 
+{% if variables %}
+void {{ name }}_reset(void)
+{
+{% for variable in variables %}
+    memset(&{{ name }}_{{ variable.memory }}[{{ variable.offset }}], {{ variable.initial_byte }}, {{ variable.bytes }}); /* {{ variable.comment }} */
+{% endfor %}
+}
+
+{% endif %}
 ethosgen_status {{ name }}_init(void)
 {
+{% if variables %}
+    {{ name }}_reset();
+{% endif %}
 {% if streams %}
     return ethosgen_npu_check({{ NAME }}_NPU_CONFIG, {{ NAME }}_NPU_ID);
 {% else %}

@@ -24,9 +24,10 @@ class Kernel:
 
     `function` is a PrimFunc whose parameters are typed pointers, in this order: one for each tensor
     index of `inputs` (constants of the model among them), one for each array of `constants` (made
-    here: multipliers, tables, packed weights), one for each output of the operator, and one more,
-    of int8, where `workspace_bytes` is not 0. It writes all of its outputs and nothing else. The
-    parameters' names are what the C shows; one that the body does not use is left out there.
+    here: multipliers, tables, packed weights), one for each output of the operator, one for each
+    of `variables`, which it reads and leaves with their values for the next inference, and one
+    more, of int8, where `workspace_bytes` is not 0. It writes all of its outputs and nothing else.
+    The parameters' names are what the C shows; one that the body does not use is left out there.
     `micro_kernels` names the C files of templates/kernels whose functions it calls.
     """
 
@@ -34,6 +35,7 @@ class Kernel:
     inputs: tuple[int, ...]
     constants: tuple[np.ndarray[Any, Any], ...] = ()
     workspace_bytes: int = 0
+    variables: tuple[int, ...] = ()
     micro_kernels: frozenset[str] = frozenset()
 
 

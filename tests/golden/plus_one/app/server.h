@@ -39,6 +39,7 @@ struct server_network {
     uint8_t input_count;
     uint8_t output_count;
     void (*run)(struct server_run *result);
+    void (*reset)(void); /* forget earlier runs; NULL where nothing stays from run to run */
 };
 
 /* Serve until the other side says goodbye; return the number of runs that failed. */

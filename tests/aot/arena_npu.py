@@ -1,0 +1,73 @@
+"""The functional model on the very memory that the generated C has: no copy hides a clash."""
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+from aot_harness import GUARD_BYTES, GeneratedC, assert_equal, samples_and_golden
+
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.npu.host import PartitionRunner
+from ethosgen.npu.machine import Machine
+from ethosgen.npu.memory import Bus, Segment
+from ethosgen.outcome import Arrays
+from ethosgen.plan import Memory, OffloadPlan
+from ethosgen.program import Program
+
+STREAM_ADDR, READ_ONLY_ADDR, ARENA_ADDR, CALLER_ADDR = (1 << 28, 2 << 28, 3 << 28, 4 << 28)
+
+
+class ArenaNpu:
+    """Runs command streams at the addresses that the C passes, with the arena as its scratch."""
+
+    def __init__(self, program: Program) -> None:
+        self.plan = program.plan
+        self.generated: GeneratedC | None = None
+
+    def __call__(self, stream: int, bases: list[int]) -> int:
+        assert self.generated is not None and self.plan.accelerator is not None
+        partition = self.plan.partitions[stream]
+        commands = np.frombuffer(partition.commands, np.uint8)
+        arena = self.generated.arena[GUARD_BYTES:-GUARD_BYTES]
+        segments = [
+            Segment(STREAM_ADDR, commands, False, "commands"),
+            Segment(READ_ONLY_ADDR, self.generated.read_only, False, "read_only"),
+            Segment(ARENA_ADDR, arena, True, "arena"),
+        ]
+        addresses = []
+        for number, (base, pointer) in enumerate(zip(partition.bases, bases, strict=False)):
+            if base is Memory.READ_ONLY:
+                addresses.append(READ_ONLY_ADDR)
+            elif 0 <= pointer - arena.ctypes.data < arena.size:
+                addresses.append(ARENA_ADDR + pointer - arena.ctypes.data)
+            else:
+                assert isinstance(base, int)
+                size = self.plan.residual.tensors[base].bytes
+                memory = np.frombuffer((ctypes.c_uint8 * size).from_address(pointer), np.uint8)
+                addresses.append(CALLER_ADDR + (number << 24))
+                segments.append(Segment(addresses[-1], memory, True, f"base {number}"))
+        machine = Machine(self.plan.accelerator, Bus(segments))
+        machine.run(STREAM_ADDR, len(partition.commands), addresses)
+        return 0
+
+
+def check_program(plan: OffloadPlan, folder: Path, count: int = 3) -> Program:
+    """Run the generated C twice over a sequence of samples, and `evaluate` once; all is exact."""
+    program = compile_program(plan, "net")
+    npu = ArenaNpu(program)
+    npu.generated = GeneratedC(program, folder, npu)
+    samples, golden = samples_and_golden(plan.model, count)
+    for _ in range(2):
+        npu.generated.reset()
+        for sample, wanted in zip(samples, golden, strict=True):
+            status, outputs = npu.generated.run(sample)
+            assert status == 0
+            assert_equal(outputs, wanted)
+    runner = PartitionRunner(plan) if plan.partitions else _no_partition
+    for sample, wanted in zip(samples, golden, strict=True):
+        assert_equal(evaluate(plan, sample, runner), wanted)
+    return program
+
+
+def _no_partition(*_: object) -> Arrays:
+    raise AssertionError("a partition in a plan without one")

@@ -1,0 +1,75 @@
+"""Networks that change sides: CPU and NPU in turns, on one memory, equal to TFLite Micro."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from aot_harness import ACCELERATOR, needs_gcc
+from arena_npu import check_program
+
+from ethosgen.flatbuffer import parse_model
+from ethosgen.offload import offload
+from ethosgen.plan import IoStyle, OffloadPlan
+from networks import Network
+
+Build = Callable[[Network], tuple[int, ...]]
+
+
+def _plan(build: Build, io: IoStyle, keep: tuple[str, ...]) -> OffloadPlan:
+    net = Network("mixed", seed=11)
+    model = parse_model(net.build(*build(net)), "mixed")
+    return offload(model, ACCELERATOR, io, ignore=keep)
+
+
+def _skip_over_the_cpu(net: Network) -> tuple[int, ...]:
+    """The first layer's output, which only the NPU touches, lives on while the CPU works."""
+    x = net.conv2d(net.input((1, 8, 8, 8)), 8)
+    kept = net.conv2d(x, 8, (3, 3))
+    y = net.conv2d(x, 8, (3, 3))
+    for _ in range(2):
+        y = net.average_pool(y, (3, 3), (1, 1), padding="SAME")
+    return (net.add(kept, net.conv2d(y, 8, (1, 1))),)
+
+
+def _three_parts(net: Network) -> tuple[int, ...]:
+    x = net.conv2d(net.input((1, 8, 8, 4)), 8)
+    x = net.conv2d(net.average_pool(x, (2, 2)), 8)
+    x = net.conv2d(net.average_pool(x, (2, 2)), 12)
+    return (x,)
+
+
+def _cpu_npu_cpu(net: Network) -> tuple[int, ...]:
+    x = net.average_pool(net.input((1, 8, 8, 4)), (2, 2))
+    return (net.average_pool(net.conv2d(x, 8), (2, 2)),)
+
+
+def _npu_cpu_npu(net: Network) -> tuple[int, ...]:
+    x = net.average_pool(net.conv2d(net.input((1, 8, 8, 4)), 8), (2, 2))
+    return (net.conv2d(x, 4),)
+
+
+def _many_ends(net: Network) -> tuple[int, ...]:
+    left, right = net.input((1, 4, 4, 8)), net.input((1, 4, 4, 8), scale=0.02)
+    third = net.input((1, 2, 2, 8))
+    pooled = net.average_pool(left, (2, 2))
+    total = net.conv2d(net.add(left, right), 4)
+    return net.average_pool(total, (2, 2)), pooled, net.average_pool(third, (2, 2))
+
+
+MIXED: dict[str, tuple[Build, int]] = {
+    "a tensor of the NPU's lives on": (_skip_over_the_cpu, 2),
+    "three partitions": (_three_parts, 3),
+    "CPU, NPU, CPU": (_cpu_npu_cpu, 1),
+    "NPU, CPU, NPU": (_npu_cpu_npu, 2),
+    "many inputs and outputs": (_many_ends, 1),
+}
+
+
+@needs_gcc
+@pytest.mark.parametrize("io", IoStyle)
+@pytest.mark.parametrize("name", MIXED)
+def test_mixed(name: str, io: IoStyle, tmp_path: Path) -> None:
+    build, partitions = MIXED[name]
+    plan = _plan(build, io, ("AVERAGE_POOL_2D",))
+    assert plan.cpu_operators and len(plan.partitions) == partitions
+    check_program(plan, tmp_path)

@@ -53,36 +53,42 @@ struct ethosgen_window {
 void ethosgen_patch_s8(int8_t *patch, const int8_t *input, int32_t y, int32_t x,
                        const int32_t *window);
 
-/* Copy a row of `bytes` bytes; `before` and `after` bytes of zero point go around it. */
-void ethosgen_pad_row_s8(int8_t *padded, const int8_t *row, int32_t before, int32_t bytes,
-                         int32_t after, int32_t zero_point);
-
-/* One row of outputs of a depthwise convolution. */
+/* A depthwise convolution, and the ring of rows of its input that it works from. */
 struct ethosgen_depthwise {
-    int32_t pixels;      /* outputs in the row */
+    int32_t height; /* of the input, in rows */
+    int32_t row_bytes;
     int32_t channels;
+    int32_t zero_point; /* of the input */
+    int32_t before;     /* columns of zero point in front of the input's */
+    int32_t width;      /* columns of the input that are used */
+    int32_t columns;    /* all columns of a row in the ring */
+    int32_t slots;      /* rows in the ring */
+    int32_t pixels;     /* outputs in a row */
+    int32_t stride_x;
     int32_t taps_y;
     int32_t taps_x;
-    int32_t row_step;    /* rows of input from tap to tap: the dilation */
-    int32_t tap_step;    /* bytes of input from tap to tap in a row */
-    int32_t pixel_step;  /* bytes of input from output to output */
-    int32_t slots;       /* rows that the ring holds */
-    int32_t slot_bytes;
-    int32_t exact_taps;  /* taps whose products always add up to no more than 16 bits */
+    int32_t dilation_y;
+    int32_t dilation_x;
+    int32_t exact_taps; /* taps of a row whose products always add up to no more than 16 bits */
     struct ethosgen_output output;
 };
 
 /*
+ * Copy row y of the input (which may be outside of it) into a slot of the ring: for every 8
+ * channels, for every column, 8 bytes. So the taps of a window are next to each other.
+ */
+void ethosgen_ring_row_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t slot,
+                          const int32_t *shape);
+
+/*
  * output[p][c] = requantized(bias[c] + sum over taps of input * weight), for a row of pixels.
  *
- * Tap (y, x) of pixel p is at slot (first + y * row_step) modulo slots of the ring, bytes
- * p * pixel_step + x * tap_step + c; 7 bytes more than that are read. weights: for every 8 channels,
- * for every tap, 8 bytes. scales: for every 8 channels 4 biases, mantissas and shifts of the even
- * ones, then of the odd ones.
+ * Tap (y, x) of pixel p is in slot (first + y * dilation_y) modulo slots of the ring, at column
+ * p * stride_x + x * dilation_x. weights: for every 8 channels, for every tap, 8 bytes. scales: for
+ * every 8 channels 4 biases, mantissas and shifts of the even ones, then of the odd ones.
  */
 void ethosgen_depthwise_row_s8(int8_t *output, const int8_t *ring, int32_t first,
-                               const int8_t *weights, const int32_t *scales,
-                               const int32_t *shape);
+                               const int8_t *weights, const int32_t *scales, const int32_t *shape);
 
 /* Averages of `count` pixels of `channels` bytes; halves are rounded away from zero. */
 void ethosgen_mean_s8(int8_t *output, const int8_t *pixels, int32_t count, int32_t channels,

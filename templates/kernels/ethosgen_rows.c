@@ -44,14 +44,6 @@ static inline int8_t *fill(int8_t *to, int32_t value, int32_t bytes)
 }
 #endif
 
-void ethosgen_pad_row_s8(int8_t *padded, const int8_t *row, int32_t before, int32_t bytes,
-                         int32_t after, int32_t zero_point)
-{
-    padded = fill(padded, zero_point, before);
-    padded = copy(padded, row, bytes);
-    fill(padded, zero_point, after);
-}
-
 static int32_t limit(int32_t value, int32_t most)
 {
     return value < 0 ? 0 : value > most ? most : value;

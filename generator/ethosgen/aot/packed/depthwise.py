@@ -2,6 +2,7 @@
 """DEPTHWISE_CONV_2D with one output for each channel."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from tvm.script import tirx as T  # noqa: N812
@@ -11,12 +12,10 @@ from ethosgen.aot.operators.quantization import zero_point_of
 from ethosgen.aot.operators.weighted import Layer, read_layer
 from ethosgen.aot.operators.window import Axis, make_window
 from ethosgen.aot.packed import order, packed
-from ethosgen.aot.packed.matrix import ROWS, depthwise_of_one_channel
+from ethosgen.aot.packed.matrix import depthwise_of_one_channel
 from ethosgen.model import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
-READ_BEYOND = order.DEPTHWISE_CHANNELS
-"""Bytes behind the last row that the kernel reads, and whose products it throws away."""
 
 
 @packed("DEPTHWISE_CONV_2D")
@@ -36,16 +35,11 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 
 
 def _ring(layer: Layer, vertical: Axis, horizontal: Axis) -> Kernel:
-    source, target, channels = layer.source, layer.target, layer.channels
-    height, width = source.shape[1:3]
+    source, target = layer.source, layer.target
     slots = (vertical.taps - 1) * vertical.dilation + 1
-    reach = (target.shape[2] - 1) * horizontal.stride + (horizontal.taps - 1) * horizontal.dilation
-    taken = min(width, reach + 1 - horizontal.padding)
-    before, row = horizontal.padding * channels, taken * channels
-    after = (reach + 1 - horizontal.padding - taken) * channels
-    row_bytes = before + row + after
     kept = max(slots - vertical.stride, 0)
-    zero_point = zero_point_of(source)
+    columns = (target.shape[2] - 1) * horizontal.stride + 1
+    columns += (horizontal.taps - 1) * horizontal.dilation
 
     @T.prim_func(private=True)
     def function(
@@ -58,65 +52,58 @@ def _ring(layer: Layer, vertical: Axis, horizontal: Axis) -> Kernel:
     ):
         x = T.decl_buffer(source.shape, "int8", data=input)
         y = T.decl_buffer(target.shape, "int8", data=output)
-        r = T.decl_buffer((slots * row_bytes,), "int8", data=ring)
         for n, oy in T.grid(*target.shape[:2]):
+            first: T.let[T.int32] = oy * vertical.stride
             for i in T.serial(T.Select(oy == 0, 0, kept), slots):
-                iy: T.let[T.int32] = oy * vertical.stride + i - vertical.padding
-                slot: T.let[T.int32] = T.truncmod(oy * vertical.stride + i, slots)
-                if iy >= 0 and iy < height:
-                    T.evaluate(
-                        T.call_extern(
-                            "void",
-                            "ethosgen_pad_row_s8",
-                            T.address_of(r[slot * row_bytes]),
-                            T.address_of(x[n, iy, 0, 0]),
-                            before,
-                            row,
-                            after,
-                            zero_point,
-                        )
+                T.evaluate(
+                    T.call_extern(
+                        "void",
+                        "ethosgen_ring_row_s8",
+                        ring,
+                        T.address_of(x[n, 0, 0, 0]),
+                        first + i - vertical.padding,
+                        T.truncmod(first + i, slots),
+                        shape,
                     )
-                else:
-                    T.evaluate(
-                        T.call_extern(
-                            "void",
-                            "ethosgen_pad_row_s8",
-                            T.address_of(r[slot * row_bytes]),
-                            T.address_of(x[n, 0, 0, 0]),
-                            row_bytes,
-                            0,
-                            0,
-                            zero_point,
-                        )
-                    )
+                )
             T.evaluate(
                 T.call_extern(
                     "void",
                     "ethosgen_depthwise_row_s8",
                     T.address_of(y[n, oy, 0, 0]),
                     ring,
-                    T.truncmod(oy * vertical.stride, slots),
+                    T.truncmod(first, slots),
                     weights,
                     scales,
                     shape,
                 )
             )
 
+    blocks = -(-layer.channels // order.DEPTHWISE_CHANNELS)
+    workspace = slots * blocks * columns * order.DEPTHWISE_CHANNELS
+    constants = _constants(layer, vertical, horizontal, slots, columns)
+    return Kernel(function, (source.index,), constants, workspace, micro_kernels=DEPTHWISE)
+
+
+def _constants(
+    layer: Layer, vertical: Axis, horizontal: Axis, slots: int, columns: int
+) -> tuple[np.ndarray[Any, Any], ...]:
+    """Return packed weights, scales, and struct ethosgen_depthwise."""
+    _, height, width, channels = layer.source.shape
     weights = layer.weights.array().reshape(-1, channels)
     table = order.scales(layer, order.folded_biases(layer, weights.T))
-    geometry = (
-        *(target.shape[2], channels, vertical.taps, horizontal.taps, vertical.dilation),
-        *(horizontal.dilation * channels, horizontal.stride * channels, slots, row_bytes),
-        order.exact_taps(weights, horizontal.taps),
-        *(zero_point_of(target), *layer.bounds),
+    shape = (
+        *(height, width * channels, channels, zero_point_of(layer.source), horizontal.padding),
+        *(min(width, columns - horizontal.padding), columns, slots),
+        *(layer.target.shape[2], horizontal.stride, vertical.taps, horizontal.taps),
+        *(vertical.dilation, horizontal.dilation, order.exact_taps(weights, horizontal.taps)),
+        *(zero_point_of(layer.target), *layer.bounds),
     )
-    constants = (
+    return (
         order.depthwise_weights(weights),
         order.depthwise_scales(table),
-        np.array(geometry, np.int32),
+        np.array(shape, np.int32),
     )
-    workspace = slots * row_bytes + READ_BEYOND
-    return Kernel(function, (source.index,), constants, workspace, DEPTHWISE | ROWS)
 
 
 def _taps(layer: Layer) -> tuple[int, int]:

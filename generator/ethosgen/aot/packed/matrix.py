@@ -82,7 +82,7 @@ def _product(layer: Layer, weights: np.ndarray[Any, Any], rows: int) -> Kernel:
         )
 
     constants = _constants(layer, weights, rows, weights.shape[1])
-    return Kernel(function, (layer.source.index,), constants, 0, MATRIX)
+    return Kernel(function, (layer.source.index,), constants, micro_kernels=MATRIX)
 
 
 def _patches(
@@ -134,7 +134,7 @@ def _patches(
             )
 
     constants = (*_constants(layer, weights, 1, depth), np.array(window, np.int32))
-    return Kernel(function, (source.index,), constants, depth, MATRIX | ROWS)
+    return Kernel(function, (source.index,), constants, depth, micro_kernels=MATRIX | ROWS)
 
 
 def _constants(

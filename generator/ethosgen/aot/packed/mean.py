@@ -43,4 +43,4 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
                 )
             )
 
-    return Kernel(function, (source.index,), (), 0, MEAN)
+    return Kernel(function, (source.index,), micro_kernels=MEAN)

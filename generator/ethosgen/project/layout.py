@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ethosgen.board import Board
 from ethosgen.errors import InputError
 
 BAREMETAL = "baremetal"
@@ -31,12 +32,12 @@ class Layout:
     application_copies: Mapping[str, Path] = field(default_factory=dict)
 
 
-def find_layout(platform: str) -> Layout:
+def find_layout(platform: str, board: Board) -> Layout:
     """Return a platform's layout; InputError lists the platforms there are."""
     if platform == BAREMETAL:
         return _BAREMETAL
     if platform == ZEPHYR:
-        return _zephyr()
+        return _zephyr(board)
     raise InputError(f"unknown platform '{platform}'; choose one of: {', '.join(PLATFORMS)}")
 
 
@@ -85,7 +86,7 @@ _SHARED = ("zephyr", "dts", "include", "lib", "CMakeLists.txt", "Kconfig")
 """Of zephyr_app/: the module that goes into each project."""
 
 
-def _zephyr() -> Layout:
+def _zephyr(board: Board) -> Layout:
     root = source_folder("zephyr_app")
     app = root / "app"
     return Layout(
@@ -101,9 +102,12 @@ def _zephyr() -> Layout:
         application={
             "README.md": "README.md",
             "sample.yaml": "sample.yaml",
-            "boards/mps3_an547.conf": "boards/before_4_2.conf",
-            "boards/mps3_corstone300_an547.conf": "boards/since_4_2.conf",
-            "boards/mps3_corstone300_fvp.conf": "boards/since_4_2.conf",
+            **{
+                f"boards/{known.target.replace('/', '_')}.conf": _driver_conf(
+                    known.exists_in((4, 2))
+                )
+                for known in board.run.zephyr
+            },
         },
         way=("boards/on_{way}.overlay", "boards/on.overlay"),
         copies={
@@ -116,3 +120,8 @@ def _zephyr() -> Layout:
             path.relative_to(app).as_posix(): path for path in app.rglob("*") if path.is_file()
         },
     )
+
+
+def _driver_conf(is_new: bool) -> str:
+    """Return the template with Arm's driver under its names before or since Zephyr 4.2."""
+    return f"boards/{'since' if is_new else 'before'}_4_2.conf"

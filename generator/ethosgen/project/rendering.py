@@ -32,7 +32,9 @@ FAST_BASE = 2
 
 _APPLICATION_NAMES = frozenset(("board", "console", "frames", "main", "server", "startup"))
 """Prefixes of the application's own functions: a network of that name would define them again."""
-_LIBRARY_NAMES = re.compile(r"arena|commands\w*|entry|init|npu_\w+|reset|run|state|weights")
+_LIBRARY_NAMES = re.compile(
+    r"arena|commands\w*|entry|init|lock|npu_\w+|reset|run|state|unlock|weights"
+)
 """What follows NAME_ in names of the library's own; ports of these names get a "_" behind."""
 
 
@@ -44,7 +46,7 @@ def render(
     platform: str = BAREMETAL,
 ) -> Project:
     """Render a project; CapacityError if the network does not fit the board."""
-    layout = find_layout(platform)
+    layout = find_layout(platform, board)
     if platform not in board.platforms:
         known = ", ".join(board.platforms) or "none so far: its start-up is not known to ethosgen"
         raise InputError(f"board '{board.name}' has no platform '{platform}'; it has: {known}")

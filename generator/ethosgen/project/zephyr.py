@@ -5,7 +5,7 @@ from typing import Any
 
 from ethosgen.accelerator import Accelerator
 from ethosgen.board import Board
-from ethosgen.errors import UnsupportedError
+from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.program import Program
 
 _WITHOUT_SYMBOL = ("ethos-u55-32",)
@@ -26,6 +26,11 @@ _HEAP_OWN_BYTES = 48
 
 def zephyr_facts(program: Program, board: Board) -> dict[str, Any]:
     """Return what the templates of a Zephyr project need; UnsupportedError if Zephyr cannot."""
+    if not board.run.zephyr:
+        raise InputError(
+            f"board '{board.name}' has no board of Zephyr's; name one in run.zephyr of its board "
+            "file, or use --platform baremetal"
+        )
     accelerator = program.plan.accelerator
     if accelerator is None:
         raise UnsupportedError(
@@ -33,6 +38,8 @@ def zephyr_facts(program: Program, board: Board) -> dict[str, Any]:
             "CPU use --platform baremetal"
         )
     return {
+        "platform": "zephyr",
+        "zephyr_targets": [known.target for known in board.run.zephyr],
         "npu_symbol": _npu_symbol(accelerator),
         # k_malloc keeps a pointer to the heap in front of what it gives.
         "heap_bytes": heap_bytes(

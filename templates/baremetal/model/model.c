@@ -9,6 +9,9 @@
 
 #include <assert.h>
 #include <stddef.h>
+{% if platform is defined and platform == "zephyr" %}
+#include <zephyr/kernel.h>
+{% endif %}
 {% if variables %}
 #include <string.h>
 {% endif %}
@@ -91,6 +94,22 @@ void {{ name }}_reset(void)
 }
 
 {% endif %}
+{% if platform is defined and platform == "zephyr" %}
+/* One arena, several threads: one of them at a time runs the network. */
+K_MUTEX_DEFINE({{ name }}_mutex);
+
+void {{ name }}_lock(void)
+{
+    (void)k_mutex_lock(&{{ name }}_mutex, K_FOREVER);
+}
+
+void {{ name }}_unlock(void)
+{
+    (void)k_mutex_unlock(&{{ name }}_mutex);
+}
+
+{% set lock = true %}
+{% endif %}
 ethosgen_status {{ name }}_init(void)
 {
 {% if variables %}
@@ -106,7 +125,14 @@ ethosgen_status {{ name }}_init(void)
 {% if io == "arena" %}
 ethosgen_status {{ name }}_run(void)
 {
+{% if lock is defined %}
+    {{ name }}_lock();
+    ethosgen_status status = (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+    {{ name }}_unlock();
+    return status;
+{% else %}
     return (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+{% endif %}
 }
 {% else %}
 static inline bool is_unusable(const void *buffer)
@@ -121,6 +147,13 @@ ethosgen_status {{ name }}_run(
     if ({% for port in inputs + outputs %}is_unusable({{ port.c_name }}){{ " || " if not loop.last }}{% endfor %}) {
         return ETHOSGEN_BAD_BUFFER;
     }
+{% if lock is defined %}
+    {{ name }}_lock();
+    ethosgen_status status = (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+    {{ name }}_unlock();
+    return status;
+{% else %}
     return (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+{% endif %}
 }
 {% endif %}

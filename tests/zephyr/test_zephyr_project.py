@@ -1,0 +1,198 @@
+"""A Zephyr project as Zephyr's own readers see it: kconfiglib, devicetree, YAML."""
+
+from pathlib import Path
+from typing import Any
+
+import kconfiglib
+import pytest
+import yaml
+from devicetree import edtlib
+from zephyr_tree import DEVICETREE, write_bindings, write_kconfig
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.board import load_board
+from ethosgen.errors import CapacityError, InputError, UnsupportedError
+from ethosgen.plan import IoStyle
+from ethosgen.project import ZEPHYR, open_project, render, write
+from ethosgen.project.manifest import MANIFEST
+from ethosgen.project.zephyr import heap_bytes
+from programs import make_program
+
+BOARD = load_board("corstone300")
+TARGETS = {"ARM_ETHOS_": "mps3_an547", "ETHOS_": "mps3_corstone300_an547"}
+"""The prefix of a version's symbols, and a board of that version."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    write(render(make_program(), BOARD, platform=ZEPHYR), tmp_path / "app")
+    return tmp_path / "app"
+
+
+def configure(
+    place: Path, prefix: str, board: str, monkeypatch: pytest.MonkeyPatch, tree: Path
+) -> kconfiglib.Kconfig:
+    write_kconfig(tree, prefix)
+    monkeypatch.setenv("srctree", str(tree))
+    monkeypatch.setenv("MODULE", str(place / "model" / "ethosgen"))
+    (tree / "model").unlink(missing_ok=True)
+    (tree / "model").symlink_to(place / "model")
+    kconfig = kconfiglib.Kconfig(str(place / "Kconfig"), warn_to_stderr=False)
+    kconfig.warn_assign_undef = True  # as Zephyr does, which then refuses to build
+    for conf in ("prj.conf", f"boards/{board}.conf"):
+        kconfig.load_config(str(place / conf), replace=False)
+    return kconfig
+
+
+@pytest.mark.parametrize(("prefix", "board"), TARGETS.items())
+def test_kconfig_is_silent_and_chooses_the_npu(
+    place: Path, prefix: str, board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kconfig = configure(place, prefix, board, monkeypatch, tmp_path / "tree")
+    assert not kconfig.warnings
+    assert kconfig.syms[f"{prefix}U55_128"].str_value == "y"
+    for name in ("ETHOSGEN", "ETHOSGEN_SERVER", "ETHOSGEN_NPU_BELL"):
+        assert kconfig.syms[name].str_value == "y", name
+    assert kconfig.syms["HEAP_MEM_POOL_ADD_SIZE_ETHOSGEN"].str_value == "128"
+
+
+def test_the_sizes_are_the_networks_own(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kconfig = configure(place, "ARM_ETHOS_", "mps3_an547", monkeypatch, tmp_path / "tree")
+    assert kconfig.syms["MAIN_STACK_SIZE"].str_value != "7777"
+    assert kconfig.syms["COMMON_LIBC_MALLOC_ARENA_SIZE"].str_value == "72"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "board"), [("ETHOS_", "mps3_an547"), ("ARM_ETHOS_", "mps3_corstone300_an547")]
+)
+def test_the_other_versions_symbols_are_seen(
+    place: Path, prefix: str, board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kconfig = configure(place, prefix, board, monkeypatch, tmp_path / "tree")
+    assert any("undefined symbol" in warning for warning in kconfig.warnings)
+
+
+def read_devicetree(place: Path, way: str, tree: Path) -> edtlib.EDT:
+    bindings = tree / "bindings"
+    write_bindings(bindings)
+    overlay = (place / "boards" / f"on_{way}.overlay").read_text()
+    whole = tree / "board.dts"
+    whole.write_text(DEVICETREE + overlay)
+    ours = place / "model" / "ethosgen" / "dts" / "bindings"
+    return edtlib.EDT(str(whole), [str(bindings), str(ours)], werror=True)
+
+
+def chosen(edt: edtlib.EDT) -> dict[str, int]:
+    parts = ("commands", "weights", "arena", "io")
+    return {part: edt.chosen_node(f"ethosgen,{part}").regs[0].addr for part in parts}
+
+
+def test_qemu_moves_the_npu_and_all_that_it_touches(place: Path, tmp_path: Path) -> None:
+    edt = read_devicetree(place, "qemu", tmp_path)
+    assert edt.label2node["ethosu0"].regs[0].addr == 0x7FFFF000
+    assert set(chosen(edt).values()) == {0x70000000}
+    region = edt.chosen_node("ethosgen,weights")
+    assert region.regs[0].addr + region.regs[0].size == 0x7FFFF000
+    (bell,) = edt.compat2nodes["ethosgen,npu-bell"]
+    assert bell.props["npu"].val is edt.label2node["ethosu0"]
+    assert bell.props["uart"].val.status == "disabled"
+
+
+def test_the_board_keeps_its_npu_and_its_memory_mode(place: Path, tmp_path: Path) -> None:
+    edt = read_devicetree(place, "board", tmp_path)
+    assert edt.label2node["ethosu0"].regs[0].addr == 0x48102000
+    assert "ethosgen,npu-bell" not in edt.compat2nodes
+    assert chosen(edt) == {
+        "commands": 0x70000000,
+        "weights": 0x70000000,
+        "arena": 0x31000000,
+        "io": 0x31000000,
+    }
+
+
+def test_another_memory_mode_is_another_overlay(tmp_path: Path) -> None:
+    project = render(make_program(), BOARD, platform=ZEPHYR, memory_mode="sram_only")
+    write(project, tmp_path / "app")
+    edt = read_devicetree(tmp_path / "app", "board", tmp_path)
+    assert set(chosen(edt).values()) == {0x31000000}
+
+
+def test_the_linker_snippet_places_every_section_of_the_library(place: Path) -> None:
+    snippet = (place / "model" / "ethosgen" / "lib" / "sections.ld").read_text()
+    for part in ("commands", "weights", "arena", "io"):
+        assert f"*(.ethosgen_{part}.*)" in snippet
+        assert f"> ETHOSGEN_REGION({part})" in snippet
+
+
+def read_yaml(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def test_the_modules_and_the_sample_are_what_zephyr_reads(place: Path) -> None:
+    assert read_yaml(place / "model/zephyr/module.yml")["build"] == {"cmake": "."}
+    shared = read_yaml(place / "model/ethosgen/zephyr/module.yml")
+    assert shared["name"] == "ethosgen"
+    for part in (shared["build"]["kconfig"], "CMakeLists.txt", "dts/bindings"):
+        assert (place / "model/ethosgen" / part).exists(), part
+    sample = read_yaml(place / "sample.yaml")
+    assert set(sample) == {"sample", "common", "tests"}
+    assert "mps3/an547" in sample["common"]["platform_allow"]
+
+
+def test_a_project_knows_its_platform(place: Path) -> None:
+    assert open_project(place).platform == ZEPHYR
+
+
+def test_generating_again_leaves_the_application_alone(place: Path) -> None:
+    (place / "src" / "main.c").write_text("mine")
+    write(render(make_program(npu="ethos-u55-256"), BOARD, platform=ZEPHYR), place)
+    assert (place / "src" / "main.c").read_text() == "mine"
+    assert "CONFIG_ARM_ETHOS_U55_128=y" in (place / "boards/mps3_an547.conf").read_text()
+
+
+@pytest.mark.parametrize("io", list(IoStyle))
+def test_the_network_has_its_ports(io: IoStyle) -> None:
+    files = render(make_program(io), BOARD, platform=ZEPHYR).files
+    network = files["model/network.c"].decode()
+    assert ("IO_BUFFER static int8_t input_buffer" in network) == (io is IoStyle.CALLER)
+    assert "plus_one_lock" in files["model/plus_one.h"].decode()
+    assert "k_mutex_lock" in files["model/plus_one.c"].decode()
+
+
+def test_bare_metal_has_no_trace_of_zephyr() -> None:
+    files = render(make_program(), BOARD).files
+    assert not [
+        path for path, text in files.items() if b"zephyr" in text.lower() and path != MANIFEST
+    ]
+
+
+def test_an_npu_without_a_symbol_is_refused() -> None:
+    assert find_accelerator("ethos-u55-32")
+    with pytest.raises(UnsupportedError, match="Zephyr has no configuration for ethos-u55-32"):
+        render(make_program(npu="ethos-u55-32"), BOARD, platform=ZEPHYR)
+
+
+def test_a_board_that_zephyr_does_not_know_is_refused() -> None:
+    unknown = BOARD.model_copy(update={"run": BOARD.run.model_copy(update={"zephyr": []})})
+    with pytest.raises(InputError, match="has no board of Zephyr's"):
+        render(make_program(), unknown, platform=ZEPHYR)
+
+
+def test_weights_larger_than_their_memory_are_refused() -> None:
+    memories = dict(BOARD.memories)
+    memories["ddr"] = memories["ddr"].model_copy(update={"size_bytes": 64})
+    small = BOARD.model_copy(update={"memories": memories})
+    with pytest.raises(CapacityError, match="of 'ddr'"):
+        render(make_program(), small, platform=ZEPHYR)
+
+
+def test_an_unknown_platform_is_refused() -> None:
+    with pytest.raises(InputError, match="choose one of: baremetal, zephyr"):
+        render(make_program(), BOARD, platform="freertos")
+
+
+def test_heaps_hold_what_they_must() -> None:
+    assert heap_bytes([24, 20, 20]) == 48 + 32 + 24 + 24
+    assert heap_bytes([16]) == 48 + 24

@@ -1,0 +1,128 @@
+"""As much of Zephyr as its own readers need to check a project: symbols and nodes by name.
+
+Our words for what Zephyr 3.7 and 4.2 declare; a build against Zephyr itself is in
+test_zephyr_build.py.
+"""
+
+from pathlib import Path
+
+COMMON = """
+config ARCH_POSIX
+	bool
+config SERIAL
+	bool "serial"
+config UART_INTERRUPT_DRIVEN
+	bool "interrupts"
+	default y
+config GPIO
+	bool "gpio"
+	default y
+config PRINTK
+	bool "printk"
+	default y
+config BOOT_BANNER
+	bool "banner"
+	default y
+config INIT_STACKS
+	bool "paint"
+config THREAD_STACK_INFO
+	bool "info"
+config BUILD_OUTPUT_BIN
+	bool "bin"
+	default y
+config MAIN_STACK_SIZE
+	int "stack"
+	default 7777
+config COMMON_LIBC_MALLOC_ARENA_SIZE
+	int "malloc"
+	default 0
+config DT_HAS_ETHOSGEN_NPU_BELL_ENABLED
+	def_bool y
+"""
+
+
+def driver(prefix: str) -> str:
+    """Return Arm's driver under its symbols: ARM_ETHOS_ before Zephyr 4.2, ETHOS_ since."""
+    macs = ("U55_64", "U55_128", "U55_256", "U65_256", "U65_512")
+    choices = "\n".join(f'config {prefix}{name}\n\tbool "{name}"' for name in macs)
+    return f"""
+config {prefix}U
+	bool "driver"
+if {prefix}U
+choice {prefix}U_NPU_CONFIG
+	prompt "configuration"
+{choices}
+endchoice
+choice {prefix}U_LOG_LEVEL_CHOICE
+	prompt "log"
+config {prefix}U_LOG_LEVEL_WRN
+	bool "warn"
+config {prefix}U_LOG_LEVEL_NONE
+	bool "none"
+endchoice
+endif
+"""
+
+
+DEVICETREE = """
+/dts-v1/;
+/ {
+	#address-cells = <1>;
+	#size-cells = <1>;
+	compatible = "test,board";
+	soc {
+		#address-cells = <1>;
+		#size-cells = <1>;
+		ranges;
+		uart0: uart@59303000 { compatible = "arm,cmsdk-uart"; reg = <0x59303000 0x1000>; };
+		uart1: uart@59304000 { compatible = "arm,cmsdk-uart"; reg = <0x59304000 0x1000>; };
+	};
+	ethosu {
+		#address-cells = <1>;
+		#size-cells = <0>;
+		ethosu0: ethosu@48102000 { compatible = "arm,ethos-u"; reg = <0x48102000>; };
+	};
+};
+"""
+
+BASE_BINDINGS = {
+    "base.yaml": """
+properties:
+  compatible: {type: string-array, required: true}
+  reg: {type: array}
+  reg-names: {type: string-array}
+  status: {type: string, enum: ["okay", "disabled"]}
+""",
+    "zephyr,memory-region.yaml": """
+description: A region of memory.
+compatible: "zephyr,memory-region"
+include: base.yaml
+properties:
+  zephyr,memory-region: {type: string, required: true}
+""",
+    "arm,cmsdk-uart.yaml": """
+description: A UART.
+compatible: "arm,cmsdk-uart"
+include: base.yaml
+""",
+    "arm,ethos-u.yaml": """
+description: An NPU.
+compatible: "arm,ethos-u"
+include: base.yaml
+""",
+}
+
+
+def write_kconfig(place: Path, prefix: str) -> None:
+    """Write Kconfig.zephyr with a version's driver, and the modules' Kconfig behind it."""
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "Kconfig.zephyr").write_text(
+        COMMON + driver(prefix) + '\nsource "$(MODULE)/Kconfig"\n', encoding="utf-8"
+    )
+
+
+def write_bindings(place: Path) -> None:
+    """Write the bindings of Zephyr's that ours stand on."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, text in BASE_BINDINGS.items():
+        (place / name).write_text(text, encoding="utf-8")

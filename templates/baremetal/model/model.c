@@ -19,16 +19,16 @@
 /* The linker script places these sections; their names carry the network's. */
 #define SECTION(kind) __attribute__((section(".ethosgen_" kind ".{{ name }}")))
 
+{% if fast_bytes %}
+/* The NPU's own; nobody else reads or writes it. */
+_Alignas(ETHOSGEN_NPU_ALIGNMENT) SECTION("fast") static int8_t {{ name }}_fast[{{ fast_bytes }}];
+
+{% endif %}
 {% if arena_bytes %}
 {% if io == "arena" %}
 _Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("arena") int8_t {{ name }}_arena[{{ NAME }}_ARENA_BYTES];
 {% else %}
 _Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("arena") static int8_t {{ name }}_arena[{{ NAME }}_ARENA_BYTES];
-{% endif %}
-{% if fast_bytes %}
-
-/* The NPU's own; nobody else reads or writes it. */
-_Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("fast") static int8_t {{ name }}_fast[{{ fast_bytes }}];
 {% endif %}
 {% if npu %}
 

@@ -1,0 +1,75 @@
+"""What commands print of projects and reports, for people."""
+
+from typing import Any
+
+from ethosgen.accelerator import NO_NPU
+
+
+def written_text(written: Any) -> str:
+    """Say what a project is and where its API is documented."""
+    plan, program = written.plan, written.program
+    what = f"{len(written.files)} files written" if written.files else "up to date"
+    lines = [
+        f"{written.directory}: {what}",
+        *plan_lines(plan.summary()),
+        f"  arena     {program.arena_bytes} B (Vela's own figure: {plan.sram_bytes} B)",
+        f"  call      {program.name}_run(), documented in {written.directory}/model/"
+        f"{program.name}.h",
+    ]
+    return "\n".join(lines)
+
+
+def plan_lines(plan: Any) -> list[str]:
+    """Say what runs where, and why."""
+    if plan.npu == NO_NPU:
+        return [f"  CPU       all {len(plan.cpu_operators)} operators, no NPU"]
+    count = "an unknown number of" if plan.npu_operators is None else plan.npu_operators
+    head = (
+        f"  NPU       {plan.npu}: {count} operators in {plan.partitions} "
+        f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
+    )
+    reasons = [f"            {c.code} ({c.output}): {c.reason}" for c in plan.cpu_operators]
+    return [head, *reasons]
+
+
+def report_text(report: Any) -> str:
+    """Say how a run went."""
+    plan = report.plan
+    place = report.board or ("this machine" if plan.npu == NO_NPU else "the NPU model")
+    lines = [
+        f"{report.model} on {place} ({plan.npu}, {report.on}), "
+        f"{report.samples} sample{'s' if report.samples != 1 else ''}",
+        *plan_lines(plan),
+    ]
+    for comparison in filter(None, (report.golden, report.second)):
+        verdict = (
+            "equal"
+            if comparison.mismatches == 0
+            else f"{comparison.mismatches} differ, by {comparison.max_abs_diff:g} at most"
+        )
+        lines.append(f"  {comparison.oracle:<9} {comparison.elements} elements: {verdict}")
+    if report.flash_bytes and report.ram_bytes:
+        lines.append(size_lines(report.flash_bytes, report.ram_bytes))
+    if report.cpu_instructions is not None:
+        lines.append(
+            f"  CPU       {report.cpu_instructions} instructions an inference"
+            f"{'' if plan.npu == NO_NPU else ' beside the NPU'}, "
+            f"{report.init_instructions} once; {report.stack_bytes} B of stack"
+        )
+    if not report.ended:
+        lines.append("  the firmware's end marker was never seen")
+    if report.golden is None:
+        lines.append(
+            "  no golden answer: Vela compiled this file before, and what it was made from is "
+            "needed; give it with --golden MODEL.tflite"
+        )
+    lines.append(report.verdict)
+    return "\n".join(lines)
+
+
+def size_lines(flash: Any, ram: Any) -> str:
+    """Say what a firmware takes."""
+    def parts(sizes: Any) -> str:
+        return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sizes.items())
+
+    return f"  flash     {parts(flash)} B\n  RAM       {parts(ram)} B"

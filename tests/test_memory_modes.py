@@ -1,0 +1,179 @@
+"""Memory modes: Vela's configuration, the linker script, REGIONCFG and the devicetree agree."""
+
+import configparser
+import dataclasses
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.accelerator import NOT_COMPILED_FOR
+from ethosgen.board import Board, board_names, load_board
+from ethosgen.errors import InputError, ToolError
+from ethosgen.plan import IoStyle, Memory
+from ethosgen.program import Program
+from ethosgen.project import Project, open_project, render
+from ethosgen.tools import TOOLS
+from ethosgen.watch import Watch
+from programs import make_program
+from small_models import image_net
+
+AXI = {"Axi0": 0, "Axi1": 1}
+
+
+def velas_words() -> configparser.ConfigParser:
+    """Return Vela's own vela.ini, which says what its modes mean."""
+    package = find_spec("ethosu")
+    assert package is not None and package.submodule_search_locations
+    words = configparser.ConfigParser()
+    folder = Path(next(iter(package.submodule_search_locations)))
+    assert words.read(folder / "config_files" / "Arm" / "vela.ini")
+    return words
+
+
+def cases() -> list[tuple[str, str, str]]:
+    """Return board, NPU and memory mode: every mode of every board and product."""
+    found = []
+    for name in board_names():
+        board = load_board(name)
+        usable = [npu for npu in board.npu.configurations if npu not in NOT_COMPILED_FOR]
+        for npu in {npu[:10]: npu for npu in usable}.values():
+            found += [(name, npu, mode) for mode in board.memory_modes(board.accelerator(npu))]
+    return found
+
+
+def program_with_fast_scratch(npu: str) -> Program:
+    """Return the program whose BASEP2 is fast scratch, as Vela's are in dedicated_sram."""
+    program = make_program(IoStyle.ARENA, npu)
+    assert program.plan.partitions[0].bases[2] is Memory.SCRATCH_FAST
+    return dataclasses.replace(
+        program, plan=dataclasses.replace(program.plan, scratch_fast_bytes=640)
+    )
+
+
+def startable(board: Board) -> Board:
+    """Return the board as if its start-up were known: only its memories matter here."""
+    if "baremetal" in board.platforms:
+        return board
+    known = load_board("corstone300")
+    npu = board.npu.model_copy(update={"base_addr": known.npu.base_addr, "irq": known.npu.irq})
+    update = {"platforms": ["baremetal"], "console": known.console, "npu": npu}
+    return board.model_copy(update=update)
+
+
+def linked(project: Project, way: str) -> tuple[dict[str, str], dict[str, tuple[int, int]]]:
+    """Return the region of each ethosgen section, and each region's origin and length."""
+    script = project.files[f"board/{way}.ld"].decode()
+    regions = {
+        name.lower(): (int(origin, 16), int(length, 16))
+        for name, origin, length in re.findall(
+            r"(\w+) \(\w+\) : ORIGIN = (0x\w+), LENGTH = (0x\w+)", script
+        )
+    }
+    sections = re.findall(r"\.ethosgen_(\w+) (?:\(NOLOAD\) )?:[^}]*\} > (\w+)", script)
+    return {part: region.lower() for part, region in sections}, regions
+
+
+def region_ports(project: Project) -> dict[str, int]:
+    """Return the AXI port of commands, weights (BASEP0), arena (1) and fast scratch (2)."""
+    source = project.files["model/plus_one.c"].decode()
+    configuration = re.search(r"\.regioncfg = (0x\w+)", source)
+    commands = re.search(r"\.qconfig = (\d)", source)
+    assert configuration and commands
+    word = int(configuration[1], 16)
+    ports = {part: (word >> 2 * i & 3) >> 1 for i, part in enumerate(("weights", "arena", "fast"))}
+    return {**ports, "commands": int(commands[1]) >> 1}
+
+
+@pytest.mark.parametrize(("name", "npu", "mode"), cases())
+def test_the_parts_agree(name: str, npu: str, mode: str) -> None:
+    board = load_board(name)
+    vela = board.vela_options(
+        board.choose_memory_mode(mode, board.accelerator(npu)), board.accelerator(npu)
+    )
+    words = velas_words()[f"Memory_Mode.{vela.memory_mode}"]
+    assert f"System_Config.{vela.system_config}" in velas_words()
+    placement = board.placement(mode)
+    near = placement.fast or placement.arena
+    assert board.memories[placement.arena].npu_port == AXI[words["arena_mem_area"]]
+    assert board.memories[placement.weights].npu_port == AXI[words["const_mem_area"]]
+    assert board.memories[near].npu_port == AXI[words["cache_mem_area"]]
+
+    project = render(program_with_fast_scratch(npu), startable(board), memory_mode=mode)
+    sections, regions = linked(project, "board")
+    assert sections == placement.npu_parts()
+    for memory, (origin, length) in regions.items():
+        facts = board.memories[memory]
+        assert (origin, length) == (facts.start_addr, facts.size_bytes)
+    assert regions[sections.get("fast", sections["arena"])][1] == vela.arena_cache_bytes
+
+    ports = region_ports(project)
+    for part, memory in sections.items():
+        if part != "io":
+            assert ports[part] == board.memories[memory].npu_port, part
+
+
+@pytest.mark.parametrize("mode", ["shared_sram", "sram_only"])
+def test_the_devicetree_agrees(mode: str) -> None:
+    board = load_board("corstone300")
+    project = render(make_program(), board, memory_mode=mode, platform="zephyr")
+    overlays = [path for path in project.files if re.search(r"on_board.*\.overlay$", path)]
+    assert overlays
+    for path in overlays:
+        text = project.files[path].decode()
+        chosen = dict(re.findall(r"ethosgen,(\w+) = &ethosgen_(\w+);", text))
+        assert chosen == board.placement(mode).npu_parts()
+
+
+def test_zephyr_has_no_place_for_a_dedicated_sram_yet() -> None:
+    with pytest.raises(InputError, match="has no place for the NPU's own SRAM"):
+        render(
+            make_program(npu="ethos-u65-256"),
+            load_board("corstone300"),
+            memory_mode="dedicated_sram",
+            platform="zephyr",
+        )
+
+
+def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:
+    network = image_net(tmp_path / "image_net.tflite")
+    place = tmp_path / "p"
+    options: dict[str, Any] = {"directory": place, "watch": Watch()}
+    pipeline.create_project(network, "corstone300", memory_mode="sram_only", **options)
+    assert open_project(place).memory_mode == "sram_only"
+    with pytest.raises(InputError, match=r"--memory-mode 'sram_only'.*for 'shared_sram' choose"):
+        pipeline.create_project(network, "corstone300", **options)
+
+
+@pytest.mark.parametrize(
+    ("npu", "mode", "io"),
+    [
+        ("ethos-u55-128", "sram_only", "arena"),
+        ("ethos-u65-256", "dedicated_sram", "arena"),
+        ("ethos-u65-512", "dedicated_sram", "caller"),
+    ],
+)
+def test_firmware_of_each_mode_is_exact(tmp_path: Path, npu: str, mode: str, io: str) -> None:
+    for tool in TOOLS:
+        try:
+            tool.find()
+        except ToolError as error:
+            pytest.skip(str(error))
+    report = pipeline.verify(
+        image_net(tmp_path / "image_net.tflite"),
+        "corstone300",
+        npu=npu,
+        io=io,
+        memory_mode=mode,
+        inputs=pipeline.Inputs(None, 2, 5),
+        watch=Watch(),
+    )
+    assert report.passed
+
+
+def test_every_board_has_a_mode_for_the_cpu_alone() -> None:
+    boards: list[Board] = [load_board(name) for name in board_names()]
+    assert all(board.memory_modes(None) for board in boards)

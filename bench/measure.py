@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import footprint
 import tables
 from limits import FIRMWARE_NPU, NPUS, SAMPLES
 from rich.console import Console
@@ -214,7 +215,9 @@ def main() -> int:
     missed = tables.misses(results)
     for sentence in missed:
         console.print(f"MISSED  {sentence}")
-    return 1 if missed else 0
+    kws = next((m for m in sorted(MODELS.glob("kws*.tflite"))), DEMO)
+    fits = arguments.render or footprint.show(kws, lambda text: console.print(text, markup=False))
+    return 1 if missed or not fits else 0
 
 
 if __name__ == "__main__":

@@ -13,6 +13,9 @@ _LOG = logging.getLogger(__name__)
 _TIMEOUT_S = 600
 _SAID_LINES = 20
 _OVERFLOW = re.compile(r"region `(?:ETHOSGEN_)?(\w+)' overflowed by (\d+) bytes")
+_OWN_WORDS = re.compile(
+    r"CMake Error at \S*model/ethosgen/CMakeLists\.txt:\d+ \(message\):\n((?:  .+\n)+)"
+)
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
@@ -46,6 +49,8 @@ def _explain(said: str, directory: Path) -> BuildError | CapacityError:
     if overflows:
         what = " and ".join(f"memory '{m.lower()}' by {int(b):,} bytes" for m, b in overflows)
         return CapacityError(f"the firmware in '{directory}' overflows {what}")
+    if own := _OWN_WORDS.search(said):
+        return BuildError(f"'{directory}' cannot be built: {' '.join(own.group(1).split())}")
     lines = [line for line in said.splitlines() if line.strip()]
     first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), -_SAID_LINES)
     words = "\n".join(lines[first:][:_SAID_LINES])

@@ -15,9 +15,6 @@
 
 #define NPU DT_COMPAT_GET_ANY_STATUS_OKAY(arm_ethos_u)
 
-BUILD_ASSERT(DT_HAS_COMPAT_STATUS_OKAY(arm_ethos_u),
-             "this board has no node of compatible arm,ethos-u that is okay");
-
 /* The driver's mutex and semaphores; ethosgen computes the same from the sizes that they have unless
  * an option makes them larger. */
 #define CHUNK(bytes) ROUND_UP((bytes) + sizeof(void *) + 4, 8)

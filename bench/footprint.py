@@ -1,0 +1,64 @@
+"""What a Zephyr application takes, beside half of what Zephyr's own sample does."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from limits import SAMPLES
+
+ETHOSGEN = Path(sys.executable).parent / "ethosgen"
+TIMEOUT_S = 600
+
+FLASH_BYTES, SAMPLE_FLASH_BYTES = 37_000, 74_232
+RAM_BYTES, SAMPLE_RAM_BYTES = 11_500, 23_000
+"""The most that we allow, and TFLite Micro with Arm's driver on Zephyr (zephyr#90787)."""
+
+
+def measure(model: Path) -> dict[str, Any]:
+    """Return `ethosgen verify --platform zephyr --json`'s object; RuntimeError if it gave none."""
+    command = [str(ETHOSGEN), "verify", str(model), "--board", "corstone300"]
+    command += ["--platform", "zephyr", "--samples", str(SAMPLES), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        raise RuntimeError(done.stderr)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def lines(model: str, answer: dict[str, Any]) -> list[str]:
+    """Return the figures as text: flash beside streams and weights, RAM beside the arena."""
+    flash, ram = answer["flash_bytes"], answer["ram_bytes"]
+    flash_bytes = flash["total"] - flash["command_streams"] - flash["weights"]
+    ram_bytes = ram["total"] - ram["arena"]
+    return [
+        f"Zephyr, whole application for {model} on mps3/an547, Arm's core driver:",
+        f"  outputs that differ  {answer['oracles']['tflm']['mismatches']}",
+        _line("flash", flash_bytes, FLASH_BYTES, SAMPLE_FLASH_BYTES),
+        _line("RAM", ram_bytes, RAM_BYTES, SAMPLE_RAM_BYTES),
+        f"  beside these: command streams {flash['command_streams']:,} B, "
+        f"weights {flash['weights']:,} B, arena {ram['arena']:,} B",
+    ]
+
+
+def _line(what: str, bytes_: int, most: int, sample: int) -> str:
+    verdict = "" if bytes_ < most else "   MISSED"
+    return f"  {what:<6} {bytes_:>7,} B   (under {most:,}; Zephyr's sample {sample:,}){verdict}"
+
+
+def show(model: Path, say: Callable[[str], None]) -> bool:
+    """Measure and tell; True if everything is within its limit, or Zephyr is not here."""
+    if "ZEPHYR_BASE" not in os.environ:
+        say("Zephyr's footprint was not measured: ZEPHYR_BASE is not set")
+        return True
+    told = lines(model.stem, measure(model))
+    for line in told:
+        say(line)
+    return not any("MISSED" in line for line in told) and told[1].endswith(" 0")
+
+
+if __name__ == "__main__":
+    sys.exit(0 if show(Path(sys.argv[1]), print) else 1)

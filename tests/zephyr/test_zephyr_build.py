@@ -1,0 +1,130 @@
+"""Real Zephyr: applications built, run on QEMU and on native_sim, and checked.
+
+They run where ZEPHYR_BASE names Zephyr with its Python packages and the modules cmsis and
+hal_ethos_u (in a west workspace, or in ZEPHYR_MODULES).
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.board import load_board
+from ethosgen.errors import BuildError
+from ethosgen.pipeline import Inputs, attach_model, create_project, verify
+from ethosgen.project import ZEPHYR, open_project
+from ethosgen.target.qemu import QemuTarget
+from ethosgen.toolchain import build_zephyr
+from ethosgen.tools import QEMU
+from ethosgen.watch import Watch
+
+pytestmark = pytest.mark.skipif(
+    "ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE is not set: Zephyr itself is needed"
+)
+
+DEMO = Path(__file__).parent.parent.parent / "demo" / "digits_int8.tflite"
+FLASH_BYTES = 37_000
+RAM_BYTES = 11_500
+"""At most, beside command streams, weights and arena: half of Zephyr's sample (zephyr#90787)."""
+UNDER_TEST = """
+#include "digits.h"
+#define INIT digits_init
+#define RUN digits_run
+#define LOCK digits_lock
+#define UNLOCK digits_unlock
+#define INPUT digits_{input}
+#define OUTPUT digits_{output}
+#define INPUT_BYTES DIGITS_{INPUT}_BYTES
+#define OUTPUT_BYTES DIGITS_{OUTPUT}_BYTES
+"""
+
+
+def quiet() -> Watch:
+    return Watch(lambda _text: None)
+
+
+@pytest.mark.parametrize(
+    ("on", "io"), [("qemu", "arena"), ("qemu", "caller"), ("native", "caller")]
+)
+def test_a_network_runs_bit_exact(on: str, io: str) -> None:
+    report = verify(
+        DEMO,
+        "corstone300",
+        on=on,
+        io=io,
+        platform=ZEPHYR,
+        inputs=Inputs(None, 5, 0),
+        watch=quiet(),
+    )
+    assert report.passed
+    assert report.golden is not None and report.golden.mismatches == 0
+    if on == "qemu":
+        assert report.flash_bytes is not None and report.ram_bytes is not None
+        flash, ram = report.flash_bytes, report.ram_bytes
+        assert flash["total"] - flash["command_streams"] - flash["weights"] < FLASH_BYTES
+        assert ram["total"] - ram["arena"] < RAM_BYTES
+
+
+def make_threads(place: Path) -> None:
+    """Render a project whose application is threads.c."""
+    create_project(
+        DEMO, "corstone300", name="digits", directory=place, platform=ZEPHYR, watch=quiet()
+    )
+    (place / "src" / "main.c").write_text((Path(__file__).parent / "threads.c").read_text())
+    info = open_project(place)
+    names = {"input": info.inputs[0], "output": info.outputs[0]}
+    header = (place / "model" / "digits.h").read_text()
+    labels = {
+        key: next(
+            line.split("digits_")[1].split("(")[0]
+            for line in header.splitlines()
+            if line.startswith("static inline")
+            and f"DIGITS_{line.split('digits_')[1].split('(')[0].upper()}_BYTES {tensor.bytes}\n"
+            in header
+        )
+        for key, tensor in names.items()
+    }
+    upper = {key.upper(): label.upper() for key, label in labels.items()}
+    (place / "src" / "under_test.h").write_text(UNDER_TEST.format(**labels, **upper))
+
+
+@pytest.mark.parametrize("on", ["qemu", "native"])
+def test_threads_share_one_network(on: str, tmp_path: Path) -> None:
+    make_threads(tmp_path / "app")
+    info = open_project(tmp_path / "app")
+    built = build_zephyr(info, on)
+    if on == "native":
+        command = Path(sys.executable).parent / "ethosgen"
+        environment = {**os.environ, "ETHOSGEN": str(command)}
+        done = subprocess.run([str(built.elf)], env=environment, check=False, timeout=120)
+        assert done.returncode == 0
+        return
+    attach = attach_model(find_accelerator(info.npu))
+    with QemuTarget(QEMU.find(), built.elf, load_board("corstone300"), attach) as target:
+        assert target.wait_for_exit(120) == 0
+
+
+def test_a_board_without_an_npu_is_named(tmp_path: Path) -> None:
+    create_project(DEMO, "corstone300", directory=tmp_path / "app", platform=ZEPHYR, watch=quiet())
+    overlay = tmp_path / "app" / "boards" / "on_board.overlay"
+    overlay.write_text(overlay.read_text() + '\n&ethosu0 { status = "disabled"; };\n')
+    with pytest.raises(BuildError, match="cannot be built: board mps3/an547 has no NPU: its"):
+        build_zephyr(open_project(tmp_path / "app"), "board")
+
+
+def test_the_board_itself_builds_with_weights_where_the_memory_mode_says(tmp_path: Path) -> None:
+    create_project(DEMO, "corstone300", directory=tmp_path / "app", platform=ZEPHYR, watch=quiet())
+    built = build_zephyr(open_project(tmp_path / "app"), "board")
+    listed = subprocess.run(
+        ["arm-none-eabi-readelf", "-SW", str(built.elf)], capture_output=True, text=True, check=True
+    ).stdout
+    places = {
+        line.split("]")[1].split()[0]: int(line.split("]")[1].split()[2], 16)
+        for line in listed.splitlines()
+        if ".ethosgen_" in line
+    }
+    assert np.all([places[".ethosgen_weights"] >> 28 == 7, places[".ethosgen_arena"] >> 24 == 0x31])

@@ -1,0 +1,89 @@
+"""Finding Zephyr, its version and its board: one sentence for what is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from ethosgen.board import load_board
+from ethosgen.errors import InputError, ToolError
+from ethosgen.project import ZEPHYR, open_project, render, write
+from ethosgen.toolchain import find_zephyr
+from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
+from programs import make_program
+
+BOARD = load_board("corstone300")
+
+
+def write_version(place: Path, major: int, minor: int) -> Path:
+    place.mkdir(parents=True, exist_ok=True)
+    lines = f"VERSION_MAJOR = {major}\nVERSION_MINOR = {minor}\nPATCHLEVEL = 0\n"
+    (place / "VERSION").write_text(lines)
+    return place
+
+
+def test_zephyr_base_is_taken_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZEPHYR_BASE", str(tmp_path))
+    assert find_zephyr_base(tmp_path / "app") == tmp_path
+
+
+def test_zephyr_is_found_in_the_workspace_around_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    (tmp_path / ".west").mkdir()
+    (tmp_path / ".west" / "config").write_text("[zephyr]\nbase = deps/zephyr\n")
+    (tmp_path / "deps" / "zephyr").mkdir(parents=True)
+    assert find_zephyr_base(tmp_path / "apps" / "kws") == tmp_path / "deps" / "zephyr"
+
+
+def test_without_zephyr_one_sentence_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    with pytest.raises(ToolError, match=r"set ZEPHYR_BASE .* or make a workspace by: west init"):
+        find_zephyr_base(tmp_path / "app")
+
+
+def test_a_directory_that_is_not_zephyr_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="has no VERSION file of Zephyr's"):
+        read_version(tmp_path)
+
+
+@pytest.mark.parametrize("version", [(3, 7), (4, 2), (4, 3), (5, 0)])
+def test_versions_that_are_supported(tmp_path: Path, version: tuple[int, int]) -> None:
+    assert read_version(write_version(tmp_path, *version)) == version
+
+
+@pytest.mark.parametrize("version", [(2, 7), (3, 6), (4, 0), (4, 1)])
+def test_versions_that_are_not(tmp_path: Path, version: tuple[int, int]) -> None:
+    with pytest.raises(InputError, match=r"is not supported; ethosgen builds with 3\.7, and 4\.2"):
+        read_version(write_version(tmp_path, *version))
+
+
+@pytest.mark.parametrize(
+    ("version", "on", "target"),
+    [
+        ((3, 7), "qemu", "mps3/an547"),
+        ((3, 7), "board", "mps3/an547"),
+        ((4, 2), "qemu", "mps3/corstone300/an547"),
+        ((4, 3), "board", "mps3/corstone300/an547"),
+        ((3, 7), "native", "native_sim/native/64"),
+    ],
+)
+def test_the_board_follows_from_version_and_target(
+    version: tuple[int, int], on: str, target: str
+) -> None:
+    assert choose_target(BOARD, version, on) == target
+
+
+def test_a_way_that_zephyr_does_not_have_is_refused() -> None:
+    with pytest.raises(InputError, match=r"no board of Zephyr 3\.7 for --on mars; it has: mps3"):
+        choose_target(BOARD, (3, 7), "mars")
+
+
+def test_what_was_not_built_is_told(tmp_path: Path) -> None:
+    write(render(make_program(), BOARD, platform=ZEPHYR), tmp_path / "app")
+    with pytest.raises(InputError, match=r"was not built for qemu yet; run: ethosgen build"):
+        find_zephyr(open_project(tmp_path / "app"))

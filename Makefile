@@ -3,9 +3,10 @@
 BIN     := .venv/bin
 JOBS    ?= auto
 SAMPLES ?= 360
+COUNT   ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench exactness clean
+.PHONY: help setup demo test lint format bench exactness fuzz clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +35,9 @@ bench: setup  ## measure exactness, sizes, instructions and times; writes docs/b
 
 exactness: setup  ## hold the NPU model against both oracles; writes docs/exactness.md
 	@$(BIN)/python -m corpus table
+
+fuzz: setup  ## damage command streams and run them on the NPU model (COUNT=100000)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/npu/npu_fuzz.py --count $(COUNT)
 
 clean:  ## remove what was generated, but not .venv
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -125,16 +125,29 @@ def _record_cycles(operation: Convolution | Pool, block: Shape) -> float:
 
 def _block_cycles(accelerator: Accelerator, operation: Convolution | Pool, units: Shape) -> float:
     """Return the MAC unit's cycles for one block of so many micro-blocks."""
-    rows, columns = operation.kernel.size
     total = 0.0
-    for y in range(0, rows, _SUB_KERNEL):
-        for x in range(0, columns, _SUB_KERNEL):
-            elements = min(rows - y, _SUB_KERNEL) * min(columns - x, _SUB_KERNEL)
-            total += _sub_kernel_cycles(accelerator, operation, units, elements)
+    for elements, count in _sub_kernels(operation):
+        total += count * _sub_kernel_cycles(accelerator, operation, units, elements)
     if _sums_channels(operation):
         deep = _ifm_block_depth(operation)
         total *= -(-operation.ifm_depth // deep)
     return total / accelerator.cores
+
+
+def _sub_kernels(operation: Convolution | Pool) -> list[tuple[int, int]]:
+    """Return the elements of a kernel's parts, and how many parts have as many.
+
+    Whole parts and those at the two edges: a damaged stream may ask for millions.
+    """
+    (rows, last_row), (columns, last_column) = (
+        divmod(extent, _SUB_KERNEL) for extent in operation.kernel.size
+    )
+    return [
+        (_SUB_KERNEL * _SUB_KERNEL, rows * columns),
+        (last_row * _SUB_KERNEL, columns if last_row else 0),
+        (_SUB_KERNEL * last_column, rows if last_column else 0),
+        (last_row * last_column, 1 if last_row and last_column else 0),
+    ]
 
 
 def _sub_kernel_cycles(

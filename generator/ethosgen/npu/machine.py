@@ -9,7 +9,7 @@ import numpy as np
 
 from ethosgen.accelerator import Accelerator
 from ethosgen.errors import NpuFault
-from ethosgen.npu import feature_map
+from ethosgen.npu import effort, feature_map
 from ethosgen.npu.activity import Activity, measure
 from ethosgen.npu.decode import decode, is_operation
 from ethosgen.npu.memory import Bus
@@ -21,7 +21,8 @@ from ethosgen.npu.state import Registers
 _log = logging.getLogger(__name__)
 
 _MAX_PROGRAMS = 64
-_MAX_WORK = 1 << 36
+LIMIT_S = 60.0
+"""Of estimated time, for one run of a stream; MobileNetV2 at 224x224 is estimated at about 2."""
 _WAITS = {"NPU_OP_DMA_WAIT": "dma_wait", "NPU_OP_KERNEL_WAIT": "kernel_wait"}
 
 
@@ -64,11 +65,17 @@ class Machine:
     """An Ethos-U55 or U65 on a bus."""
 
     def __init__(
-        self, accelerator: Accelerator, bus: Bus, observer: Observer | None = None
+        self,
+        accelerator: Accelerator,
+        bus: Bus,
+        observer: Observer | None = None,
+        limit_s: float = LIMIT_S,
     ) -> None:
+        """Take the bus, who watches, and how long a run may take by the model's own estimate."""
         self.accelerator = accelerator
         self.bus = bus
         self.observer = observer
+        self._limit_s = limit_s
         self._cache = WeightCache()
         self._programs: dict[bytes, _Program] = {}
         self._shram = np.zeros(accelerator.shram_kib * 1024 // accelerator.cores, np.uint8)
@@ -82,17 +89,18 @@ class Machine:
         """
         program = self._load(self.bus.read(stream_addr, stream_bytes))
         context = Context(self.accelerator, self.bus, bases, self._shram, self._cache)
-        macs = work = 0
+        macs = 0
+        effort_s = 0.0
         for step in program.steps:
+            effort_s += effort.seconds(step.operation)
+            if effort_s > self._limit_s:
+                reason = "the work that the stream has asked for up to here is beyond the model"
+                raise NpuFault("timeout", reason, step.offset, step.command)
             done = self._execute(context, step)
             products = done if isinstance(step.operation, Convolution) else 0
             macs += products
             if self.observer is not None:
                 self.observer.after(context, step, products)
-            work += done
-            if work > _MAX_WORK:
-                reason = "the stream asks for more work than the model takes on in one run"
-                raise NpuFault("timeout", reason, step.offset, step.command)
         if program.fault is not None:
             raise program.fault
         return RunReport(

@@ -1,0 +1,59 @@
+"""Two thousand damaged command streams: each ends in a normal stop or a typed fault, in time."""
+
+import numpy as np
+import pytest
+from npu_bench import Bench, Program, ifm, kernel, ofm
+from npu_fuzz import LIMIT_S, MUTATIONS, NETWORKS, GuardedMemory, fate, make, run, victims
+
+from ethosgen.errors import NpuFault
+from ethosgen.npu.machine import Machine
+
+COUNT = 2000
+PARTS = 8
+"""Enough for workers to share, and of about two seconds each."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damaged_streams(part: int) -> None:
+    tally = run(range(part * COUNT // PARTS, (part + 1) * COUNT // PARTS))
+    assert not tally.failures
+    assert tally.longest_s < LIMIT_S
+    assert sum(tally.ends.values()) == COUNT // PARTS
+    # Were they all refused at their first word, nothing would have been tried.
+    assert min(tally.ends[end] for end in ("stop", "parse", "bus")) > COUNT // PARTS // 20
+
+
+def test_every_mutation_and_victim_is_used() -> None:
+    made = [make(number) for number in range(300)]
+    assert {victim.name for victim, _, _ in made} == {victim.name for victim in victims()}
+    assert {name.partition(" on ")[0] for name in (v.name for v, _, _ in made)} == set(NETWORKS)
+    assert {how for _, _, names in made for how in names} == set(MUTATIONS)
+
+
+def test_a_mutant_is_the_same_again() -> None:
+    (_, one, _), (_, other, _) = make(77), make(77)
+    assert one == other
+    assert fate(77)[:2] == fate(77)[:2]
+
+
+def test_canaries_tell() -> None:
+    guarded = GuardedMemory(0, bytes(16), False, "constants")
+    assert guarded.damage() is None
+    guarded.segment.memory[3] = 1
+    assert guarded.damage() == "read-only constants was written"
+    neighbour = GuardedMemory(0, bytes(16), True, "scratch")
+    beyond = np.ndarray((17,), np.uint8, neighbour.segment.memory.base, offset=1 << 14)
+    beyond[16] = 0
+    assert neighbour.damage() == "the canary around scratch was written"
+
+
+def test_more_work_than_the_limit_is_a_fault_before_it_is_done() -> None:
+    pool: Program = [*ifm(0, (64, 64, 8)), *ofm(0x8000, (64, 64, 8)), *kernel(1, 1)]
+    pool.append(("NPU_OP_POOL", {"pooling_mode": 1}))
+    bench = Bench()
+    bench.machine = Machine(bench.machine.accelerator, bench.machine.bus, limit_s=0.1)
+    bench.run(pool)
+    with pytest.raises(NpuFault) as caught:
+        bench.run(pool + pool[-1:] * 200)
+    assert caught.value.kind == "timeout"
+    assert caught.value.command == "NPU_OP_POOL"

@@ -19,10 +19,14 @@ class Source(Protocol):
 
 
 class Choices:
-    """Choices of the kinds that generators need; the first option is the simplest one."""
+    """Choices of the kinds that generators need; the first option is the simplest one.
+
+    `high_rank` asks for shapes of rank 5 and 6 where a generator takes any.
+    """
 
     def __init__(self, source: Source) -> None:
         self.integer = source
+        self.high_rank = False
 
     def pick(self, options: Sequence[T]) -> T:
         """Choose one of the options; repeat one to make it likelier."""

@@ -102,6 +102,8 @@ class Draft(Network):
 
     def any_shape(self, low: int = 1, high: int = 4) -> tuple[int, ...]:
         """Choose a shape of any rank; a first dimension of rank 4 is the batch, mostly 1."""
+        if self.choices.high_rank:
+            return tuple(self.extent(5) for _ in range(self.choices.integer(5, 6)))
         rank = self.choices.integer(low, high)
         if rank == 4:
             batch = self.choices.pick((1, 1, 1, 2, 3))

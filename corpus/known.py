@@ -99,6 +99,23 @@ def _drops_last_axis(*codes: str) -> Applies:
     return applies
 
 
+def _drops_axis_of_minimum(graph: Graph, setting: Setting) -> bool:
+    return any(
+        not op.options.get("keep_dims") and _axes(graph, op) != [0]
+        for op in _operators(graph, "REDUCE_MIN")
+    )
+
+
+def _squares_beyond_32_bits(graph: Graph, setting: Setting) -> bool:
+    """Say whether the largest squared difference, in steps of the output, exceeds an int32."""
+    for op in _operators(graph, "SQUARED_DIFFERENCE"):
+        x, y, out = (graph.tensors[i].quantization for i in (*op.inputs, *op.outputs))
+        steps = 65535 if graph.tensors[op.outputs[0]].dtype == "int16" else 255
+        if x and y and out and (steps * (x.scale[0] + y.scale[0])) ** 2 / out.scale[0] > 1 << 31:
+            return True
+    return False
+
+
 def _sums_several_axes(graph: Graph, setting: Setting) -> bool:
     return any(len(_axes(graph, op)) > 1 for op in _operators(graph, "SUM"))
 
@@ -130,11 +147,15 @@ def _saturates_at_once(graph: Graph, setting: Setting) -> bool:
 
 
 def _copies_input_of_caller(graph: Graph, setting: Setting) -> bool:
-    """Say whether Vela reads the caller's buffer by DMA: a product of two feature maps."""
+    """Say whether Vela reads the caller's buffer by DMA: for products and transpositions."""
     return setting.io is IoStyle.CALLER and any(
-        graph.tensors[op.inputs[1]].data is None
-        for op in _operators(graph, "BATCH_MATMUL", "FULLY_CONNECTED")
+        op.code in ("TRANSPOSE", "SUM") or graph.tensors[op.inputs[1]].data is None
+        for op in _operators(graph, "BATCH_MATMUL", "FULLY_CONNECTED", "TRANSPOSE", "SUM")
     )
+
+
+def _has_high_rank(graph: Graph, setting: Setting) -> bool:
+    return any(len(tensor.shape) > 4 for tensor in graph.tensors)
 
 
 def _table_after_transposition(graph: Graph, setting: Setting) -> bool:
@@ -162,6 +183,15 @@ KNOWN: tuple[Known, ...] = (
         _drops_last_axis("REDUCE_MAX", "REDUCE_MIN"),
         "Without keep_dims, a reduction over the last axis is reshaped around an axis that the "
         "output no longer has (Regor, compiler/scheduler_decompose.cpp, DecomposeReduce).",
+    ),
+    Known(
+        "reduce-min-axis",
+        "Vela",
+        (TFLM, LITERT),
+        _drops_axis_of_minimum,
+        "A minimum is computed as the maximum of the inverted values, and inverted back in the "
+        "shape of an output that no longer has the axis, so the rows are repeated wrongly (Regor, "
+        "compiler/graphir_optimiser.cpp, RewriteReduceMin).",
     ),
     Known(
         "sum-several-axes",
@@ -217,12 +247,22 @@ KNOWN: tuple[Known, ...] = (
         "architecture/ethosu55/ethos_u55.cpp, lutBanks).",
     ),
     Known(
-        "product-of-buffers",
+        "reads-by-16-bytes",
         "Vela",
         (FAULT,),
         _copies_input_of_caller,
-        "Vela copies an input of a matrix product by DMA in multiples of 16 bytes, up to 15 more "
-        "than the caller's buffer has (separate_io_regions); the model faults.",
+        "Vela copies an input of a matrix product, and of some transpositions, by DMA in multiples "
+        "of 16 bytes, up to 15 more than the caller's buffer has; the model faults.",
+    ),
+    Known(
+        "high-rank",
+        "Vela",
+        (TFLM, LITERT),
+        _has_high_rank,
+        "Vela takes tensors of more than four dimensions apart, and where one operand is repeated, "
+        "or parts are packed, pairs the wrong slices: its command stream reads the smaller operand "
+        "at the offsets of another dimension (MAXIMUM of 2x2x2x3x1 and 2x3x1), or leaves slices of "
+        "the output unwritten (PACK).",
     ),
     Known(
         "mul-int32",
@@ -287,10 +327,19 @@ KNOWN: tuple[Known, ...] = (
         "saturated: its input radius is 0 (tensorflow/lite/micro/kernels/logistic_common.cc).",
     ),
     Known(
+        "square-overflow",
+        "TFLite Micro",
+        (TFLM,),
+        _squares_beyond_32_bits,
+        "A squared difference of more than 2^31 steps of the output overflows in TFLite Micro and "
+        "changes its sign; the NPU saturates (tensorflow/lite/micro/kernels/"
+        "squared_difference.cc).",
+    ),
+    Known(
         "factor-float",
         "TFLite Micro",
         (TFLM,),
-        _has("MUL", "LEAKY_RELU", "UNIDIRECTIONAL_SEQUENCE_LSTM", dtypes=("int16",)),
+        _has("MUL", "LEAKY_RELU", "PRELU", "UNIDIRECTIONAL_SEQUENCE_LSTM", dtypes=("int16",)),
         "TFLite Micro computes the quotient of scales in double (tensorflow/lite/micro/kernels/"
         "mul_common.cc), LiteRT and Vela in float; where a product lies halfway the difference "
         "decides.",

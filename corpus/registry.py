@@ -75,6 +75,7 @@ NETWORKS: dict[str, tuple[Generator, tuple[str, ...]]] = {
     "branches": (compound.branches, ALL),
     "cascade": (compound.cascade, ALL),
     "heavy": (compound.heavy, ALL),
+    "high rank": (compound.high_rank, ("int8", "int16")),
     "attention": (compound.attention, ("int8",)),
 }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from corpus.choices import Choices
 from corpus.draft import ACTIVATIONS, Case, Draft
+from corpus.operators import activations, elementwise, pools, shapes
 from corpus.operators.weighted import vary
 
 Layer = Callable[[Draft, int], int]
@@ -84,6 +85,12 @@ def attention(choices: Choices, dtype: str) -> Case:
     return net.case(net.operator("BATCH_MATMUL", [x, value], [out])[0])
 
 
+def high_rank(choices: Choices, dtype: str) -> Case:
+    """One operator on tensors of rank 5 or 6, which Vela takes apart."""
+    choices.high_rank = True
+    return choices.pick(ANY_RANK)(choices, dtype)
+
+
 def _conv(net: Draft, x: int, same: bool = False) -> int:
     choices = net.choices
     depth = net.tensors[x].shape[3] if same else net.extent(32)
@@ -151,3 +158,10 @@ LAYERS: tuple[Layer, ...] = (
     lambda net, x: net.requantized(net.unary("HARD_SWISH", x)) if net.dtype != "int16" else x,
     lambda net, x: net.relu(x),
 )  # fmt: skip
+
+ANY_RANK = (
+    elementwise.add, elementwise.sub, elementwise.mul, elementwise.maximum, elementwise.absolute,
+    activations.relu, activations.logistic, activations.softmax, activations.quantize,
+    shapes.transpose, shapes.concatenation, shapes.pack, shapes.split, shapes.slice_, pools.mean,
+)  # fmt: skip
+"""Generators of operators that Vela and both oracles take at any rank."""

@@ -5,6 +5,8 @@
  */
 #include "ethosgen_requantize.h"
 
+#include <stdbool.h>
+
 enum { BLOCK = 8, HALF = BLOCK / 2, SCALES = 6 * HALF };
 
 static inline int32_t blocks_of(const struct ethosgen_depthwise *layer)
@@ -89,7 +91,8 @@ static inline int16x8_t outputs(struct sums sums, const int32_t *scale, int16_t 
 
 /*
  * A window of 3 x 3 without gaps, in assembly: the compiler does not know that widening loads take
- * offsets. q0 and q1 are the sums.
+ * offsets. q0 and q1 are the sums of even and of odd channels. Two products always add up in 16
+ * bits, as long as no weight is -128.
  */
 #define PRODUCT(to, row, column, weight)                    \
     "vldrb.s16 " to ", [%[" row "], #" column "]\n\t"       \
@@ -100,21 +103,11 @@ static inline int16x8_t outputs(struct sums sums, const int32_t *scale, int16_t 
     "vmovlt.s16 " part ", " part "\n\t"                     \
     "vadd.i32 q0, q0, q3\n\t"                               \
     "vadd.i32 q1, q1, " part "\n\t"
-#define TWO_TAPS(row, weight0, weight1)                     \
-    PRODUCT("q2", row, "0", weight0)                        \
-    PRODUCT("q4", row, "8", weight1)                        \
-    "vadd.i16 q2, q2, q4\n\t"
-/* Three taps in a row whose sum 16 bits hold, and where only two of them are sure to fit. */
-#define ROW_OF_3(row, weight0, weight1, weight2)            \
-    TWO_TAPS(row, weight0, weight1)                         \
-    PRODUCT("q4", row, "16", weight2)                       \
+#define PAIR(row_a, column_a, weight_a, row_b, column_b, weight_b) \
+    PRODUCT("q2", row_a, column_a, weight_a)                \
+    PRODUCT("q4", row_b, column_b, weight_b)                \
     "vadd.i16 q2, q2, q4\n\t"                               \
     WIDEN_ADD("q2")
-#define ROW_OF_2_AND_1(row, weight0, weight1, weight2)      \
-    TWO_TAPS(row, weight0, weight1)                         \
-    WIDEN_ADD("q2")                                         \
-    PRODUCT("q4", row, "16", weight2)                       \
-    WIDEN_ADD("q4")
 #define REQUANTIZE(sums, mantissas, shifts)                 \
     "vldrw.32 q2, [%[scales], #" mantissas "]\n\t"          \
     "vldrw.32 q3, [%[scales], #" shifts "]\n\t"             \
@@ -123,15 +116,18 @@ static inline int16x8_t outputs(struct sums sums, const int32_t *scale, int16_t 
     "vshr.s32 q2, q2, #31\n\t"                              \
     "vadd.i32 " sums ", " sums ", q2\n\t"                   \
     "vrshl.s32 " sums ", " sums ", q3\n\t"
-#define RUN_3X3(ROW)                                        \
+#define RUN_3X3                                             \
     "vmsr p0, %[inside]\n\t"                                \
     "dls lr, lr\n"                                          \
     "1:\n\t"                                                \
     "vldrw.32 q0, [%[scales]]\n\t"                          \
     "vldrw.32 q1, [%[scales], #48]\n\t"                     \
-    ROW("row0", "0", "8", "16")                             \
-    ROW("row1", "24", "32", "40")                           \
-    ROW("row2", "48", "56", "64")                           \
+    PAIR("row0", "0", "0", "row0", "8", "8")                \
+    PAIR("row0", "16", "16", "row1", "0", "24")             \
+    PAIR("row1", "8", "32", "row1", "16", "40")             \
+    PAIR("row2", "0", "48", "row2", "8", "56")              \
+    PRODUCT("q2", "row2", "16", "64")                       \
+    WIDEN_ADD("q2")                                         \
     REQUANTIZE("q0", "16", "32")                            \
     REQUANTIZE("q1", "64", "80")                            \
     "vqmovnb.s32 q0, q0\n\t"                                \
@@ -148,8 +144,9 @@ static inline int16x8_t outputs(struct sums sums, const int32_t *scale, int16_t 
     "le lr, 1b"
 
 /* One block of channels of a row. */
-static void run_3x3(int8_t *output, const int8_t *const rows[3], const int8_t *weights,
-                    const int32_t *scales, const struct ethosgen_depthwise *layer, int32_t channel)
+static inline void run_3x3(int8_t *output, const int8_t *const rows[3], const int8_t *weights,
+                           const int32_t *scales, const struct ethosgen_depthwise *layer,
+                           int32_t channel)
 {
     const int8_t *row0 = rows[0] + channel * layer->columns;
     const int8_t *row1 = rows[1] + channel * layer->columns;
@@ -162,25 +159,13 @@ static void run_3x3(int8_t *output, const int8_t *const rows[3], const int8_t *w
     register int32_t pixels __asm("lr") = layer->pixels;
 
     output += channel;
-    if (layer->exact_taps >= 3) {
-        __asm volatile(RUN_3X3(ROW_OF_3)
-                       : [row0] "+r"(row0), [row1] "+r"(row1), [row2] "+r"(row2),
-                         [output] "+r"(output), "+r"(pixels)
-                       : [weights] "r"(weights), [scales] "r"(scales), [step] "r"(step),
-                         [channels] "r"(channels), [low] "w"(low),
-                         [high] "w"(high), [zero_point] "w"(zero_point),
-                         [inside] "r"(inside)
-                       : "q0", "q1", "q2", "q3", "q4", "memory");
-    } else {
-        __asm volatile(RUN_3X3(ROW_OF_2_AND_1)
-                       : [row0] "+r"(row0), [row1] "+r"(row1), [row2] "+r"(row2),
-                         [output] "+r"(output), "+r"(pixels)
-                       : [weights] "r"(weights), [scales] "r"(scales), [step] "r"(step),
-                         [channels] "r"(channels), [low] "w"(low),
-                         [high] "w"(high), [zero_point] "w"(zero_point),
-                         [inside] "r"(inside)
-                       : "q0", "q1", "q2", "q3", "q4", "memory");
-    }
+    __asm volatile(RUN_3X3
+                   : [row0] "+l"(row0), [row1] "+l"(row1), [row2] "+l"(row2),
+                     [output] "+l"(output), "+r"(pixels)
+                   : [weights] "l"(weights), [scales] "r"(scales), [step] "r"(step),
+                     [channels] "r"(channels), [inside] "r"(inside), [low] "w"(low),
+                     [high] "w"(high), [zero_point] "w"(zero_point)
+                   : "q0", "q1", "q2", "q3", "q4", "memory");
 }
 
 /* One block of channels of a row, under any window. */
@@ -215,7 +200,7 @@ void ethosgen_depthwise_row_s8(int8_t *output, const int8_t *ring, int32_t first
                                const int8_t *weights, const int32_t *scales, const int32_t *shape)
 {
     const struct ethosgen_depthwise *layer = (const struct ethosgen_depthwise *)shape;
-    int32_t is_3x3 = layer->taps_y == 3 && layer->taps_x == 3 && layer->dilation_x == 1;
+    bool is_3x3 = layer->taps_y == 3 && layer->taps_x == 3 && layer->dilation_x == 1;
     const int8_t *const rows[3] = {
         tap_row(ring, first, 0, layer),
         tap_row(ring, first, 1, layer),
@@ -223,7 +208,7 @@ void ethosgen_depthwise_row_s8(int8_t *output, const int8_t *ring, int32_t first
     };
 
     for (int32_t channel = 0; channel < layer->channels; channel += BLOCK) {
-        if (is_3x3 && layer->exact_taps >= 2) {
+        if (is_3x3 && layer->pairs_fit) {
             run_3x3(output, rows, weights, scales, layer, channel);
         } else {
             run_any(output, ring, first, weights, scales, layer, channel);
@@ -237,7 +222,7 @@ void ethosgen_ring_row_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t 
                           const int32_t *shape)
 {
     const struct ethosgen_depthwise *layer = (const struct ethosgen_depthwise *)shape;
-    int32_t is_outside = y < 0 || y >= layer->height;
+    bool is_outside = y < 0 || y >= layer->height;
 
     ring += slot * blocks_of(layer) * layer->columns * BLOCK;
     for (int32_t channel = 0; channel < blocks_of(layer) * BLOCK; channel++) {
@@ -245,7 +230,7 @@ void ethosgen_ring_row_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t 
 
         for (int32_t column = 0; column < layer->columns; column++) {
             int32_t x = column - layer->before;
-            int32_t is_inside = x >= 0 && x < layer->width && channel < layer->channels;
+            bool is_inside = x >= 0 && x < layer->width && channel < layer->channels;
 
             to[column * BLOCK] = !is_inside || is_outside
                 ? (int8_t)layer->zero_point

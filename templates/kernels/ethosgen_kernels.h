@@ -69,7 +69,7 @@ struct ethosgen_depthwise {
     int32_t taps_x;
     int32_t dilation_y;
     int32_t dilation_x;
-    int32_t exact_taps; /* taps of a row whose products always add up to no more than 16 bits */
+    int32_t pairs_fit; /* whether two products always add up in 16 bits: no weight is -128 */
     struct ethosgen_output output;
 };
 

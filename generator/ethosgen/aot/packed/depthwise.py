@@ -96,7 +96,7 @@ def _constants(
         *(height, width * channels, channels, zero_point_of(layer.source), horizontal.padding),
         *(min(width, columns - horizontal.padding), columns, slots),
         *(layer.target.shape[2], horizontal.stride, vertical.taps, horizontal.taps),
-        *(vertical.dilation, horizontal.dilation, order.exact_taps(weights, horizontal.taps)),
+        *(vertical.dilation, horizontal.dilation, order.pairs_fit(weights)),
         *(zero_point_of(layer.target), *layer.bounds),
     )
     return (

@@ -74,16 +74,9 @@ def depthwise_scales(table: Array) -> Array:
     return np.ascontiguousarray(blocks.transpose(0, 2, 3, 1)).reshape(-1)
 
 
-def exact_taps(weights: Array, width: int) -> int:
-    """Return for how many taps of a row sums of products always fit into 16 bits: 1, 2 or `width`.
-
-    `weights` is (taps, channels), rows of `width` taps; an input is -128 at worst.
-    """
-    rows = np.abs(weights.astype(np.int32)).reshape(-1, width, weights.shape[-1])
-    for count in (width, 2):
-        if count <= width and int(rows[:, :count].sum(axis=1).max()) * 128 <= np.iinfo("int16").max:
-            return count
-    return 1
+def pairs_fit(weights: Array) -> bool:
+    """Say whether two products always add up in 16 bits: an input is -128 at worst."""
+    return 2 * 128 * int(np.abs(weights.astype(np.int32)).max()) <= np.iinfo("int16").max
 
 
 def _padded(array: Array, multiple: int, axis: int) -> Array:

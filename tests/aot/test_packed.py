@@ -1,0 +1,171 @@
+"""Packed operators: the C twins on this machine and Helium on QEMU, against TFLite Micro."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aot_harness import Array, GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+
+from ethosgen import pipeline
+from ethosgen.aot import compile_program
+from ethosgen.aot.packed import order
+from ethosgen.pipeline import Inputs
+from ethosgen.watch import Watch
+from networks import Network
+
+needs_tools = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
+)
+
+
+class SymmetricNetwork(Network):
+    """A network without weights of -128, as TFLite's converter makes them."""
+
+    def random_integers(self, shape: tuple[int, ...], dtype: str = "int8") -> Array:
+        return np.maximum(super().random_integers(shape, dtype), np.iinfo(dtype).min + 1)
+
+
+Build = Callable[[Network], int]
+
+MATRIX: dict[str, Build] = {
+    "dense, ends of vectors and blocks": lambda n: n.fully_connected(n.input((3, 35)), 7),
+    "dense, one of each": lambda n: n.fully_connected(n.input((1, 1)), 1, per_channel=True),
+    "dense, whole vectors, bounds": lambda n: n.fully_connected(
+        n.input((2, 64)), 8, activation="RELU"
+    ),
+    "dense, no bias": lambda n: n.fully_connected(n.input((2, 17)), 4, bias=False),
+    "pixels": lambda n: n.conv2d(n.input((2, 3, 5, 8)), 6, (1, 1), activation="RELU6"),
+    "pixels, strided": lambda n: n.conv2d(n.input((1, 5, 6, 20)), 5, (1, 1), (2, 3)),
+    "window, padded": lambda n: n.conv2d(n.input((1, 9, 7, 3)), 9, (3, 3), (2, 2)),
+    "window over the borders": lambda n: n.conv2d(n.input((1, 4, 3, 1)), 4, (10, 8), (2, 2)),
+    "window, valid": lambda n: n.conv2d(n.input((2, 6, 5, 4)), 5, (2, 3), padding="VALID"),
+    "window, rows apart": lambda n: n.conv2d(n.input((1, 9, 7, 2)), 4, (3, 3), dilation=(2, 1)),
+    "window, columns apart": lambda n: n.conv2d(n.input((1, 9, 7, 2)), 4, (2, 3), dilation=(1, 3)),
+    "depthwise of one channel": lambda n: n.depthwise(n.input((1, 9, 7, 1)), multiplier=8),
+    "saturates": lambda n: n.conv2d(n.input((1, 5, 5, 4)), 6, scale=1e-3),
+    "vanishes": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=1e-6), 6, scale=50.0),
+}
+DEPTHWISE: dict[str, Build] = {
+    "whole blocks": lambda n: n.depthwise(n.input((1, 9, 7, 16)), activation="RELU6"),
+    "end of a block": lambda n: n.depthwise(n.input((2, 5, 6, 13)), (3, 3), (2, 2)),
+    "few channels": lambda n: n.depthwise(n.input((1, 5, 6, 3)), (3, 3), (1, 2)),
+    "valid, input left over": lambda n: n.depthwise(
+        n.input((1, 8, 8, 9)), (3, 3), (2, 2), padding="VALID"
+    ),
+    "any window": lambda n: n.depthwise(n.input((1, 9, 7, 10)), (5, 2), (1, 2)),
+    "rows apart": lambda n: n.depthwise(n.input((1, 9, 7, 8)), dilation=(3, 1)),
+    "columns apart": lambda n: n.depthwise(n.input((1, 9, 7, 8)), dilation=(1, 2)),
+    "stride beyond the window": lambda n: n.depthwise(n.input((1, 9, 9, 8)), (2, 2), (3, 4)),
+    "higher than the input": lambda n: n.depthwise(n.input((1, 2, 3, 8)), (5, 3)),
+    "one scale": lambda n: n.depthwise(n.input((1, 5, 5, 11)), per_channel=False, bias=False),
+}
+OTHERS: dict[str, Build] = {
+    "mean": lambda n: n.average_pool(n.input((2, 7, 5, 13)), (7, 5), activation="RELU"),
+}
+CASES = MATRIX | DEPTHWISE | OTHERS
+PLAIN: dict[str, Build] = {
+    "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
+    "several outputs a channel": lambda n: n.depthwise(n.input((1, 5, 5, 2)), multiplier=2),
+    "pool of a part": lambda n: n.average_pool(n.input((1, 8, 8, 3)), (2, 2)),
+}
+
+
+@needs_gcc
+@pytest.mark.parametrize("case", CASES)
+def test_the_twin_equals_tflite_micro(case: str, tmp_path: Path) -> None:
+    net = SymmetricNetwork("network", seed=8)
+    plan = cpu_plan(net.build(CASES[case](net)))
+    program = compile_program(plan, "net")
+    assert "ethosgen_kernels.h" in program.sources
+    generated = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
+        status, outputs = generated.run(sample)
+        assert status == 0
+        assert_equal(outputs, wanted)
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_what_has_no_packed_form_is_left_to_tvm(case: str) -> None:
+    net = Network("network", seed=8)
+    program = compile_program(cpu_plan(net.build(PLAIN[case](net))), "net")
+    assert set(program.sources) == {"net_graph.c", "net_graph.h"}
+
+
+@needs_tools
+@pytest.mark.parametrize("group", [MATRIX, DEPTHWISE | OTHERS], ids=["matrix", "depthwise"])
+def test_helium_equals_tflite_micro(group: dict[str, Build], tmp_path: Path) -> None:
+    net = SymmetricNetwork("network", seed=9)
+    data = net.build(*(build(net) for build in group.values()))
+    (tmp_path / "network.tflite").write_bytes(data)
+    report = pipeline.verify(
+        tmp_path / "network.tflite", "corstone300", npu="none", inputs=Inputs(None, 3, 5),
+        watch=Watch(),
+    )  # fmt: skip
+    assert report.passed
+
+
+def _halves(net: Network) -> int:
+    """Return a layer whose sums are its biases, and whose multiplier is 1/8: halves everywhere."""
+    x = net.input((1, 16), scale=0.5)
+    biases = np.arange(-1100, 1100, dtype=np.int32)
+    biases[:4] = [-(1 << 31) + 2, (1 << 31) - 1, -(1 << 31) + 1, -1]
+    weights = net.constant(np.zeros((len(biases), 16), np.int8), scale=0.25)
+    bias = net.constant(biases, scale=0.125)
+    return net.operator(
+        "FULLY_CONNECTED", [x, weights, bias], [_output(len(biases))],
+        {"fused_activation_function": "NONE"},
+    )[0]  # fmt: skip
+
+
+def _output(units: int) -> object:
+    from network_file import Spec
+
+    return Spec((1, units), "int8", 1.0, 0)
+
+
+@needs_gcc
+def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
+    net = Network("halves")
+    plan = cpu_plan(net.build(_halves(net)))
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.model, 1), strict=True):
+        assert_equal(generated.run(sample)[1], wanted)
+
+
+@needs_tools
+def test_negative_halves_on_helium(tmp_path: Path) -> None:
+    net = Network("halves")
+    (tmp_path / "halves.tflite").write_bytes(net.build(_halves(net)))
+    report = pipeline.verify(
+        tmp_path / "halves.tflite", "corstone300", npu="none", inputs=Inputs(None, 1, 5),
+        watch=Watch(),
+    )  # fmt: skip
+    assert report.passed
+
+
+def test_weights_are_packed_as_the_header_says() -> None:
+    weights = np.arange(5 * 18).reshape(5, 18).astype(np.int8)
+    packed = order.matrix_weights(weights).reshape(2, 2, 4, 16)
+    np.testing.assert_array_equal(packed[0, 0, 1], weights[1, :16])
+    np.testing.assert_array_equal(packed[0, 1, 3, :2], weights[3, 16:])
+    assert not packed[0, 1, :, 2:].any() and not packed[1, :, 1:].any()
+    taps = np.arange(9 * 10).reshape(9, 10).astype(np.int8)
+    packed = order.depthwise_weights(taps).reshape(2, 9, 8)
+    np.testing.assert_array_equal(packed[1, 4], [48, 49, 0, 0, 0, 0, 0, 0])
+
+
+def test_scales_are_packed_as_the_header_says() -> None:
+    table = np.arange(9 * 3).reshape(9, 3).astype(np.int32)
+    matrix = order.matrix_scales(table).reshape(3, 3, 4)
+    np.testing.assert_array_equal(matrix[1, 2], table[4:8, 2])
+    depthwise = order.depthwise_scales(table).reshape(2, 2, 3, 4)
+    np.testing.assert_array_equal(depthwise[0, 1, 1], table[1:8:2, 1])
+    assert not depthwise[1, 1].any()
+
+
+@pytest.mark.parametrize(("weight", "fits"), [(127, True), (-127, True), (-128, False)])
+def test_pairs_fit_unless_a_weight_is_the_least(weight: int, fits: bool) -> None:
+    assert order.pairs_fit(np.array([[0, weight]], np.int8)) is fits

@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import cpu_only
 import footprint
 import tables
 from limits import FIRMWARE_NPU, NPUS, SAMPLES
@@ -186,12 +187,14 @@ def measure() -> Figures:
         for done in pool.map(measure_model, models):
             figures.append(done)
             console.print(f"  {done['name']}")
+        on_cpu = list(pool.map(cpu_only.measure, models))
     return {
         "date": datetime.date.today().isoformat(),
         "commit": first_line("git", "-C", str(ROOT), "describe", "--always"),
         "machine": facts,
         "samples": SAMPLES,
         "models": figures,
+        "cpu_only": on_cpu,
         "times": times,
     }
 
@@ -203,7 +206,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         results = json.loads(tables.RESULTS.read_text()) if arguments.render else measure()
-    except BenchError as error:
+    except (BenchError, RuntimeError) as error:
         Console(stderr=True, soft_wrap=True).print(str(error), markup=False)
         return 2
     console.print(tables.page(results), markup=False)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import cpu_only
 from limits import FIRMWARE_NPU, NPUS, OFFLOADED_ONLY, SIZES, TIMES, Limit
 
 ROOT = Path(__file__).parent.parent
@@ -99,7 +100,7 @@ def misses(results: Results) -> list[str]:
         for key, limit in TIMES.items()
         if results["times"][key] is None or results["times"][key] > limit.most
     ]
-    return found
+    return found + cpu_only.misses(results["cpu_only"])
 
 
 def _number(value: int | None, is_over: bool) -> str:
@@ -162,6 +163,14 @@ Medians of three, on the machine above.
 
 TensorFlow Lite Micro's own interpreter takes {host_ms:.1f} ms for a sample of vww on the same
 machine in the same run: the NPU model takes {ratio:.1f} times as long.
+
+## Without an NPU
+
+`ethosgen verify --npu none`: every operator on the Cortex-M55, its inner loops for Helium. TFLM is
+TensorFlow Lite Micro with CMSIS-NN's kernels for Helium; the column "reference kernels" is the
+instructions of its portable ones. Code is the model library's; TFLM's has the interpreter in it.
+
+{table(*cpu_only.rows(results["cpu_only"]))}
 """
 
 

@@ -1,0 +1,128 @@
+"""Networks wholly on the CPU (--npu none), beside TensorFlow Lite Micro with CMSIS-NN.
+
+    .venv/bin/python bench/cpu_only.py      # only this part of docs/bench.json, and the tables
+
+TFLite Micro's figures are of 90b983c2 on mps3-an547: arm-none-eabi-gcc 12.2, kernels at -O2, tuned
+resolver, CPU only; code includes the interpreter, as its networks cannot run without it.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from limits import SAMPLES
+
+ETHOSGEN = Path(sys.executable).parent / "ethosgen"
+TIMEOUT_S = 600
+MOST_OF_TFLM, MOST_OF_BEST = 1.0, 0.5
+"""The most of TFLite Micro's instructions: on every network, and on the best one."""
+MOST_AT_START = 300
+
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tflm:
+    """What TFLite Micro takes for a network: bytes, and instructions on QEMU."""
+
+    code_bytes: int
+    arena_bytes: int
+    init_instructions: int
+    instructions: int
+    reference_instructions: int
+
+
+TFLM = {
+    "kws_dscnn_int8": Tflm(43_970, 27_348, 266_488, 1_811_987, 41_918_748),
+    "ad_autoencoder_int8": Tflm(19_274, 9_712, 203_102, 149_929, 1_692_653),
+    "vww_mobilenet_int8": Tflm(43_970, 100_772, 1_056_777, 6_557_928, 95_682_037),
+}
+"""By network: kernels of CMSIS-NN for Helium, and the reference kernels' instructions."""
+
+
+def measure(model: Path) -> Figures:
+    """Return the figures of one network; RuntimeError if there was no answer."""
+    command = [str(ETHOSGEN), "verify", str(model), "--board", "corstone300", "--npu", "none"]
+    command += ["--samples", str(SAMPLES), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        raise RuntimeError(done.stderr)
+    answer = json.loads(done.stdout)
+    library = answer["library_bytes"]
+    return {
+        "name": model.stem,
+        "firmware": answer["oracles"]["tflm"],
+        "instructions": answer["cpu_instructions"],
+        "init_instructions": answer["init_instructions"],
+        "arena_bytes": answer["ram_bytes"]["arena"],
+        "code_bytes": library["code"] + library["constants"],
+        "stack_bytes": answer["stack_bytes"],
+    }
+
+
+def misses(figures: Iterable[Figures]) -> list[str]:
+    """Return one sentence for each thing that is not as it must be."""
+    found, ratios = [], []
+    for model in figures:
+        name, tflm, cell = model["name"], TFLM.get(model["name"]), model["firmware"]
+        if cell["mismatches"] or not cell["elements"]:
+            found.append(f"{name} on the CPU: {cell['mismatches']} of {cell['elements']} differ")
+        limits = {"init_instructions": MOST_AT_START}
+        if tflm:
+            ratios.append(model["instructions"] / tflm.instructions)
+            limits["instructions"] = int(tflm.instructions * MOST_OF_TFLM)
+            limits |= {"arena_bytes": tflm.arena_bytes, "code_bytes": tflm.code_bytes}
+        found += [
+            f"{name} on the CPU: {key} is {model[key]:,}, at most {most:,}"
+            for key, most in limits.items()
+            if model[key] > most
+        ]
+    if ratios and min(ratios) > MOST_OF_BEST:
+        found.append(f"on the CPU the best network takes {min(ratios):.2f} of TFLite Micro's")
+    return found
+
+
+def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
+    """Return a table's head and rows: each figure of ours with TFLite Micro's behind it."""
+    head = ["network", "differ", "instructions", "TFLM", "ratio", "reference kernels"]
+    head += ["arena B", "TFLM", "code B", "TFLM", "at start", "TFLM", "stack B"]
+    table = []
+    for model in figures:
+        tflm, cell = TFLM.get(model["name"]), model["firmware"]
+        theirs = ["-"] * 6
+        if tflm:
+            ratio = f"{model['instructions'] / tflm.instructions:.2f}"
+            theirs = [f"{tflm.instructions:,}", ratio, f"{tflm.reference_instructions:,}"]
+            theirs += [f"{tflm.arena_bytes:,}", f"{tflm.code_bytes:,}"]
+            theirs += [f"{tflm.init_instructions:,}"]
+        row = [model["name"], f"{cell['mismatches']} of {cell['elements']:,}"]
+        row += [f"{model['instructions']:,}", *theirs[:3]]
+        row += [f"{model['arena_bytes']:,}", theirs[3], f"{model['code_bytes']:,}", theirs[4]]
+        row += [f"{model['init_instructions']:,}", theirs[5], f"{model['stack_bytes']:,}"]
+        table.append(row)
+    return head, table
+
+
+def main() -> int:
+    """Measure this part again and write it beside what was measured before."""
+    import measure as bench
+    import tables
+
+    results = json.loads(tables.RESULTS.read_text())
+    results["cpu_only"] = [
+        measure(model) for model in [*sorted(bench.MODELS.glob("*.tflite")), bench.DEMO]
+    ]
+    tables.write(results)
+    bench.console.print(tables.page(results), markup=False)
+    missed = misses(results["cpu_only"])
+    for sentence in missed:
+        bench.console.print(f"MISSED  {sentence}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

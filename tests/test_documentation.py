@@ -16,6 +16,7 @@ from ethosgen.cli import cli
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
+import cpu_only  # noqa: E402
 import tables  # noqa: E402
 from limits import NPUS, SIZES, TIMES  # noqa: E402
 
@@ -98,6 +99,21 @@ def test_help_lists_every_target() -> None:
 EXACT = {"mismatches": 0, "elements": 120, "max_abs_diff": 0}
 
 
+def make_cpu_only(**changes: Any) -> dict[str, Any]:
+    """Figures of kws on the CPU, half of TFLite Micro's instructions unless changed."""
+    tflm = cpu_only.TFLM["kws_dscnn_int8"]
+    figures = {
+        "name": "kws_dscnn_int8",
+        "firmware": EXACT,
+        "instructions": tflm.instructions // 2,
+        "init_instructions": 9,
+        "arena_bytes": tflm.arena_bytes,
+        "code_bytes": tflm.code_bytes,
+        "stack_bytes": 400,
+    }
+    return {**figures, **changes}
+
+
 @pytest.fixture
 def good() -> dict[str, Any]:
     """Results in which everything is as it must be."""
@@ -126,6 +142,7 @@ def good() -> dict[str, Any]:
         "machine": machine,
         "samples": 10,
         "models": [model],
+        "cpu_only": [make_cpu_only()],
         "times": {**times, "tflm_s": 0.01, "simulate_over_tflm": 3.0},
     }
 
@@ -133,6 +150,22 @@ def good() -> dict[str, Any]:
 def test_good_results_miss_nothing(good: dict[str, Any]) -> None:
     assert tables.misses(good) == []
     assert "Everything is within its limit." in tables.page(good)
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [
+        ({}, 0),
+        ({"firmware": {**EXACT, "mismatches": 1}}, 1),
+        ({"arena_bytes": 1 << 20}, 1),
+        ({"code_bytes": 1 << 20}, 1),
+        ({"init_instructions": 301}, 1),
+        ({"instructions": 1_000_000}, 1),  # no network is at half of TFLite Micro's
+        ({"instructions": 2_000_000}, 2),
+    ],
+)
+def test_what_the_cpu_alone_misses(changes: dict[str, Any], count: int) -> None:
+    assert len(cpu_only.misses([make_cpu_only(**changes)])) == count
 
 
 @pytest.mark.parametrize("key", SIZES)

@@ -21,6 +21,7 @@ VALUES = {
     "board_rules",
     "child",
     "errors",
+    "junit",
     "model",
     "naming",
     "outcome",

@@ -13,8 +13,11 @@ import click
 
 from ethosgen import __version__
 from ethosgen.commands.boards import boards
+from ethosgen.commands.flash import flash
+from ethosgen.commands.options import JUNIT, with_line
 from ethosgen.commands.wording import report_text, size_lines, written_text
 from ethosgen.errors import EthosgenError
+from ethosgen.junit import JUnitFile
 
 _BOARD = click.option(
     "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."
@@ -92,6 +95,7 @@ def cli(verbose: bool) -> None:
 
 
 cli.add_command(boards)
+cli.add_command(flash)
 
 
 @cli.command()
@@ -163,6 +167,8 @@ def build(directory: Path, on: str) -> None:
 @_SAMPLES
 @_SEED
 @_JSON
+@JUNIT
+@with_line
 @click.option(
     "--build",
     "build_directory",
@@ -179,12 +185,14 @@ def run(
     samples: int,
     seed: int,
     as_json: bool,
+    junit_path: Path | None,
+    line: Any,
     build_directory: Path | None,
 ) -> None:
     """Run a built project on a target and compare its outputs with the golden ones."""
     from ethosgen import pipeline
 
-    with _Progress() as progress:
+    with JUnitFile(junit_path, directory.name) as junit, _Progress() as progress:
         report = pipeline.run_project(
             directory,
             on=on,
@@ -192,8 +200,10 @@ def run(
             output_path=output_path,
             original=original,
             build=build_directory,
+            line=line,
             watch=progress.watch(),
         )
+        junit.record(report)
     _answer(report, as_json, must_compare=False)
 
 
@@ -211,6 +221,9 @@ def run(
 @_SAMPLES
 @_SEED
 @_JSON
+@JUNIT
+@click.option("--flash", "flasher", metavar="TOOL", help="Flash the board first, by this tool.")
+@with_line
 def verify(
     model: Path,
     board: str,
@@ -225,6 +238,9 @@ def verify(
     samples: int,
     seed: int,
     as_json: bool,
+    junit_path: Path | None,
+    flasher: str | None,
+    line: Any,
 ) -> None:
     """Answer "does my network work on this board?": project, build and run, in a temporary place.
 
@@ -232,7 +248,7 @@ def verify(
     """
     from ethosgen import pipeline
 
-    with _Progress() as progress:
+    with JUnitFile(junit_path, model.stem) as junit, _Progress() as progress:
         report = pipeline.verify(
             model,
             board,
@@ -244,8 +260,11 @@ def verify(
             memory_mode=memory_mode,
             inputs=pipeline.Inputs(input_path, samples, seed),
             original=original,
+            line=line,
+            flasher=flasher,
             watch=progress.watch(),
         )
+        junit.record(report)
     _answer(report, as_json)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ethosgen.npu.trace import Trace
     from ethosgen.outcome import Outcome
     from ethosgen.project_info import ProjectInfo
-    from ethosgen.target import Attach, SharedMemory
+    from ethosgen.target import Attach, Line, SharedMemory
     from ethosgen.toolchain import Built
 
 
@@ -276,14 +276,15 @@ def _make_program(plan: OffloadPlan, placement: Placement, watch: Watch) -> Prog
 def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built":
     """Compile a project for a target."""
     from ethosgen.project import ZEPHYR, open_project
+    from ethosgen.target import way_of
     from ethosgen.toolchain import build, build_zephyr
 
-    info = open_project(directory)
+    info, way = open_project(directory), way_of(on)
     if info.platform == ZEPHYR:
         with watch.stage("build", "compiling the application (Zephyr)"):
-            return build_zephyr(info, on)
+            return replace(build_zephyr(info, way), on=on)
     with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
-        return build(directory, on)
+        return replace(build(directory, way), on=on)
 
 
 def run_project(
@@ -294,20 +295,21 @@ def run_project(
     output_path: Path | None = None,
     original: Path | None = None,
     build: Path | None = None,
+    line: "Line | None" = None,
     watch: Watch,
 ) -> Report:
     """Run a built project on a target, and compare its outputs with the golden ones."""
     from ethosgen.project import ZEPHYR, open_project
+    from ethosgen.target import way_of
     from ethosgen.toolchain import find_built, find_zephyr
 
-    info = open_project(directory)
-    if info.platform == ZEPHYR:
-        built = find_zephyr(info, on, build)
-    else:
-        built = find_built(directory, on)
+    info, way = open_project(directory), way_of(on)
+    is_zephyr = info.platform == ZEPHYR
+    built = find_zephyr(info, way, build) if is_zephyr else find_built(directory, way)
     with watch.stage("read", "reading the project's network"):
         model = parse_model(info.model_path.read_bytes(), info.name)
-    return _run_and_judge(model, info, built, inputs, output_path, original, watch)
+    built = replace(built, on=on)
+    return _run_and_judge(model, info, built, inputs, output_path, original, watch, line)
 
 
 def verify(
@@ -322,6 +324,8 @@ def verify(
     memory_mode: str | None = None,
     inputs: Inputs,
     original: Path | None = None,
+    line: "Line | None" = None,
+    flasher: str | None = None,
     watch: Watch,
 ) -> Report:
     """Do all of it in a temporary directory: does this network work on this board?"""
@@ -342,7 +346,24 @@ def verify(
         )
         built = build_project(directory, on=on, watch=watch)
         info = open_project(directory)
-        return _run_and_judge(written.plan.model, info, built, inputs, None, original, watch)
+        if flasher is not None:
+            flash_project(directory, tool=flasher, watch=watch)
+        return _run_and_judge(written.plan.model, info, built, inputs, None, original, watch, line)
+
+
+def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> Path:
+    """Write a project's firmware, built for its board, to the board; return the ELF."""
+    from ethosgen.project import ZEPHYR, open_project
+    from ethosgen.target.flasher import flash
+    from ethosgen.toolchain import find_built
+
+    info = open_project(directory)
+    if info.platform == ZEPHYR:
+        raise InputError(f"'{directory}' is a Zephyr application; flash it by: west flash")
+    elf = find_built(directory, "board").elf
+    with watch.stage("flash", f"flashing {info.board.name}"):
+        flash(elf, info.board, tool)
+    return elf
 
 
 def _run_and_judge(
@@ -353,6 +374,7 @@ def _run_and_judge(
     output_path: Path | None,
     original: Path | None,
     watch: Watch,
+    line: "Line | None" = None,
 ) -> Report:
     from ethosgen.target import run
 
@@ -364,6 +386,7 @@ def _run_and_judge(
             samples,
             on=built.on,
             attach=None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu)),
+            line=line,
             progress=_tell_samples(watch, built.on),
         )
     outputs = [sample.outputs for sample in outcome.samples]

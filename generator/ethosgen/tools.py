@@ -16,10 +16,14 @@ class Tool:
     variable: str
     package: str
     purpose: str
+    remedy: str = ""
+    """What to do where no package of Debian's has it."""
 
     @property
     def install_command(self) -> str:
-        """The command that installs it on Debian and Ubuntu."""
+        """The command that installs it on Debian and Ubuntu, or what to do instead."""
+        if self.remedy:
+            return self.remedy
         return f"sudo apt-get install -y {self.package}"
 
     def find(self) -> Path:

@@ -69,6 +69,7 @@ def report_text(report: Any) -> str:
 
 def size_lines(flash: Any, ram: Any) -> str:
     """Say what a firmware takes."""
+
     def parts(sizes: Any) -> str:
         return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sizes.items())
 

@@ -1,28 +1,44 @@
 """Targets: something that runs a firmware and has a console.
 
-target (QEMU; later an FVP or a board) ── console ── session ── inputs there, outputs back
+target (QEMU, an FVP, a board) ── console ── session ── inputs there, outputs back
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from ethosgen.board import Board
 from ethosgen.errors import InputError, ProtocolError, TargetError
 from ethosgen.model import Tensor
 from ethosgen.outcome import Arrays, Outcome, Sample
 from ethosgen.project_info import ProjectInfo
 from ethosgen.target.attachment import Attach, NpuModel, SharedMemory
 from ethosgen.target.console import Console
+from ethosgen.target.fvp import FvpTarget
 from ethosgen.target.native import NativeTarget
 from ethosgen.target.qemu import QemuTarget
-from ethosgen.target.session import Hello, RunReply, Session
+from ethosgen.target.serial_port import Line, SerialTarget
+from ethosgen.target.session import Hello, RestartError, RunReply, Session
 from ethosgen.tools import QEMU
 
-__all__ = ["STATUS_NAMES", "TARGETS", "Attach", "NpuModel", "SharedMemory", "Target", "run"]
+__all__ = [
+    "STATUS_NAMES",
+    "TARGETS",
+    "Attach",
+    "Firmware",
+    "Line",
+    "NpuModel",
+    "SharedMemory",
+    "Target",
+    "run",
+    "way_of",
+]
+
+_LOG = logging.getLogger(__name__)
 
 STATUS_NAMES = {
     1: "ETHOSGEN_NOT_INITIALIZED",
@@ -77,19 +93,49 @@ class Target(Protocol):
         """Return the status that the firmware left with, None if it does not leave."""
 
 
-def _start_qemu(elf: Path, board: Board, attach: Attach | None) -> Target:
-    return QemuTarget(QEMU.find(), elf, board, attach)
+@dataclass(frozen=True)
+class Firmware:
+    """What a target needs: the ELF, its project, the NPU's model, and the line to a board."""
+
+    elf: Path
+    info: ProjectInfo
+    attach: Attach | None = None
+    line: Line | None = None
 
 
-def _start_native(elf: Path, _board: Board, _attach: Attach | None) -> Target:
-    return NativeTarget(elf)
+def _start_qemu(firmware: Firmware) -> Target:
+    return QemuTarget(QEMU.find(), firmware.elf, firmware.info.board, firmware.attach)
 
 
-TARGETS: Mapping[str, Callable[[Path, Board, Attach | None], Target]] = {
+def _start_native(firmware: Firmware) -> Target:
+    return NativeTarget(firmware.elf)
+
+
+def _start_fvp(firmware: Firmware) -> Target:
+    return FvpTarget(firmware.elf, firmware.info.board, firmware.info.npu)
+
+
+def _start_serial(firmware: Firmware) -> Target:
+    return SerialTarget(firmware.info.board, firmware.line)
+
+
+TARGETS: Mapping[str, Callable[[Firmware], Target]] = {
     "qemu": _start_qemu,
+    "fvp": _start_fvp,
+    "serial": _start_serial,
     "native": _start_native,
 }
 """What `run` can run on, by name: each makes a target for a firmware."""
+
+_COUNTS_INSTRUCTIONS = ("qemu", "native")
+_RESTARTS = 3
+"""How often a target may restart before we give up."""
+
+
+def way_of(on: str) -> str:
+    """Return what a firmware for a target is built for: an FVP runs what the board runs."""
+    return "board" if on in ("fvp", "serial") else on
+
 
 Progress = Callable[[int, int], None]
 """Called with the samples that are done, and all."""
@@ -106,38 +152,66 @@ def run(
     *,
     on: str = "qemu",
     attach: Attach | None,
+    line: Line | None = None,
     timeout_s: float = 120.0,
     progress: Progress = _silent,
 ) -> Outcome:
     """Run samples through a firmware and return its outputs, counters and verdict.
 
     `timeout_s` is for one inference. `attach` makes the NPU model that serves the firmware's
-    driver, None where there is none. TargetError if the firmware or the target fails, NpuFault if
-    the NPU model stopped at a command, ToolError if the target's program is missing.
+    driver, None where there is none. `line` is the way to a board. A target that restarts gets all
+    samples again, from the first, since a network may have a state. TargetError if the firmware or
+    the target fails, NpuFault if the NPU model stopped at a command, ToolError if the target's
+    program is missing.
     """
     if on not in TARGETS:
         raise InputError(f"unknown target '{on}'; choose one of: {', '.join(TARGETS)}")
-    with TARGETS[on](elf, info.board, attach) as target:
+    counts = on in _COUNTS_INSTRUCTIONS
+    with TARGETS[on](Firmware(elf, info, attach, line)) as target:
         session = Session(target.console, target.check)
-        hello = session.hello(_ANSWER_S)
-        target.settle()
-        _check_hello(hello, info)
-        done = []
-        for index, sample in enumerate(samples):
-            progress(index, len(samples))
-            done.append(_run_sample(session, target, hello, info, sample, timeout_s))
-        progress(len(samples), len(samples))
-        marker = session.end(_ANSWER_S)
-        if (marker.runs, marker.failed) != (len(samples), 0):
-            raise TargetError(
-                f"the firmware counted {marker.runs} runs and {marker.failed} failures, where "
-                f"{len(samples)} succeeded"
-            )
+        for restarts in range(_RESTARTS + 1):
+            try:
+                done = _run_session(session, target, info, samples, timeout_s, progress, counts)
+                break
+            except RestartError as error:
+                _LOG.warning("%s; asking again from the first sample", error)
+                if restarts == _RESTARTS:
+                    raise TargetError(
+                        f"the target restarted {restarts + 1} times while it ran; look at its "
+                        "power supply, and for a watchdog or a debugger that resets it"
+                    ) from None
         session.bye()
         status = target.wait_for_exit()
         if status:
             raise TargetError(f"the firmware left with status {status} after its end marker")
     return Outcome(tuple(done), ended=True)
+
+
+def _run_session(
+    session: Session,
+    target: Target,
+    info: ProjectInfo,
+    samples: Sequence[Arrays],
+    timeout_s: float,
+    progress: Progress,
+    counts: bool,
+) -> list[Sample]:
+    """Run all samples, from the greeting to the end marker."""
+    hello = session.hello(_ANSWER_S)
+    target.settle()
+    _check_hello(hello, info)
+    done = []
+    for index, sample in enumerate(samples):
+        progress(index, len(samples))
+        done.append(_run_sample(session, target, hello, info, sample, timeout_s, counts))
+    progress(len(samples), len(samples))
+    marker = session.end(_ANSWER_S)
+    if (marker.runs, marker.failed) != (len(samples), 0):
+        raise TargetError(
+            f"the firmware counted {marker.runs} runs and {marker.failed} failures, where "
+            f"{len(samples)} succeeded"
+        )
+    return done
 
 
 def _check_hello(hello: Hello, info: ProjectInfo) -> None:
@@ -159,6 +233,7 @@ def _run_sample(
     info: ProjectInfo,
     sample: Arrays,
     timeout_s: float,
+    counts: bool,
 ) -> Sample:
     for port, tensor in enumerate(info.inputs):
         session.write_input(port, _input_bytes(sample, tensor), _ANSWER_S)
@@ -169,6 +244,8 @@ def _run_sample(
         tensor.name: _output_array(session.read_output(port, tensor.bytes, _ANSWER_S), tensor)
         for port, tensor in enumerate(info.outputs)
     }
+    if not counts:  # the counter of hardware counts time
+        return Sample(outputs=outputs, stack_bytes=reply.stack_bytes)
     instruction_ns = info.board.run.qemu.instruction_ns if info.board.run.qemu else 1
     ticks_per_instruction = hello.ticks_hz * instruction_ns / _NANOSECONDS
     return Sample(

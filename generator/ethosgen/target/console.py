@@ -2,6 +2,7 @@
 
 import select
 import threading
+import time
 from typing import Protocol
 
 import serial
@@ -31,10 +32,11 @@ class SerialConsole:
     def __init__(self, url: str, baud: int = 115_200) -> None:
         try:
             self._port = serial.serial_for_url(
-                url, baudrate=baud, timeout=0, write_timeout=_OPEN_TIMEOUT_S
+                url, baudrate=baud, timeout=0, write_timeout=_OPEN_TIMEOUT_S, exclusive=True
             )
         except (serial.SerialException, ValueError, OSError) as error:
-            raise TargetError(f"cannot open the console '{url}': {error}") from None
+            raise TargetError(f"cannot open the console '{url}': {error}{_ports_here()}") from None
+        self._has_file = _has_file(self._port)
 
     def write(self, data: bytes) -> None:
         """Send all of `data`; TargetError if the line is gone."""
@@ -46,13 +48,41 @@ class SerialConsole:
     def read(self, timeout_s: float) -> bytes:
         """Return what has come after at most `timeout_s`; TargetError if the line is gone."""
         try:
+            if not self._has_file:
+                self._port.timeout = timeout_s
+                return bytes(self._port.read(max(1, self._port.in_waiting)))
             # pyserial waits until a read is full; we want what there is as soon as it is there.
             ready, _, _ = select.select([self._port.fileno()], [], [], timeout_s)
             return bytes(self._port.read(_CHUNK)) if ready else b""
         except (serial.SerialException, OSError, ValueError) as error:
             raise TargetError(f"the target's console broke: {error}") from None
 
+    def pulse(self, line: str, duration_s: float) -> None:
+        """Assert a control line ("dtr" or "rts") for a while, as boards take for a reset."""
+        try:
+            setattr(self._port, line, True)
+            time.sleep(duration_s)
+            setattr(self._port, line, False)
+            self._port.reset_input_buffer()
+        except (serial.SerialException, OSError) as error:
+            raise TargetError(f"cannot reset by {line.upper()}: {error}") from None
+
     def close(self) -> None:
         """Close the line."""
         # pyserial sleeps 0.3 s when it closes a socket, for the sake of who opens it again at once.
         threading.Thread(target=self._port.close, name="console-close", daemon=True).start()
+
+
+def _has_file(port: serial.SerialBase) -> bool:
+    """Say whether the system can wait for the port; not all that pyserial opens are files."""
+    try:
+        return isinstance(port.fileno(), int)
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+def _ports_here() -> str:
+    from serial.tools import list_ports
+
+    names = ", ".join(sorted(port.device for port in list_ports.comports()))
+    return f"; serial ports here: {names}" if names else "; no serial port is here"

@@ -43,8 +43,13 @@ class Request(IntEnum):
 class Reply(IntEnum):
     """Types of frames that answer out of the ordinary; the others are the request's | 0x80."""
 
+    RESTARTED = 0xFD
     REFUSED = 0xFE
     FAULT = 0xFF
+
+
+class RestartError(TargetError):
+    """The firmware started anew in the middle of a session: what it was told is lost."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,8 @@ class Session:
                     raise TargetError(_describe_fault(frame.body))
                 if frame.sequence != asked.sequence:
                     continue  # an answer to a repetition of an earlier request
+                if frame.type == Reply.RESTARTED:
+                    raise RestartError("the target restarted, and has forgotten the session")
                 if frame.type == Reply.REFUSED:
                     raise ProtocolError(
                         f"the firmware refused a request ({Request(asked.type).name}); it was "

@@ -10,6 +10,7 @@
 #include "board.h"
 #include "frames.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ enum {
     END = 5,    /*                            -> runs (4), failed runs (4): the end marker       */
     BYE = 6,    /* the end marker has arrived -> no answer                                       */
     ANSWER = 0x80,
+    RESTARTED = 0xFD, /* answer to anything but HELLO before a HELLO: we know nothing of a session */
     REFUSED = 0xFE, /* answer to a request that makes no sense */
     FAULT = 0xFF    /* unasked: CFSR (4), pc (4) */
 };
@@ -45,6 +47,7 @@ struct place {
 
 static struct {
     const struct server_network *network;
+    bool is_greeted;
     uint32_t last_number;
     uint32_t runs;
     uint32_t failed;
@@ -71,6 +74,7 @@ static void say_hello(const struct frame *frame)
 {
     const struct server_network *network = server.network;
 
+    server.is_greeted = true;
     server.last_number = 0;
     server.runs = 0;
     server.failed = 0;
@@ -177,6 +181,11 @@ uint32_t server_run(const struct server_network *network)
 
         board_wait(&frames_waiting);
         if (!frames_fetch(&frame)) {
+            continue;
+        }
+        if (frame.type != HELLO && !server.is_greeted) {
+            frames_release();
+            frames_send(RESTARTED, frame.sequence, NULL, 0, NULL, 0);
             continue;
         }
         if (frame.type == BYE) {

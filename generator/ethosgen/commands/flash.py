@@ -1,0 +1,18 @@
+"""`ethosgen flash`: a built firmware onto its board."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--with", "tool", metavar="TOOL", help="Tool of the board file [default: its first].")
+def flash(directory: Path, tool: str | None) -> None:
+    """Write a project's firmware, built by --on serial, to the board by the board's own tool."""
+    from ethosgen import pipeline
+    from ethosgen.watch import Watch
+
+    elf = pipeline.flash_project(directory, tool=tool, watch=Watch())
+    click.echo(f"{elf} is on the board")
+    click.echo(f"next: ethosgen run {directory} --on serial --port PORT", err=True)

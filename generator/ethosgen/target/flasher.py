@@ -1,0 +1,79 @@
+"""Writing a firmware to a board by the board's own tool, as the board file has it."""
+
+import logging
+import subprocess
+from pathlib import Path
+
+from ethosgen.board import Board
+from ethosgen.errors import InputError, TargetError
+from ethosgen.tools import GCC, Tool
+
+_LOG = logging.getLogger(__name__)
+
+_LIMIT_S = 300.0
+_FORMATS = {"bin": "binary", "hex": "ihex"}
+_SAID_CHARACTERS = 1000
+
+
+def flash(elf: Path, board: Board, tool: str | None = None) -> list[str]:
+    """Flash a firmware with a tool of the board file, by default its first; return the command.
+
+    InputError if the board file has no such tool, ToolError if the program is missing, TargetError
+    with the program's words if it fails or does not end.
+    """
+    if not board.flash:
+        raise InputError(f"board '{board.name}' has no flash tool; add one to its file: [flash.…]")
+    name = tool or next(iter(board.flash))
+    if name not in board.flash:
+        raise InputError(
+            f"board '{board.name}' has no flash tool '{name}'; it has: {', '.join(board.flash)}"
+        )
+    command = flash_command(elf, board.flash[name].command)
+    program = Tool(
+        command[0], f"ETHOSGEN_{name.upper()}", "", f"flashes {board.name}", "install it"
+    )
+    command[0] = str(program.find())
+    _run(command, f"'{name}' flashes board '{board.name}'")
+    return command
+
+
+def flash_command(elf: Path, template: list[str]) -> list[str]:
+    """Return a command with the firmware's files in it, which are made where they are needed."""
+    files = {"elf": elf, **{suffix: elf.with_suffix(f".{suffix}") for suffix in _FORMATS}}
+    files["jlink"] = elf.with_suffix(".jlink")
+    wanted = [name for name in files if any(f"{{{name}}}" in word for word in template)]
+    for suffix in wanted:
+        if suffix in _FORMATS:
+            _convert(elf, files[suffix], _FORMATS[suffix])
+        elif suffix == "jlink":
+            _convert(elf, files["hex"], _FORMATS["hex"])
+            files[suffix].write_text(f'r\nloadfile "{files["hex"].absolute()}"\nr\ng\nexit\n')
+    command = list(template)
+    for name in wanted:
+        command = [word.replace(f"{{{name}}}", str(files[name])) for word in command]
+    return command
+
+
+def _convert(elf: Path, target: Path, form: str) -> None:
+    objcopy = GCC.find().with_name("arm-none-eabi-objcopy")
+    _run([str(objcopy), "-O", form, str(elf), str(target)], f"objcopy makes '{target}'")
+
+
+def _run(command: list[str], what: str) -> None:
+    _LOG.info("%s", " ".join(command))
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+    except OSError as error:
+        raise TargetError(f"cannot start '{command[0]}': {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise TargetError(f"while {what}: no end within {_LIMIT_S:g} s") from None
+    if done.returncode != 0:
+        words = done.stdout.decode(errors="replace").strip()[-_SAID_CHARACTERS:]
+        raise TargetError(f"while {what}: status {done.returncode}: {words}")

@@ -1,0 +1,112 @@
+"""A board on the desk: reset over its serial line or by a command, then asked like any target."""
+
+import logging
+import subprocess
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from ethosgen.board import Board
+from ethosgen.errors import InputError, TargetError
+from ethosgen.target.console import Console, SerialConsole
+
+_LOG = logging.getLogger(__name__)
+
+_PULSE_S = 0.1
+_RESET_COMMAND_S = 60.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """The way to a board: a device or a pyserial URL; None means what the board file says.
+
+    `reset` is "none", "dtr" or "rts".
+    """
+
+    url: str
+    baud: int | None = None
+    reset: str | None = None
+
+
+class SerialTarget:
+    """A flashed board, from entering the context to leaving it."""
+
+    def __init__(self, board: Board, line: Line | None) -> None:
+        if line is None:
+            raise InputError(
+                f"where is board '{board.name}'? name its serial port with --port, for instance "
+                "--port /dev/ttyACM0"
+            )
+        self._board = board
+        self._line = line
+        self._console: SerialConsole | None = None
+
+    def __enter__(self) -> Self:
+        self._console = SerialConsole(self._line.url, self._line.baud or self._board.console.baud)
+        try:
+            self._reset(self._console)
+        except BaseException:
+            self._console.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._console is not None:
+            self._console.close()
+
+    @property
+    def console(self) -> Console:
+        """The line to the firmware."""
+        if self._console is None:
+            raise TargetError("the serial port was not opened")
+        return self._console
+
+    @property
+    def last_fault(self) -> Exception | None:
+        """None: the NPU is a real one."""
+        return None
+
+    def check(self) -> None:
+        """Do nothing: a board that is gone shows when the line is read."""
+
+    def settle(self) -> None:
+        """Do nothing: a board needs nothing of ours."""
+
+    def wait_for_exit(self) -> int | None:
+        """Return None: a board does not leave."""
+        return None
+
+    def _reset(self, console: SerialConsole) -> None:
+        facts = self._board.run.serial
+        if self._line.reset is None and facts is not None and facts.reset_command is not None:
+            _run_command(facts.reset_command)
+            return
+        reset = self._line.reset or (facts.reset if facts is not None else "none")
+        if reset != "none":
+            console.pulse(reset, _PULSE_S)
+
+
+def _run_command(command: list[str]) -> None:
+    _LOG.info("%s", " ".join(command))
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_RESET_COMMAND_S,
+            check=False,
+        )
+    except OSError as error:
+        raise TargetError(f"cannot reset by '{command[0]}': {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise TargetError(
+            f"'{command[0]}' did not reset the board within {_RESET_COMMAND_S:g} s"
+        ) from None
+    if done.returncode != 0:
+        words = (done.stderr or done.stdout).decode(errors="replace").strip()[-500:]
+        raise TargetError(f"'{command[0]}' ended with status {done.returncode}: {words}")

@@ -1,0 +1,92 @@
+"""A twin of the firmware that adds one, in Python: the console, with faults on order."""
+
+import os
+import struct
+import threading
+from collections.abc import Callable
+
+from ethosgen.target.frames import Decoder, Frame
+from programs import ELEMENTS
+
+HELLO, INPUT, RUN, OUTPUT, END, BYE = range(1, 7)
+RESTARTED = 0xFD
+
+
+class Twin:
+    """Answers frames as app/server.c does; `restarts` are the runs (from 1) that it dies in.
+
+    A run in `vanishes` closes the line instead of an answer.
+    """
+
+    def __init__(
+        self, digest: str, *, restarts: tuple[int, ...] = (), vanishes: tuple[int, ...] = ()
+    ) -> None:
+        self.digest, self.restarts, self.vanishes = digest, list(restarts), list(vanishes)
+        self.protocol = 1
+        self.tried = 0
+        self.decoder = Decoder()
+        self.left = False
+        self._start()
+
+    def _start(self) -> None:
+        self.is_greeted, self.runs, self.number = False, 0, 0
+        self.input, self.output = bytearray(ELEMENTS), bytes(ELEMENTS)
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what the firmware says to these bytes."""
+        return b"".join(self._serve(frame) for frame in self.decoder.feed(data))
+
+    def _serve(self, frame: Frame) -> bytes:
+        def say(body: bytes) -> bytes:
+            return Frame(frame.type | 0x80, frame.sequence, body).encode()
+
+        if frame.type == HELLO:
+            self._start()
+            self.is_greeted = True
+            facts = (self.protocol, 1024, 1_000_000, 0, 5, self.digest.encode(), 1, 1)
+            return say(struct.pack("<IIIII16sBBxx", *facts) + b"plus_one")
+        if not self.is_greeted:
+            return Frame(RESTARTED, frame.sequence).encode()
+        if frame.type == INPUT:
+            offset = struct.unpack_from("<II", frame.body)[1]
+            self.input[offset : offset + len(frame.body) - 8] = frame.body[8:]
+            return say(b"")
+        if frame.type == RUN:
+            return self._run(frame, say)
+        if frame.type == OUTPUT:
+            _, offset, count = struct.unpack("<III", frame.body)
+            return say(self.output[offset : offset + count])
+        if frame.type == END:
+            return say(struct.pack("<II", self.runs, 0))
+        self.left = True
+        return b""
+
+    def _run(self, frame: Frame, say: Callable[[bytes], bytes]) -> bytes:
+        number = int.from_bytes(frame.body, "little")
+        if number != self.number:
+            self.tried += 1
+            if self.tried in self.vanishes:
+                raise EOFError
+            if self.tried in self.restarts:
+                self._start()
+                return b""
+            self.output = bytes((byte + 1) % 256 for byte in self.input)
+            self.number, self.runs = number, self.runs + 1
+        return say(struct.pack("<IIIIII", number, 0, 0, 0, 100, 200))
+
+
+def serve(twin: Twin, descriptor: int) -> threading.Thread:
+    """Let the twin live at a file descriptor, which it closes in the end."""
+
+    def talk() -> None:
+        try:
+            while not twin.left and (data := os.read(descriptor, 4096)):
+                os.write(descriptor, twin.feed(data))
+        except (OSError, EOFError):
+            pass
+        finally:
+            os.close(descriptor)
+
+    thread = threading.Thread(target=talk, daemon=True)
+    thread.start()
+    return thread

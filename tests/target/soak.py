@@ -1,0 +1,64 @@
+"""Many inferences on QEMU while 1% of the frames are damaged, of which none may be lost.
+
+PYTHONPATH=tests:tests/target .venv/bin/python tests/target/soak.py 10000
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from noisy_line import NoisyFrames
+
+from ethosgen.board import load_board
+from ethosgen.plan import IoStyle
+from ethosgen.project import open_project, render, write
+from ethosgen.project_info import ProjectInfo
+from ethosgen.target.qemu import QemuTarget
+from ethosgen.target.session import Session
+from ethosgen.toolchain import build
+from ethosgen.tools import QEMU
+from npu_stub import PlusOneNpu
+from programs import ELEMENTS, make_program
+
+_RETRY_S = 0.05
+_ANSWER_S = 20.0
+
+
+def soak(elf: Path, info: ProjectInfo, count: int, share: float, seed: int) -> NoisyFrames:
+    """Run `count` inferences, each with inputs of its own and checked; return the line."""
+    random = np.random.default_rng(seed)
+    with QemuTarget(QEMU.find(), elf, info.board, PlusOneNpu) as machine:
+        line = NoisyFrames(machine.console, share, seed)
+        session = Session(line, machine.check, retry_s=_RETRY_S)
+        assert session.hello(_ANSWER_S).digest == info.digest
+        machine.settle()
+        for index in range(count):
+            sample = random.integers(-128, 128, ELEMENTS, np.int8)
+            session.write_input(0, sample.tobytes(), _ANSWER_S)
+            assert session.run(_ANSWER_S).status == 0
+            got = np.frombuffer(session.read_output(0, ELEMENTS, _ANSWER_S), np.int8)
+            assert np.array_equal(got, sample + np.int8(1)), f"inference {index} is wrong"
+        marker = session.end(_ANSWER_S)
+        assert (marker.runs, marker.failed) == (count, 0), marker
+    return line
+
+
+def main() -> None:
+    """Soak, and print what came of it."""
+    count = int(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "p"
+        write(render(make_program(IoStyle.ARENA), load_board("corstone300")), place)
+        elf = build(place).elf
+        started = time.monotonic()
+        line = soak(elf, open_project(place), count, 0.01, 1)
+    print(
+        f"{count} inferences, none lost: {line.damaged} of {line.frames} frames damaged, "
+        f"{time.monotonic() - started:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Flashing: the board file's command line, with the files that it asks for."""
+
+from pathlib import Path
+
+import pytest
+
+from ethosgen.board import Board, board_names, load_board
+from ethosgen.board_facts import Flasher
+from ethosgen.errors import InputError, TargetError, ToolError
+from ethosgen.target.flasher import flash, flash_command
+
+
+@pytest.fixture
+def elf(tmp_path: Path) -> Path:
+    """Return a small firmware; the test is skipped where there is no compiler."""
+    import subprocess
+
+    from ethosgen.tools import GCC
+
+    try:
+        gcc = GCC.find()
+    except ToolError as error:
+        pytest.skip(str(error))
+    source = tmp_path / "empty.c"
+    source.write_text("int main(void) { return 7; }\n")
+    made = tmp_path / "firmware.elf"
+    options = ["-mcpu=cortex-m55", "-nostdlib", "-Wl,-emain", "-Wl,-Ttext=0x1000"]
+    subprocess.run([gcc, *options, "-o", made, source], check=True)
+    return made
+
+
+def board_with(*command: str) -> Board:
+    facts = load_board("corstone300")
+    return facts.model_copy(update={"flash": {"tool": Flasher(command=list(command))}})
+
+
+def test_files_are_made_as_they_are_asked_for(elf: Path) -> None:
+    command = flash_command(elf, ["x", "{bin}", "-f={hex}", "{elf}", "{jlink}"])
+    assert command == [
+        "x",
+        str(elf.with_suffix(".bin")),
+        f"-f={elf.with_suffix('.hex')}",
+        str(elf),
+        str(elf.with_suffix(".jlink")),
+    ]
+    assert elf.with_suffix(".hex").read_text().startswith(":")
+    assert elf.with_suffix(".bin").stat().st_size < 64
+    assert f'loadfile "{elf.with_suffix(".hex")}"' in elf.with_suffix(".jlink").read_text()
+
+
+def test_a_tool_is_run_without_a_shell(elf: Path, tmp_path: Path) -> None:
+    done = flash(elf, board_with("cp", "{elf}", str(tmp_path / "a copy; rm")))
+    assert (tmp_path / "a copy; rm").read_bytes() == elf.read_bytes()
+    assert done[0].endswith("/cp")
+
+
+def test_what_can_go_wrong(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TargetError, match=r"'tool' flashes board 'corstone300': status 1"):
+        flash(elf, board_with("false"))
+    with pytest.raises(ToolError, match=r"no-such-tool \(flashes corstone300\).*ETHOSGEN_TOOL"):
+        flash(elf, board_with("no-such-tool"))
+    with pytest.raises(InputError, match=r"no flash tool 'x'; it has: tool"):
+        flash(elf, board_with("true"), "x")
+    empty = load_board("corstone300").model_copy(update={"flash": {}})
+    with pytest.raises(InputError, match="has no flash tool; add one"):
+        flash(elf, empty)
+
+
+def test_every_command_of_the_boards_can_be_made(elf: Path) -> None:
+    made = 0
+    for name in board_names():
+        for flasher in load_board(name).flash.values():
+            assert not any("{" in word for word in flash_command(elf, flasher.command))
+            made += 1
+    assert made >= 8

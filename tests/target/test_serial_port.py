@@ -1,0 +1,223 @@
+"""A board on a serial line: a pseudo-terminal or a socket with the firmware's twin, or QEMU's."""
+
+import os
+import pty
+import socket
+import subprocess
+import time
+import tty
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from firmware_twin import Twin, serve
+
+from ethosgen import target
+from ethosgen.board import load_board
+from ethosgen.errors import InputError, ProtocolError, TargetError, ToolError
+from ethosgen.outcome import Arrays
+from ethosgen.project import open_project, render, write
+from ethosgen.project_info import ProjectInfo
+from ethosgen.target import Line
+from ethosgen.target.console import SerialConsole
+from ethosgen.target.serial_port import SerialTarget
+from ethosgen.toolchain import build
+from ethosgen.tools import CMAKE, GCC, NINJA, QEMU
+from programs import ELEMENTS, make_cpu_program, make_program
+
+INPUT, OUTPUT = "serving/input:0", "serving/output:0"
+ELF = Path("firmware.elf")
+
+
+def make_samples(count: int) -> list[Arrays]:
+    random = np.random.default_rng(3)
+    return [{INPUT: random.integers(-128, 128, (1, ELEMENTS), np.int8)} for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def info(tmp_path_factory: pytest.TempPathFactory) -> ProjectInfo:
+    place = tmp_path_factory.mktemp("serial") / "p"
+    write(render(make_program(), load_board("corstone300")), place)
+    return open_project(place)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Callable[[Twin], str]]:
+    """Return what puts a twin behind a pseudo-terminal and returns its name."""
+    ends = []
+
+    def open_for(twin: Twin) -> str:
+        ours, theirs = pty.openpty()
+        tty.setraw(theirs)
+        name = os.ttyname(theirs)
+        ends.append(theirs)
+        serve(twin, ours)
+        return name
+
+    yield open_for
+    for end in ends:
+        os.close(end)
+
+
+def run(info: ProjectInfo, url: str, samples: list[Arrays]) -> target.Outcome:
+    return target.run(ELF, info, samples, on="serial", attach=None, line=Line(url))
+
+
+def check(outcome: target.Outcome, samples: list[Arrays]) -> None:
+    assert outcome.ended and len(outcome.samples) == len(samples)
+    for sample, result in zip(samples, outcome.samples, strict=True):
+        assert np.array_equal(result.outputs[OUTPUT], sample[INPUT] + np.int8(1))
+        assert result.cpu_instructions is None, "a board counts time, not instructions"
+
+
+def test_a_board_on_a_terminal(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
+    samples = make_samples(3)
+    check(run(info, terminal(Twin(info.digest)), samples), samples)
+
+
+@pytest.mark.parametrize("restarts", [(1,), (2,), (2, 4, 6)])
+def test_a_restart_in_the_middle_is_made_good(
+    info: ProjectInfo, terminal: Callable[[Twin], str], restarts: tuple[int, ...]
+) -> None:
+    samples = make_samples(3)
+    check(run(info, terminal(Twin(info.digest, restarts=restarts)), samples), samples)
+
+
+def test_a_board_that_restarts_for_ever(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
+    twin = Twin(info.digest, restarts=tuple(range(1, 50)))
+    with pytest.raises(TargetError, match=r"restarted 4 times while it ran; look at its power"):
+        run(info, terminal(twin), make_samples(1))
+
+
+def test_a_port_that_vanishes(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
+    started = time.monotonic()
+    with pytest.raises(TargetError, match="the target's console broke"):
+        run(info, terminal(Twin(info.digest, vanishes=(2,))), make_samples(3))
+    assert time.monotonic() - started < 5
+
+
+def test_a_firmware_of_another_project(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
+    with pytest.raises(TargetError, match=r"answers is 'plus_one' 0123456789abcdef, and the proj"):
+        run(info, terminal(Twin("0123456789abcdef")), make_samples(1))
+
+
+def test_a_firmware_of_another_version(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
+    twin = Twin(info.digest)
+    twin.protocol = 2
+    with pytest.raises(ProtocolError, match="speaks version 2 of the console protocol"):
+        run(info, terminal(twin), make_samples(1))
+
+
+def test_a_socket_that_closes(info: ProjectInfo) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"socket://127.0.0.1:{listener.getsockname()[1]}"
+        twin = Twin(info.digest, vanishes=(1,))
+        with SerialTarget(info.board, Line(url)) as board:
+            serve(twin, listener.accept()[0].detach())
+            session = target.Session(board.console)
+            session.hello(5)
+            with pytest.raises(TargetError, match="the target's console broke"):
+                session.run(5)
+
+
+def test_a_url_that_is_no_file() -> None:
+    console = SerialConsole("loop://")
+    console.write(b"abc")
+    got = b""
+    deadline = time.monotonic() + 2
+    while got != b"abc" and time.monotonic() < deadline:
+        got += console.read(0.1)
+    assert got == b"abc"
+    assert console.read(0.01) == b""
+    console.close()
+
+
+def test_where_is_the_board(info: ProjectInfo) -> None:
+    with pytest.raises(InputError, match=r"where is board 'corstone300'\? .*--port"):
+        target.run(ELF, info, [], on="serial", attach=None)
+    with pytest.raises(TargetError, match=r"cannot open the console '/dev/none'.*serial port"):
+        run(info, "/dev/none", [])
+
+
+@pytest.mark.parametrize("line", ["dtr", "rts"])
+def test_control_lines_are_pulsed(
+    info: ProjectInfo, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, float]] = []
+    monkeypatch.setattr(SerialConsole, "pulse", lambda self, name, s: seen.append((name, s)))
+    with SerialTarget(info.board, Line("loop://", 9600, line)):
+        assert seen == [(line, 0.1)]
+
+
+def test_a_pulse_on_what_has_no_such_line_is_told(terminal: Callable[[Twin], str]) -> None:
+    console = SerialConsole(terminal(Twin("0" * 16)))
+    try:
+        console.pulse("dtr", 0.01)
+    except TargetError as error:
+        assert "cannot reset by DTR" in str(error)
+    finally:
+        console.close()
+
+
+def board_with_command(*command: str) -> ProjectInfo:
+    facts = load_board("corstone300")
+    serial = facts.run.serial
+    assert serial is not None
+    run_ = facts.run.model_copy(
+        update={"serial": serial.model_copy(update={"reset_command": list(command)})}
+    )
+    return facts.model_copy(update={"run": run_})  # type: ignore[return-value]
+
+
+def test_a_reset_by_command(tmp_path: Path) -> None:
+    board = board_with_command("touch", str(tmp_path / "reset"))
+    with SerialTarget(board, Line("loop://")):  # type: ignore[arg-type]
+        assert (tmp_path / "reset").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [(["false"], "'false' ended with status 1"), (["/none/x"], "cannot reset by '/none/x'")],
+)
+def test_a_reset_command_that_fails(command: list[str], said: str) -> None:
+    board = board_with_command(*command)
+    with pytest.raises(TargetError, match=said), SerialTarget(board, Line("loop://")):  # type: ignore[arg-type]
+        pass
+
+
+def test_qemus_serial_line_is_as_good_as_a_boards(tmp_path: Path) -> None:
+    """What is built for the board runs on QEMU too where there is no NPU; constants are copied."""
+    for tool in (GCC, CMAKE, NINJA, QEMU):
+        try:
+            tool.find()
+        except ToolError as error:
+            pytest.skip(str(error))
+    text = (Path(__file__).parent.parent.parent / "boards" / "corstone300.toml").read_text()
+    text = text.replace('weights = "isram"', 'weights = "isram"\ncopied_from = "ddr"', 1)
+    (tmp_path / "mine.toml").write_text(text)
+    board = load_board(str(tmp_path / "mine.toml"))
+    place = tmp_path / "p"
+    write(render(make_cpu_program(), board, memory_mode="sram_only"), place)
+    elf = build(place, "board").elf
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(QEMU.find()), "-M", "mps3-an547", "-kernel", str(elf), "-display", "none"]
+    command += ["-monitor", "none", "-serial", f"tcp:127.0.0.1:{port},server=on,wait=off"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    try:
+        url = f"socket://127.0.0.1:{port}"
+        samples = make_samples(3)
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                outcome = run(open_project(place), url, samples)
+                break
+            except TargetError as error:
+                if "cannot open" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+        check(outcome, samples)
+    finally:
+        process.kill()
+        process.wait()

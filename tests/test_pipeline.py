@@ -5,15 +5,21 @@ import numpy as np
 import pytest
 
 from ethosgen import pipeline
-from ethosgen.accelerator import ACCELERATORS
+from ethosgen.accelerator import ACCELERATORS, find_accelerator
 from ethosgen.errors import InputError
+from ethosgen.npu.machine import load
 from ethosgen.pipeline import Inputs
+from ethosgen.plan import IoStyle
 from ethosgen.report import Report
 from ethosgen.samples import load_samples
 from ethosgen.watch import Watch
 from small_models import SHARED_MODELS, image_net, two_inputs
 
 RANDOM = Inputs(None, 2, 11)
+PMU_FIGURES = """
+    cycles npu_active mac_active axi0_rd_data_beat_received axi1_rd_data_beat_received
+    axi0_wr_data_beat_written axi1_wr_data_beat_written
+""".split()
 
 needs_tools = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -26,6 +32,14 @@ needs_shared_models = pytest.mark.skipif(
 
 def verify(path: Path, **options: object) -> Report:
     return pipeline.verify(path, "corstone300", inputs=RANDOM, watch=Watch(), **options)  # type: ignore[arg-type]
+
+
+def npu_cycles(path: Path, cpu_ops: list[str]) -> int:
+    """Return the cycles of all partitions by the model's estimate."""
+    model = pipeline.read(path, None, Watch())
+    accelerator = find_accelerator("ethos-u55-128")
+    plan = pipeline.make_plan(model, accelerator, IoStyle.ARENA, Watch(), cpu_ops)
+    return sum(load(p.commands, accelerator).activity.cycles for p in plan.partitions)
 
 
 @pytest.mark.parametrize("npu", list(ACCELERATORS))
@@ -60,6 +74,11 @@ def test_firmware_equals_tflm(tmp_path: Path, io: str) -> None:
     assert report.cpu_instructions is not None and 0 < report.cpu_instructions <= 400
     assert report.init_instructions is not None and 0 < report.init_instructions <= 300
     assert report.stack_bytes is not None and 0 < report.stack_bytes <= 512
+    assert report.npu_pmu is not None and list(report.npu_pmu) == PMU_FIGURES
+    assert report.npu_pmu["cycles"] == report.npu_pmu["npu_active"] > report.npu_pmu["mac_active"]
+    # Weights come through the port that REGIONCFG gives region 0; the arena's is the other one.
+    assert report.npu_pmu["axi1_rd_data_beat_received"] > 0
+    assert report.npu_pmu["axi0_wr_data_beat_written"] > 0
 
 
 @needs_tools
@@ -68,6 +87,9 @@ def test_a_mixed_network_runs_in_turns(tmp_path: Path, io: str) -> None:
     report = verify(image_net(tmp_path / "n.tflite"), io=io, cpu_ops=["AVERAGE_POOL_2D"])
     assert report.passed
     assert report.plan.partitions == 2
+    # The NPU is reset before each part, and the PMU with it: the firmware adds them up.
+    assert report.npu_pmu is not None
+    assert report.npu_pmu["cycles"] == npu_cycles(tmp_path / "n.tflite", ["AVERAGE_POOL_2D"])
 
 
 @needs_tools

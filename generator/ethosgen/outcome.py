@@ -24,14 +24,15 @@ class Comparison:
 class Sample:
     """One inference as the target reports it; None where it cannot tell.
 
-    cpu_instructions counts outside the wait for the NPU; stack_bytes is the painted stack's use.
+    cpu_instructions counts outside the wait for the NPU; stack_bytes is the painted stack's use;
+    npu_pmu is what the firmware read from the NPU's performance monitor, by event.
     """
 
     outputs: Arrays
     cpu_instructions: int | None = None
     init_instructions: int | None = None
     stack_bytes: int | None = None
-    npu_cycles: int | None = None
+    npu_pmu: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)

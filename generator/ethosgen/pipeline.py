@@ -6,7 +6,7 @@ Every function takes a Watch, which times the stages and tells the user where th
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -447,7 +447,14 @@ def _counters(outcome: "Outcome") -> dict[str, Any]:
         "cpu_instructions": worst([s.cpu_instructions for s in samples]),
         "init_instructions": worst([s.init_instructions for s in samples]),
         "stack_bytes": worst([s.stack_bytes for s in samples]),
+        "npu_pmu": _largest([s.npu_pmu for s in samples if s.npu_pmu]),
     }
+
+
+def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
+    """Return the largest of each figure; not every sample has all, as runs take turns."""
+    names = dict.fromkeys(name for one in figures for name in one)
+    return {name: max(one.get(name, 0) for one in figures) for name in names} or None
 
 
 def _tell_samples(watch: Watch, on: str) -> Callable[[int, int], None]:

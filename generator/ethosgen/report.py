@@ -33,6 +33,8 @@ class Report:
     cpu_instructions: int | None = None
     init_instructions: int | None = None
     stack_bytes: int | None = None
+    npu_pmu: Mapping[str, int] | None = None
+    """What the firmware read from the NPU's PMU: cycles, and events by Arm's names."""
     wall_s: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -67,6 +69,7 @@ class Report:
             "cpu_instructions": self.cpu_instructions,
             "init_instructions": self.init_instructions,
             "stack_bytes": self.stack_bytes,
+            "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,
             "npu_cycles_estimate": self.plan.npu_cycles,
             "npu": {
                 "name": self.plan.npu,

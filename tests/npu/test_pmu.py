@@ -101,3 +101,31 @@ def test_an_overflow_is_flagged(driver: Driver) -> None:
     driver.write(pmu.PMOVSCLR, 1)
     driver.file.poll()
     assert driver.read(pmu.PMOVSSET) == 0
+
+
+def test_a_reset_stops_and_clears(driver: Driver) -> None:
+    driver.write(pmu.PMCNTENSET, pmu.CYCLE_COUNTER)
+    run(driver)
+    assert driver.reset()
+    assert driver.read(pmu.PMCCNTR) == 0
+    run(driver)
+    assert driver.read(pmu.PMCCNTR) == 0
+    assert driver.read(pmu.PMCR) == 0x2000
+
+
+@pytest.mark.parametrize("seen_between", [False, True])
+def test_counting_begins_again_after_a_reset(driver: Driver, seen_between: bool) -> None:
+    # Whether the model looks at the page between the reset and what follows is a matter of luck.
+    for _ in range(2):
+        driver.write(reg.RESET, 1)
+        if seen_between:
+            driver.file.poll()
+        control = pmu.PMCR_CNT_EN | pmu.PMCR_CYCLE_CNT_RST | pmu.PMCR_EVENT_CNT_RST
+        driver.write(pmu.PMCR, control)
+        driver.write(pmu.PMEVTYPER0, pmu.MAC_ACTIVE)
+        driver.write(pmu.PMCNTENSET, pmu.CYCLE_COUNTER | 1)
+        run(driver)
+        assert (driver.read(pmu.PMCCNTR), driver.read(pmu.PMEVCNTR0)) == (CYCLES, 1024)
+        driver.write(pmu.PMCR, 0)
+        driver.file.poll()
+        assert driver.read(pmu.PMCCNTR) == CYCLES

@@ -164,3 +164,13 @@ def test_a_dead_target_ends_the_wait_at_once() -> None:
         Session(ScriptedConsole(lambda *_: []), dead).hello(30)
     assert asked == 1
     assert time.monotonic() - started < 10
+
+
+def test_a_run_tells_the_pmu_where_the_application_reads_it() -> None:
+    head = struct.pack("<IIIIII", 1, 0, 32, 64, 200, 300)
+    tail = struct.pack("<Q8I", 1 << 33, 35, 48, 0, 0, 700, 600, 0, 0)
+    reply = greeted(lambda frame, _: say(frame, head + tail))[0].run(1)
+    assert reply.npu_cycles == 1 << 33
+    assert reply.npu_events == {35: 700, 48: 600}
+    older = greeted(lambda frame, _: say(frame, head))[0].run(1)
+    assert (older.cpu_ticks, older.npu_cycles, older.npu_events) == (200, 0, {})

@@ -56,6 +56,9 @@ def report_text(report: Any) -> str:
             f"{'' if plan.npu == NO_NPU else ' beside the NPU'}, "
             f"{report.init_instructions} once; {report.stack_bytes} B of stack"
         )
+    if report.npu_pmu:
+        counts = ", ".join(f"{key} {value}" for key, value in report.npu_pmu.items())
+        lines.append(f"  PMU       {counts}")
     if not report.ended:
         lines.append("  the firmware's end marker was never seen")
     if report.golden is None:

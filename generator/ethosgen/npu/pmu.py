@@ -56,19 +56,43 @@ class Pmu:
         self._read = read
         self._write = write
         self._held = dict.fromkeys((PMCNTENSET, PMOVSSET, PMINTSET), 0)
+        self._counts = False
 
     def power_on(self) -> None:
         """Write the reset values; the rest of the page is 0."""
         self._held = dict.fromkeys(self._held, 0)
+        self._counts = False
         self._write(PMCR, _PMCR_RESET)
 
-    def poll(self) -> bool:
-        """Act on what the driver wrote since the last call; True if there was something."""
+    def reset(self) -> None:
+        """Soft reset: count no more, from 0, until PMCR is written.
+
+        The driver may have set the next run up by now, so nothing that it writes is overwritten:
+        PMCR shows that it is off from `begin` on, and event types and enables keep what they hold.
+        """
+        self._counts = False
+        self._reset_counters(PMCR_EVENT_CNT_RST | PMCR_CYCLE_CNT_RST)
+
+    def begin(self) -> None:
+        """A run begins, and the driver waits: let PMCR say whether anything is counted."""
+        if not self._counts:
+            self._write(PMCR, self._read(PMCR) & ~PMCR_CNT_EN)
+
+    def control(self) -> int:
+        """Return PMCR, for `poll`."""
+        return self._read(PMCR)
+
+    def poll(self, control: int) -> bool:
+        """Act on what the driver wrote since the last call; True if there was something.
+
+        `control` is PMCR as it was before RESET was looked at: what is found there was written
+        after the reset that is found now, since drivers write in that order.
+        """
         acted = False
-        control = self._read(PMCR)
         kept = control & (PMCR_CNT_EN | PMCR_MASK_EN) | _PMCR_RESET
         if control != kept:
             self._reset_counters(control)
+            self._counts = bool(control & PMCR_CNT_EN)
             self._write(PMCR, kept)
             acted = True
         for set_register, clear_register in _PAIRS:
@@ -98,7 +122,7 @@ class Pmu:
         `region_config` is REGIONCFG, which tells each region's AXI port. True if a counter
         overflowed whose interrupt is enabled.
         """
-        if not self._read(PMCR) & PMCR_CNT_EN:
+        if not self._counts:
             return False
         enabled = self._held[PMCNTENSET]
         overflowed = 0

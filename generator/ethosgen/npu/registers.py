@@ -105,12 +105,14 @@ class RegisterFile:
         # CMD is read first: a driver resets and then starts, so the reset that goes with a start
         # is there to be seen when the start is. The other way round it would be handled after the
         # run, and wipe the STATUS that the driver is about to read.
+        # PMCR lies between them: a driver starts the PMU after the reset.
         command = self._read(CMD)
+        control = self._pmu.control()
         request = self._read(RESET)
-        acted |= self._pmu.poll()
         if request != RESET_IDLE:
             self._reset(request)
             acted = True
+        acted |= self._pmu.poll(control)
         if command & (CMD_RUN | CMD_STOP):
             self._write(CMD, command & CMD_POWER)
             self._command(command)
@@ -134,6 +136,7 @@ class RegisterFile:
         self._status = 0
         self._queue_read = 0
         self.last_fault = None
+        self._pmu.reset()
         self._write(RESET, RESET_IDLE)
         self._publish()
 
@@ -150,6 +153,7 @@ class RegisterFile:
         self._status |= STATUS_RUNNING
         self._queue_read = 0
         self.last_fault = None
+        self._pmu.begin()
         self._publish()
         bases = [self._address(BASEP0 + 8 * index) for index in range(_BASE_POINTERS)]
         try:

@@ -174,7 +174,7 @@ def _argument(program: Program, parameter: str) -> str:
 
 def _library_sources(program: Program) -> list[str]:
     sources = [f"{program.name}.c"]
-    sources += ["ethosgen_npu_hooks.c"] if program.plan.accelerator else []
+    sources += ["ethosgen_npu_hooks.c", "ethosgen_npu_pmu.c"] if program.plan.accelerator else []
     sources += sorted(name for name in program.sources if name.endswith(".c"))
     if program.plan.partitions:
         sources.append(f"{program.name}_commands.c")

@@ -58,6 +58,18 @@ STATUS_NAMES = {
 }
 """enum ethosgen_status of the generated ethosgen_status.h."""
 
+PMU_EVENTS = {
+    17: "cycle",
+    32: "npu_idle",
+    35: "npu_active",
+    48: "mac_active",
+    130: "axi0_rd_data_beat_received",
+    135: "axi0_wr_data_beat_written",
+    386: "axi1_rd_data_beat_received",
+    391: "axi1_wr_data_beat_written",
+}
+"""Those of Arm's enum pmu_event that the generated application counts, and their neighbours."""
+
 _NANOSECONDS = 1_000_000_000
 _ANSWER_S = 10.0
 """For anything but an inference: the firmware answers at once."""
@@ -253,6 +265,7 @@ def _run_sample(
         cpu_instructions=round(reply.cpu_ticks / ticks_per_instruction),
         init_instructions=round(hello.init_ticks / ticks_per_instruction),
         stack_bytes=reply.stack_bytes,
+        npu_pmu=_pmu_figures(reply),
     )
 
 
@@ -270,6 +283,14 @@ def _input_bytes(sample: Arrays, tensor: Tensor) -> bytes:
 
 def _output_array(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
     return np.frombuffer(data, tensor.dtype).reshape(tensor.shape).copy()
+
+
+def _pmu_figures(reply: RunReply) -> dict[str, int] | None:
+    """Return the PMU's figures by name; None if it did not count, as where there is no NPU."""
+    if not reply.npu_cycles:
+        return None
+    named = {PMU_EVENTS.get(e, f"event_{e}"): count for e, count in reply.npu_events.items()}
+    return {"cycles": reply.npu_cycles, **named}
 
 
 def _explain(reply: RunReply, target: Target) -> Exception:

@@ -5,8 +5,8 @@ request may be served twice without harm.
 """
 
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
 
@@ -22,6 +22,8 @@ _ANSWER = 0x80
 _HELLO = struct.Struct("<IIIII16sBBxx")
 _PLACE = struct.Struct("<II")
 _RUN = struct.Struct("<IIIIII")
+_PMU = struct.Struct("<Q8I")
+"""Behind an answer to RUN, from firmware that reads the NPU's PMU: cycles, events, counts."""
 _END = struct.Struct("<II")
 _FAULT = struct.Struct("<II")
 _HELLO_RETRY_S = 0.03
@@ -76,6 +78,9 @@ class RunReply:
     npu_qread: int
     cpu_ticks: int
     stack_bytes: int
+    npu_cycles: int = 0
+    npu_events: Mapping[int, int] = field(default_factory=dict)
+    """What the PMU's event counters counted, by the numbers of Arm's enum pmu_event."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +138,13 @@ class Session:
         """Run one inference on the inputs that were written."""
         number = next(self._run_numbers)
         body = self._ask(Request.RUN, number.to_bytes(4, "little"), timeout_s, "end its inference")
-        if len(body) != _RUN.size or (fields := _RUN.unpack(body))[0] != number:
+        if len(body) not in (_RUN.size, _RUN.size + _PMU.size):
             raise ProtocolError("the firmware's answer to a run makes no sense; build it anew")
-        return RunReply(*fields[1:])
+        echoed, status, npu_status, npu_qread, ticks, stack_bytes = _RUN.unpack_from(body)
+        if echoed != number:
+            raise ProtocolError("the firmware's answer to a run makes no sense; build it anew")
+        cycles, events = _read_pmu(body[_RUN.size :])
+        return RunReply(status, npu_status, npu_qread, ticks, stack_bytes, cycles, events)
 
     def read_output(self, port: int, size: int, timeout_s: float) -> bytes:
         """Read an output of `size` bytes."""
@@ -228,6 +237,13 @@ def _read_hello(body: bytes) -> Hello:
         )
     except (struct.error, UnicodeDecodeError):
         raise ProtocolError("the firmware's first answer makes no sense; build it anew") from None
+
+
+def _read_pmu(body: bytes) -> tuple[int, dict[int, int]]:
+    if not body:  # an application of an older ethosgen
+        return 0, {}
+    cycles, *words = _PMU.unpack(body)
+    return cycles, {e: n for e, n in zip(words[:4], words[4:], strict=True) if e}
 
 
 def _describe_fault(body: bytes) -> str:

@@ -55,6 +55,24 @@ void ethosgen_npu_irq_handler(void);
 struct ethosgen_npu_registers ethosgen_npu_last(void);
 
 /*
+ * The performance monitor (PMU): a cycle counter, and event counters that each count one event, by
+ * the numbers of Arm's enum pmu_event. A reset of the NPU stops it, and there is one before each
+ * command stream: start it in ethosgen_npu_begin(), and read it in ethosgen_npu_end().
+ */
+#define ETHOSGEN_NPU_EVENTS 4
+
+struct ethosgen_npu_pmu {
+    uint64_t cycles;
+    uint32_t count[ETHOSGEN_NPU_EVENTS];
+};
+
+/* Count these events from 0. */
+void ethosgen_npu_pmu_start(uintptr_t base_addr, const uint16_t event[ETHOSGEN_NPU_EVENTS]);
+
+/* Add what was counted since. */
+void ethosgen_npu_pmu_add(uintptr_t base_addr, struct ethosgen_npu_pmu *sum);
+
+/*
  * Hooks. Each has a weak default; define a function of the same name to replace it.
  */
 
@@ -66,6 +84,12 @@ bool ethosgen_npu_wait(const volatile bool *finished);
  * there is one: an RTOS gives its semaphore here). Defaults: nothing. */
 void ethosgen_npu_wait_begin(void);
 void ethosgen_npu_wait_end(void);
+
+/* The NPU is out of reset and about to get a command stream, and it has come to the end of one (in
+ * the interrupt) and still has its power: here its performance monitor can be started and read.
+ * Defaults: nothing. */
+void ethosgen_npu_begin(uintptr_t base_addr);
+void ethosgen_npu_end(uintptr_t base_addr);
 
 /* Clean the data cache before the NPU reads, and invalidate it after the NPU has written. Needed
  * only where the processor caches the NPU's memories. Defaults: nothing. */

@@ -45,6 +45,7 @@ void ethosu_inference_begin(struct ethosu_driver *drv, void *user_arg)
 {
     ARG_UNUSED(drv);
     ARG_UNUSED(user_arg);
+    ethosgen_npu_begin(DT_REG_ADDR(NPU));
     ethosgen_npu_wait_begin();
 }
 
@@ -53,6 +54,7 @@ void ethosu_inference_end(struct ethosu_driver *drv, void *user_arg)
 {
     ARG_UNUSED(drv);
     ARG_UNUSED(user_arg);
+    ethosgen_npu_end(DT_REG_ADDR(NPU));
     ethosgen_npu_wait_end();
     last.status = npu_register(STATUS);
     last.qread = npu_register(QREAD);

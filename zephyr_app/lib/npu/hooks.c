@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ethosgen_npu.h>
+#include <zephyr/sys/util.h>
 #include <zephyr/toolchain.h>
 
 __weak void ethosgen_npu_wait_begin(void)
@@ -13,4 +14,14 @@ __weak void ethosgen_npu_wait_begin(void)
 
 __weak void ethosgen_npu_wait_end(void)
 {
+}
+
+__weak void ethosgen_npu_begin(uintptr_t base_addr)
+{
+    ARG_UNUSED(base_addr);
+}
+
+__weak void ethosgen_npu_end(uintptr_t base_addr)
+{
+    ARG_UNUSED(base_addr);
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define SERVER_PROTOCOL 1u
+#define SERVER_NPU_EVENTS 4
 
 struct server_port {
     void *buffer;
@@ -26,6 +27,9 @@ struct server_run {
     uint32_t npu_qread;
     uint32_t cpu_ticks;   /* outside the wait for the NPU */
     uint32_t stack_bytes; /* used since the start, at most */
+    uint32_t npu_cycles[2];                /* as the NPU's PMU counts them: low word, high word */
+    uint32_t npu_event[SERVER_NPU_EVENTS]; /* what its event counters count; 0: nothing */
+    uint32_t npu_count[SERVER_NPU_EVENTS];
 };
 
 struct server_network {

@@ -88,6 +88,7 @@ void ethosu_inference_begin(struct ethosu_driver *drv, void *user_arg)
 {
     (void)drv;
     (void)user_arg;
+    ethosgen_npu_begin(npu_base_addr);
     ethosgen_npu_wait_begin();
 }
 
@@ -179,6 +180,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
 
 void ethosgen_npu_irq_handler(void)
 {
+    ethosgen_npu_end(npu_base_addr);
     ethosgen_npu_wait_end();
     last.status = *npu_register(STATUS);
     last.qread = *npu_register(QREAD);

@@ -197,6 +197,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     if (status != ETHOSGEN_OK) {
         return status;
     }
+    ethosgen_npu_begin(npu.base_addr);
     start(stream, base);
     ethosgen_npu_wait_begin();
     status = ethosgen_npu_wait(&npu.finished) ? verdict(npu.last.status) : ETHOSGEN_NPU_TIMEOUT;
@@ -216,6 +217,7 @@ void ethosgen_npu_irq_handler(void)
         put(CMD, CMD_CLEAR_IRQ);
         return;
     }
+    ethosgen_npu_end(npu.base_addr);
     ethosgen_npu_wait_end();
     npu.last.status = status;
     npu.last.qread = get(QREAD);

@@ -34,6 +34,16 @@ WEAK void ethosgen_npu_wait_end(void)
 {
 }
 
+WEAK void ethosgen_npu_begin(uintptr_t base_addr)
+{
+    (void)base_addr;
+}
+
+WEAK void ethosgen_npu_end(uintptr_t base_addr)
+{
+    (void)base_addr;
+}
+
 WEAK void ethosgen_npu_clean_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
                                    const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {

@@ -114,6 +114,7 @@ cli.add_command(flash)
 @_CPU_OPS
 @_PLATFORM
 @_MEMORY_MODE
+@click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
 def project(
     model: Path,
     board: str,
@@ -124,6 +125,7 @@ def project(
     cpu_ops: tuple[str, ...],
     platform: str,
     memory_mode: str | None,
+    with_ci: bool,
 ) -> None:
     """Render a project: the model as a C library, and an application around it."""
     from ethosgen import pipeline
@@ -139,6 +141,7 @@ def project(
             cpu_ops=cpu_ops,
             platform=platform,
             memory_mode=memory_mode,
+            with_ci=with_ci,
             watch=progress.watch(),
         )
     click.echo(written_text(written))

@@ -244,6 +244,7 @@ def create_project(
     cpu_ops: Sequence[str] = (),
     platform: str = "baremetal",
     memory_mode: str | None = None,
+    with_ci: bool = False,
     watch: Watch,
 ) -> Written:
     """Render a project into `directory`, by default one of the network's name."""
@@ -260,7 +261,7 @@ def create_project(
     program = _make_program(plan, board.placement(mode), watch)
     place = directory or Path(model.name)
     with watch.stage("render", f"writing the project to {place}"):
-        project = render(program, board, platform=platform, memory_mode=mode)
+        project = render(program, board, platform=platform, memory_mode=mode, with_ci=with_ci)
         files = write(project, place)
     return Written(place, files, plan, program)
 

@@ -13,6 +13,7 @@ from ethosgen.model import Tensor
 from ethosgen.plan import Base, Memory, Partition
 from ethosgen.program import Port, Program, Variable
 from ethosgen.project.capacity import check_capacity
+from ethosgen.project.ci import CI_FILES, ci_facts
 from ethosgen.project.layout import BAREMETAL, ZEPHYR, Layout, find_layout, source_folder
 from ethosgen.project.linkage import memory_map, npu_base_addr, ways
 from ethosgen.project.literals import array_text, c_type, float_text, word_text
@@ -44,6 +45,7 @@ def render(
     *,
     memory_mode: str = DEFAULT_MEMORY_MODE,
     platform: str = BAREMETAL,
+    with_ci: bool = False,
 ) -> Project:
     """Render a project; CapacityError if the network does not fit the board."""
     layout = find_layout(platform, board)
@@ -75,6 +77,9 @@ def render(
         path: _render(environment, template, facts) for path, template in layout.application.items()
     }
     application[".gitignore"] = b"/build/\n"
+    if with_ci:
+        facts |= ci_facts(program, board, platform)
+        application |= {path: _render(environment, t, facts) for path, t in CI_FILES.items()}
     for way in facts["ways_facts"]:
         path, template = layout.way
         way_facts = {**facts, **way, "way_comment": way["comment"]}
@@ -94,7 +99,7 @@ def render(
 def _environment(layout: Layout) -> jinja2.Environment:
     root = source_folder("templates")
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader([root / folder for folder in layout.templates]),
+        loader=jinja2.FileSystemLoader([root / folder for folder in (*layout.templates, "ci")]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

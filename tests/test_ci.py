@@ -1,0 +1,77 @@
+"""--with-ci: the workflow is one, and its test passes and fails as it should."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.board import load_board
+from ethosgen.errors import InputError, ToolError
+from ethosgen.project import render, write
+from ethosgen.tools import TOOLS
+from ethosgen.watch import Watch
+from programs import make_program
+from small_models import image_net
+
+SOURCES = Path(__file__).parent.parent / "generator"
+
+
+def run_test(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the project's own test as a runner would, without an FVP."""
+    command = [sys.executable, "-m", "pytest", "tests/test_firmware.py", "-rs", *arguments]
+    environment = {
+        "PATH": ":".join({str(tool.find().parent) for tool in TOOLS}),
+        "PYTHONPATH": str(SOURCES),
+    }
+    return subprocess.run(
+        command, cwd=place, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_project_checks_itself_and_fails_closed(tmp_path: Path) -> None:
+    for tool in TOOLS:
+        try:
+            tool.find()
+        except ToolError as error:
+            pytest.skip(str(error))
+    place = tmp_path / "p"
+    network = image_net(tmp_path / "image_net.tflite")
+    pipeline.create_project(network, "corstone300", directory=place, with_ci=True, watch=Watch())
+    good = run_test(place, "--junitxml=build/pytest.xml")
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "1 passed, 1 skipped" in good.stdout
+    assert "FVP_Corstone_SSE-300_Ethos-U55 is not on PATH" in good.stdout
+    assert {path.name for path in (place / "build").glob("*.xml")} == {
+        "junit-qemu.xml",
+        "pytest.xml",
+    }
+    main = place / "app" / "main.c"
+    text = main.read_text()
+    main.write_text(text.replace("    board_init();\n", "    board_init();\n    return 0;\n", 1))
+    bad = run_test(place)
+    assert bad.returncode == 1, "a firmware that says nothing is no success"
+    shutil.rmtree(place / "build")
+
+
+def test_the_workflow_runs_the_test_and_keeps_its_verdicts(tmp_path: Path) -> None:
+    project = render(make_program(), load_board("corstone300"), with_ci=True)
+    workflow = project.files[".github/workflows/firmware.yml"].decode()
+    assert "pytest tests/test_firmware.py" in workflow
+    assert "${{ vars.ETHOSGEN || 'ethosgen==" in workflow
+    assert "if-no-files-found: error" in workflow
+    assert not workflow.count("|| true")
+    assert {".github/workflows/firmware.yml", "tests/test_firmware.py"} <= project.application
+    write(project, tmp_path / "p")
+    compile(project.files["tests/test_firmware.py"], "test_firmware.py", "exec")
+
+
+def test_where_nothing_runs_there_is_nothing_to_check() -> None:
+    with pytest.raises(InputError, match=r"'alif-e7-hp' has neither QEMU nor an FVP"):
+        render(make_program(npu="ethos-u55-256"), load_board("alif-e7-hp"), with_ci=True)
+    with pytest.raises(InputError, match="--with-ci is for --platform baremetal"):
+        render(make_program(), load_board("corstone300"), platform="zephyr", with_ci=True)
+    only_fvp = render(make_program(npu="ethos-u65-256"), load_board("corstone315"), with_ci=True)
+    assert 'TARGETS = ["fvp"]' in only_fvp.files["tests/test_firmware.py"].decode()

@@ -1,0 +1,88 @@
+"""Networks without an NPU: --npu none through every stage."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.accelerator import find_accelerator
+from ethosgen.errors import InputError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.offload import offload
+from ethosgen.offload.vela import FASTEST, MEMORY_MODE, compile_network
+from ethosgen.pipeline import Inputs
+from ethosgen.plan import IoStyle
+from ethosgen.watch import Watch
+from small_models import image_net
+
+RANDOM = Inputs(None, 2, 11)
+
+needs_tools = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
+)
+
+
+def test_every_operator_stays_and_vela_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ethosgen.offload.compile_network", None)
+    model = parse_model(image_net(tmp_path / "n.tflite").read_bytes(), "net")
+    plan = offload(model, None, IoStyle.CALLER)
+    assert plan.partitions == () and plan.residual is model.graph
+    assert [cpu.code for cpu in plan.cpu_operators] == [op.code for op in model.graph.operators]
+    assert plan.summary().npu == "none"
+
+
+def test_simulate_without_an_npu(tmp_path: Path) -> None:
+    path = image_net(tmp_path / "n.tflite")
+    report = pipeline.simulate(path, npu="none", inputs=RANDOM, watch=Watch())
+    assert report.passed
+    assert report.as_json()["npu"]["name"] == "none"
+
+
+@needs_tools
+@pytest.mark.parametrize("io", ["arena", "caller"])
+def test_firmware_without_an_npu(tmp_path: Path, io: str) -> None:
+    path = image_net(tmp_path / "n.tflite")
+    report = pipeline.verify(
+        path, "corstone300", npu="none", io=io, inputs=RANDOM, watch=Watch()
+    )  # fmt: skip
+    assert report.passed
+    assert report.init_instructions is not None and report.init_instructions < 300
+
+
+def test_a_project_without_an_npu_has_no_driver(tmp_path: Path) -> None:
+    path, place = image_net(tmp_path / "n.tflite"), tmp_path / "net"
+    pipeline.create_project(
+        path, "corstone300", npu="none", name="net", directory=place, watch=Watch()
+    )
+    files = [file for file in place.rglob("*") if file.is_file() and file.suffix != ".json"]
+    assert not [file.name for file in files if file.name.startswith("ethosgen_npu")]
+    about_npus = [file.name for file in files if b'"ethosgen_npu' in file.read_bytes()]
+    assert about_npus == []
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "none"), ("none", None)])
+def test_a_project_does_not_win_or_lose_its_npu(
+    tmp_path: Path, before: str | None, after: str | None
+) -> None:
+    path, place = image_net(tmp_path / "n.tflite"), tmp_path / "net"
+
+    def create(npu: str | None) -> None:
+        pipeline.create_project(
+            path, "corstone300", npu=npu, name="net", directory=place, watch=Watch()
+        )
+
+    create(before)
+    with pytest.raises(InputError, match="--npu"):
+        create(after)
+
+
+def test_a_compiled_file_needs_its_npu(tmp_path: Path) -> None:
+    model = parse_model(image_net(tmp_path / "n.tflite").read_bytes(), "net")
+    npu = find_accelerator("ethos-u55-128")
+    compiled = compile_network(model, npu, IoStyle.ARENA, (), None, MEMORY_MODE, FASTEST)
+    with pytest.raises(InputError, match="original"):
+        offload(compiled.network, None)

@@ -191,6 +191,7 @@ def start_board_file(name: str, like: str, folder: Path) -> Path:
     path = folder / f"{name}.toml"
     quoted = json.dumps(f"{name} (started as a copy of {board.name})", ensure_ascii=False)
     body = re.sub(r"(?m)^description = .*$", lambda _: f"description = {quoted}", source, count=1)
+    body = re.sub(r"\A#:schema .*\n", "", body)  # its path is relative to the folder of that file
     head = (
         f"# {name}: a board of yours, started from {board.name}. The facts below are its facts:\n"
         "# go through them from top to bottom, and check with: ethosgen boards show ./"

@@ -274,6 +274,15 @@ def _make_program(plan: OffloadPlan, placement: Placement, watch: Watch) -> Prog
     return replace(program, plan=plan)
 
 
+def _check_target(board: Board, on: str) -> None:
+    """Refuse a simulator that the board file does not have, before anything is compiled for it."""
+    if on in ("qemu", "fvp") and getattr(board.run, on) is None:
+        able = [name for name in ("qemu", "fvp") if getattr(board.run, name)] + ["serial"]
+        raise InputError(
+            f"board '{board.name}' does not run on {on}; choose --on {' or '.join(able)}"
+        )
+
+
 def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built":
     """Compile a project for a target."""
     from ethosgen.project import ZEPHYR, open_project
@@ -281,6 +290,7 @@ def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built"
     from ethosgen.toolchain import build, build_zephyr
 
     info, way = open_project(directory), way_of(on)
+    _check_target(info.board, on)
     if info.platform == ZEPHYR:
         with watch.stage("build", "compiling the application (Zephyr)"):
             return replace(build_zephyr(info, way), on=on)
@@ -332,6 +342,7 @@ def verify(
     """Do all of it in a temporary directory: does this network work on this board?"""
     from ethosgen.project import open_project
 
+    _check_target(load_board(board_name), on)
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         written = create_project(

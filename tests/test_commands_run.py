@@ -1,0 +1,64 @@
+"""Options of `run`, `verify` and `flash` that concern boards, as a user types them."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ethosgen.board import load_board
+from ethosgen.cli import cli
+from ethosgen.errors import EthosgenError, InputError
+from ethosgen.project import render, write
+from programs import make_program
+from small_models import image_net
+
+
+def run(*arguments: str) -> int:
+    done = CliRunner().invoke(cli, list(arguments))
+    if isinstance(done.exception, EthosgenError):
+        raise done.exception
+    return done.exit_code
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    board = load_board("alif-e7-hp")
+    write(render(make_program(npu="ethos-u55-256"), board), tmp_path / "p")
+    return tmp_path / "p"
+
+
+def test_a_board_without_a_simulator_names_what_it_has(project: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'alif-e7-hp' does not run on qemu; .*--on serial"):
+        run("build", str(project))
+    network = image_net(tmp_path / "image_net.tflite")
+    with pytest.raises(InputError, match=r"'corstone310' does not run on qemu; .*--on fvp or ser"):
+        run("verify", str(network), "--board", "corstone310")
+
+
+def test_what_was_not_built_is_neither_run_nor_flashed(project: Path) -> None:
+    with pytest.raises(InputError, match="was not built for board yet"):
+        run("run", str(project), "--on", "serial", "--port", "/dev/none")
+    with pytest.raises(InputError, match="was not built for board yet"):
+        run("flash", str(project))
+
+
+def test_a_port_is_for_a_serial_target(project: Path) -> None:
+    assert run("run", str(project), "--port", "/dev/none") == 2
+
+
+def test_a_verdict_is_written_when_the_run_fails(project: Path, tmp_path: Path) -> None:
+    path = tmp_path / "junit.xml"
+    with pytest.raises(InputError):
+        run("run", str(project), "--on", "serial", "--junit", str(path))
+    error = ET.parse(path).getroot().find("testsuite/testcase/error")
+    assert error is not None and "was not built" in error.attrib["message"]
+
+
+def test_a_memory_mode_that_there_is_not(tmp_path: Path) -> None:
+    network = str(image_net(tmp_path / "image_net.tflite"))
+    arguments = ("project", network, "-o", str(tmp_path / "q"))
+    assert run(*arguments, "--board", "corstone300", "--memory-mode", "fast") == 2
+    with pytest.raises(InputError, match=r"'alif-e7-hp' has no memory mode 'dedicated_sram'"):
+        run(*arguments, "--board", "alif-e7-hp", "--memory-mode", "dedicated_sram")
+    assert not (tmp_path / "q").exists()

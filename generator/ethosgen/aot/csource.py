@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tvm
 
 import ethosgen
@@ -20,6 +21,7 @@ C_TYPES = {
     "int16": "int16_t",
     "int32": "int32_t",
     "int64": "int64_t",
+    "uint32": "uint32_t",
     "float32": "float",
     "bool": "bool",
 }
@@ -30,6 +32,10 @@ LONGEST_LINE = 100
 
 _SYMBOL_MARK = "__tvm_param__"
 """What TVM's generator puts before the name of an external symbol (tirx.lookup_param)."""
+_BITS = re.compile(r"\(\*\((?P<type>float|double) \*\)\(&\((?:\(int64_t\))?(?P<bits>-?\d+)\)\)\)")
+"""How TVM's generator writes a floating-point constant that is given by its bits."""
+_MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
+"""How it declares a function of <math.h>, which is all that returns such a number."""
 _PREFIX = re.compile(r'^#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL ', re.MULTILINE)
 _DEFINITION = re.compile(
     r"^(?P<type>\w+) (?P<name>\w+)\((?P<parameters>[^()]*)\) \{$", re.MULTILINE
@@ -52,10 +58,12 @@ def generate(
     are kept as they are; its includes name headers of TVM's runtime, and its signatures know
     neither const nor static.
     """
-    bodies = _split(module)
-    headers = "".join(f'#include "{header}"\n' for header in (f"{name}_graph.h", *includes))
+    text = _emit(module)
+    bodies = _split(module, text)
     functions = {var.name_hint: function for var, function in module.functions.items()}
-    parts = [_banner(plan), f"{headers}\n#include <string.h>\n"]
+    own = "".join(f'#include "{header}"\n' for header in (f"{name}_graph.h", *includes))
+    math = "#include <math.h>\n" if _MATH.search(text) else ""
+    parts = [_banner(plan), f"{own}\n{math}#include <string.h>\n"]
     if constants:
         declarations = "".join(f"extern {_constant(constant)};\n" for constant in constants)
         parts.append(f"\n/* Defined with the weights. */\n{declarations}")
@@ -71,10 +79,27 @@ def generate(
     return {f"{name}_graph.c": "".join(parts), f"{name}_graph.h": _header(signature, plan, name)}
 
 
-def _split(module: Any) -> dict[str, tuple[str, list[str], str]]:
-    """Return what each function that TVM wrote returns, its parameters' names and its body."""
+def _emit(module: Any) -> str:
+    """Return what TVM's generator writes, with symbols and floating-point constants as C has them."""
     text = tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source()
-    text = _PREFIX.sub("", text).replace(_SYMBOL_MARK, "")
+    return _BITS.sub(_float_literal, _PREFIX.sub("", text).replace(_SYMBOL_MARK, ""))
+
+
+def _float_literal(match: re.Match[str]) -> str:
+    """Spell a floating-point constant with as many digits as it needs."""
+    single = match["type"] == "float"
+    bits = np.array(int(match["bits"]), np.int32 if single else np.int64)
+    value = bits.view(np.float32 if single else np.float64)[()]
+    if not np.isfinite(value):
+        return "NAN" if np.isnan(value) else ("-INFINITY" if value < 0 else "INFINITY")
+    digits = np.format_float_scientific(value, trim="0") if value else "0.0"
+    plain = np.format_float_positional(value, trim="0")
+    literal = min(plain, digits, key=len) + ("f" if single else "")
+    return f"({literal})" if value < 0 else literal
+
+
+def _split(module: Any, text: str) -> dict[str, tuple[str, list[str], str]]:
+    """Return what each function that TVM wrote returns, its parameters' names and its body."""
     definitions = list(_DEFINITION.finditer(text))
     if {match["name"] for match in definitions} != {var.name_hint for var in module.functions}:
         raise EthosgenError("TVM's C generator wrote other functions than it was given")

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ethosgen.aot.operators import Kernel, registry
+from ethosgen.aot.operators import Kernel, deciding_dtype, registry
 from ethosgen.aot.packed import pack
 from ethosgen.aot.primfunc import drop_unused_parameters
 from ethosgen.aot.schedule import Schedule
 from ethosgen.errors import UnsupportedError
-from ethosgen.model import ABSENT, Operator, Tensor
+from ethosgen.model import Operator, Tensor
 from ethosgen.program import Constant
 
 
@@ -45,8 +45,7 @@ def choose_kernels(
 
 def _build_kernel(schedule: Schedule, operator: Operator, packed: bool) -> Kernel:
     tensors = schedule.graph.tensors
-    present = [i for i in operator.inputs if i != ABSENT]
-    dtype = tensors[present[0]].dtype if present else "no input"
+    dtype = deciding_dtype(operator, tensors)
     build = registry().get((operator.code, dtype))
     if build is None:
         raise UnsupportedError(_explain(schedule, operator, f"there is no CPU code for {dtype}"))
@@ -97,15 +96,16 @@ def _pool_constants(
 ) -> tuple[int | str, ...]:
     """Return a kernel's arguments, adding the constants among them to the pool."""
     tensors = [schedule.graph.tensors[i] for i in kernel.inputs]
-    wanted: list[int | tuple[str, bytes]] = [
-        tensor.index if tensor.data is None else (tensor.dtype, tensor.data) for tensor in tensors
+    wanted: list[int | bytes] = [
+        tensor.index if tensor.data is None else tensor.data for tensor in tensors
     ]
-    wanted += [(a.dtype.name, np.ascontiguousarray(a).tobytes()) for a in kernel.constants]
+    wanted += [np.ascontiguousarray(array).tobytes() for array in kernel.constants]
     arguments: list[int | str] = []
     for parameter, item in zip(kernel.function.params, wanted, strict=False):
-        if isinstance(item, tuple):
-            constant = Constant(f"{function}_{parameter.name}", *item)
-            arguments.append(pool.setdefault(item, constant).c_name)
+        if isinstance(item, bytes):
+            dtype = str(parameter.ty.element_type.dtype)  # as it is read: a copy reads bytes
+            constant = Constant(f"{function}_{parameter.name}", dtype, item)
+            arguments.append(pool.setdefault((dtype, item), constant).c_name)
         else:
             arguments.append(item)
     return tuple(arguments)

@@ -12,10 +12,35 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.model import Operator, Tensor
+from ethosgen.model import ABSENT, Operator, Tensor
 
-_FAMILIES = ("activation", "copy", "elementwise", "layout", "pooling", "softmax", "weighted")
+_FAMILIES = (
+    "activation",
+    "arithmetic",
+    "comparison",
+    "constant",
+    "conversion",
+    "copy",
+    "function",
+    "layout",
+    "normalization",
+    "pooling",
+    "rearrangement",
+    "reduction",
+    "resize",
+    "selection",
+    "softmax",
+    "weighted",
+)
 """Modules of this package; importing one imports tvm, so it happens on the first look-up."""
+
+_DECIDING_INPUT = {
+    "EMBEDDING_LOOKUP": 1,
+    "FILL": 1,
+    "SELECT_V2": 1,
+    "SPLIT": 1,
+}
+"""The input whose type tells one build from another, where it is not the first."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +69,24 @@ Build = Callable[[Operator, Sequence[Tensor]], Kernel]
 
 
 def operator(*codes: str, dtypes: tuple[str, ...]) -> Callable[[Build], Build]:
-    """Declare that the decorated function builds these operators for these input dtypes."""
+    """Declare that the decorated function builds these operators for these dtypes.
+
+    The dtype is that of `deciding_dtype`: mostly of the first input.
+    """
 
     def declare(build: Build) -> Build:
-        build.builds = [(code, dtype) for code in codes for dtype in dtypes]  # type: ignore[attr-defined]
+        builds = [(code, dtype) for code in codes for dtype in dtypes]
+        build.builds = [*getattr(build, "builds", ()), *builds]  # type: ignore[attr-defined]
         return build
 
     return declare
+
+
+def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
+    """Return the dtype by which an operator's function is found; "no input" if it has none."""
+    present = [i for i in op.inputs if i != ABSENT]
+    position = _DECIDING_INPUT.get(op.code, 0)
+    return tensors[present[position]].dtype if position < len(present) else "no input"
 
 
 @cache

@@ -1,16 +1,23 @@
-# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
-"""int8 to int8, element by element: a table of 256 values, computed as TFLite computes one."""
+"""Activations: RELU, LOGISTIC, TANH and their kin.
+
+8-bit types use a table, computed as TFLite computes one value; int16 uses TFLite's formulas, and
+float32 the C library's functions where TFLite does.
+"""
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
-from tvm.script import tirx as T  # noqa: N812
+from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, fixed_point, operator
+from ethosgen.aot.operators.nest import Array, Nest, call, int32, pointwise, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
     apply,
+    clamp,
     input_radius,
     limits,
     quantize,
@@ -18,6 +25,7 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
+from ethosgen.aot.operators.table import byte_table
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
@@ -26,58 +34,79 @@ INTEGER_BITS = 4
 """TFLite's int8 LOGISTIC and TANH take their argument with so many integer bits."""
 
 
-@operator("RELU", dtypes=("int8",))
-def relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """max(x, 0), rescaled (micro/kernels/activations_common.cc)."""
-    source, target = _ends(op, tensors)
-    ratio = float(np.float32(scale_of(source)) / np.float32(scale_of(target)))
-    multiplier = quantize_multiplier(ratio)
-    floor = max(LOW, quantize(0.0, target))
-    return _table(source, target, _rescale(source, target, multiplier, floor))
-
-
-@operator("RELU6", dtypes=("int8",))
-def relu6(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """min(max(x, 0), 6) in the input's quantization; TFLite Micro does not look at the output's."""
-    source, target = _ends(op, tensors)
-    zero, six = zero_point_of(source), min(max(quantize(6.0, source), LOW), HIGH)
-    return _table(source, target, lambda q: min(max(q, zero), six))
-
-
-@operator("QUANTIZE", dtypes=("int8",))
-def requantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Change scale and zero point (reference/requantize.h)."""
-    source, target = _ends(op, tensors)
-    multiplier = quantize_multiplier(scale_of(source) / scale_of(target))
-    return _table(source, target, _rescale(source, target, multiplier, LOW))
-
-
-@operator("LOGISTIC", dtypes=("int8",))
-def logistic(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """1 / (1 + exp(-x)) in fixed point (integer_ops/logistic.h); the output's scale is 1/256."""
-    source, target = _ends(op, tensors)
-    return _table(source, target, _curve(source, fixed_point.logistic, 23, LOW))
-
-
-@operator("TANH", dtypes=("int8",))
-def tanh(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """tanh(x) in fixed point (integer_ops/tanh.h); the output's scale is 1/128."""
-    source, target = _ends(op, tensors)
-    return _table(source, target, _curve(source, fixed_point.tanh, 24, 0))
-
-
 def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    if target.dtype != "int8":
-        raise UnsupportedError(f"it turns int8 into {target.dtype}; only int8 is covered")
+    if source.dtype != target.dtype:
+        raise UnsupportedError(f"it turns {source.dtype} into {target.dtype}; they must agree")
     return source, target
 
 
-def _rescale(
-    source: Tensor, target: Tensor, multiplier: Multiplier, floor: int
-) -> Callable[[int], int]:
+def _ratio(source: Tensor, target: Tensor) -> float:
+    return scale_of(source) / scale_of(target)
+
+
+# ---- RELU, RELU6 ---------------------------------------------------------------------------------
+
+
+@operator("RELU", dtypes=("int8", "int16"))
+def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """max(x, 0), rescaled (micro/kernels/activations_common.cc)."""
+    source, target = _ends(op, tensors)
+    multiplier = quantize_multiplier(_ratio(source, target))
     before, after = zero_point_of(source), zero_point_of(target)
-    return lambda q: min(max(apply(multiplier, q - before) + after, floor), HIGH)
+    low, high = limits(target.dtype)
+    floor = max(low, quantize(0.0, target))
+    if source.dtype == "int8":
+        return byte_table(
+            source, target, lambda q: max(apply(multiplier, q - before) + after, floor)
+        )
+
+    def formula(nest: Nest, a: Any) -> Any:
+        return clamp(nest.rescale(int32(a) - before, multiplier) + after, floor, high)
+
+    return pointwise([source], target, formula)
+
+
+@operator("RELU6", dtypes=("int8", "int16"))
+def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """min(max(x, 0), 6) in the input's quantization; TFLite Micro does not look at the output's."""
+    source, target = _ends(op, tensors)
+    low, high = limits(source.dtype)
+    zero, six = zero_point_of(source), min(max(quantize(6.0, source), low), high)
+    if source.dtype == "int8":
+        return byte_table(source, target, lambda q: min(max(q, zero), six))
+    return pointwise([source], target, lambda _, a: clamp(int32(a), zero, six))
+
+
+@operator("RELU", "RELU6", "RELU_N1_TO_1", dtypes=("float32",))
+def relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """max(x, 0), min(max(x, 0), 6), min(max(x, -1), 1); what is not a number stays so."""
+    source, target = _ends(op, tensors)
+    low = real(-1.0 if op.code == "RELU_N1_TO_1" else 0.0)
+    high = None if op.code == "RELU" else real(6.0 if op.code == "RELU6" else 1.0)
+
+    def formula(nest: Nest, a: Any) -> Any:
+        raised = tirx.max(low, a)
+        return raised if high is None else tirx.min(high, nest.let("raised", raised))
+
+    return pointwise([source], target, formula)
+
+
+# ---- LOGISTIC, TANH ------------------------------------------------------------------------------
+
+
+@operator("LOGISTIC", dtypes=("int8",))
+def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """1 / (1 + exp(-x)) in fixed point (integer_ops/logistic.h); the output's scale is 1/256."""
+    source, target = _ends(op, tensors)
+    return byte_table(source, target, _curve(source, fixed_point.logistic, 23, LOW))
+
+
+@operator("TANH", dtypes=("int8",))
+def tanh_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """tanh(x) in fixed point (integer_ops/tanh.h); the output's scale is 1/128."""
+    source, target = _ends(op, tensors)
+    return byte_table(source, target, _curve(source, fixed_point.tanh, 24, 0))
 
 
 def _curve(
@@ -93,21 +122,240 @@ def _curve(
         if abs(centred) >= radius:
             return LOW if centred < 0 else HIGH
         value = function(apply(multiplier, centred), INTEGER_BITS)
-        return min(max(fixed_point.divide_by_power(value, exponent) + zero_point, LOW), HIGH)
+        return fixed_point.divide_by_power(value, exponent) + zero_point
 
     return curve
 
 
-def _table(source: Tensor, target: Tensor, function: Callable[[int], int]) -> Kernel:
-    values = np.array([function(q) for q in range(LOW, HIGH + 1)], np.int8)
-    elements = target.elements
+@cache
+def sigmoid_table() -> Array:
+    """Return 65536 * sigmoid(i / 24) for i from 0 to 255, the table of TFLite's int16 kernels.
 
-    @T.prim_func(private=True)
-    def kernel(input: T.handle("int8"), table: T.handle("int8"), output: T.handle("int8")):
-        x = T.decl_buffer((elements,), "int8", data=input)
-        t = T.decl_buffer((256,), "int8", data=table)
-        y = T.decl_buffer((elements,), "int8", data=output)
-        for i in T.serial(elements):
-            y[i] = t[T.cast(x[i], "int32") + 128]
+    Each entry lies half as far above the curve as the chords of its interpolation sag: a chord of f
+    over a step h lies up to f'' h**2 / 8 below f. The last is the greatest that 16 bits hold.
+    """
+    curve = 1 / (1 + np.exp(-np.arange(256) / 24))
+    bend = curve * (1 - curve) * (1 - 2 * curve) / 24**2
+    table = np.round(65536 * (curve - bend / 16)).astype(np.int32)
+    table[-1] = 65535
+    return np.asarray(table)
 
-    return Kernel(kernel, (source.index,), (values,))
+
+@operator("LOGISTIC", "TANH", dtypes=("int16",))
+def sigmoid_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Interpolate in a table of the logistic function (integer_ops/logistic.h, tanh.h).
+
+    tanh(x) is 2 sigmoid(2x) - 1, so it takes one bit less of the argument for the fraction.
+    """
+    source, target = _ends(op, tensors)
+    factor, shift = _argument_scale(op.code, scale_of(source))
+    half = 1 << (shift - 1) if shift else 0
+
+    def formula(nest: Nest, a: Any, curve: Any) -> Any:
+        x = nest.let("x", (int32(a) * factor + half) >> shift)
+        return interpolate(nest, op.code, x, curve)
+
+    return pointwise([source], target, formula, {"sigmoid": sigmoid_table()})
+
+
+def interpolate(nest: Nest, code: str, x: Any, curve: Any) -> Any:
+    """Return LOGISTIC or TANH of x / (3 * 4096), in units of 2**-15; `curve` is sigmoid_table."""
+    bits = 9 if code == "LOGISTIC" else 8
+    most = 0x7FFF << 10 if code == "LOGISTIC" else 0xFFFF << 8
+    distance = nest.let("distance", tirx.Select(x < 0, 0 - x, x))
+    row = nest.let("row", tirx.min(distance >> bits, int32(254)))
+    left = nest.let("left", curve[row])
+    fraction = distance & ((1 << bits) - 1)
+    between = (left << bits) + fraction * (curve[row + 1] - left)
+    value = nest.let("value", tirx.Select((distance >> bits) >= 255, int32(most), between))
+    if code == "LOGISTIC":
+        mirrored = (1 << 25) - value + (1 << 9) - 1
+        return tirx.Select(x < 0, mirrored, value + (1 << 9)) >> 10
+    mirrored = (1 << 23) - value + (1 << 7) - 1
+    return tirx.Select(x < 0, mirrored, value - (1 << 23) + (1 << 7)) >> 8
+
+
+def _argument_scale(code: str, scale: float) -> tuple[int, int]:
+    """Return factor and shift that bring an int16 input to units of 1 / (3 * 4096)."""
+    logarithm = np.log(np.float32(scale)) * (np.float32(1) / np.log(np.float32(2)))
+    rounded = math.copysign(math.floor(abs(logarithm) + 0.5), logarithm)
+    power = abs(float(logarithm) - rounded) < 1e-3
+    shift = 12 + int(rounded)
+    if power and shift in ((0,) if code == "LOGISTIC" else (0, 1)):
+        return 3 << shift, 0
+    multiplier, shift = scale * 4096.0 * 3.0, 0
+    while multiplier <= 32767.0 / 2.0 and shift <= 30:
+        multiplier, shift = 2.0 * multiplier, shift + 1
+    return int(multiplier), shift
+
+
+@operator("LOGISTIC", dtypes=("float32",))
+def logistic(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """1 / (1 + exp(-x)), and exp(x) alone where that is as near (reference/logistic.h)."""
+    source, target = _ends(op, tensors)
+
+    return pointwise([source], target, sigmoid)
+
+
+def sigmoid(nest: Nest, a: Any) -> Any:
+    """Return 1 / (1 + exp(-a)) of a float32 as TFLite computes it."""
+    low = a < real(-9.0)
+    exponential = nest.let("exponential", call("expf", tirx.Select(low, a, a * real(-1.0))))
+    middle = tirx.div(real(1.0), real(1.0) + exponential)
+    below = tirx.Select(low, exponential, middle)
+    return tirx.Select(a > real(16.619047164916992188), real(1.0), below)
+
+
+@operator("TANH", dtypes=("float32",))
+def tanh(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """tanhf(x)."""
+    source, target = _ends(op, tensors)
+    return pointwise([source], target, lambda _, a: call("tanhf", a))
+
+
+# ---- LEAKY_RELU, PRELU ---------------------------------------------------------------------------
+
+
+@operator("LEAKY_RELU", dtypes=("int8", "int16"))
+def leaky_relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """x or alpha x, each with a multiplier of its own (reference/leaky_relu.h)."""
+    source, target = _ends(op, tensors)
+    alpha = float(op.options.get("alpha", 0.0))
+    slope = scale_of(source) * alpha / scale_of(target)
+    negative = quantize_multiplier(abs(slope))
+    identity = quantize_multiplier(_ratio(source, target))
+    before, after = zero_point_of(source), zero_point_of(target)
+    sign = -1 if slope < 0 else 1
+
+    def value(q: int) -> int:
+        x = q - before
+        return (apply(identity, x) if x >= 0 else sign * apply(negative, x)) + after
+
+    def formula(nest: Nest, a: Any) -> Any:
+        x = nest.let("x", int32(a) - before)
+        right = nest.let("right", nest.rescale(x, identity))
+        left = nest.rescale(x, negative) * sign
+        return clamp(tirx.Select(x >= 0, right, left) + after, *limits(target.dtype))
+
+    if source.dtype == "int8":
+        return byte_table(source, target, value)
+    return pointwise([source], target, formula)
+
+
+@operator("LEAKY_RELU", dtypes=("float32",))
+def leaky_relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """x, or alpha x where x is not positive."""
+    source, target = _ends(op, tensors)
+    alpha = real(float(np.float32(op.options.get("alpha", 0.0))))
+    return pointwise([source], target, lambda _, a: tirx.Select(a > real(0.0), a, a * alpha))
+
+
+@operator("PRELU", dtypes=("int8", "int16"))
+def prelu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """x or alpha x with alpha from a tensor, which is int8 for both (reference/prelu.h)."""
+    source, alpha, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    if alpha.dtype != "int8" or target.dtype != source.dtype:
+        raise UnsupportedError(f"alpha is {alpha.dtype} and the output {target.dtype}")
+    ratio = scale_of(source) / scale_of(target)
+    identity = quantize_multiplier(ratio)
+    slope = quantize_multiplier(scale_of(source) * scale_of(alpha) / scale_of(target))
+
+    def formula(nest: Nest, a: Any, b: Any) -> Any:
+        x = nest.let("x", int32(a) - zero_point_of(source))
+        right = nest.let("right", nest.rescale(x, identity))
+        left = nest.rescale(x * (int32(b) - zero_point_of(alpha)), slope)
+        chosen = tirx.Select(x >= 0, right, left) + zero_point_of(target)
+        return clamp(chosen, *limits(target.dtype))
+
+    return pointwise((source, alpha), target, formula)
+
+
+@operator("PRELU", dtypes=("float32",))
+def prelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """x, or alpha x where x is negative."""
+    source, alpha, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    return pointwise((source, alpha), target, lambda _, a, b: tirx.Select(a >= real(0.0), a, a * b))
+
+
+# ---- HARD_SWISH, ELU -----------------------------------------------------------------------------
+
+
+@operator("HARD_SWISH", dtypes=("int8",))
+def hard_swish_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """x relu6(x + 3) / 6 in 16-bit fixed point (reference/hard_swish.h)."""
+    source, target = _ends(op, tensors)
+    fine = scale_of(source) / 128
+    output = _short_multiplier(fine / scale_of(target))
+    if output.shift > 0:
+        raise UnsupportedError("its output scale is too small for TFLite's integer HARD_SWISH")
+    reluish = _short_multiplier(fine / (3 / 32768))
+
+    def value(q: int) -> int:
+        x = (q - zero_point_of(source)) * 128
+        gate = x
+        if reluish.shift > 0:
+            gate = _int16(gate << (reluish.shift - 1))
+        gate = fixed_point.multiply_short(gate, reluish.mantissa)
+        if reluish.shift > 0:
+            gate = _int16(gate << 1)
+        if reluish.shift < 0:
+            gate = fixed_point.divide_by_power(gate, -reluish.shift)
+        gate = (gate + (1 << 15)) >> 1
+        product = gate * fixed_point.multiply_short(x, output.mantissa)
+        short = math.trunc(product / (1 << 15))
+        return fixed_point.divide_by_power(short, -output.shift) + zero_point_of(target)
+
+    return byte_table(source, target, value)
+
+
+def _short_multiplier(ratio: float) -> Multiplier:
+    """Return a multiplier whose mantissa has 15 bits (DownScaleInt32ToInt16Multiplier)."""
+    multiplier = quantize_multiplier(ratio)
+    return Multiplier(min((multiplier.mantissa + (1 << 15)) >> 16, 32767), multiplier.shift)
+
+
+def _int16(x: int) -> int:
+    low, high = limits("int16")
+    return min(max(x, low), high)
+
+
+@operator("HARD_SWISH", dtypes=("float32",))
+def hard_swish(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """x min(6, max(0, x + 3)) / 6."""
+    source, target = _ends(op, tensors)
+
+    def formula(nest: Nest, a: Any) -> Any:
+        shifted = nest.let("shifted", a + real(3.0))
+        raised = nest.let("raised", tirx.Select(real(0.0) < shifted, shifted, real(0.0)))
+        gate = tirx.Select(raised < real(6.0), raised, real(6.0))
+        return tirx.div(a * gate, real(6.0))
+
+    return pointwise([source], target, formula)
+
+
+@operator("ELU", dtypes=("int8",))
+def elu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """x or exp(x) - 1, a table computed in single floats (micro/kernels/elu.cc)."""
+    source, target = _ends(op, tensors)
+    scale, inverse = np.float32(scale_of(source)), np.float32(1) / np.float32(scale_of(target))
+
+    def value(q: int) -> int:
+        x = scale * np.float32(q - zero_point_of(source))
+        curve = np.float32(math.exp(x)) - np.float32(1) if x < 0 else x
+        scaled = float(curve * inverse)
+        rounded = math.copysign(math.floor(abs(scaled) + 0.5), scaled)
+        return int(np.float32(rounded) + np.float32(zero_point_of(target)))
+
+    return byte_table(source, target, value)
+
+
+@operator("ELU", dtypes=("float32",))
+def elu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """x, or expm1(x) where x is negative."""
+    source, target = _ends(op, tensors)
+
+    def formula(nest: Nest, a: Any) -> Any:
+        below = nest.let("below", call("expm1f", a))
+        return tirx.Select(a < real(0.0), below, a)
+
+    return pointwise([source], target, formula)

@@ -85,3 +85,55 @@ def tanh(a: int, integer_bits: int) -> int:
     exponential = exp_of_negative(-abs(a), integer_bits + 1)
     positive = multiply_by_power(_two_over_one_plus(exponential) - (1 << 29), 2)
     return positive if a > 0 else -positive
+
+
+def reciprocal(x: int) -> tuple[int, int]:
+    """Return 1 / x of a positive int32 as a mantissa, and the shift to the right that it wants.
+
+    1 / x is mantissa * 2**-(31 + shift) (GetReciprocal of TFLite's common.h for 31 integer bits).
+    """
+    bits = x.bit_length()
+    above_one = ((x << (32 - bits)) & 0xFFFFFFFF) - (1 << 31)
+    return multiply_by_power(_two_over_one_plus(above_one), 1), bits - 1
+
+
+HALF_SQRT_2 = 1518500250
+"""sqrt(2) / 2, with no integer bits."""
+
+
+def inverse_square_root(x: int) -> tuple[int, int]:
+    """Return 1 / sqrt(x) of an int32 as mantissa and shift (GetInvSqrtQuantizedMultiplierExp).
+
+    1 / sqrt(x) is mantissa * 2**(shift - 31). 0 is taken for 1.
+    """
+    if x <= 1:
+        return INT32_MAX, 0
+    shift = 11
+    while x >= 1 << 29:
+        x, shift = x // 4, shift + 1
+    pairs = (31 - x.bit_length()) // 2 - 1
+    mantissa = multiply(_inverse_square_root_near_one(x << (2 * pairs)), HALF_SQRT_2)
+    shift -= pairs
+    return (mantissa << max(-shift, 0)), -max(shift, 0)
+
+
+def _inverse_square_root_near_one(x: int) -> int:
+    """Return 1 / sqrt(x / 2) for x with 2 integer bits: five steps of Newton's method from 1."""
+    half = divide_by_power(x >> 1, 1)
+    root = 1 << 28
+    for _ in range(5):
+        cube = multiply_by_power(multiply(multiply(root, root), root), 6)
+        root = multiply_by_power(multiply(3 << 27, root) - multiply(half, cube), 3)
+    return root
+
+
+def multiply_short(a: int, b: int) -> int:
+    """Return the product of two int16 with no integer bits, halves away from zero or up.
+
+    gemmlowp's SaturatingRoundingDoublingHighMul of 16 bits.
+    """
+    if a == b == -(1 << 15):
+        return (1 << 15) - 1
+    product = a * b
+    nudged = product + ((1 << 14) if product >= 0 else 1 - (1 << 14))
+    return nudged >> 15 if nudged >= 0 else -(-nudged >> 15)

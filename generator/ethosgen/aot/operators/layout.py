@@ -1,80 +1,142 @@
-# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
-"""Operators that move elements and change none: CONCATENATION, PAD."""
+"""Operators that move blocks of elements and change none: CONCATENATION, PACK, SPLIT, PAD, …"""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
-from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.quantization import zero_point_of
-from ethosgen.aot.primfunc import pointer
+from ethosgen.aot.operators.nest import Nest, number
+from ethosgen.aot.operators.quantization import scale_of, zero_point_of
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import ABSENT, Operator, Tensor
 
+MOVED = ("int8", "int16", "int32", "float32")
 
-@operator("CONCATENATION", dtypes=("int8",))
+
+# ---- several to one, one to several --------------------------------------------------------------
+
+
+@operator("CONCATENATION", dtypes=(*MOVED, "int64", "bool"))
 def concatenation(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy the inputs side by side along an axis; like TFLite Micro, without rescaling."""
     target = tensors[op.outputs[0]]
+    sources = [tensors[i] for i in op.inputs]
     if op.options.get("fused_activation_function", "NONE") != "NONE":
         raise UnsupportedError("a fused activation is not covered")
+    if target.dtype == "int8":
+        _need_one_quantization([*sources, target])
     axis = int(op.options["axis"]) % len(target.shape)
+    return _joined(sources, target, axis)
+
+
+def _need_one_quantization(parts: Sequence[Tensor]) -> None:
+    known = {(scale_of(t), zero_point_of(t)) for t in parts if t.quantization}
+    if len(known) > 1:
+        raise UnsupportedError("its inputs and output differ in scale or zero point")
+
+
+@operator("PACK", dtypes=(*MOVED, "int64"))
+def pack(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy the inputs side by side along a new axis."""
+    target = tensors[op.outputs[0]]
+    axis = int(op.options.get("axis", 0)) % len(target.shape)
+    return _joined([tensors[i] for i in op.inputs], target, axis)
+
+
+def _joined(sources: Sequence[Tensor], target: Tensor, axis: int) -> Kernel:
+    """Return a kernel that joins what the inputs have below an axis."""
     rows = math.prod(target.shape[:axis])
-    sources = [tensors[i] for i in op.inputs]
-    widths = [math.prod(source.shape[axis:]) for source in sources]
-    output = pointer("output", "int8")
-    inputs = [pointer(f"input{i}", "int8") for i in range(len(sources))]
-    row = tirx.Var("row", "int32")
-    y = tirx.decl_buffer((rows, sum(widths)), "int8", "y", data=output)
-    declarations, copies, start = [tirx.DeclBuffer(y, data=output)], [], 0
-    for variable, width in zip(inputs, widths, strict=True):
-        x = tirx.decl_buffer((rows, width), "int8", "x", data=variable)
-        declarations.append(tirx.DeclBuffer(x, data=variable))
-        places = [tirx.address_of(y[row, start]), tirx.address_of(x[row, 0])]
-        copies.append(tirx.Evaluate(tirx.call_extern("void", "memcpy", *places, width)))
-        start += width
-    loop = tirx.For(row, 0, rows, tirx.ForKind.SERIAL, tirx.stmt_seq(*copies))
-    body = tirx.stmt_seq(*declarations, loop)
-    return Kernel(tirx.PrimFunc([*inputs, output], body), op.inputs)
+    widths = [source.elements // rows for source in sources]
+    nest = Nest()
+    names = [f"input{i}" for i in range(len(sources))]
+    views = [
+        nest.read(name, source, (rows, width))
+        for name, source, width in zip(names, sources, widths, strict=True)
+    ]
+    y = nest.write("output", target, (rows, sum(widths)))
+    with nest.loop("row", rows) as row:
+        start = 0
+        for view, width in zip(views, widths, strict=True):
+            nest.copy(y, (row, start), view, (row, 0), width)
+            start += width
+    return nest.kernel()
 
 
-@operator("PAD", "PADV2", dtypes=("int8",))
+@operator("SPLIT", "SPLIT_V", "UNPACK", dtypes=MOVED)
+def split(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy what lies side by side along an axis to tensors of its own."""
+    source = tensors[op.inputs[1 if op.code == "SPLIT" else 0]]
+    if op.code == "UNPACK":
+        axis = int(op.options.get("axis", 0))
+    else:
+        axis = int(constant(tensors[op.inputs[0 if op.code == "SPLIT" else 2]], "axis").flat[0])
+    rows = math.prod(source.shape[: axis % len(source.shape)])
+    targets = [tensors[i] for i in op.outputs]
+    nest = Nest()
+    x = nest.read("input", source, (rows, source.elements // rows))
+    views = [
+        nest.write(f"output{i}", target, (rows, target.elements // rows))
+        for i, target in enumerate(targets)
+    ]
+    with nest.loop("row", rows) as row:
+        start = 0
+        for view, target in zip(views, targets, strict=True):
+            width = target.elements // rows
+            nest.copy(view, (row, 0), x, (row, start), width)
+            start += width
+    return nest.kernel()
+
+
+def constant(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
+    """Return an operand that must be known; UnsupportedError if it is computed at run time."""
+    if tensor.data is None:
+        raise UnsupportedError(f"its {what} (tensor '{tensor.name}') is computed at run time")
+    return tensor.array()
+
+
+# ---- PAD -----------------------------------------------------------------------------------------
+
+
+@operator("PAD", "PADV2", dtypes=MOVED)
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Fill with the zero point, or with PADV2's constant, and copy the input inside."""
+    """Fill with the zero point, or with PADV2's value, and copy the input inside."""
     source, paddings, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-    if paddings.data is None:
-        raise UnsupportedError("its paddings are computed at run time")
-    before = [int(pair[0]) for pair in paddings.array()]
-    filler = _filler(op, tensors, target)
-    total = target.elements
-
-    @T.prim_func(private=True)
-    def function(input: T.handle("int8"), output: T.handle("int8")):
-        x = T.decl_buffer(source.shape, "int8", data=input)
-        y = T.decl_buffer(target.shape, "int8", data=output)
-        T.evaluate(T.call_extern("void", "memset", output, filler, total))
-        for i in T.grid(*source.shape):
-            y[_shifted(i, before)] = _at(x, i)
-
-    return Kernel(function, (source.index,))
+    before = [int(pair[0]) for pair in constant(paddings, "paddings")]
+    sizes, starts, totals = _contiguous(source.shape, before, target.shape)
+    has_value = len(op.inputs) > 2 and op.inputs[2] != ABSENT
+    nest = Nest()
+    x = nest.read("input", source, sizes)
+    value = nest.read("value", tensors[op.inputs[2]], (1,))[0] if has_value else _zero(target)
+    y = nest.write("output", target, totals)
+    with nest.loops(totals) as index:
+        nest.store(y, index, value)
+    with nest.loops(sizes[:-1]) as index:
+        place = [i + start for i, start in zip(index, starts, strict=False)]
+        nest.copy(y, (*place, starts[-1]), x, (*index, 0), sizes[-1])
+    return nest.kernel()
 
 
-def _shifted(index: Sequence[Any], before: Sequence[int]) -> tuple[Any, ...]:
-    return tuple(i + start for i, start in zip(index, before, strict=True))
+def _zero(target: Tensor) -> Any:
+    point = zero_point_of(target) if target.dtype == "int8" else 0
+    return number(point, target.dtype)
 
 
-def _at(buffer: Any, index: Sequence[Any]) -> Any:
-    return buffer[tuple(index)]
-
-
-def _filler(op: Operator, tensors: Sequence[Tensor], target: Tensor) -> int:
-    if len(op.inputs) < 3 or op.inputs[2] == ABSENT:
-        return zero_point_of(target)
-    value = tensors[op.inputs[2]]
-    if value.data is None:
-        raise UnsupportedError("its padding value is computed at run time")
-    return int(np.ravel(value.array())[0])
+def _contiguous(
+    shape: Sequence[int], before: Sequence[int], whole: Sequence[int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Return sizes, starts and totals with the dimensions merged that are not padded."""
+    sizes, starts, totals = [1], [0], [1]
+    for size, start, total in zip(shape, before, whole, strict=True):
+        if size == total:
+            sizes[-1], starts[-1], totals[-1] = (
+                sizes[-1] * size,
+                starts[-1] * size,
+                totals[-1] * size,
+            )
+        else:
+            sizes.append(size)
+            starts.append(start)
+            totals.append(total)
+    return sizes, starts, totals

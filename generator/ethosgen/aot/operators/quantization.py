@@ -2,6 +2,10 @@
 
 Formulas are those of TFLite's kernels/internal (quantization_util.cc, common.cc) and of gemmlowp's
 fixedpoint.h, with TFLite Micro's double rounding.
+
+Ratios of scales are doubles everywhere. TFLite Micro's sources of August 2026 divide single floats
+in RELU, SUB, ABS, LEAKY_RELU, DIV and HARD_SWISH; its wheel of October, which is our reference, has
+double divisions there, and differs from single ones in the last bit of a few int16 results.
 """
 
 import math

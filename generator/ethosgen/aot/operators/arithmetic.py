@@ -1,0 +1,311 @@
+"""Two or more tensors to one, element by element, with broadcasting: ADD, SUB, MUL, DIV, …
+
+Quantized types follow TFLite's kernels/internal/reference (add.h, sub.h, mul.h, div.h) and TFLite
+Micro's kernels of these names, which compute the scales; the others compute as C does.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, fixed_point, operator
+from ethosgen.aot.operators.nest import (
+    BAD_VALUE,
+    Nest,
+    call,
+    int32,
+    limited,
+    number,
+    pointwise,
+    real,
+)
+from ethosgen.aot.operators.quantization import (
+    activation_range,
+    clamp,
+    limits,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+    scale_of,
+    zero_point_of,
+)
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+QUANTIZED = ("int8", "int16")
+PLAIN = ("int32", "float32")
+
+ADD_SHIFT = {"int8": 20, "int16": 15}
+"""Bits by which ADD and SUB widen their inputs before they rescale them (add_common.cc)."""
+DIFFERENCE_SHIFT = {"int8": 7, "int16": 0}
+"""The same for SQUARED_DIFFERENCE (squared_difference.cc)."""
+
+RANGES: dict[str, tuple[float | None, float | None]] = {
+    "NONE": (None, None),
+    "RELU": (0.0, None),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+}
+"""Bounds of the fused activations, in reals."""
+
+Combine = Callable[[Any, Any], Any]
+
+
+def ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return two inputs and the output; UnsupportedError unless all have one type."""
+    first, second, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    if not first.dtype == second.dtype == target.dtype:
+        raise UnsupportedError(
+            f"its inputs and output are {first.dtype}, {second.dtype} and {target.dtype}; they "
+            "must have one type"
+        )
+    return first, second, target
+
+
+# ---- ADD, SUB ------------------------------------------------------------------------------------
+
+
+@operator("ADD", "SUB", dtypes=QUANTIZED)
+def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Rescale both inputs to twice the larger scale, add or subtract, rescale the result."""
+    first, second, target = ends(op, tensors)
+    common = 2.0 * max(scale_of(first), scale_of(second))
+    widen = ADD_SHIFT[target.dtype]
+    multiplier = quantize_multiplier(common / ((1 << widen) * scale_of(target)))
+    ratios = [quantize_multiplier(scale_of(tensor) / common) for tensor in (first, second)]
+    bounds = activation_range(op, target)
+
+    def formula(nest: Nest, a: Any, b: Any) -> Any:
+        left, right = (
+            nest.rescale(widened(x, tensor, widen), ratio)
+            for x, tensor, ratio in zip((a, b), (first, second), ratios, strict=True)
+        )
+        total = nest.let("total", left + right if op.code == "ADD" else left - right)
+        return clamp(nest.rescale(total, multiplier) + zero_point_of(target), *bounds)
+
+    return pointwise((first, second), target, formula)
+
+
+def widened(x: Any, tensor: Tensor, shift: int) -> Any:
+    """Return (q - zero point) << shift."""
+    return (int32(x) - zero_point_of(tensor)) * (1 << shift)
+
+
+@operator("ADD", "SUB", "MUL", "DIV", dtypes=PLAIN)
+def plain(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Compute as C does, within the bounds of the activation.
+
+    TFLite Micro's ADD of int32 has no activation; integers wrap, as they do there in practice.
+    """
+    first, second, target = ends(op, tensors)
+    dtype = target.dtype
+    low, high = plain_range(op, dtype)
+
+    def formula(_: Nest, a: Any, b: Any) -> Any:
+        if dtype == "float32":
+            return limited(_result(op.code, a, b), real(low), real(high))
+        if op.code == "DIV":
+            return clamp(tirx.truncdiv(a, b), int(low), int(high))
+        wide = _result(op.code, tirx.Cast("int64", a), tirx.Cast("int64", b))
+        wrapped = tirx.Cast("int32", wide)
+        return wrapped if op.code == "ADD" else clamp(wrapped, int(low), int(high))
+
+    return pointwise((first, second), target, formula)
+
+
+def _result(code: str, a: Any, b: Any) -> Any:
+    results: dict[str, Combine] = {
+        "ADD": lambda a, b: a + b,
+        "SUB": lambda a, b: a - b,
+        "MUL": lambda a, b: a * b,
+        "DIV": tirx.div,
+    }
+    return results[code](a, b)
+
+
+def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
+    """Return the bounds of a fused activation on reals (CalculateActivationRange)."""
+    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    activation = str(op.options.get("fused_activation_function", "NONE"))
+    if activation not in RANGES:
+        raise UnsupportedError(f"the fused activation {activation} is not known")
+    low, high = RANGES[activation]
+    return (
+        float(info.min) if low is None else low,
+        float(info.max) if high is None else high,
+    )
+
+
+# ---- MUL, DIV ------------------------------------------------------------------------------------
+
+
+@operator("MUL", dtypes=QUANTIZED)
+def mul_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Multiply and rescale the product."""
+    first, second, target = ends(op, tensors)
+    multiplier = quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(target))
+    bounds = activation_range(op, target)
+
+    def formula(nest: Nest, a: Any, b: Any) -> Any:
+        product = (int32(a) - zero_point_of(first)) * (int32(b) - zero_point_of(second))
+        return clamp(nest.rescale(product, multiplier) + zero_point_of(target), *bounds)
+
+    return pointwise((first, second), target, formula)
+
+
+@operator("DIV", dtypes=("int8",))
+def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Multiply by the divisor's reciprocal, which a table holds for each of its 256 values.
+
+    A divisor of 0 is undefined in TFLite too; here it gives 0.
+    """
+    first, second, target = ends(op, tensors)
+    multiplier = quantize_multiplier(scale_of(first) / (scale_of(second) * scale_of(target)))
+    bounds = activation_range(op, target)
+    divisors = range(-128 - zero_point_of(second), 128 - zero_point_of(second))
+    inverses = [fixed_point.reciprocal(abs(d)) if d else (0, 0) for d in divisors]
+    tables = {
+        "reciprocals": np.array([m for m, _ in inverses], np.int32),
+        "shifts": np.array([shift for _, shift in inverses], np.int8),
+        "headrooms": np.array([_leading_sign_bits(d) for d in range(-255, 256)], np.int8),
+    }
+
+    def formula(nest: Nest, a: Any, b: Any, reciprocals: Any, shifts: Any, headrooms: Any) -> Any:
+        row = nest.let("row", int32(b) + 128)
+        negative = int32(b) < zero_point_of(second)
+        centred = int32(a) - zero_point_of(first)
+        dividend = nest.let("dividend", tirx.Select(negative, 0 - centred, centred))
+        headroom = nest.let("headroom", int32(headrooms[dividend + 255]))
+        quotient = nest.let(
+            "quotient",
+            saturating_rounding_doubling_high_mul(dividend << headroom, reciprocals[row]),
+        )
+        scaled = nest.let(
+            "scaled", saturating_rounding_doubling_high_mul(quotient, multiplier.mantissa)
+        )
+        shift = nest.let("shift", int32(shifts[row]) + headroom - multiplier.shift)
+        rounded = rounding_divide_by_pot(scaled, shift & 31)
+        result = tirx.Select(shift > 31, int32(0), rounded)
+        return clamp(result + zero_point_of(target), *bounds)
+
+    return pointwise((first, second), target, formula, tables)
+
+
+def _leading_sign_bits(x: int) -> int:
+    """Return how many bits below the sign of an int32 are copies of it (CountLeadingSignBits)."""
+    return 31 - (x if x >= 0 else ~x).bit_length()
+
+
+# ---- SQUARED_DIFFERENCE, ADD_N -------------------------------------------------------------------
+
+
+@operator("SQUARED_DIFFERENCE", dtypes=QUANTIZED)
+def squared_difference_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Rescale both inputs to twice the larger scale, subtract, square, rescale."""
+    first, second, target = ends(op, tensors)
+    common = 2.0 * max(scale_of(first), scale_of(second))
+    widen = DIFFERENCE_SHIFT[target.dtype]
+    multiplier = quantize_multiplier(common * common / ((1 << (2 * widen)) * scale_of(target)))
+    ratios = [quantize_multiplier(scale_of(t) / common) for t in (first, second)]
+
+    def formula(nest: Nest, a: Any, b: Any) -> Any:
+        left, right = (
+            nest.rescale(widened(x, tensor, widen), ratio)
+            for x, tensor, ratio in zip((a, b), (first, second), ratios, strict=True)
+        )
+        difference = nest.let("difference", left - right)
+        scaled = nest.rescale(difference * difference, multiplier)
+        return clamp(scaled + zero_point_of(target), *limits(target.dtype))
+
+    return pointwise((first, second), target, formula)
+
+
+@operator("SQUARED_DIFFERENCE", dtypes=PLAIN)
+def squared_difference(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """(a - b) squared; integers wrap."""
+    first, second, target = ends(op, tensors)
+
+    def formula(nest: Nest, a: Any, b: Any) -> Any:
+        if target.dtype == "float32":
+            difference = nest.let("difference", a - b)
+            return difference * difference
+        wide = tirx.Cast("int64", tirx.Cast("int32", tirx.Cast("int64", a) - tirx.Cast("int64", b)))
+        difference = nest.let("difference", wide)
+        return tirx.Cast("int32", difference * difference)
+
+    return pointwise((first, second), target, formula)
+
+
+@operator("ADD_N", dtypes=("float32",))
+def add_n(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Add any number of tensors, from 0 on."""
+
+    def formula(_: Nest, *values: Any) -> Any:
+        return sum(values, real(0.0))
+
+    return pointwise([tensors[i] for i in op.inputs], tensors[op.outputs[0]], formula)
+
+
+@operator("ADD_N", dtypes=("int8",))
+def add_n_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Add in half of the inputs' common scale, from minus its zero point on, as TFLite does."""
+    sources, target = [tensors[i] for i in op.inputs], tensors[op.outputs[0]]
+    scale, point = scale_of(sources[0]), zero_point_of(sources[0])
+    if any((scale_of(s), zero_point_of(s)) != (scale, point) for s in sources):
+        raise UnsupportedError("its inputs differ in scale or zero point")
+    half = quantize_multiplier(0.5)
+    multiplier = quantize_multiplier(2 * scale / ((1 << 20) * scale_of(target)))
+    start = fixed_point.multiply(-point << 20, half.mantissa)
+
+    def formula(nest: Nest, *values: Any) -> Any:
+        total = int32(start)
+        for value in values:
+            total = total + nest.rescale(widened(value, sources[0], 20), half)
+        scaled = nest.rescale(nest.let("total", total), multiplier)
+        return clamp(scaled + zero_point_of(target), *limits("int8"))
+
+    return pointwise(sources, target, formula)
+
+
+# ---- MINIMUM, MAXIMUM, FLOOR_DIV, FLOOR_MOD ------------------------------------------------------
+
+
+@operator("MINIMUM", "MAXIMUM", dtypes=("int8", "int16", "int32", "int64", "float32"))
+def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Compare as stored; TFLite asks that all three have one quantization."""
+    first, second, target = ends(op, tensors)
+
+    def formula(_: Nest, a: Any, b: Any) -> Any:
+        return tirx.Select(a < b if op.code == "MINIMUM" else a > b, a, b)
+
+    return pointwise((first, second), target, formula)
+
+
+@operator("FLOOR_DIV", dtypes=("float32",))
+def floor_div(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """floor(a / b), divided in double precision as TFLite does; b = 0 ends the network."""
+    first, second, target = ends(op, tensors)
+
+    def formula(nest: Nest, a: Any, b: Any) -> Any:
+        with nest.when(tirx.EQ(b, real(0.0))):
+            nest.fail(BAD_VALUE)
+        quotient = tirx.div(tirx.Cast("float64", a), tirx.Cast("float64", b))
+        return tirx.Cast("float32", call("floor", quotient, dtype="float64"))
+
+    return pointwise((first, second), target, formula)
+
+
+@operator("FLOOR_MOD", dtypes=("float32",))
+def floor_mod(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """The remainder with the divisor's sign."""
+    first, second, target = ends(op, tensors)
+
+    def formula(nest: Nest, a: Any, b: Any) -> Any:
+        zero = number(0, "float32")
+        rest = nest.let("rest", call("fmodf", a, b))
+        other_sign = tirx.NE(tirx.Cast("int32", b < zero), tirx.Cast("int32", rest < zero))
+        return tirx.Select(tirx.all(tirx.NE(rest, zero), other_sign), rest + b, rest)
+
+    return pointwise((first, second), target, formula)

@@ -1,0 +1,84 @@
+"""Tensors to truth values: EQUAL, GREATER, … and the logical operators."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.arithmetic import widened
+from ethosgen.aot.operators.nest import Nest, pointwise
+from ethosgen.aot.operators.quantization import quantize_multiplier, scale_of
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+COMPARISON_SHIFT = 8
+"""Bits by which quantized inputs are widened before they are rescaled (comparisons.cc)."""
+
+RELATIONS = {
+    "EQUAL": tirx.EQ,
+    "NOT_EQUAL": tirx.NE,
+    "GREATER": tirx.GT,
+    "GREATER_EQUAL": tirx.GE,
+    "LESS": tirx.LT,
+    "LESS_EQUAL": tirx.LE,
+}
+ORDER = ("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+
+
+def _inputs(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    first, second = (tensors[i] for i in op.inputs)
+    if first.dtype != second.dtype:
+        raise UnsupportedError(f"its inputs are {first.dtype} and {second.dtype}; they must agree")
+    return first, second
+
+
+@operator("EQUAL", "NOT_EQUAL", *ORDER, dtypes=("int32", "int64", "float32"))
+@operator("EQUAL", "NOT_EQUAL", dtypes=("bool",))
+def compare(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Compare as stored."""
+    relation = RELATIONS[op.code]
+
+    def formula(_: Nest, a: Any, b: Any) -> Any:
+        if tensors[op.inputs[0]].dtype == "bool":
+            a, b = tirx.Cast("int32", a), tirx.Cast("int32", b)
+        return relation(a, b)
+
+    return pointwise(_inputs(op, tensors), tensors[op.outputs[0]], formula)
+
+
+@operator("EQUAL", "NOT_EQUAL", *ORDER, dtypes=("int8",))
+def compare_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Compare the reals that the inputs stand for, in fixed point."""
+    sources = _inputs(op, tensors)
+    multipliers = [quantize_multiplier(scale_of(source)) for source in sources]
+
+    def formula(nest: Nest, *values: Any) -> Any:
+        scaled = [
+            nest.let("scaled", nest.rescale(widened(value, source, COMPARISON_SHIFT), multiplier))
+            for value, source, multiplier in zip(values, sources, multipliers, strict=True)
+        ]
+        return RELATIONS[op.code](*scaled)
+
+    return pointwise(sources, tensors[op.outputs[0]], formula)
+
+
+@operator("LOGICAL_AND", "LOGICAL_OR", dtypes=("bool",))
+def logical(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """a and b, a or b."""
+    combine = tirx.all if op.code == "LOGICAL_AND" else tirx.any
+
+    def formula(_: Nest, a: Any, b: Any) -> Any:
+        return combine(a, b)
+
+    return pointwise(_inputs(op, tensors), tensors[op.outputs[0]], formula)
+
+
+@operator("LOGICAL_NOT", dtypes=("bool",))
+def logical_not(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Not a."""
+
+    def formula(_: Nest, a: Any) -> Any:
+        return tirx.Not(a)
+
+    return pointwise([tensors[op.inputs[0]]], tensors[op.outputs[0]], formula)

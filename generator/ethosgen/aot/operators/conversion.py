@@ -1,0 +1,92 @@
+"""From one number type to another: QUANTIZE, DEQUANTIZE, CAST."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.nest import Nest, call, int32, limited, pointwise, real
+from ethosgen.aot.operators.quantization import (
+    apply,
+    clamp,
+    limits,
+    quantize_multiplier,
+    scale_of,
+    zero_point_of,
+)
+from ethosgen.aot.operators.table import byte_table
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+REQUANTIZED = {
+    "int8": ("int8", "uint8", "int16", "int32"),
+    "uint8": ("int8",),
+    "int16": ("int8", "int16", "int32"),
+    "int32": ("int8", "int16"),
+    "float32": ("int8", "int16"),
+}
+"""What QUANTIZE turns into what (micro/kernels/quantize_common.cc)."""
+
+CAST_TARGETS = ("int8", "int16", "int32", "uint32", "float32")
+
+
+def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    allowed = CAST_TARGETS if op.code == "CAST" else REQUANTIZED[source.dtype]
+    if target.dtype not in allowed:
+        raise UnsupportedError(
+            f"it turns {source.dtype} into {target.dtype}; only {', '.join(allowed)} are covered"
+        )
+    return source, target
+
+
+@operator("QUANTIZE", dtypes=("int8", "uint8", "int16", "int32"))
+def requantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Change type, scale and zero point (reference/requantize.h)."""
+    source, target = _ends(op, tensors)
+    multiplier = quantize_multiplier(scale_of(source) / scale_of(target))
+    before, after = zero_point_of(source), zero_point_of(target)
+    if np.dtype(source.dtype).itemsize == np.dtype(target.dtype).itemsize == 1:
+        return byte_table(source, target, lambda q: apply(multiplier, q - before) + after)
+
+    def formula(nest: Nest, a: Any) -> Any:
+        scaled = nest.rescale(nest.let("centred", int32(a) - before), multiplier) + after
+        return scaled if target.dtype == "int32" else clamp(scaled, *limits(target.dtype))
+
+    return pointwise([source], target, formula)
+
+
+@operator("QUANTIZE", dtypes=("float32",))
+def quantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """round(x / scale) + zero point, saturated; halves go away from zero (reference/quantize.h)."""
+    source, target = _ends(op, tensors)
+    scale, point = real(scale_of(target)), zero_point_of(target)
+    low, high = (real(float(bound - point)) for bound in limits(target.dtype))
+
+    def formula(nest: Nest, a: Any) -> Any:
+        rounded = nest.let("rounded", call("roundf", tirx.div(a, scale)))
+        return tirx.Cast("int32", limited(rounded, low, high)) + point
+
+    return pointwise([source], target, formula)
+
+
+@operator("DEQUANTIZE", dtypes=("int8", "uint8", "int16"))
+def dequantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """scale (q - zero point).
+
+    TFLite multiplies in doubles and rounds; the product of single floats is rounded to the same.
+    """
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if target.dtype != "float32":
+        raise UnsupportedError(f"it turns {source.dtype} into {target.dtype}")
+    scale, point = real(scale_of(source)), zero_point_of(source)
+    return pointwise([source], target, lambda _, a: scale * tirx.Cast("float32", int32(a) - point))
+
+
+@operator("CAST", dtypes=("int8", "int16", "int32", "uint32", "float32", "bool"))
+def cast(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Convert as C does; what does not fit is undefined, as in TFLite."""
+    source, target = _ends(op, tensors)
+    return pointwise([source], target, lambda _, a: a)

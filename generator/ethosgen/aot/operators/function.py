@@ -1,0 +1,113 @@
+"""Functions of one number: ABS, NEG, SQRT, EXP, SIN, … by the C library where TFLite uses it."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, fixed_point, operator
+from ethosgen.aot.operators.nest import BAD_VALUE, Nest, call, int32, pointwise, real
+from ethosgen.aot.operators.quantization import (
+    Multiplier,
+    apply,
+    clamp,
+    limits,
+    quantize_multiplier,
+    scale_of,
+    zero_point_of,
+)
+from ethosgen.aot.operators.table import byte_table
+from ethosgen.model import Operator, Tensor
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "ABS": lambda x: call("fabsf", x),
+    "CEIL": lambda x: call("ceilf", x),
+    "COS": lambda x: call("cosf", x),
+    "EXP": lambda x: call("expf", x),
+    "FLOOR": lambda x: call("floorf", x),
+    "LOG": lambda x: call("logf", x),
+    "NEG": lambda x: x * real(-1.0),
+    "ROUND": lambda x: call("rintf", x),
+    "RSQRT": lambda x: tirx.div(real(1.0), call("sqrtf", x)),
+    "SIN": lambda x: call("sinf", x),
+    "SQRT": lambda x: call("sqrtf", x),
+    "SQUARE": lambda x: x * x,
+}
+"""ROUND rounds halves to even, as rintf does unless a program changes the rounding mode."""
+
+
+@operator(*FUNCTIONS, dtypes=("float32",))
+def apply_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Apply it to each element."""
+    function = FUNCTIONS[op.code]
+
+    def formula(_: Nest, a: Any) -> Any:
+        return function(a)
+
+    return pointwise([tensors[op.inputs[0]]], tensors[op.outputs[0]], formula)
+
+
+@operator("ABS", dtypes=("int8",))
+def abs_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """|x|, rescaled where the scales differ (micro/kernels/elementwise.cc)."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    multiplier = quantize_multiplier(_ratio(source, target))
+    same = scale_of(source) == scale_of(target)
+
+    def value(q: int) -> int:
+        distance = abs(q - zero_point_of(source))
+        return (distance if same else apply(multiplier, distance)) + zero_point_of(target)
+
+    return byte_table(source, target, value)
+
+
+@operator("ABS", dtypes=("int16",))
+def abs_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """|x|, rescaled where the scales differ; without scales the greatest |x| wraps, as in C."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    quantized = source.quantization is not None
+    same = not quantized or scale_of(source) == scale_of(target)
+    multiplier = Multiplier(0, 0) if same else quantize_multiplier(_ratio(source, target))
+
+    def formula(nest: Nest, a: Any) -> Any:
+        distance = nest.let("distance", tirx.Select(int32(a) < 0, 0 - int32(a), int32(a)))
+        scaled = distance if same else nest.rescale(distance, multiplier)
+        return clamp(scaled, *limits("int16")) if quantized else scaled
+
+    return pointwise([source], target, formula)
+
+
+def _ratio(source: Tensor, target: Tensor) -> float:
+    return scale_of(source) / scale_of(target)
+
+
+RSQRT_SHIFT = 20
+"""Bits to which int8 RSQRT computes before it rescales."""
+
+
+@operator("RSQRT", dtypes=("int8",))
+def rsqrt_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """1 / sqrt(x) in fixed point; 0 gives the greatest value, a negative x ends the network."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    multiplier = quantize_multiplier(1.0 / (math.sqrt(scale_of(source)) * scale_of(target)))
+    low, high = limits("int8")
+    zero = zero_point_of(source)
+
+    def value(x: int) -> int:
+        if x <= 0:
+            return high
+        mantissa, shift = fixed_point.inverse_square_root(x)
+        inverse = apply(Multiplier(mantissa, shift + RSQRT_SHIFT), 1)
+        rest = Multiplier(multiplier.mantissa, multiplier.shift - RSQRT_SHIFT)
+        return min(max(apply(rest, inverse) + zero_point_of(target), low), high)
+
+    roots = np.array([value(q - zero) for q in range(low, high + 1)], np.int8)
+
+    def formula(nest: Nest, a: Any, roots: Any) -> Any:
+        with nest.when(int32(a) < zero):
+            nest.fail(BAD_VALUE)
+        return roots[int32(a) + 128]
+
+    return pointwise([source], target, formula, {"roots": roots})

@@ -1,0 +1,232 @@
+"""Operators that change the order of elements: TRANSPOSE, SLICE, MIRROR_PAD, SPACE_TO_DEPTH, …"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.copy import DTYPES
+from ethosgen.aot.operators.layout import constant
+from ethosgen.aot.operators.nest import BAD_VALUE, Nest, int32, number, pointwise
+from ethosgen.aot.operators.quantization import zero_point_of
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+Place = Callable[[Sequence[Any]], Sequence[Any]]
+"""From an index of the output to one of the input."""
+
+
+def _moved(source: Tensor, target: Tensor, place: Place) -> Kernel:
+    nest = Nest()
+    x = nest.read("input", source)
+    y = nest.write("output", target)
+    with nest.loops(target.shape or (1,)) as index:
+        nest.store(y, index, x[tuple(place(index))])
+    return nest.kernel()
+
+
+# ---- orders of dimensions ------------------------------------------------------------------------
+
+
+@operator("TRANSPOSE", dtypes=("int8", "int16", "float32"))
+def transpose(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Change the order of the dimensions."""
+    source, permutation, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    order = [int(axis) % len(source.shape) for axis in constant(permutation, "permutation")]
+    return _permuted(source, target, source.shape, order)
+
+
+@operator("SPACE_TO_DEPTH", dtypes=("int8", "float32"))
+def space_to_depth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Move blocks of rows and columns to the depth."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    block = int(op.options["block_size"])
+    batch, height, width, _ = target.shape
+    shape = (batch, height, block, width, block, source.shape[3])
+    return _permuted(source, target, shape, [0, 1, 3, 2, 4, 5])
+
+
+@operator("DEPTH_TO_SPACE", dtypes=("int8", "float32"))
+def depth_to_space(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Move the depth to blocks of rows and columns."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    block = int(op.options["block_size"])
+    batch, height, width, _ = source.shape
+    shape = (batch, height, width, block, block, target.shape[3])
+    return _permuted(source, target, shape, [0, 1, 3, 2, 4, 5])
+
+
+def _permuted(source: Tensor, target: Tensor, shape: Sequence[int], order: Sequence[int]) -> Kernel:
+    """Return a kernel that permutes the input, seen in a shape; what stays last is copied whole."""
+    kept = len(order)
+    while kept and order[kept - 1] == kept - 1:
+        kept -= 1
+    inner = math.prod(shape[kept:])
+    nest = Nest()
+    x = nest.read("input", source, (*shape[:kept], inner))
+    y = nest.write("output", target, (*(shape[axis] for axis in order[:kept]), inner))
+    with nest.loops([shape[axis] for axis in order[:kept]]) as index:
+        place = [index[order.index(axis)] for axis in range(kept)]
+        nest.copy(y, (*index, 0), x, (*place, 0), inner)
+    return nest.kernel()
+
+
+@operator("REVERSE_V2", dtypes=DTYPES)
+def reverse(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Reverse the order along axes."""
+    source, axes, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    reversed_axes = {int(axis) % len(source.shape) for axis in constant(axes, "axes").flat}
+
+    def place(index: Sequence[Any]) -> list[Any]:
+        return [
+            size - 1 - i if axis in reversed_axes else i
+            for axis, (i, size) in enumerate(zip(index, source.shape, strict=True))
+        ]
+
+    return _moved(source, target, place)
+
+
+@operator("BROADCAST_TO", dtypes=DTYPES)
+def broadcast_to(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Repeat along dimensions of size 1."""
+    return pointwise([tensors[op.inputs[0]]], tensors[op.outputs[0]], lambda _, a: a)
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+@operator("SLICE", dtypes=("int8", "int16", "int32", "float32", "bool"))
+def slice_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy a part; where it begins may be computed, and outside the input ends the network."""
+    source, begin, _, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    nest = Nest()
+    x = nest.read("input", source)
+    if begin.data is not None:
+        starts = [int(start) for start in begin.array().flat]
+    else:
+        given = nest.read("begin", begin)
+        starts = [nest.let("start", int32(given[axis])) for axis in range(len(source.shape))]
+        for start, size, whole in zip(starts, target.shape, source.shape, strict=True):
+            with nest.when(tirx.any(start < 0, start > whole - size)):
+                nest.fail(BAD_VALUE)
+    y = nest.write("output", target)
+    with nest.loops(target.shape[:-1]) as index:
+        place = [i + start for i, start in zip(index, starts, strict=False)]
+        nest.copy(y, (*index, 0), x, (*place, starts[-1]), target.shape[-1])
+    return nest.kernel()
+
+
+@operator("STRIDED_SLICE", dtypes=("int8", "int16", "int32", "float32", "bool"))
+def strided_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy every n-th element of a part (internal/strided_slice_logic.h)."""
+    source, *limits, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    begin, _, steps = ([int(v) for v in constant(t, "limits").flat] for t in limits)
+    for refused in ("ellipsis_mask", "new_axis_mask", "offset"):
+        if op.options.get(refused):
+            raise UnsupportedError(f"its {refused} is not covered")
+    masked, dropped = (int(op.options.get(f"{n}_mask", 0)) for n in ("begin", "shrink_axis"))
+    starts = [
+        _first(start, step, size, bool(masked >> axis & 1))
+        for axis, (start, step, size) in enumerate(zip(begin, steps, source.shape, strict=True))
+    ]
+
+    def place(index: Sequence[Any]) -> list[Any]:
+        rest = iter(index if target.shape else ())
+        return [
+            start if dropped >> axis & 1 else start + next(rest) * step
+            for axis, (start, step) in enumerate(zip(starts, steps, strict=True))
+        ]
+
+    return _moved(source, target, place)
+
+
+def _first(start: int, step: int, size: int, masked: bool) -> int:
+    """Return where a strided slice begins along one axis."""
+    if masked:
+        return 0 if step > 0 else size - 1
+    start += size if start < 0 else 0
+    return min(max(start, 0), size) if step > 0 else min(max(start, -1), size - 1)
+
+
+@operator("MIRROR_PAD", dtypes=("int8", "float32"))
+def mirror_pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Pad with the mirrored input; REFLECT leaves the edge itself out."""
+    source, paddings, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    before = [int(pair[0]) for pair in constant(paddings, "paddings")]
+    skip = 1 if op.options.get("mode", "REFLECT") == "REFLECT" else 0
+
+    def place(index: Sequence[Any]) -> list[Any]:
+        return [
+            _mirrored(i, start, size, total, skip)
+            for i, start, size, total in zip(index, before, source.shape, target.shape, strict=True)
+        ]
+
+    return _moved(source, target, place)
+
+
+def _mirrored(i: Any, start: int, size: int, total: int, skip: int) -> Any:
+    if size == total:
+        return i
+    inside = i - start
+    left = start + skip - 1 - i
+    right = 2 * size - 1 - skip - inside
+    return tirx.Select(inside < 0, left, tirx.Select(inside >= size, right, inside))
+
+
+# ---- blocks and batches --------------------------------------------------------------------------
+
+
+@operator("SPACE_TO_BATCH_ND", dtypes=("int8", "float32"))
+def space_to_batch(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Pad, and move the places within a block to the batch."""
+    source, block, paddings, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    (rows, columns), (top, left) = _blocks(block), _starts(paddings)
+    batch, height, width, depth = _image(source.shape)
+    point = zero_point_of(target) if target.dtype == "int8" else 0
+    nest = Nest()
+    x = nest.read("input", source, (batch, height, width, depth))
+    _, out_height, out_width, _ = _image(target.shape)
+    y = nest.write("output", target, (rows, columns, batch, out_height, out_width, depth))
+    with nest.loops((rows, columns, batch, out_height, out_width, depth)) as index:
+        dy, dx, b, oy, ox, c = index
+        nest.store(y, index, number(point, target.dtype))
+        iy = nest.let("iy", int32(oy * rows + dy - top))
+        ix = nest.let("ix", int32(ox * columns + dx - left))
+        with nest.when(tirx.all(iy >= 0, iy < height, ix >= 0, ix < width)):
+            nest.store(y, index, x[b, iy, ix, c])
+    return nest.kernel()
+
+
+@operator("BATCH_TO_SPACE_ND", dtypes=("int8", "float32"))
+def batch_to_space(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Move places within a block out of the batch, and crop."""
+    source, block, crops, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    (rows, columns), (top, left) = _blocks(block), _starts(crops)
+    _, height, width, depth = _image(source.shape)
+    batch, out_height, out_width, _ = _image(target.shape)
+    nest = Nest()
+    x = nest.read("input", source, (rows, columns, batch, height, width, depth))
+    y = nest.write("output", target, (batch, out_height, out_width, depth))
+    with nest.loops((batch, out_height, out_width)) as (b, oy, ox):
+        iy, ix = nest.let("iy", int32(oy + top)), nest.let("ix", int32(ox + left))
+        dy, dx = tirx.truncmod(iy, rows), tirx.truncmod(ix, columns)
+        place = (dy, dx, b, tirx.truncdiv(iy, rows), tirx.truncdiv(ix, columns), 0)
+        nest.copy(y, (b, oy, ox, 0), x, place, depth)
+    return nest.kernel()
+
+
+def _image(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape with a width, where TFLite takes none for 1."""
+    return tuple(shape) if len(shape) == 4 else (shape[0], shape[1], 1, shape[2])
+
+
+def _blocks(block: Tensor) -> tuple[int, int]:
+    sizes = [int(size) for size in constant(block, "block shape").flat]
+    return sizes[0], sizes[1] if len(sizes) > 1 else 1
+
+
+def _starts(paddings: Tensor) -> tuple[int, int]:
+    pairs = constant(paddings, "paddings").reshape(-1, 2)
+    return int(pairs[0][0]), int(pairs[1][0]) if len(pairs) > 1 else 0

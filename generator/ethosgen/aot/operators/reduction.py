@@ -1,0 +1,196 @@
+"""Many elements to one along axes: MEAN, SUM, REDUCE_MAX, ARG_MAX, … and CUMSUM."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, fixed_point, operator
+from ethosgen.aot.operators.arithmetic import widened
+from ethosgen.aot.operators.layout import constant
+from ethosgen.aot.operators.nest import Nest, int32, number, real
+from ethosgen.aot.operators.quantization import (
+    Multiplier,
+    clamp,
+    limits,
+    quantize_multiplier,
+    scale_of,
+    zero_point_of,
+)
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+Combine = Any
+
+
+class _Reduction:
+    """A reduction's loops: over what is kept, and inside over what is reduced, both in order."""
+
+    def __init__(self, op: Operator, tensors: Sequence[Tensor]) -> None:
+        self.source, axes, self.target = (tensors[i] for i in (*op.inputs, *op.outputs))
+        rank = len(self.source.shape)
+        chosen = {int(axis) % rank for axis in constant(axes, "axes").flat} if rank else set()
+        self.kept = [axis for axis in range(rank) if axis not in chosen]
+        self.reduced = sorted(chosen)
+        self.count = math.prod(self.source.shape[axis] for axis in self.reduced)
+
+    def kernel(self, start: Any, combine: Combine, finish: Combine) -> Kernel:
+        """Return the kernel that combines from `start` on.
+
+        `combine` gets the nest, the total and an element, `finish` the nest and the total.
+        """
+        shape = self.source.shape
+        nest = Nest()
+        x = nest.read("input", self.source)
+        y = nest.write("output", self.target, [shape[axis] for axis in self.kept])
+        with nest.loops([shape[axis] for axis in self.kept]) as outer:
+            total = nest.local("total", start)
+            with nest.loops([shape[axis] for axis in self.reduced]) as inner:
+                place = dict(zip([*self.kept, *self.reduced], [*outer, *inner], strict=True))
+                element = nest.let("element", x[tuple(place[axis] for axis in range(len(shape)))])
+                nest.store(total, (0,), combine(nest, total[0], element))
+            nest.store(y, outer or (0,), finish(nest, total[0]))
+        return nest.kernel()
+
+
+@operator("MEAN", "SUM", dtypes=("int8", "int16"))
+def mean_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Add in 32 bits and rescale; MEAN's multiplier holds the division (reference/reduce.h)."""
+    reduction = _Reduction(op, tensors)
+    source, target = reduction.source, reduction.target
+    multiplier = quantize_multiplier(scale_of(source) / scale_of(target))
+    if op.code == "MEAN":
+        multiplier = _divided(multiplier, reduction.count)
+
+    def finish(nest: Nest, total: Any) -> Any:
+        scaled = nest.rescale(nest.let("sum", total), multiplier)
+        return clamp(scaled + zero_point_of(target), *limits(target.dtype))
+
+    # With the zero point's share taken off at once, fewer terms can overflow.
+    start = int32(-zero_point_of(source) * reduction.count)
+    return reduction.kernel(start, lambda _, total, x: total + int32(x), finish)
+
+
+def _divided(multiplier: Multiplier, count: int) -> Multiplier:
+    """Return a multiplier over a count of elements, with as many bits as there is room for."""
+    shift = min(count.bit_length() - 1, 32, 31 + multiplier.shift)
+    return Multiplier((multiplier.mantissa << shift) // count, multiplier.shift - shift)
+
+
+@operator("MEAN", "SUM", dtypes=("float32",))
+def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Add in the order of memory, then divide."""
+    reduction = _Reduction(op, tensors)
+    count = real(float(reduction.count))
+
+    def finish(_: Nest, total: Any) -> Any:
+        return tirx.div(total, count) if op.code == "MEAN" else total
+
+    return reduction.kernel(real(0.0), lambda _, total, x: x + total, finish)
+
+
+@operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int8", "float32"))
+def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """The greatest or the least element, as stored."""
+    reduction = _Reduction(op, tensors)
+    dtype = reduction.source.dtype
+    info = np.iinfo(dtype) if dtype == "int8" else np.finfo(dtype)
+    greatest = op.code == "REDUCE_MAX"
+    start = number(float(info.min if greatest else info.max), dtype)
+
+    def combine(_: Nest, best: Any, x: Any) -> Any:
+        return tirx.Select(x > best if greatest else x < best, x, best)
+
+    return reduction.kernel(start, combine, lambda _, best: best)
+
+
+@operator("REDUCE_ALL", dtypes=("bool",))
+def every(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Whether all elements hold."""
+
+    def combine(_: Nest, so_far: Any, x: Any) -> Any:
+        return so_far & int32(x)
+
+    return _Reduction(op, tensors).kernel(
+        int32(1), combine, lambda _, total: tirx.NE(total, int32(0))
+    )
+
+
+@operator("ARG_MAX", "ARG_MIN", dtypes=("int8", "float32"))
+def arg_extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """The place of the first greatest or least element along an axis."""
+    source, axes, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    if target.dtype != "int32":
+        raise UnsupportedError(f"its output is {target.dtype}; only int32 is covered")
+    outer, size, inner = _around(source, int(constant(axes, "axis").flat[0]))
+    nest = Nest()
+    x = nest.read("input", source, (outer, size, inner))
+    y = nest.write("output", target, (outer, inner))
+    with nest.loops((outer, inner)) as (row, column):
+        best = nest.local("best", x[row, 0, column])
+        place = nest.local("place", int32(0))
+        with nest.loop("i", size - 1) as turn:
+            i = nest.let("at", int32(turn + 1))
+            element = nest.let("element", x[row, i, column])
+            better = element > best[0] if op.code == "ARG_MAX" else element < best[0]
+            with nest.when(better):
+                nest.store(best, (0,), element)
+                nest.store(place, (0,), i)
+        nest.store(y, (row, column), place[0])
+    return nest.kernel()
+
+
+def _around(source: Tensor, axis: int) -> tuple[int, int, int]:
+    """Return the elements before an axis, along it and after it."""
+    axis %= len(source.shape)
+    return math.prod(source.shape[:axis]), source.shape[axis], math.prod(source.shape[axis + 1 :])
+
+
+# ---- CUMSUM --------------------------------------------------------------------------------------
+
+
+@operator("CUMSUM", dtypes=("float32",))
+def cumsum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Running sums along an axis."""
+    return _running(op, tensors, real(0.0), lambda _, x: x, lambda _, total: total)
+
+
+@operator("CUMSUM", dtypes=("int8",))
+def cumsum_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Running sums in half of the input's scale, from minus its zero point on, as TFLite does."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    half = quantize_multiplier(0.5)
+    multiplier = quantize_multiplier(2 * scale_of(source) / ((1 << 20) * scale_of(target)))
+    start = fixed_point.multiply(-zero_point_of(source) << 20, half.mantissa)
+
+    def finish(nest: Nest, total: Any) -> Any:
+        scaled = nest.rescale(nest.let("sum", total), multiplier)
+        return clamp(scaled + zero_point_of(target), *limits("int8"))
+
+    def term(nest: Nest, x: Any) -> Any:
+        return nest.rescale(widened(x, source, 20), half)
+
+    return _running(op, tensors, int32(start), term, finish)
+
+
+def _running(
+    op: Operator, tensors: Sequence[Tensor], start: Any, term: Combine, finish: Combine
+) -> Kernel:
+    source, axes, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    outer, size, inner = _around(source, int(constant(axes, "axis").flat[0]))
+    exclusive, backwards = bool(op.options.get("exclusive")), bool(op.options.get("reverse"))
+    nest = Nest()
+    x = nest.read("input", source, (outer, size, inner))
+    y = nest.write("output", target, (outer, size, inner))
+    with nest.loops((outer, inner)) as (row, column):
+        total = nest.local("total", start)
+        with nest.loop("i", size) as turn:
+            place = row, (size - 1 - turn if backwards else turn), column
+            if exclusive:
+                nest.store(y, place, finish(nest, total[0]))
+            nest.store(total, (0,), total[0] + term(nest, x[place]))
+            if not exclusive:
+                nest.store(y, place, finish(nest, total[0]))
+    return nest.kernel()

@@ -1,0 +1,126 @@
+"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR over NHWC, with the places found at compile time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.nest import Array, Nest, int32, real
+from ethosgen.model import Operator, Tensor
+
+_SINGLE = np.float32
+
+
+def _options(op: Operator) -> tuple[bool, bool]:
+    return bool(op.options.get("align_corners")), bool(op.options.get("half_pixel_centers"))
+
+
+# ---- nearest neighbour ---------------------------------------------------------------------------
+
+
+@operator("RESIZE_NEAREST_NEIGHBOR", dtypes=("int8", "int16", "float32"))
+def resize_nearest_neighbor(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy the nearest pixel (reference/resize_nearest_neighbor.h)."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    batch, height, width, depth = target.shape
+    nest = Nest()
+    x = nest.read("input", source)
+    rows = nest.table("rows", _nearest(op, source.shape[1], height))
+    columns = nest.table("columns", _nearest(op, source.shape[2], width))
+    y = nest.write("output", target)
+    with nest.loops((batch, height, width)) as (b, oy, ox):
+        place = b, int32(rows[oy]), int32(columns[ox]), 0
+        nest.copy(y, (b, oy, ox, 0), x, place, depth)
+    return nest.kernel()
+
+
+def _nearest(op: Operator, before: int, after: int) -> Array:
+    """Return the input's place for each of the output's along one axis, as single floats round."""
+    align, half_pixel = _options(op)
+    if align and after > 1:
+        scale = _SINGLE(before - 1) / _SINGLE(after - 1)
+    else:
+        scale = _SINGLE(before) / _SINGLE(after)
+    places = (np.arange(after, dtype=_SINGLE) + _SINGLE(0.5 if half_pixel else 0)) * scale
+    rounded = np.floor(places + _SINGLE(0.5)) if align else np.floor(places)
+    return np.clip(rounded, 0, before - 1).astype(np.int16)
+
+
+# ---- bilinear ------------------------------------------------------------------------------------
+
+
+@operator("RESIZE_BILINEAR", dtypes=("int8", "float32"))
+def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Interpolate between four pixels (reference/resize_bilinear.h); int8 with 10-bit fractions."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    batch, height, width, depth = target.shape
+    single = source.dtype == "float32"
+    find = _single_places if single else _fixed_places
+    nest = Nest()
+    x = nest.read("input", source)
+    tables = [
+        [nest.table(f"{name}_{what}", values) for what, values in found.items()]
+        for name, found in (
+            ("row", find(op, source.shape[1], height)),
+            ("column", find(op, source.shape[2], width)),
+        )
+    ]
+    y = nest.write("output", target)
+    with nest.loops((batch, height, width)) as (b, oy, ox):
+        top, bottom, down = (_bound(nest, table[oy]) for table in tables[0])
+        left, right, across = (_bound(nest, table[ox]) for table in tables[1])
+        with nest.loop("c", depth) as c:
+            corners = [x[b, i, j, c] for j in (left, right) for i in (top, bottom)]
+            value = _mixed(nest, corners, down, across, single)
+            nest.store(y, (b, oy, ox, c), value)
+    return nest.kernel()
+
+
+def _bound(nest: Nest, value: Any) -> Any:
+    short = str(value.ty.dtype) == "int16"
+    return nest.let("place", int32(value) if short else value)
+
+
+def _mixed(nest: Nest, corners: Sequence[Any], down: Any, across: Any, single: bool) -> Any:
+    """Return the mean of (top left, bottom left, top right, bottom right), weighted."""
+    one = real(1.0) if single else int32(1 << 10)
+    up, back = one - down, one - across
+    weights = [(up, back), (down, back), (up, across), (down, across)]
+    if single:
+        terms = [corner * v * h for corner, (v, h) in zip(corners, weights, strict=True)]
+        return terms[0] + terms[1] + terms[2] + terms[3]
+    # 8 bits and twice 10 fit into 32 with one bit to spare.
+    products = [int32(corner) * v * h for corner, (v, h) in zip(corners, weights, strict=True)]
+    total = nest.let("total", sum(products[1:], products[0]))
+    half = tirx.Select(total > 0, int32(1 << 19), int32(-(1 << 19)))
+    return tirx.truncdiv(total + half, int32(1 << 20))
+
+
+def _single_places(op: Operator, before: int, after: int) -> dict[str, Array]:
+    """Return lower and upper place and the fraction between them, in single floats."""
+    align, half_pixel = _options(op)
+    scale = _SINGLE(before) / _SINGLE(after)
+    if align and after > 1:
+        scale = _SINGLE(before - 1) / _SINGLE(after - 1)
+    half = _SINGLE(0.5 if half_pixel else 0)
+    places = (np.arange(after, dtype=_SINGLE) + half) * scale - half
+    lower = np.maximum(np.floor(places), 0).astype(np.int16)
+    upper = np.minimum(np.ceil(places), before - 1).astype(np.int16)
+    return {"low": lower, "high": upper, "fraction": places - lower.astype(_SINGLE)}
+
+
+def _fixed_places(op: Operator, before: int, after: int) -> dict[str, Array]:
+    """Return lower and upper place and the fraction between them, in units of 1 / 1024."""
+    align, half_pixel = _options(op)
+    scale = ((before << 10) + after // 2) // after
+    if align and after > 1:
+        scale = (((before - 1) << 10) + (after - 1) // 2) // (after - 1)
+    places = np.arange(after, dtype=np.int64) * scale
+    if half_pixel:
+        places = places + scale // 2 - (1 << 9)
+    lower = np.maximum(np.trunc(places / (1 << 10)), 0).astype(np.int16)
+    upper = np.minimum(np.trunc((places + 1023) / (1 << 10)), before - 1).astype(np.int16)
+    fraction = (places - (lower.astype(np.int64) << 10)).astype(np.int32)
+    return {"low": lower, "high": upper, "fraction": fraction}

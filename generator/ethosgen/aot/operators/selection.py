@@ -1,0 +1,118 @@
+"""Operators that choose by values: SELECT_V2, GATHER, GATHER_ND, EMBEDDING_LOOKUP."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.nest import BAD_VALUE, Nest, int32, pointwise, real, strides
+from ethosgen.aot.operators.quantization import scale_of
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+
+@operator("SELECT_V2", dtypes=("int8", "int16", "float32"))
+def select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """a where the condition holds, else b."""
+    condition, first, second = (tensors[i] for i in op.inputs)
+    target = tensors[op.outputs[0]]
+    if condition.dtype != "bool" or not first.dtype == second.dtype == target.dtype:
+        raise UnsupportedError(
+            f"its inputs are {condition.dtype}, {first.dtype} and {second.dtype}; a bool and two "
+            "of one type are covered"
+        )
+    return pointwise((condition, first, second), target, lambda _, c, a, b: tirx.Select(c, a, b))
+
+
+@operator("GATHER", dtypes=("int8", "float32"))
+def gather(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy slices along an axis in the order of the indices; one outside ends the network."""
+    source, indices, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    rank = len(source.shape)
+    axis = int(op.options.get("axis", 0)) % rank
+    batch_dims = int(op.options.get("batch_dims", 0)) % max(len(indices.shape), 1)
+    batches = math.prod(source.shape[:batch_dims])
+    outer = math.prod(source.shape[batch_dims:axis])
+    size, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
+    count = math.prod(indices.shape[batch_dims:])
+    _check_indices(indices, size)
+    nest = Nest()
+    x = nest.read("input", source, (batches, outer, size, inner))
+    places = nest.read("indices", indices, (batches, count))
+    y = nest.write("output", target, (batches, outer, count, inner))
+    with nest.loops((batches, outer, count)) as (batch, row, i):
+        place = _checked(nest, places[batch, i], indices, size)
+        nest.copy(y, (batch, row, i, 0), x, (batch, row, place, 0), inner)
+    return nest.kernel()
+
+
+@operator("GATHER_ND", dtypes=("int8", "float32"))
+def gather_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy slices by indices of several dimensions; one outside ends the network.
+
+    TFLite Micro looks only at where the slice lies in memory, not at each index.
+    """
+    source, indices, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    depth = indices.shape[-1]
+    count, inner = indices.elements // depth, math.prod(source.shape[depth:])
+    steps = strides(source.shape)[:depth]
+    last = source.elements - inner
+    _need_int32(indices)
+    nest = Nest()
+    x = nest.read("input", source, (source.elements,))
+    places = nest.read("indices", indices, (count, depth))
+    y = nest.write("output", target, (count, inner))
+    with nest.loop("i", count) as i:
+        start = nest.let("start", sum((places[i, d] * steps[d] for d in range(depth)), int32(0)))
+        with nest.when(tirx.any(start < 0, start > last)):
+            nest.fail(BAD_VALUE)
+        nest.copy(y, (i, 0), x, (start,), inner)
+    return nest.kernel()
+
+
+@operator("EMBEDDING_LOOKUP", dtypes=("int8", "float32"))
+def embedding_lookup(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy rows, or turn rows of int8 into float32; an index outside ends the network."""
+    indices, source, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    rows, columns = source.shape[0], math.prod(source.shape[1:])
+    count = indices.elements
+    _check_indices(indices, rows)
+    nest = Nest()
+    places = nest.read("indices", indices, (count,))
+    x = nest.read("input", source, (rows, columns))
+    y = nest.write("output", target, (count, columns))
+    with nest.loop("i", count) as i:
+        row = _checked(nest, places[i], indices, rows)
+        if source.dtype == target.dtype:
+            nest.copy(y, (i, 0), x, (row, 0), columns)
+        else:
+            scale = real(scale_of(source))
+            with nest.loop("j", columns) as j:
+                nest.store(y, (i, j), scale * tirx.Cast("float32", x[row, j]))
+    return nest.kernel()
+
+
+def _need_int32(indices: Tensor) -> None:
+    if indices.dtype != "int32":
+        raise UnsupportedError(f"its indices are {indices.dtype}; only int32 is covered")
+
+
+def _check_indices(indices: Tensor, size: int) -> None:
+    _need_int32(indices)
+    if indices.data is None:
+        return
+    values = np.ravel(indices.array())
+    if values.size and not 0 <= values.min() <= values.max() < size:
+        raise UnsupportedError(f"its indices leave the {size} places that there are")
+
+
+def _checked(nest: Nest, place: Any, indices: Tensor, size: int) -> Any:
+    """Bind an index; one that is not known before is compared at run time."""
+    bound = nest.let("place", place)
+    if indices.data is None:
+        with nest.when(tirx.any(bound < 0, bound >= size)):
+            nest.fail(BAD_VALUE)
+    return bound

@@ -60,6 +60,7 @@ _BAREMETAL = Layout(
     npu={
         "ethosgen_npu.h": "model/ethosgen_npu.h",
         "ethosgen_npu_hooks.c": "model/ethosgen_npu_hooks.c",
+        "ethosgen_npu_pmu.c": "model/ethosgen_npu_pmu.c",
         "ethosgen_npu_direct.c": "model/ethosgen_npu_direct.c",
         "ethosgen_npu_core.c": "model/ethosgen_npu_core.c",
         "cmsis/cmsis_compiler.h": "model/cmsis/cmsis_compiler.h",
@@ -99,7 +100,10 @@ def _zephyr(board: Board) -> Layout:
             "zephyr/Kconfig.sizes": "model/zephyr/Kconfig.sizes",
             **{f"{_SERVER}/{file}": f"app/{file}" for file in _PROTOCOL},
         },
-        npu={"ethosgen_npu.h": "model/ethosgen_npu.h"},
+        npu={
+            "ethosgen_npu.h": "model/ethosgen_npu.h",
+            "ethosgen/lib/npu/ethosgen_npu_pmu.c": "model/ethosgen_npu_pmu.c",
+        },
         application={
             "README.md": "README.md",
             "sample.yaml": "sample.yaml",

@@ -36,10 +36,8 @@ class Filter:
     reach: int
 
     def of(self, dtype: type[np.floating[Any]]) -> NDArray[Any]:
-        """Return the matrix in a floating type, which is kept from then on."""
-        if self.matrix.dtype != dtype:
-            self.matrix = self.matrix.astype(dtype)
-        return self.matrix
+        """Return the matrix in a floating type, which is not kept: it is four times as large."""
+        return self.matrix.astype(dtype)
 
 
 @dataclass
@@ -58,9 +56,9 @@ class WeightCache:
         found = self._filters.get(key)
         if found is None:
             found = _build_filter(decode_weights(streams, orders), orders[0].depthwise)
-            self._bytes += _footprint(found)
+            self._bytes += found.matrix.nbytes
             while self._bytes > self.limit_bytes and self._filters:
-                self._bytes -= _footprint(self._filters.pop(next(iter(self._filters))))
+                self._bytes -= self._filters.pop(next(iter(self._filters))).matrix.nbytes
             self._filters[key] = found
         return found
 
@@ -70,12 +68,9 @@ def _build_filter(ohwi: NDArray[np.int16], depthwise: bool) -> Filter:
     rows = height * width * (1 if depthwise else in_depth)
     flat = ohwi.reshape(out_depth, rows)
     reach = int(np.abs(flat.astype(np.int64)).sum(axis=1).max(initial=0))
-    return Filter(np.ascontiguousarray(flat.T, np.float32), reach)
-
-
-def _footprint(found: Filter) -> int:
-    """Count a filter as if it were in float64, since it may become so."""
-    return found.matrix.size * 8
+    low, high = int(flat.min(initial=0)), int(flat.max(initial=0))
+    narrow = low >= -128 and high <= 127
+    return Filter(np.ascontiguousarray(flat.T, np.int8 if narrow else np.int16), reach)
 
 
 @dataclass

@@ -13,16 +13,16 @@ from ethosgen.errors import NpuFault
 from ethosgen.npu.isa import OfmScaleMode
 from ethosgen.npu.operation import Convolution
 from ethosgen.npu.ops.context import Context, Filter
-from ethosgen.npu.ops.output import finish, scale_globally
+from ethosgen.npu.ops.output import finish_rows, scale_globally
 from ethosgen.npu.ops.window import padded_ifm, windows
-from ethosgen.npu.scaling import rescale
+from ethosgen.npu.scaling import Ints, rescale
 
 _EXACT_FLOAT32 = 1 << 24
 _EXACT_FLOAT64 = 1 << 53
 _MAX_TAPS = 64 * 64
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
-_CHUNK_BYTES = 1 << 25
+_CHUNK_BYTES = 1 << 22
 
 
 def run(context: Context, operation: Convolution) -> int:
@@ -44,16 +44,17 @@ def run(context: Context, operation: Convolution) -> int:
         sums = _depthwise_sums(operation, weights, padded)
     else:
         sums = _conv_sums(operation, weights, padded)
-    accumulators = sums.astype(np.int64)
-    accumulators += records.bias
-    if operation.ofm.scale_mode is OfmScaleMode.PER_CHANNEL:
-        bound = _reach(operation, weights) + int(np.abs(records.bias).max(initial=0))
-        scaled = rescale(
-            accumulators, records.scale, records.shift, operation.ofm.rounding, bound=bound
-        )
-    else:
-        scaled = scale_globally(accumulators, operation.ofm)
-    finish(context, operation.ofm, scaled)
+    bound = _reach(operation, weights) + int(np.abs(records.bias).max(initial=0))
+
+    def scaled(rows: slice) -> Ints:
+        accumulators = sums[rows].astype(np.int64)
+        accumulators += records.bias
+        if operation.ofm.scale_mode is not OfmScaleMode.PER_CHANNEL:
+            return scale_globally(accumulators, operation.ofm)
+        rounding = operation.ofm.rounding
+        return rescale(accumulators, records.scale, records.shift, rounding, bound=bound)
+
+    finish_rows(context, operation.ofm, scaled)
     return macs
 
 

@@ -1,6 +1,7 @@
 """The output stage: zero point, clipping, activation functions, and the write."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
@@ -21,6 +22,7 @@ _CURVES = {ActivationFunction.TANH: curves.tanh, ActivationFunction.SIGMOID: cur
 _LUT8_ENTRIES = 256
 _LUT16_ENTRIES = 512
 _LUT16_FRACTION_BITS = 7
+_CHUNK_ELEMENTS = 1 << 17
 
 
 def scale_globally(values: Ints, ofm: Output) -> Ints:
@@ -36,6 +38,19 @@ def finish(context: Context, ofm: Output, values: Ints) -> None:
     shifted = values + zero_point if zero_point else values
     activated = activate(context, ofm, shifted)
     data = activated.astype(ofm.fm.dtype)
+    feature_map.write(context.bus, ofm.fm, context.base(ofm.fm.region), data)
+
+
+def finish_rows(context: Context, ofm: Output, scaled: Callable[[slice], Ints]) -> None:
+    """Finish as `finish` does, some rows at a time: in int64 all of them take much memory."""
+    height, width, depth = ofm.shape
+    zero_point = effective_zero_point(ofm)
+    data = np.empty(ofm.shape, ofm.fm.dtype)
+    step = max(1, _CHUNK_ELEMENTS // (width * depth))
+    for top in range(0, height, step):
+        rows = slice(top, top + step)
+        values = scaled(rows)
+        data[rows] = activate(context, ofm, values + zero_point if zero_point else values)
     feature_map.write(context.bus, ofm.fm, context.base(ofm.fm.region), data)
 
 

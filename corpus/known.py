@@ -132,11 +132,15 @@ def _transposes_uint8(graph: Graph, setting: Setting) -> bool:
     )
 
 
-def _clips_cells_of_batches(graph: Graph, setting: Setting) -> bool:
-    return any(
-        op.options.get("cell_clip", 0) and not op.options.get("time_major")
-        for op in _operators(graph, "UNIDIRECTIONAL_SEQUENCE_LSTM")
-        if graph.tensors[op.inputs[0]].shape[0] > 1
+def _clips_cells_at_a_fraction(graph: Graph, setting: Setting) -> bool:
+    clips = (op.options["cell_clip"] for op in _operators(graph, "UNIDIRECTIONAL_SEQUENCE_LSTM"))
+    return any(clip != int(clip) for clip in clips)
+
+
+def _transposes_into_part(graph: Graph, setting: Setting) -> bool:
+    """Say whether a transposition may be fused with an operator that makes part of a tensor."""
+    return _has("TRANSPOSE")(graph, setting) and _has("PAD", "PADV2", "CONCATENATION", "PACK")(
+        graph, setting
     )
 
 
@@ -374,8 +378,16 @@ KNOWN: tuple[Known, ...] = (
         "lstm-cell-clip",
         "Vela",
         (TFLM, LITERT),
-        _clips_cells_of_batches,
-        "Vela loses the cell clip of a batch-major LSTM with several batches: its command stream "
-        "has no such clamp (Regor, compiler/lstm.cpp, CalculateCellState).",
+        _clips_cells_at_a_fraction,
+        "Vela keeps an LSTM's cell clip as an integer, so 1.25 clips at 1 and 0.8 not at all "
+        "(Regor, compiler/attributes.hpp and lstm.hpp).",
+    ),
+    Known(
+        "transpose-into-part",
+        "Vela",
+        (TFLM, LITERT),
+        _transposes_into_part,
+        "A transposition written straight into a padded tensor steps by the rows of the tensor "
+        "without padding: slices of a 25x19 output follow each other by 23x19 (chain int8 18).",
     ),
 )

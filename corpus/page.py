@@ -1,5 +1,6 @@
 """Writes docs/exactness.md from the results."""
 
+import textwrap
 from typing import Any
 
 from corpus import ROOT
@@ -51,6 +52,7 @@ def page(results: Figures) -> str:
         npus=", ".join(name for group in PRODUCTS.values() for name in group),
         samples=SAMPLES,
     )
+    text = "\n\n".join(textwrap.fill(part, 100) for part in text.split("\n\n")) + "\n"
     rows = results["rows"]
     single = [row for row in rows if row["operator"] not in NETWORKS]
     several = [row for row in rows if row["operator"] in NETWORKS]

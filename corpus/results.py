@@ -70,9 +70,11 @@ def save(
     """Write rows, beside those of `order` that are in the file already; returns all of them."""
     kept = json.loads(path.read_text())["rows"] if path.exists() else []
     found = {(row["operator"], row["dtype"]): row for row in (*kept, *rows)}
-    results = {
+    results: Figures = {
         "versions": {package: version(package) for package in PACKAGES},
         "rows": [found[name] for name in order if name in found],
     }
-    path.write_text(json.dumps(results, indent=1) + "\n")
+    lines = ",\n".join(json.dumps(row) for row in results["rows"])  # a row a line, for the diff
+    head = json.dumps(results["versions"])
+    path.write_text(f'{{"versions": {head},\n"rows": [\n{lines}\n]}}\n')
     return results

@@ -38,7 +38,7 @@ def lstm(choices: Choices, dtype: str) -> Case:
     operands = [x, *inputs, *recurrent, *absent, *biases, *absent[:2], state, cell, *absent, ABSENT]
     options = {"fused_activation_function": "TANH", "time_major": by_time}
     if choices.chance(3):
-        options["cell_clip"] = choices.real(0.5, 8.0)
+        options["cell_clip"] = choices.pick((1.0, 2.0, 4.0, choices.real(0.5, 8.0)))
     scratch = [net.tensor(Spec((0,), "int16", Q3_12, 0, name=f"gate_{i}")) for i in range(GATES)]
     scratch.append(net.tensor(Spec((0,), dtype, hidden, point, name="hidden")))
     out = Spec((*shape, units), dtype, hidden, point)

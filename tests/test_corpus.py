@@ -1,0 +1,99 @@
+"""The NPU model against both oracles: a seeded part of the corpus, and the table that it makes."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from corpus import page, results  # noqa: E402
+from corpus.draft import Case  # noqa: E402
+from corpus.known import KNOWN  # noqa: E402
+from corpus.registry import OPERATORS, ROWS  # noqa: E402
+from corpus.settings import PRODUCTS  # noqa: E402
+from corpus.shrink import cases, run_once  # noqa: E402
+from corpus.trial import Key, case_of, run_keys, setting_of  # noqa: E402
+
+SEED = 7000
+PARTS = 8
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_network_differs_without_a_known_reason(part: int) -> None:
+    """One network of each row, the products in turn."""
+    keys = [Key(*row, SEED) for row in ROWS[part::PARTS]]
+    trials = [
+        trial
+        for product, mine in zip(PRODUCTS, (keys[0::2], keys[1::2]), strict=True)
+        for trial in run_keys(mine, [product])
+    ]
+    assert sum(trial.where == "npu" for trial in trials) > len(trials) / 2
+    assert not [text for trial in trials for text in trial.unexpected]
+
+
+@pytest.mark.parametrize("operator", ["CONV_2D", "ADD"])
+def test_hypothesis_finds_no_difference(operator: str) -> None:
+    @hypothesis.settings(
+        max_examples=5, deadline=None, database=None, derandomize=True,
+        suppress_health_check=list(hypothesis.HealthCheck), phases=[hypothesis.Phase.generate],
+    )  # fmt: skip
+    @hypothesis.given(cases(operator, "int8"))
+    def check(case: Case) -> None:
+        assert not run_once(Key(operator, "int8", 0), case, "u55").unexpected
+
+    check()
+
+
+def test_a_key_names_one_network_and_one_setting() -> None:
+    key = Key("CONV_2D", "int8", 1)
+    assert case_of(key) == case_of(key)
+    assert case_of(key) != case_of(Key("CONV_2D", "int8", 2))
+    assert setting_of(key, "u65") == setting_of(key, "u65")
+    assert setting_of(key, "u65").npu in PRODUCTS["u65"]
+
+
+def test_a_uint8_network_has_an_int8_twin() -> None:
+    assert case_of(Key("ADD", "int8", 0)).twin is None
+    assert case_of(Key("ADD", "uint8", 0)).twin is not None
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, Any]:
+    """What the committed run of the whole corpus found."""
+    figures: dict[str, Any] = json.loads(results.RESULTS.read_text())
+    return figures
+
+
+def test_the_page_is_what_the_generator_writes(measured: dict[str, Any]) -> None:
+    assert page.page(measured) == page.PAGE.read_text(), "run: python -m corpus render"
+
+
+def test_the_committed_run_covers_every_row(measured: dict[str, Any]) -> None:
+    assert [(row["operator"], row["dtype"]) for row in measured["rows"]] == ROWS
+    assert all(tuple(row["products"]) == tuple(PRODUCTS) for row in measured["rows"])
+
+
+def test_the_committed_run_found_nothing_unexpected(measured: dict[str, Any]) -> None:
+    assert not [text for row in measured["rows"] for text in row["unexpected"]]
+
+
+def test_every_operator_of_vela_is_in_the_corpus() -> None:
+    """Vela's list for TFLite on Ethos-U55 and U65, SUPPORTED_OPS.md of 5.2.0."""
+    listed = """
+        ABS ADD ARG_MAX AVERAGE_POOL_2D BATCH_MATMUL CONCATENATION CONV_2D DEPTHWISE_CONV_2D ELU EXP
+        EXPAND_DIMS FULLY_CONNECTED GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC MAXIMUM MAX_POOL_2D MEAN
+        MINIMUM MIRROR_PAD MUL NEG PACK PAD PADV2 PRELU QUANTIZE REDUCE_MAX REDUCE_MIN RELU RELU6
+        RELU_0_TO_1 RELU_N1_TO_1 RESHAPE RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR REVERSE_V2 RSQRT
+        SLICE SOFTMAX SPLIT SPLIT_V SQUARED_DIFFERENCE SQUEEZE STRIDED_SLICE SUB SUM TANH TILE
+        TRANSPOSE TRANSPOSE_CONV UNIDIRECTIONAL_SEQUENCE_LSTM UNPACK
+    """
+    assert list(OPERATORS) == sorted(listed.split())
+
+
+def test_known_differences_have_names_of_their_own() -> None:
+    assert len({entry.name for entry in KNOWN}) == len(KNOWN)

@@ -62,8 +62,9 @@ class Program:
     """The network as C: `sources` maps a file name to text that TVM's code generator emitted.
 
     The C defines `int32_t NAME_entry(…)` with one pointer parameter for each entry of
-    `entry_parameters`, in order: "arena", "read_only", "state" if `state_bytes` is not 0, then the c_name of each port that the caller
-    owns, and returns 0 or the first non-zero status of an NPU invocation.
+    `entry_parameters`, in order: "arena", "read_only", "state" if `state_bytes` is not 0, then the
+    c_name of each port that the caller owns, and returns 0 or the first non-zero status of an NPU
+    invocation.
     """
 
     name: str

@@ -118,7 +118,6 @@ class GeneratedC:
             for port, array in zip(self.program.outputs, made, strict=True)
         }
 
-
     def reset(self) -> None:
         """Set the variables to their start, as NAME_reset() does."""
         for memory, array in (("arena", self.arena), ("state", self.state)):

@@ -119,9 +119,12 @@ def run_on_bytes(schedule: Schedule, memory: MemoryPlan) -> None:
         for index in schedule.writes(step):
             owners[index] = owners[reads[0]] if is_copy else index
             write(index, owners[index])
-        if not step.partition:  # the NPU may overwrite its inputs; a CPU operator may not
+        if not step.partition:  # the NPU may overwrite its inputs; a CPU operator one, in place
+            (output,) = schedule.writes(step)
             for index in schedule.reads(step):
-                check(index, owners[index])
+                shared = memory.by_tensor[index] == memory.by_tensor[output]
+                if not (number in memory.in_place and shared):
+                    check(index, owners[index])
     for index in graph.outputs:
         check(index, owners[index])
 
@@ -134,10 +137,10 @@ def plans(draw: st.DrawFn) -> OffloadPlan:
     operators: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
     inputs = [0]
     for _ in range(draw(st.integers(1, 8))):
-        code = draw(st.sampled_from(["ADD", "RESHAPE", NPU]))
+        code = draw(st.sampled_from(["SOFTMAX", "ADD", "RESHAPE", NPU]))
         reads = tuple(draw(st.lists(st.integers(0, len(sizes) - 1), min_size=1, max_size=3)))
         reads = reads[:1] if code == "RESHAPE" else reads
-        size = sizes[reads[0]] if code == "RESHAPE" else draw(st.integers(1, 300))
+        size = sizes[reads[0]] if code in ("ADD", "RESHAPE") else draw(st.integers(1, 300))
         operators.append((code, reads, (len(sizes),)))
         sizes.append(size)
         if draw(st.integers(0, 4)) == 0:
@@ -172,7 +175,7 @@ def plans(draw: st.DrawFn) -> OffloadPlan:
 @given(plans(), st.data())
 @settings(max_examples=300, deadline=None)
 def test_nothing_needed_is_overwritten(plan: OffloadPlan, data: st.DataObject) -> None:
-    cpu = [op.index for op in plan.residual.operators if op.code == "ADD"]
+    cpu = [op.index for op in plan.residual.operators if op.code == "SOFTMAX"]
     workspaces = {step: data.draw(st.integers(0, 100)) for step in cpu}
     schedule, memory = plan_of(plan, workspaces)
     run_on_bytes(schedule, memory)
@@ -183,7 +186,7 @@ def test_nothing_needed_is_overwritten(plan: OffloadPlan, data: st.DataObject) -
 @given(st.lists(st.integers(1, 1000), min_size=2, max_size=12))
 @settings(max_examples=100, deadline=None)
 def test_a_chain_needs_hardly_more_than_its_widest_step(sizes: list[int]) -> None:
-    operators = [("ADD", (i,), (i + 1,)) for i in range(len(sizes) - 1)]
+    operators = [("SOFTMAX", (i,), (i + 1,)) for i in range(len(sizes) - 1)]
     schedule, memory = plan_of(make_plan(sizes, operators, (0,), (len(sizes) - 1,)))
     run_on_bytes(schedule, memory)
     widest = max(a + b for a, b in itertools.pairwise(sizes))
@@ -201,7 +204,7 @@ def test_what_lives_between_partitions_leaves_the_scratch_alone() -> None:
     """What the first partition leaves there for the second is in no graph."""
     plan = make_plan(
         [100, 100, 50, 100, 10],
-        [(NPU, (0,), (1,)), ("ADD", (1,), (2,)), ("ADD", (2,), (3,)), (NPU, (3,), (4,))],
+        [(NPU, (0,), (1,)), ("SOFTMAX", (1,), (2,)), ("SOFTMAX", (2,), (3,)), (NPU, (3,), (4,))],
         (0,), (4,), offsets={0: 0, 1: 0, 3: 0, 4: 0}, scratch_bytes=400,
     )  # fmt: skip
     _, memory = plan_of(plan)
@@ -211,7 +214,7 @@ def test_what_lives_between_partitions_leaves_the_scratch_alone() -> None:
 def test_what_lives_during_a_partition_is_outside_its_scratch() -> None:
     plan = make_plan(
         [16, 16, 16, 16],
-        [("ADD", (0,), (1,)), (NPU, (0,), (2,)), ("ADD", (1, 2), (3,))],
+        [("SOFTMAX", (0,), (1,)), (NPU, (0,), (2,)), ("SOFTMAX", (1, 2), (3,))],
         (0,), (3,), offsets={0: 0, 2: 16}, scratch_bytes=200,
     )  # fmt: skip
     _, memory = plan_of(plan)
@@ -235,7 +238,7 @@ def test_fast_scratch_is_apart_from_scratch() -> None:
 
 
 def test_a_reshape_costs_nothing_unless_vela_placed_both_ends() -> None:
-    operators = [("ADD", (0,), (1,)), ("RESHAPE", (1,), (2,)), ("ADD", (2,), (3,))]
+    operators = [("SOFTMAX", (0,), (1,)), ("RESHAPE", (1,), (2,)), ("SOFTMAX", (2,), (3,))]
     _, free = plan_of(make_plan([64, 64, 64, 64], operators, (0,), (3,)))
     assert free.by_tensor[1] == free.by_tensor[2]
     assert free.arena_bytes == 128
@@ -247,7 +250,7 @@ def test_a_reshape_does_not_join_what_vela_forgets_too_early() -> None:
     """The reshaped tensor is Vela's until the partition; its source is read after that."""
     plan = make_plan(
         [16, 16, 16, 16, 16],
-        [("ADD", (0,), (1,)), ("RESHAPE", (1,), (2,)), (NPU, (2,), (3,)), ("ADD", (1, 3), (4,))],
+        [("SOFTMAX", (0,), (1,)), ("RESHAPE", (1,), (2,)), (NPU, (2,), (3,)), ("SOFTMAX", (1, 3), (4,))],
         (0,), (4,), offsets={2: 0, 3: 32}, scratch_bytes=64,
     )  # fmt: skip
     schedule, memory = plan_of(plan)
@@ -256,38 +259,54 @@ def test_a_reshape_does_not_join_what_vela_forgets_too_early() -> None:
 
 
 def test_vela_tensors_on_top_of_each_other_are_refused() -> None:
-    plan = make_plan([16, 16], [("ADD", (0,), (1,))], (0,), (1,), offsets={0: 0, 1: 0})
+    plan = make_plan([16, 16], [("SOFTMAX", (0,), (1,))], (0,), (1,), offsets={0: 0, 1: 0})
     with pytest.raises(UnsupportedError, match=r"'t0' and 't1'.*--io caller"):
         plan_of(plan)
 
 
 def test_ports_take_no_arena_where_the_caller_owns_them() -> None:
-    operators = [("ADD", (0,), (1,)), ("ADD", (1,), (2,))]
+    operators = [("SOFTMAX", (0,), (1,)), ("SOFTMAX", (1,), (2,))]
     _, memory = plan_of(make_plan([64, 32, 64], operators, (0,), (2,), IoStyle.CALLER))
     assert memory.arena_bytes == 32
     assert [memory.by_tensor[i].port for i in range(3)] == [0, None, 2]
 
 
 def test_a_reshape_into_the_callers_output_is_written_there_at_once() -> None:
-    operators = [("ADD", (0,), (1,)), ("RESHAPE", (1,), (2,))]
+    operators = [("SOFTMAX", (0,), (1,)), ("RESHAPE", (1,), (2,))]
     _, memory = plan_of(make_plan([64, 32, 32], operators, (0,), (2,), IoStyle.CALLER))
     assert memory.arena_bytes == 0
     assert memory.by_tensor[1].port == 2
 
 
 def test_copies_are_made_only_where_one_buffer_cannot_serve() -> None:
-    operators = [("ADD", (0,), (1,))]
+    operators = [("SOFTMAX", (0,), (1,))]
     plain = make_plan([8, 8], operators, (0,), (0, 1, 1))
     assert len(make_schedule(plain).steps) == 1
     caller = make_schedule(make_plan([8, 8], operators, (0,), (0, 1, 1), IoStyle.CALLER))
-    assert [step.operator.code for step in caller.steps] == ["ADD", "COPY", "COPY"]
+    assert [step.operator.code for step in caller.steps] == ["SOFTMAX", "COPY", "COPY"]
     assert caller.graph.outputs == (2, 1, 3)
     constant = make_schedule(make_plan([8, 8, 4], operators, (0,), (2,), constants=(2,)))
     assert [step.operator.inputs for step in constant.steps] == [(0,), (2,)]
 
 
 def test_outputs_live_to_the_end_and_inputs_from_the_start() -> None:
-    operators = [("ADD", (0,), (2,)), ("ADD", (1,), (3,)), ("ADD", (3,), (4,))]
+    operators = [("SOFTMAX", (0,), (2,)), ("SOFTMAX", (1,), (3,)), ("SOFTMAX", (3,), (4,))]
     schedule = make_schedule(make_plan([8] * 5, operators, (0, 1), (2, 4)))
     spans = {i: (min(steps), max(steps)) for i, steps in lifetimes(schedule).items()}
     assert spans == {0: (0, 0), 1: (0, 1), 2: (0, 3), 3: (1, 2), 4: (2, 3)}
+
+
+def test_an_output_takes_the_place_of_an_input_that_is_not_needed_again() -> None:
+    operators = [("ADD", (0, 1), (2,)), ("RELU", (2,), (3,)), ("ADD", (3, 2), (4,))]
+    schedule, memory = plan_of(make_plan([64] * 5, operators, (0, 1), (4,)))
+    assert memory.in_place == {0, 2}  # tensor 2 is read again after RELU
+    assert memory.arena_bytes == 2 * 64
+    run_on_bytes(schedule, memory)
+
+
+@pytest.mark.parametrize("io", IoStyle)
+def test_a_callers_input_and_a_smaller_one_are_left_alone(io: IoStyle) -> None:
+    operators = [("ADD", (0, 1), (2,))]
+    schedule, memory = plan_of(make_plan([64, 4, 64], operators, (0, 1), (2,), io))
+    assert memory.in_place == (frozenset({0}) if io is IoStyle.ARENA else frozenset())
+    run_on_bytes(schedule, memory)

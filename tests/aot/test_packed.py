@@ -169,3 +169,17 @@ def test_scales_are_packed_as_the_header_says() -> None:
 @pytest.mark.parametrize(("weight", "fits"), [(127, True), (-127, True), (-128, False)])
 def test_pairs_fit_unless_a_weight_is_the_least(weight: int, fits: bool) -> None:
     assert order.pairs_fit(np.array([[0, weight]], np.int8)) is fits
+
+
+@needs_gcc
+def test_elementwise_operators_work_in_place(tmp_path: Path) -> None:
+    net = Network("network", seed=3)
+    x = net.conv2d(net.input((1, 6, 5, 8)), 8)
+    y = net.add(net.tanh(x), net.input((8,)))
+    plan = cpu_plan(net.build(net.relu(y)))
+    program = compile_program(plan, "net")
+    made = [p for p in program.placements if p.tensor not in plan.model.graph.inputs]
+    assert len(made) == 4 and len({placement.offset for placement in made}) == 1
+    generated = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
+        assert_equal(generated.run(sample)[1], wanted)

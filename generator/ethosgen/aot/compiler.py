@@ -27,7 +27,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     state = state_bytes(schedule, memory.variables)
     signature = _entry_signature(plan, inputs, outputs, bool(state), name)
     addresses = _addresses(schedule, memory, inputs, outputs, constants)
-    module = build_module(schedule, kernels, constants, name)
+    module = build_module(schedule, kernels, constants, name, memory.in_place)
     module = pipeline(signature, addresses, memory.arena_bytes)(module)
     written_by_hand = read_micro_kernels(micro_kernels(kernels))
     includes = HEADERS[:1] if written_by_hand else ()

@@ -14,6 +14,14 @@ ALIGNMENT = 16
 SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY})
 """Operators whose output is their first input's bytes, so that both may have one address."""
 
+IN_PLACE = frozenset(
+    "ABS ADD CEIL COS DIV ELU EXP FLOOR FLOOR_DIV FLOOR_MOD GELU HARD_SWISH LEAKY_RELU LOG "
+    "LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MAXIMUM MINIMUM MUL NEG PRELU QUANTIZE RELU RELU6 "
+    "RELU_0_TO_1 RELU_N1_TO_1 ROUND RSQRT SIN SQRT SQUARE SQUARED_DIFFERENCE SUB TANH".split()
+)
+"""Operators that go element by element: one of an input as large as the output is read for the
+last time before that of the output is written, so that both may have one address."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -53,6 +61,8 @@ class MemoryPlan:
     lifetimes: Mapping[int, frozenset[int]]
     workspaces: Mapping[int, Block]
     scratch_fast: Block | None
+    in_place: frozenset[int] = frozenset()
+    """Steps whose output takes the place of an input."""
     variables: tuple[Held, ...] = ()
     """Those on the CPU lie outside the arena, and have no block."""
 
@@ -67,6 +77,7 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
     on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
     variables = find_variables(schedule, ALIGNMENT)
     tensors = _share_bytes(schedule, _tensor_blocks(schedule), on_npu)
+    tensors, in_place = _share_in_place(schedule, tensors)
     tensors += _variable_blocks(schedule, variables)
     scratch, scratch_fast = _scratch_blocks(schedule, on_npu)
     workspaces = {
@@ -85,6 +96,7 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
         lifetimes=lifetimes(schedule),
         workspaces={step: placed[block] for step, block in workspaces.items()},
         scratch_fast=placed[scratch_fast] if scratch_fast else None,
+        in_place=in_place,
         variables=variables,
     )
 
@@ -160,6 +172,37 @@ def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
         if merged and not any(_fixed_clash(merged, other, on_npu) for other in others):
             blocks = [*others, merged]
     return blocks
+
+
+def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block], frozenset[int]]:
+    """Let outputs take the place of inputs that are not needed again; return those steps too."""
+    in_place = set()
+    for index, step in enumerate(schedule.steps):
+        if step.operator.code not in IN_PLACE:
+            continue
+        (output,) = schedule.writes(step)
+        target = next((b for b in blocks if output in b.values), None)
+        for read in schedule.reads(step):
+            source = next((b for b in blocks if read in b.values), None)
+            if source is None or target is None or not _is_alike(schedule, read, output):
+                continue
+            if source.is_homeless and target.is_homeless and _follows(target, source, index):
+                steps, values = source.steps | target.steps, (*source.values, *target.values)
+                merged = replace(source, steps=steps, values=values)
+                blocks = [*(b for b in blocks if b not in (source, target)), merged]
+                in_place.add(index)
+                break
+    return blocks, frozenset(in_place)
+
+
+def _is_alike(schedule: Schedule, read: int, written: int) -> bool:
+    one, other = schedule.graph.tensors[read], schedule.graph.tensors[written]
+    return one.shape == other.shape and one.bytes == other.bytes
+
+
+def _follows(target: Block, source: Block, step: int) -> bool:
+    """Say whether one block's life begins where the other's ends, at a step."""
+    return source is not target and max(source.steps) == step == min(target.steps)
 
 
 def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None:

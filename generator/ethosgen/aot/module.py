@@ -4,7 +4,7 @@ Parameters of `main`: the network's inputs (the attribute num_input counts them)
 need besides tensors (read_only, scratch, scratch_fast), then the constants of CPU operators.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tvm
@@ -42,8 +42,12 @@ def build_module(
     kernels: Mapping[int, NamedKernel],
     constants: Sequence[Constant],
     name: str,
+    in_place: Collection[int] = (),
 ) -> tvm.IRModule:
-    """Return the Relax module of a schedule, with the kernels by step."""
+    """Return the Relax module of a schedule, with the kernels by step.
+
+    The kernels of the steps `in_place` write where they read.
+    """
     builder = relax.BlockBuilder()
     values = {value_name(t.index): _tensor_var(t) for t in schedule.graph.input_tensors()}
     inputs = list(values.values())
@@ -54,7 +58,9 @@ def build_module(
     with builder.function("main", list(values.values()), attrs={"num_input": len(inputs)}):
         with builder.dataflow():
             for index, step in enumerate(schedule.steps):
-                _emit_step(builder, schedule, index, step, kernels.get(index), values, name)
+                _emit_step(
+                    builder, schedule, index, step, kernels.get(index), values, name, in_place
+                )
             outputs = [values[value_name(i)] for i in schedule.graph.outputs]
             result = builder.emit_output(relax.Tuple(outputs))
         builder.emit_func_output(result)
@@ -69,6 +75,7 @@ def _emit_step(
     named: NamedKernel | None,
     values: dict[str, Any],
     name: str,
+    in_place: Collection[int],
 ) -> None:
     """Call a step's PrimFunc and bind its outputs."""
     results = {
@@ -82,7 +89,7 @@ def _emit_step(
         arguments = [a if isinstance(a, str) else value_name(a) for a in named.arguments]
         symbol = named.name
         function = named.kernel.function.with_attr(READS, len(arguments))
-        function = function.with_attr("tirx.noalias", True)
+        function = function.with_attr("tirx.noalias", index not in in_place)
         for i in named.kernel.variables:
             results[value_name(i)] = _tensor_type(schedule.graph.tensors[i])
         if named.kernel.workspace_bytes:

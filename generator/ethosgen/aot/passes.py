@@ -44,13 +44,18 @@ class EntrySignature:
     parameters: tuple[EntryParameter, ...]
 
 
-def pipeline(signature: EntrySignature, addresses: Mapping[str, Address], arena_bytes: int) -> Any:
-    """Return the passes from the Relax module to PrimFuncs that the C generator takes."""
+def pipeline(
+    signature: EntrySignature, addresses: Mapping[str, Address], memories: Mapping[str, int]
+) -> Any:
+    """Return the passes from the Relax module to PrimFuncs that the C generator takes.
+
+    `memories` are the entry's parameters with more than one thing in them, and their sizes.
+    """
     return tvm.transform.Sequential(
         [
             drop_copies_in_place(addresses),
             drop_unused_functions(),
-            lower_main_to_entry(signature, addresses, arena_bytes),
+            lower_main_to_entry(signature, addresses, memories),
             *lowering(),
         ]
     )
@@ -107,7 +112,7 @@ def drop_unused_functions() -> Any:
 
 
 def lower_main_to_entry(
-    signature: EntrySignature, addresses: Mapping[str, Address], arena_bytes: int
+    signature: EntrySignature, addresses: Mapping[str, Address], memories: Mapping[str, int]
 ) -> Any:
     """Pass: replace `main` by a PrimFunc that calls every step in order, with fixed addresses.
 
@@ -117,15 +122,18 @@ def lower_main_to_entry(
 
     def apply(module: Any, _context: Any) -> Any:
         pointers = {p.name: pointer(p.name, p.dtype) for p in signature.parameters}
-        arena = tirx.decl_buffer((arena_bytes,), "int8", "arena", data=pointers["arena"])
+        buffers = {
+            name: tirx.decl_buffer((size,), "int8", name, data=pointers[name])
+            for name, size in memories.items()
+        }
         lowered = tvm.IRModule()
-        body: list[Any] = [tirx.DeclBuffer(arena, data=pointers["arena"])]
+        body: list[Any] = [tirx.DeclBuffer(buffers[name], data=pointers[name]) for name in buffers]
         calls = list(_calls(module["main"]))
         for number, (target, operands) in enumerate(calls, 1):
             function, kept = drop_unused_parameters(module[target])
             lowered[target.name_hint] = function
             arguments = [
-                _as_argument(parameter, addresses[operands[position]], pointers, arena)
+                _as_argument(parameter, addresses[operands[position]], pointers, buffers)
                 for parameter, position in zip(function.params, kept, strict=True)
             ]
             body += _call(target.name_hint, function, arguments, number == len(calls))
@@ -138,12 +146,14 @@ def lower_main_to_entry(
     return tvm.transform.module_pass(apply, opt_level=0, name="LowerMainToEntry")
 
 
-def _as_argument(parameter: Any, address: Address, pointers: Mapping[str, Any], arena: Any) -> Any:
+def _as_argument(
+    parameter: Any, address: Address, pointers: Mapping[str, Any], buffers: Mapping[str, Any]
+) -> Any:
     """Return an address as an expression of the parameter's type."""
     base = pointers.get(address.base)
     if base is None:
         return tirx.lookup_param(address.base)
-    place = tirx.address_of(arena[address.offset]) if address.offset else base
+    place = tirx.address_of(buffers[address.base][address.offset]) if address.offset else base
     converts = parameter.ty == base.ty or is_void_pointer(parameter)
     return place if converts else tirx.reinterpret(parameter.ty, place)
 

@@ -1,0 +1,96 @@
+"""SVDF and LSTM on the CPU against TFLite Micro, over sequences of samples."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aot_harness import cpu_plan, needs_gcc, samples_and_golden
+from arena_npu import check_program
+
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.errors import UnsupportedError
+from ethosgen.flatbuffer import decode_model
+from ethosgen.outcome import Arrays
+from networks import Network
+from recurrent_networks import lstm, svdf
+
+Build = Callable[[Network], int]
+
+
+def _float(net: Network, shape: tuple[int, ...]) -> int:
+    return net.input(shape, "float32", scale=None, zero_point=0)
+
+
+INTEGER: dict[str, Build] = {
+    "svdf, state of int16": lambda n: svdf(n, n.input((1, 9), scale=0.02), 7, 5),
+    "svdf, state of int16, rank 2, batch": lambda n: svdf(n, n.input((3, 6)), 4, 3, rank=2),
+    "svdf, state of int8": lambda n: svdf(
+        n, n.input((2, 9)), 5, 4, rank=2, state="int8", zero_point=-9
+    ),
+    "svdf, one step": lambda n: svdf(n, n.input((1, 9)), 4, 1),
+    "lstm of int8": lambda n: lstm(n, n.input((1, 3, 9), scale=0.02), 7),
+    "lstm of int8, batch": lambda n: lstm(n, n.input((3, 2, 5), scale=0.02), 6, zero_point=-30),
+    "lstm of int8, by time, clipped": lambda n: lstm(
+        n, n.input((4, 2, 5), scale=0.03), 6, by_time=True, cell_clip=0.6
+    ),
+    "lstm of int8, cell of few bits": lambda n: lstm(
+        n, n.input((1, 4, 9), scale=0.02), 7, cell_power=8
+    ),
+    "lstm of int8, cell of many bits": lambda n: lstm(
+        n, n.input((1, 4, 9), scale=0.02), 7, cell_power=14
+    ),
+    "lstm of int16": lambda n: lstm(n, n.input((2, 3, 9), "int16", 5e-5, 0), 7),
+    "two of them": lambda n: lstm(n, lstm(n, n.input((1, 3, 5), scale=0.02), 6), 4, zero_point=-20),
+}
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", INTEGER)
+def test_integers_are_exact(name: str, tmp_path: Path) -> None:
+    net = Network("recurrent", seed=4)
+    program = check_program(cpu_plan(net.build(INTEGER[name](net))), tmp_path, count=6)
+    assert program.state_bytes and {v.memory for v in program.variables} == {"state"}
+
+
+FLOAT: dict[str, Build] = {
+    "svdf": lambda n: svdf(n, _float(n, (2, 9)), 5, 4, rank=2),
+    "svdf, limited": lambda n: svdf(n, _float(n, (1, 9)), 5, 4, activation="RELU6"),
+    "lstm": lambda n: lstm(n, _float(n, (2, 3, 9)), 7),
+    "lstm, by time, clipped": lambda n: lstm(
+        n, _float(n, (4, 2, 5)), 6, by_time=True, cell_clip=0.3
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLOAT)
+def test_floats_are_near(name: str) -> None:
+    """The C library's expf and tanhf are not those that TFLite Micro's wheel was built with."""
+    net = Network("recurrent", seed=4)
+    x = FLOAT[name](net)
+    plan = cpu_plan(decode_model(net.build(x), "recurrent"))
+    samples, golden = samples_and_golden(plan.model, 6)
+    for sample, wanted in zip(samples, golden, strict=True):
+        made = evaluate(plan, sample, _never)
+        for tensor, array in wanted.items():
+            np.testing.assert_allclose(made[tensor], array, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [(9, "peepholes"), (16, "a projection"), (20, "layer normalization")],
+)
+def test_variants_without_a_kernel_are_named(place: int, words: str) -> None:
+    net = Network("recurrent", seed=4)
+    lstm(net, net.input((1, 3, 9), scale=0.02), 7)
+    operator = net.operators[-1]
+    inputs = list(operator.inputs)
+    inputs[place] = inputs[1]
+    net.operators[-1] = dataclasses.replace(operator, inputs=tuple(inputs))
+    with pytest.raises(UnsupportedError, match=words):
+        compile_program(cpu_plan(net.build()), "net")
+
+
+def _never(*_: object) -> Arrays:
+    raise AssertionError("a partition in a plan without one")

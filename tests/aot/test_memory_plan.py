@@ -250,7 +250,12 @@ def test_a_reshape_does_not_join_what_vela_forgets_too_early() -> None:
     """The reshaped tensor is Vela's until the partition; its source is read after that."""
     plan = make_plan(
         [16, 16, 16, 16, 16],
-        [("SOFTMAX", (0,), (1,)), ("RESHAPE", (1,), (2,)), (NPU, (2,), (3,)), ("SOFTMAX", (1, 3), (4,))],
+        [
+            ("SOFTMAX", (0,), (1,)),
+            ("RESHAPE", (1,), (2,)),
+            (NPU, (2,), (3,)),
+            ("SOFTMAX", (1, 3), (4,)),
+        ],
         (0,), (4,), offsets={2: 0, 3: 32}, scratch_bytes=64,
     )  # fmt: skip
     schedule, memory = plan_of(plan)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from ethosgen.aot.fusion import fuse_paddings
 from ethosgen.model import ABSENT, Graph, Operator, Tensor
 from ethosgen.plan import IoStyle, OffloadPlan, Partition
 
@@ -54,13 +55,13 @@ class Schedule:
 
 
 def make_schedule(plan: OffloadPlan) -> Schedule:
-    """Return the plan's operators in order, with the copies that outputs need.
+    """Return the plan's operators in order, with the copies that outputs need, paddings fused.
 
     A copy is added for an output that is a constant or a variable, and where the caller owns the
     buffers for an output that is an input too or that is listed twice: one pointer cannot serve
     both.
     """
-    graph = _with_output_copies(plan.residual, plan.io)
+    graph = fuse_paddings(_with_output_copies(plan.residual, plan.io), plan.offsets)
     partitions = {partition.operator: partition for partition in plan.partitions}
     steps = tuple(Step(op, partitions.get(op.index)) for op in graph.operators)
     return Schedule(plan, graph, steps)

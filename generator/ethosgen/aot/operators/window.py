@@ -5,6 +5,7 @@ from typing import Any
 
 from tvm import tirx
 
+from ethosgen.aot.fusion import EXPLICIT
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
@@ -51,8 +52,9 @@ def make_window(
 ) -> tuple[Axis, Axis]:
     """Return an operator's window along height and width, for NHWC tensors.
 
-    With SAME padding the smaller half lies before the input (ComputePaddingHeightWidth). Raises
-    UnsupportedError for a window that does not lead from one shape to the other.
+    With SAME padding the smaller half lies before the input (ComputePaddingHeightWidth); EXPLICIT
+    is ours, see `ethosgen.aot.fusion`. Raises UnsupportedError for a window that does not lead from
+    one shape to the other.
     """
     options = operator.options
     strides = int(options["stride_h"]), int(options["stride_w"])
@@ -61,7 +63,9 @@ def make_window(
     for i in (0, 1):
         before, after = source.shape[i + 1], target.shape[i + 1]
         reach = (taps[i] - 1) * dilations[i] + 1
-        room = before if options["padding"] == "SAME" else before - reach + 1
+        is_same = options["padding"] == "SAME"
+        first, last = options["explicit_padding"][i] if options["padding"] == EXPLICIT else (0, 0)
+        room = before if is_same else first + before + last - reach + 1
         sane = min(taps[i], strides[i], dilations[i]) > 0
         if not sane or after != -(-room // strides[i]):
             raise UnsupportedError(
@@ -69,6 +73,6 @@ def make_window(
                 f"make {after} of {before}"
             )
         span = (after - 1) * strides[i] + (taps[i] - 1) * dilations[i] + 1
-        padding = max(span - before, 0) // 2 if options["padding"] == "SAME" else 0
+        padding = max(span - before, 0) // 2 if is_same else first
         axes.append(Axis(taps[i], strides[i], dilations[i], padding, before, after))
     return axes[0], axes[1]

@@ -50,7 +50,7 @@ def depthwise_of_one_channel(op: Operator, tensors: Sequence[Tensor]) -> Kernel 
 def _convolution(op: Operator, layer: Layer, weights: np.ndarray[Any, Any]) -> Kernel:
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     flat = weights.reshape(len(weights), -1)
-    if all(axis.taps == axis.stride == 1 for axis in (vertical, horizontal)):
+    if all(axis.taps == axis.stride == 1 and axis.is_inside for axis in (vertical, horizontal)):
         return _product(layer, flat, layer.target.elements // layer.channels)
     return _patches(layer, flat, vertical, horizontal)
 

@@ -5,6 +5,8 @@ Results go to stdout; progress, the next command to type and errors go to stderr
 
 import json
 import logging
+import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -409,8 +411,13 @@ def _answer(
 
 
 def _next(command: str, quiet: bool = False) -> None:
-    if not quiet:
-        click.echo(f"next: {command}", err=True)
+    """Tell the next command to type, with ethosgen as it was typed this time."""
+    if quiet:
+        return
+    typed = sys.argv[0] if Path(sys.argv[0]).name == "ethosgen" else "ethosgen"
+    on_path = shutil.which("ethosgen") == str(Path(typed).absolute())
+    program = "ethosgen" if on_path else typed
+    click.echo(f"next: {re.sub('^ethosgen ', f'{program} ', command)}", err=True)
 
 
 class _Progress:

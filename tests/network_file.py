@@ -57,7 +57,11 @@ OPTIONS = {
     "CAST": "CastOptions",
     "SVDF": "SVDFOptions",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
+    "CUMSUM": "CumsumOptions",
     "DEPTH_TO_SPACE": "DepthToSpaceOptions",
+    "L2_NORMALIZATION": "L2NormOptions",
+    "REDUCE_ALL": "ReducerOptions",
+    "SHAPE": "ShapeOptions",
     "SPACE_TO_DEPTH": "SpaceToDepthOptions",
 }
 """The options table of each operator that has one that matters; others are written without."""

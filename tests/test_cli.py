@@ -67,10 +67,10 @@ def test_a_float_network_is_told_what_to_do(tmp_path: Path) -> None:
     net = Network("floating")
     x = net.input((1, 4), "float32", scale=None)
     path = tmp_path / "floating.tflite"
-    path.write_bytes(net.build(net.unary("RELU", x)))
+    path.write_bytes(net.build(net.unary("GELU", x)))
     done = ethosgen("simulate", path)
     assert_one_sentence(done)
-    assert "int8" in done.stderr
+    assert "TFLITE_BUILTINS_INT8" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,6 @@ DTYPES = {
     tflite.TensorType.COMPLEX64: "complex64",
 }
 
-QUANTIZED_DTYPES = ("int8", "uint8", "int16")
-
 _DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
 """What the schema classes raise when an offset or a length leads nowhere."""
 
@@ -103,14 +101,13 @@ def read_model(path: Path) -> Model:
 def parse_model(data: bytes, name: str) -> Model:
     """Parse a .tflite file's bytes; `name` is how messages call it.
 
-    Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes
-    and a network that computes in floating point only. One that Vela has compiled will do.
+    Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes.
+    One that Vela has compiled will do.
     """
     model = decode_model(data, name)
     _check_graph_io(model)
     _refuse_dynamic(model)
     _check_dataflow(model)
-    _refuse_float_only(model)
     return model
 
 
@@ -456,17 +453,3 @@ def _check_dataflow(model: Model) -> None:
             if index not in ready:
                 name = graph.tensors[index].name
                 raise InputError(f"'{model.name}' is damaged: nothing writes its output '{name}'")
-
-
-def _refuse_float_only(model: Model) -> None:
-    """Refuse a network without any quantized activation; the whole rule is in this function."""
-    activations = [t for graph in model.graphs for t in graph.tensors if t.data is None]
-    if any(tensor.dtype in QUANTIZED_DTYPES for tensor in activations):
-        return
-    if any(np.issubdtype(np.dtype(tensor.dtype), np.floating) for tensor in activations):
-        raise UnsupportedError(
-            f"'{model.name}' computes in floating point only, which the NPU cannot; quantize it to "
-            "int8 after training: set converter.optimizations = [tf.lite.Optimize.DEFAULT], "
-            "converter.representative_dataset to a few hundred typical inputs, and "
-            "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
-        )

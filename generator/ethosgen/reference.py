@@ -111,7 +111,7 @@ def _fitting(sample: Arrays, tensor: Any) -> Array:
             f"input '{tensor.name}' is {array.dtype}{list(array.shape)}, "
             f"but the network takes {tensor.dtype}{list(tensor.shape)}"
         )
-    return np.ascontiguousarray(array)
+    return np.asarray(array, order="C")  # ascontiguousarray makes a scalar one-dimensional
 
 
 def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:

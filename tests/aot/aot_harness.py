@@ -56,7 +56,7 @@ def write_sources(program: Program, folder: Path) -> list[Path]:
         (folder / name).write_text(text)
     lines = ["#include <stdint.h>", "#include <stdbool.h>"]
     for constant in program.constants:
-        values = ", ".join(map(str, np.frombuffer(constant.data, constant.dtype)))
+        values = ", ".join(map(_literal, np.frombuffer(constant.data, constant.dtype)))
         lines.append(f"extern const {C_TYPES[constant.dtype]} {constant.c_name}[];")
         lines.append(f"_Alignas(16) const {C_TYPES[constant.dtype]} {constant.c_name}[] =")
         lines.append(f"{{{values}}};")
@@ -64,10 +64,16 @@ def write_sources(program: Program, folder: Path) -> list[Path]:
     return [folder / name for name in (*program.sources, "constants.c") if name.endswith(".c")]
 
 
+def _literal(value: Any) -> str:
+    if isinstance(value, np.floating):
+        return f"{float(value).hex()}f"
+    return str(value).lower() if isinstance(value, np.bool_) else str(value)
+
+
 class GeneratedC:
     """A program as a shared library.
 
-    The arena is poisoned before every run but for the variables in it, and guarded, as the state is.
+    The arena is poisoned before every run but for variables in it, and guarded, as the state is.
     """
 
     def __init__(self, program: Program, folder: Path, npu: Npu | None = None) -> None:

@@ -32,7 +32,7 @@ LONGEST_LINE = 100
 
 _SYMBOL_MARK = "__tvm_param__"
 """What TVM's generator puts before the name of an external symbol (tirx.lookup_param)."""
-_BITS = re.compile(r"\(\*\((?P<type>float|double) \*\)\(&\((?:\(int64_t\))?(?P<bits>-?\d+)\)\)\)")
+_BITS = re.compile(r"\*\((?P<type>float|double) \*\)\(&\((?:\(int64_t\))?(?P<bits>-?\d+)\)\)")
 """How TVM's generator writes a floating-point constant that is given by its bits."""
 _MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
 """How it declares a function of <math.h>, which is all that returns such a number."""
@@ -80,7 +80,7 @@ def generate(
 
 
 def _emit(module: Any) -> str:
-    """Return what TVM's generator writes, with symbols and floating-point constants as C has them."""
+    """Return what TVM's generator writes, with symbols and float constants as C has them."""
     text = tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source()
     return _BITS.sub(_float_literal, _PREFIX.sub("", text).replace(_SYMBOL_MARK, ""))
 
@@ -89,13 +89,12 @@ def _float_literal(match: re.Match[str]) -> str:
     """Spell a floating-point constant with as many digits as it needs."""
     single = match["type"] == "float"
     bits = np.array(int(match["bits"]), np.int32 if single else np.int64)
-    value = bits.view(np.float32 if single else np.float64)[()]
+    value: Any = bits.view(np.float32 if single else np.float64)[()]
     if not np.isfinite(value):
         return "NAN" if np.isnan(value) else ("-INFINITY" if value < 0 else "INFINITY")
     digits = np.format_float_scientific(value, trim="0") if value else "0.0"
     plain = np.format_float_positional(value, trim="0")
-    literal = min(plain, digits, key=len) + ("f" if single else "")
-    return f"({literal})" if value < 0 else literal
+    return min(plain, digits, key=len) + ("f" if single else "")
 
 
 def _split(module: Any, text: str) -> dict[str, tuple[str, list[str], str]]:

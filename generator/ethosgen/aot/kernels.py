@@ -13,6 +13,12 @@ from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 from ethosgen.program import Constant
 
+QUANTIZE_HINT = (
+    "; quantize the network to int8 after training: set converter.optimizations = "
+    "[tf.lite.Optimize.DEFAULT], converter.representative_dataset to a few hundred typical inputs, "
+    "and converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
+)
+
 
 @dataclass(frozen=True)
 class NamedKernel:
@@ -48,7 +54,9 @@ def _build_kernel(schedule: Schedule, operator: Operator, packed: bool) -> Kerne
     dtype = deciding_dtype(operator, tensors)
     build = registry().get((operator.code, dtype))
     if build is None:
-        raise UnsupportedError(_explain(schedule, operator, f"there is no CPU code for {dtype}"))
+        hint = QUANTIZE_HINT if dtype.startswith("float") else ""
+        what = f"there is no CPU code for {dtype}{hint}"
+        raise UnsupportedError(_explain(schedule, operator, what))
     try:
         kernel = pack(operator, tensors) if packed else None
         return _trim(_checked(kernel or build(operator, tensors), tensors))

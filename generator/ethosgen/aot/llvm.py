@@ -10,6 +10,7 @@ import tvm
 from ethosgen.aot.host import Array, Run
 from ethosgen.aot.kernels import NamedKernel, choose_kernels
 from ethosgen.aot.schedule import Schedule, Step
+from ethosgen.errors import InputError
 from ethosgen.program import Constant
 
 
@@ -37,7 +38,12 @@ def _bind(
         arrays = [data[a] if isinstance(a, str) else values[a] for a in named.arguments]
         arrays += [values[i] for i in (*schedule.writes(step), *named.kernel.variables)]
         arrays += [workspace] if workspace.size else []
-        function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+        if function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays)):
+            made = schedule.graph.tensors[step.operator.outputs[0]].name
+            raise InputError(
+                f"{step.operator.code}, which makes '{made}', does not accept a value of its "
+                "inputs: an index outside its tensor, a division by 0 or a negative number's root"
+            )
 
     return run
 

@@ -55,6 +55,7 @@ STATUS_NAMES = {
     12: "ETHOSGEN_NPU_STOPPED",
     13: "ETHOSGEN_NPU_TIMEOUT",
     14: "ETHOSGEN_NPU_DRIVER",
+    15: "ETHOSGEN_BAD_VALUE",
 }
 """enum ethosgen_status of the generated ethosgen_status.h."""
 

@@ -13,6 +13,7 @@ from tvm import tirx
 from ethosgen.aot.operators import Kernel, fixed_point, operator
 from ethosgen.aot.operators.nest import (
     BAD_VALUE,
+    Array,
     Nest,
     call,
     int32,
@@ -166,7 +167,7 @@ def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     bounds = activation_range(op, target)
     divisors = range(-128 - zero_point_of(second), 128 - zero_point_of(second))
     inverses = [fixed_point.reciprocal(abs(d)) if d else (0, 0) for d in divisors]
-    tables = {
+    tables: dict[str, Array] = {
         "reciprocals": np.array([m for m, _ in inverses], np.int32),
         "shifts": np.array([shift for _, shift in inverses], np.int8),
         "headrooms": np.array([_leading_sign_bits(d) for d in range(-255, 256)], np.int8),
@@ -174,9 +175,11 @@ def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     def formula(nest: Nest, a: Any, b: Any, reciprocals: Any, shifts: Any, headrooms: Any) -> Any:
         row = nest.let("row", int32(b) + 128)
-        negative = int32(b) < zero_point_of(second)
         centred = int32(a) - zero_point_of(first)
-        dividend = nest.let("dividend", tirx.Select(negative, 0 - centred, centred))
+        if divisors[0] < 0:
+            negative = int32(b) < zero_point_of(second)
+            centred = tirx.Select(negative, 0 - centred, centred)
+        dividend = nest.let("dividend", centred)
         headroom = nest.let("headroom", int32(headrooms[dividend + 255]))
         quotient = nest.let(
             "quotient",

@@ -106,8 +106,9 @@ def rsqrt_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     roots = np.array([value(q - zero) for q in range(low, high + 1)], np.int8)
 
     def formula(nest: Nest, a: Any, roots: Any) -> Any:
-        with nest.when(int32(a) < zero):
-            nest.fail(BAD_VALUE)
+        if zero > low:
+            with nest.when(int32(a) < zero):
+                nest.fail(BAD_VALUE)
         return roots[int32(a) + 128]
 
     return pointwise([source], target, formula, {"roots": roots})

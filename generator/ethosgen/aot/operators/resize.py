@@ -45,7 +45,7 @@ def _nearest(op: Operator, before: int, after: int) -> Array:
         scale = _SINGLE(before) / _SINGLE(after)
     places = (np.arange(after, dtype=_SINGLE) + _SINGLE(0.5 if half_pixel else 0)) * scale
     rounded = np.floor(places + _SINGLE(0.5)) if align else np.floor(places)
-    return np.clip(rounded, 0, before - 1).astype(np.int16)
+    return np.asarray(np.clip(rounded, 0, before - 1), np.int16)
 
 
 # ---- bilinear ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.nest import BAD_VALUE, Nest, int32, pointwise, real, strides
+from ethosgen.aot.operators.nest import BAD_VALUE, Array, Nest, pointwise, real, strides
 from ethosgen.aot.operators.quantization import scale_of
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
@@ -53,22 +53,25 @@ def gather(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def gather_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy slices by indices of several dimensions; one outside ends the network.
 
-    TFLite Micro looks only at where the slice lies in memory, not at each index.
+    TFLite Micro looks only at where the slice lies in memory: it takes (0, 7) of 2 x 5 for (1, 2).
     """
     source, indices, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     depth = indices.shape[-1]
     count, inner = indices.elements // depth, math.prod(source.shape[depth:])
     steps = strides(source.shape)[:depth]
-    last = source.elements - inner
     _need_int32(indices)
+    if indices.data is not None:
+        for axis, column in enumerate(indices.array().reshape(-1, depth).T):
+            _check_range(column, source.shape[axis])
     nest = Nest()
     x = nest.read("input", source, (source.elements,))
     places = nest.read("indices", indices, (count, depth))
     y = nest.write("output", target, (count, inner))
     with nest.loop("i", count) as i:
-        start = nest.let("start", sum((places[i, d] * steps[d] for d in range(depth)), int32(0)))
-        with nest.when(tirx.any(start < 0, start > last)):
-            nest.fail(BAD_VALUE)
+        start: Any = 0
+        for axis, step in enumerate(steps):
+            place = _checked(nest, places[i, axis], indices, source.shape[axis])
+            start = place * step + start
         nest.copy(y, (i, 0), x, (start,), inner)
     return nest.kernel()
 
@@ -104,7 +107,10 @@ def _check_indices(indices: Tensor, size: int) -> None:
     _need_int32(indices)
     if indices.data is None:
         return
-    values = np.ravel(indices.array())
+    _check_range(np.ravel(indices.array()), size)
+
+
+def _check_range(values: Array, size: int) -> None:
     if values.size and not 0 <= values.min() <= values.max() < size:
         raise UnsupportedError(f"its indices leave the {size} places that there are")
 

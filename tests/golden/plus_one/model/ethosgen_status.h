@@ -21,7 +21,8 @@ typedef enum ethosgen_status {
     ETHOSGEN_NPU_ECC_FAULT = 11,    /* STATUS.ecc_fault */
     ETHOSGEN_NPU_STOPPED = 12,      /* an interrupt came before the end of the command stream */
     ETHOSGEN_NPU_TIMEOUT = 13,      /* ethosgen_npu_wait gave up */
-    ETHOSGEN_NPU_DRIVER = 14        /* Arm's core driver failed and does not say why */
+    ETHOSGEN_NPU_DRIVER = 14,       /* Arm's core driver failed and does not say why */
+    ETHOSGEN_BAD_VALUE = 15         /* an operator refuses a value: index outside, division by 0 */
 } ethosgen_status;
 
 #endif /* ETHOSGEN_STATUS_H */

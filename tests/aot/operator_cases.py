@@ -1,0 +1,491 @@
+"""Small networks of one operator each, for every operator and type of the movable families.
+
+A case adds inputs, constants and its operator to a Bench and returns the outputs to compare. Many
+cases share one network, so that one run of a compiler and of the reference serves them all.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from operator_bench import (
+    Bench,
+    Build,
+    QUANTIZE_PAIRS,
+    add_n,
+    binary,
+    cast,
+    divide_int8,
+    hard_swish,
+    leaky_relu,
+    logistic_or_tanh,
+    prelu,
+    quantize,
+    relu6,
+    same_scale_quantize,
+    unary,
+)
+
+from networks import Spec
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+
+def concatenation(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for axis in (0, 1, -1):
+        shapes = [[2, 3, 4], [2, 3, 4]]
+        shapes[1][axis] = 5
+        a = net.given(shapes[0], dtype, scale=0.1, zero_point=0)
+        b = net.given(shapes[1], dtype, scale=0.1, zero_point=0)
+        whole = [2, 3, 4]
+        whole[axis] += 5
+        options = {"axis": axis, "fused_activation_function": "NONE"}
+        made.append(net.make("CONCATENATION", [a, b, a], _grown(net, whole, axis, a), options))
+    return made
+
+
+def _grown(net: Bench, whole: Sequence[int], axis: int, like: int) -> Spec:
+    shape = list(whole)
+    shape[axis] += net.shape(like)[axis]
+    return net.to(net.tensors[like].dtype, shape, like)
+
+
+def pack(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for axis in (0, 1, -1):
+        parts = [net.given((3, 4), dtype, scale=0.1, zero_point=0) for _ in range(3)]
+        shape = [3, 4]
+        shape.insert(axis % 3, 3)
+        spec = net.to(dtype, shape, parts[0])
+        made.append(net.make("PACK", parts, spec, {"axis": axis, "values_count": 3}))
+    return made
+
+
+def unpack(net: Bench, dtype: str) -> Sequence[int]:
+    made: list[int] = []
+    for axis in (0, 1, -1):
+        x = net.given((3, 3, 3), dtype)
+        specs = [net.to(dtype, (3, 3), x) for _ in range(3)]
+        made += net.operator("UNPACK", [x], specs, {"axis": axis, "num": 3})
+    return made
+
+
+def split(net: Bench, dtype: str) -> Sequence[int]:
+    made: list[int] = []
+    for axis in (0, 1, -1):
+        x = net.given((4, 4, 4), dtype)
+        shape = [4, 4, 4]
+        shape[axis] = 2
+        where = net.constant(np.array(axis), "int32")
+        specs = [net.to(dtype, shape, x) for _ in range(2)]
+        made += net.operator("SPLIT", [where, x], specs, {"num_splits": 2})
+    return made
+
+
+def split_v(net: Bench, dtype: str) -> Sequence[int]:
+    made: list[int] = []
+    for axis in (0, -1):
+        x = net.given((6, 2, 6), dtype)
+        parts = []
+        for size in (1, 3, 2):
+            shape = [6, 2, 6]
+            shape[axis] = size
+            parts.append(net.to(dtype, shape, x))
+        sizes, where = net.constant([1, 3, 2], "int32"), net.constant(np.array(axis), "int32")
+        made += net.operator("SPLIT_V", [x, sizes, where], parts, {"num_splits": 3})
+    return made
+
+
+def pad(code: str) -> Build:
+    def build(net: Bench, dtype: str) -> Sequence[int]:
+        made = []
+        for pairs in (
+            ((0, 0), (1, 2), (0, 3), (0, 0)),
+            ((1, 0), (0, 0), (2, 1), (1, 1)),
+            ((0, 0), (0, 0), (0, 0), (0, 0)),
+        ):
+            x = net.given((2, 3, 4, 5), dtype)
+            shape = [size + sum(pair) for size, pair in zip((2, 3, 4, 5), pairs, strict=True)]
+            inputs = [x, net.constant(np.array(pairs), "int32")]
+            if code == "PADV2":
+                spec = net.tensors[x]
+                inputs.append(net.constant(np.array([9], dtype), None, spec.scale, spec.zero_point))
+            made.append(net.make(code, inputs, net.to(dtype, shape, x)))
+        return made
+
+    return build
+
+
+def padv2_at_run_time(net: Bench, dtype: str) -> Sequence[int]:
+    x = net.given((2, 3), dtype)
+    spec = net.tensors[x]
+    value = net.given((1,), dtype, scale=spec.scale, zero_point=spec.zero_point)
+    pairs = net.constant(np.array([[1, 0], [0, 2]]), "int32")
+    return [net.make("PADV2", [x, pairs, value], net.to(dtype, (3, 5), x))]
+
+
+def transpose(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for shape, order in (
+        ((2, 3, 4, 5), (0, 3, 1, 2)),
+        ((2, 3, 4, 5), (1, 0, 2, 3)),
+        ((3, 4), (1, 0)),
+        ((2, 3, 4), (0, 1, 2)),
+        ((2, 3, 2, 2, 3), (4, 2, 0, 1, 3)),
+    ):
+        x = net.given(shape, dtype)
+        target = net.to(dtype, [shape[axis] for axis in order], x)
+        made.append(net.make("TRANSPOSE", [x, net.constant(order, "int32")], target))
+    return made
+
+
+def slice_(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for begin, size, shape in (
+        ((0, 1, 2), (2, -1, 2), (2, 2, 2)),
+        ((1, 0, 0), (1, 3, 4), (1, 3, 4)),
+        ((0, 2, 3), (2, 1, 1), (2, 1, 1)),
+    ):
+        x = net.given((2, 3, 4), dtype)
+        limits = [net.constant(begin, "int32"), net.constant(size, "int32")]
+        made.append(net.make("SLICE", [x, *limits], net.to(dtype, shape, x)))
+    x = net.given((2, 3, 4), dtype)
+    begin, size = net.given((3,), "int32", 0, 1), net.constant([1, 2, 3], "int32")
+    made.append(net.make("SLICE", [x, begin, size], net.to(dtype, (1, 2, 3), x)))
+    return made
+
+
+def strided_slice(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for begin, end, step, masks, shape in (
+        ((0, 1, 0), (2, 5, 4), (1, 2, 1), {}, (2, 2, 4)),
+        ((0, -1, 0), (2, -6, 4), (1, -2, 3), {}, (2, 3, 2)),
+        ((1, 0, 0), (2, 3, 4), (1, 1, 1), {"shrink_axis_mask": 1}, (3, 4)),
+        ((0, 3, 1), (0, 0, 2), (1, -1, 1), {"begin_mask": 1, "end_mask": 3}, (2, 4, 1)),
+        ((0, 2, 1), (9, 3, 9), (1, 1, 1), {"shrink_axis_mask": 2}, (2, 3)),
+        ((1, 2, 3), (2, 3, 4), (1, 1, 1), {"shrink_axis_mask": 7}, ()),
+    ):
+        x = net.given((2, 5, 4), dtype)
+        limits = [net.constant(values, "int32") for values in (begin, end, step)]
+        spec = net.to(dtype, shape, x)
+        made.append(net.make("STRIDED_SLICE", [x, *limits], spec, masks))
+    return made
+
+
+def mirror_pad(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for mode, pairs in ((0, ((1, 2), (0, 0), (2, 1))), (1, ((2, 3), (1, 0), (0, 4)))):
+        x = net.given((3, 2, 4), dtype)
+        shape = [size + sum(pair) for size, pair in zip((3, 2, 4), pairs, strict=True)]
+        amounts = net.constant(np.array(pairs), "int32")
+        made.append(net.make("MIRROR_PAD", [x, amounts], net.to(dtype, shape, x), {"mode": mode}))
+    return made
+
+
+def space_to_depth(net: Bench, dtype: str) -> Sequence[int]:
+    x = net.given((2, 4, 6, 3), dtype)
+    spec = net.to(dtype, (2, 2, 3, 12), x)
+    return [net.make("SPACE_TO_DEPTH", [x], spec, {"block_size": 2})]
+
+
+def depth_to_space(net: Bench, dtype: str) -> Sequence[int]:
+    x = net.given((2, 2, 3, 18), dtype)
+    spec = net.to(dtype, (2, 6, 9, 2), x)
+    return [net.make("DEPTH_TO_SPACE", [x], spec, {"block_size": 3})]
+
+
+def space_to_batch(net: Bench, dtype: str) -> Sequence[int]:
+    """TFLite Micro does not set what it pads with, so the zero point is 0 here."""
+    x = net.given((2, 3, 5, 2), dtype, zero_point=0)
+    inputs = [x, net.constant([2, 3], "int32"), net.constant([[1, 0], [0, 1]], "int32")]
+    y = net.given((2, 5, 3), dtype, zero_point=0)
+    flat = [y, net.constant([2], "int32"), net.constant([[1, 2]], "int32")]
+    return [
+        net.make("SPACE_TO_BATCH_ND", inputs, net.to(dtype, (12, 2, 2, 2), x)),
+        net.make("SPACE_TO_BATCH_ND", flat, net.to(dtype, (4, 4, 3), y)),
+    ]
+
+
+def batch_to_space(net: Bench, dtype: str) -> Sequence[int]:
+    x = net.given((12, 2, 2, 3), dtype)
+    inputs = [x, net.constant([2, 3], "int32"), net.constant([[1, 0], [0, 1]], "int32")]
+    y = net.given((4, 4, 3), dtype)
+    flat = [y, net.constant([2], "int32"), net.constant([[1, 2]], "int32")]
+    return [
+        net.make("BATCH_TO_SPACE_ND", inputs, net.to(dtype, (2, 3, 5, 3), x)),
+        net.make("BATCH_TO_SPACE_ND", flat, net.to(dtype, (2, 5, 3), y)),
+    ]
+
+
+def broadcast_to(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for before, after in (((3, 1), (2, 3, 4)), ((1,), (3, 2)), ((2, 1, 3), (2, 4, 3))):
+        x = net.given(before, dtype)
+        shape = net.constant(after, "int32")
+        made.append(net.make("BROADCAST_TO", [x, shape], net.to(dtype, after, x)))
+    return made
+
+
+def reverse(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for axes in ((0,), (1, 2), (2,)):
+        x = net.given((2, 3, 4), dtype)
+        where = net.constant(axes, "int32")
+        made.append(net.make("REVERSE_V2", [x, where], net.to(dtype, (2, 3, 4), x)))
+    return made
+
+
+def resize(code: str) -> Build:
+    def build(net: Bench, dtype: str) -> Sequence[int]:
+        made = []
+        for size in ((7, 9), (2, 3), (5, 1), (8, 8)):
+            for align, half in ((False, False), (True, False), (False, True)):
+                x = net.given((2, 4, 5, 3), dtype)
+                spec = net.to(dtype, (2, *size, 3), x)
+                options = {"align_corners": align, "half_pixel_centers": half}
+                made.append(net.make(code, [x, net.constant(size, "int32")], spec, options))
+        return made
+
+    return build
+
+
+# ---- choices -------------------------------------------------------------------------------------
+
+
+def select(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for shapes in (((2, 3, 4),) * 3, ((4,), (2, 3, 4), (3, 1)), ((2, 1, 1), (3, 4), ())):
+        condition = net.given(shapes[0], "bool")
+        a = net.given(shapes[1], dtype, scale=0.1, zero_point=0)
+        b = net.given(shapes[2], dtype, scale=0.1, zero_point=0)
+        target = net.to(dtype, np.broadcast_shapes(*shapes), a)
+        made.append(net.make("SELECT_V2", [condition, a, b], target))
+    return made
+
+
+def gather(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for axis, batch, indices, shape in (
+        (0, 0, (3, 2), (3, 2, 5, 6)),
+        (1, 0, (4,), (4, 4, 6)),
+        (-1, 0, (2,), (4, 5, 2)),
+        (1, 1, (4, 3), (4, 3, 6)),
+    ):
+        x = net.given((4, 5, 6), dtype)
+        places = net.given(indices, "int32", 0, 3)
+        spec = net.to(dtype, shape, x)
+        made.append(net.make("GATHER", [x, places], spec, {"axis": axis, "batch_dims": batch}))
+    x, places = net.given((4, 5), dtype), net.constant([[3, 0], [1, 1]], "int32")
+    made.append(net.make("GATHER", [x, places], net.to(dtype, (2, 2, 5), x), {"axis": 0}))
+    return made
+
+
+def gather_nd(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for indices, shape in (((3, 1), (3, 4, 5)), ((2, 2, 2), (2, 2, 5)), ((4, 3), (4,))):
+        x = net.given((3, 4, 5), dtype)
+        places = net.given(indices, "int32", 0, 2)
+        made.append(net.make("GATHER_ND", [x, places], net.to(dtype, shape, x)))
+    return made
+
+
+def embedding_lookup(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for target in ("float32", "int8") if dtype == "int8" else ("float32",):
+        x = net.given((6, 3, 2), dtype, zero_point=0)
+        places = net.given((4,), "int32", 0, 5)
+        spec = net.to(target, (4, 3, 2), x if target == dtype else None)
+        made.append(net.make("EMBEDDING_LOOKUP", [places, x], spec))
+    return made
+
+
+def shape(net: Bench, dtype: str) -> Sequence[int]:
+    x = net.given((2, 3, 4), dtype)
+    return [net.make("SHAPE", [x], Spec((3,), "int32"), {"out_type": "int32"})]
+
+
+def fill(net: Bench, dtype: str) -> Sequence[int]:
+    value = net.given((), dtype)
+    sizes = net.constant([2, 3, 4], "int32")
+    return [net.make("FILL", [sizes, value], net.to(dtype, (2, 3, 4), value))]
+
+
+def zeros_like(net: Bench, dtype: str) -> Sequence[int]:
+    x = net.given((2, 3, 4), dtype)
+    return [net.make("ZEROS_LIKE", [x], net.to(dtype, (2, 3, 4), x))]
+
+
+def broadcast_args(net: Bench, dtype: str) -> Sequence[int]:
+    a, b = net.constant([3, 1], dtype), net.given((3,), dtype, 4, 4)
+    c, d = net.given((2,), dtype, 1, 1), net.constant([5, 7], dtype)
+    return [
+        net.make("BROADCAST_ARGS", [c, b], Spec((3,), dtype)),
+        net.make("BROADCAST_ARGS", [d, c], Spec((2,), dtype)),
+        net.make("BROADCAST_ARGS", [c, a], Spec((2,), dtype)),
+    ]
+
+
+# ---- along axes ----------------------------------------------------------------------------------
+
+
+def reduction(code: str, same: bool = False) -> Build:
+    def build(net: Bench, dtype: str) -> Sequence[int]:
+        made = []
+        for axes, keep in (((1, 2), True), ((0,), False), ((-1, 1), False), ((0, 1, 2, 3), True)):
+            x = net.given((2, 3, 4, 5), dtype)
+            chosen = {axis % 4 for axis in axes}
+            kept = [
+                1 if axis in chosen else size
+                for axis, size in enumerate((2, 3, 4, 5))
+                if keep or axis not in chosen
+            ]
+            spec = net.to(dtype, kept, x if same else None)
+            where = net.constant(axes, "int32")
+            made.append(net.make(code, [x, where], spec, {"keep_dims": keep}))
+        return made
+
+    return build
+
+
+def arg(code: str) -> Build:
+    def build(net: Bench, dtype: str) -> Sequence[int]:
+        made = []
+        for axis, shape in ((0, (5, 4)), (1, (3, 4)), (-1, (3, 5))):
+            x = net.given((3, 5, 4), dtype)
+            where = net.constant(np.array(axis), "int32")
+            spec = Spec(shape, "int32")
+            made.append(net.make(code, [x, where], spec, {"output_type": "int32"}))
+        return made
+
+    return build
+
+
+def cumsum(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for axis, exclusive, backwards in ((0, False, False), (1, True, False), (-1, True, True)):
+        x = net.given((3, 4, 5), dtype)
+        where = net.constant(np.array(axis), "int32")
+        options = {"exclusive": exclusive, "reverse": backwards}
+        made.append(net.make("CUMSUM", [x, where], net.to(dtype, (3, 4, 5)), options))
+    return made
+
+
+def log_softmax(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for scale in (0.05, 0.2, 0.011):
+        x = net.given((4, 3, 9), dtype, scale=None if dtype == "float32" else scale)
+        spec = Spec((4, 3, 9), dtype, *((16 / 256, 127) if dtype == "int8" else ()))
+        made.append(net.make("LOG_SOFTMAX", [x], spec))
+    return made
+
+
+def l2_normalization(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for depth in (1, 3, 70):
+        x = net.given((5, depth), dtype, zero_point=5 if dtype == "int8" else None)
+        spec = Spec((5, depth), dtype, *((1 / 128, 0) if dtype == "int8" else ()))
+        options = {"fused_activation_function": "NONE"}
+        made.append(net.make("L2_NORMALIZATION", [x], spec, options))
+    return made
+
+
+# ---- all of them ---------------------------------------------------------------------------------
+
+QUANTIZED, PLAIN = ("int8", "int16"), ("int32", "float32")
+NUMBERS = ("int8", "int16", "int32", "float32")
+EVERY = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+FUSED = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+
+TABLE: list[tuple[str, tuple[str, ...], Build]] = [
+    ("ADD", (*QUANTIZED, *PLAIN), binary("ADD", FUSED)),
+    ("SUB", (*QUANTIZED, *PLAIN), binary("SUB", FUSED)),
+    ("MUL", (*QUANTIZED, *PLAIN), binary("MUL", FUSED)),
+    ("DIV", ("int32",), binary("DIV", FUSED, 1, 50)),
+    ("DIV", ("float32",), binary("DIV", FUSED, 0.5, 9)),
+    ("DIV", ("int8",), divide_int8),
+    ("SQUARED_DIFFERENCE", QUANTIZED, binary("SQUARED_DIFFERENCE", scale=0.9)),
+    ("SQUARED_DIFFERENCE", PLAIN, binary("SQUARED_DIFFERENCE")),
+    ("ADD_N", ("int8", "float32"), add_n),
+    ("MINIMUM", (*QUANTIZED, *PLAIN, "int64"), binary("MINIMUM", same=True)),
+    ("MAXIMUM", (*QUANTIZED, *PLAIN, "int64"), binary("MAXIMUM", same=True)),
+    ("FLOOR_DIV", ("float32",), binary("FLOOR_DIV", (), 0.3, 2)),
+    ("FLOOR_MOD", ("float32",), binary("FLOOR_MOD", (), -2, -0.3)),
+    *(
+        (code, ("int8", "int32", "int64", "float32"), binary(code, result="bool"))
+        for code in ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+    ),
+    ("EQUAL", ("bool",), binary("EQUAL", result="bool")),
+    ("NOT_EQUAL", ("bool",), binary("NOT_EQUAL", result="bool")),
+    ("LOGICAL_AND", ("bool",), binary("LOGICAL_AND")),
+    ("LOGICAL_OR", ("bool",), binary("LOGICAL_OR")),
+    ("LOGICAL_NOT", ("bool",), unary("LOGICAL_NOT")),
+    ("ABS", (*QUANTIZED, "float32"), unary("ABS")),
+    ("ABS", QUANTIZED, unary("ABS", same=True)),
+    *(
+        (code, ("float32",), unary(code))
+        for code in ("NEG", "EXP", "SIN", "COS", "CEIL", "FLOOR", "ROUND", "SQUARE")
+    ),
+    *((code, ("float32",), unary(code, 0.01, 50)) for code in ("LOG", "SQRT", "RSQRT")),
+    ("RSQRT", ("int8",), unary("RSQRT", -5, 127, zero_point=-5)),
+    ("RELU", (*QUANTIZED, "float32"), unary("RELU")),
+    ("RELU_N1_TO_1", ("float32",), unary("RELU_N1_TO_1")),
+    ("RELU6", QUANTIZED, relu6),
+    ("RELU6", ("float32",), unary("RELU6", -2, 9)),
+    ("LOGISTIC", (*QUANTIZED, "float32"), logistic_or_tanh("LOGISTIC")),
+    ("TANH", (*QUANTIZED, "float32"), logistic_or_tanh("TANH")),
+    ("LEAKY_RELU", (*QUANTIZED, "float32"), leaky_relu),
+    ("PRELU", (*QUANTIZED, "float32"), prelu),
+    ("HARD_SWISH", ("int8", "float32"), hard_swish),
+    ("ELU", ("int8", "float32"), unary("ELU")),
+    ("QUANTIZE", tuple(QUANTIZE_PAIRS), quantize),
+    ("QUANTIZE", ("int8", "uint8"), same_scale_quantize),
+    ("DEQUANTIZE", ("int8", "uint8", "int16"), unary("DEQUANTIZE", out={"dtype": "float32"})),
+    ("CAST", ("int8", "int16", "int32", "uint32", "float32", "bool"), cast),
+    ("CONCATENATION", (*NUMBERS, "int64", "bool"), concatenation),
+    ("PACK", (*NUMBERS, "int64"), pack),
+    ("UNPACK", NUMBERS, unpack),
+    ("SPLIT", NUMBERS, split),
+    ("SPLIT_V", NUMBERS, split_v),
+    ("PAD", NUMBERS, pad("PAD")),
+    ("PADV2", NUMBERS, pad("PADV2")),
+    ("PADV2", NUMBERS, padv2_at_run_time),
+    ("TRANSPOSE", (*QUANTIZED, "float32"), transpose),
+    ("SLICE", (*NUMBERS, "bool"), slice_),
+    ("STRIDED_SLICE", (*NUMBERS, "bool"), strided_slice),
+    ("MIRROR_PAD", ("int8", "float32"), mirror_pad),
+    ("SPACE_TO_DEPTH", ("int8", "float32"), space_to_depth),
+    ("DEPTH_TO_SPACE", ("int8", "float32"), depth_to_space),
+    ("SPACE_TO_BATCH_ND", ("int8", "float32"), space_to_batch),
+    ("BATCH_TO_SPACE_ND", ("int8", "float32"), batch_to_space),
+    ("BROADCAST_TO", EVERY, broadcast_to),
+    ("REVERSE_V2", EVERY, reverse),
+    ("RESIZE_NEAREST_NEIGHBOR", (*QUANTIZED, "float32"), resize("RESIZE_NEAREST_NEIGHBOR")),
+    ("RESIZE_BILINEAR", ("int8", "float32"), resize("RESIZE_BILINEAR")),
+    ("SELECT_V2", (*QUANTIZED, "float32"), select),
+    ("GATHER", ("int8", "float32"), gather),
+    ("GATHER_ND", ("int8", "float32"), gather_nd),
+    ("EMBEDDING_LOOKUP", ("int8", "float32"), embedding_lookup),
+    ("SHAPE", EVERY, shape),
+    ("FILL", ("int8", "int32", "float32"), fill),
+    ("ZEROS_LIKE", ("int8", "int32", "int64", "float32"), zeros_like),
+    ("BROADCAST_ARGS", ("int32", "int64"), broadcast_args),
+    ("MEAN", (*QUANTIZED, "float32"), reduction("MEAN")),
+    ("SUM", (*QUANTIZED, "float32"), reduction("SUM")),
+    ("REDUCE_MAX", ("int8", "float32"), reduction("REDUCE_MAX", same=True)),
+    ("REDUCE_MIN", ("int8", "float32"), reduction("REDUCE_MIN", same=True)),
+    ("REDUCE_ALL", ("bool",), reduction("REDUCE_ALL")),
+    ("ARG_MAX", ("int8", "float32"), arg("ARG_MAX")),
+    ("ARG_MIN", ("int8", "float32"), arg("ARG_MIN")),
+    ("CUMSUM", ("int8", "float32"), cumsum),
+    ("LOG_SOFTMAX", ("int8", "float32"), log_softmax),
+    ("L2_NORMALIZATION", ("int8", "float32"), l2_normalization),
+]
+
+CASES: dict[str, tuple[str, str, Build]] = {}
+for _code, _dtypes, _build in TABLE:
+    for _dtype in _dtypes:
+        _name = f"{_code} {_dtype}"
+        while _name in CASES:
+            _name += ", again"
+        CASES[_name] = (_code, _dtype, _build)

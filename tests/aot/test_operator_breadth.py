@@ -1,0 +1,168 @@
+"""Every operator and type of the movable families against the reference, in C and through LLVM.
+
+Cases share networks: one run of TFLite Micro, one of gcc and one of LLVM serve some twenty of them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aot_harness import GeneratedC, cpu_plan, needs_gcc
+from operator_bench import Bench
+from operator_cases import CASES
+
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot.operators import registry
+from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.outcome import Arrays
+from ethosgen.plan import IoStyle
+from ethosgen.reference import golden_outputs, second_opinion
+from networks import Spec
+
+BY_LITERT = {"RELU_N1_TO_1", "SPACE_TO_BATCH_ND"}
+"""TFLite Micro lacks the first, and pads in the second with what was in memory."""
+
+OTHER_FAMILIES = {
+    "AVERAGE_POOL_2D", "BATCH_MATMUL", "CONV_2D", "COPY", "DEPTHWISE_CONV_2D", "EXPAND_DIMS",
+    "FULLY_CONNECTED", "L2_POOL_2D", "MAX_POOL_2D", "RESHAPE", "SOFTMAX", "SQUEEZE", "SVDF",
+    "TRANSPOSE_CONV", "UNIDIRECTIONAL_SEQUENCE_LSTM",
+}  # fmt: skip
+"""Operators that other tests compare."""
+
+TOLERANCE_ULP = 4
+"""What float32 may differ by: functions of the C library are free to round either way."""
+
+GROUPS = 9
+
+
+def _group(number: int) -> list[str]:
+    names = [name for name in CASES if CASES[name][0] not in BY_LITERT]
+    return names[number::GROUPS]
+
+
+def _network(names: list[str], seed: int) -> tuple[Model, list[Arrays], dict[str, str]]:
+    """Return a network of cases, samples, and the case of each output."""
+    net = Bench(seed)
+    outputs, owners = [], {}
+    for name in names:
+        _, dtype, build = CASES[name]
+        made = list(build(net, dtype))
+        outputs += made
+        owners |= {net.tensors[index].name or "": name for index in made}
+    return parse_model(net.build(*outputs), "bench.tflite"), net.samples(2), owners
+
+
+@needs_gcc
+@pytest.mark.parametrize("number", range(GROUPS))
+def test_operators_equal_tflite_micro(number: int, tmp_path: Path) -> None:
+    model, samples, owners = _network(_group(number), seed=number)
+    _compare(model, samples, golden_outputs(model, samples), owners, tmp_path)
+
+
+@needs_gcc
+def test_operators_that_tflite_micro_does_not_compute_equal_litert(tmp_path: Path) -> None:
+    names = [name for name in CASES if CASES[name][0] in BY_LITERT]
+    model, samples, owners = _network(names, seed=3)
+    wanted = second_opinion(model, samples)
+    assert wanted is not None
+    _compare(model, samples, wanted, owners, tmp_path)
+
+
+def test_every_operator_and_type_is_compared() -> None:
+    known = {key for key in registry() if key[0] not in OTHER_FAMILIES}
+    assert known == {(code, dtype) for code, dtype, _ in CASES.values()}
+
+
+def _compare(
+    model: Model,
+    samples: list[Arrays],
+    wanted: list[Arrays],
+    owners: Mapping[str, str],
+    folder: Path,
+) -> None:
+    plan = cpu_plan(model, IoStyle.CALLER)
+    generated = GeneratedC(compile_program(plan, "net"), folder)
+    for sample, golden in zip(samples, wanted, strict=True):
+        status, made = generated.run(sample)
+        assert status == 0
+        _assert_close("C", made, golden, owners)
+        _assert_close("LLVM", evaluate(plan, sample, _unused), golden, owners)
+
+
+def _assert_close(how: str, made: Arrays, golden: Arrays, owners: Mapping[str, str]) -> None:
+    assert set(made) == set(golden)
+    for name, wanted in golden.items():
+        assert made[name].dtype == wanted.dtype
+        far = _distance(made[name], wanted) > (TOLERANCE_ULP if wanted.dtype == np.float32 else 0)
+        assert not far.any(), (
+            f"{how}, {owners[name]}, output {name}: {far.sum()} of {far.size} differ, "
+            f"{made[name][far][:5]} for {wanted[far][:5]}"
+        )
+
+
+def _distance(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return how many numbers of the type lie between; 0 for integers that are equal, else 1."""
+    if a.dtype != np.float32:
+        return (a != b).astype(np.int64)
+    return np.abs(_ordinal(a) - _ordinal(b))
+
+
+def _ordinal(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    bits = np.ascontiguousarray(a).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+
+
+def _unused(*_: object) -> dict[str, object]:
+    raise AssertionError("there is no partition")
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+def _gather(net: Bench) -> int:
+    x, places = net.given((4, 5), "int8"), net.given((2,), "int32", name="places")
+    return net.make("GATHER", [x, places], net.to("int8", (2, 5), x), {"axis": 0})
+
+
+def _gather_nd(net: Bench) -> int:
+    x, places = net.given((4, 5), "int8"), net.given((1, 2), "int32", name="places")
+    return net.make("GATHER_ND", [x, places], net.to("int8", (1,), x))
+
+
+def _lookup(net: Bench) -> int:
+    x, places = net.given((4, 5), "int8"), net.given((2,), "int32", name="places")
+    return net.make("EMBEDDING_LOOKUP", [places, x], net.to("int8", (2, 5), x))
+
+
+def _slice(net: Bench) -> int:
+    x, begin = net.given((4, 5), "int8"), net.given((2,), "int32", name="places")
+    size = net.constant([1, 1], "int32")
+    return net.make("SLICE", [x, begin, size], net.to("int8", (1, 1), x))
+
+
+@needs_gcc
+@pytest.mark.parametrize("build", [_gather, _gather_nd, _lookup, _slice])
+def test_places_outside_a_tensor_end_the_network_with_a_status(build: Any, tmp_path: Path) -> None:
+    net = Bench(1)
+    plan = cpu_plan(net.build(build(net)))
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    good = net.samples(1)[0]
+    shape = good["places"].shape
+    good["places"] = np.zeros(shape, np.int32)
+    assert generated.run(good)[0] == 0
+    for bad in (-1, 100, np.iinfo(np.int32).min):
+        sample = good | {"places": np.full(shape, bad, np.int32)}
+        assert generated.run(sample)[0] == 15
+        with pytest.raises(InputError, match="does not accept"):
+            evaluate(plan, sample, _unused)
+
+
+def test_a_missing_type_is_named_with_what_helps() -> None:
+    net = Bench(1)
+    y = net.make("GELU", [net.given((4, 3), "float32")], Spec((4, 3), "float32"))
+    with pytest.raises(UnsupportedError, match=r"GELU.*no CPU code for float32.*quantize"):
+        compile_program(cpu_plan(net.build(y)), "net")

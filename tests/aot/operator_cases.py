@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from operator_bench import (
+    QUANTIZE_PAIRS,
     Bench,
     Build,
-    QUANTIZE_PAIRS,
     add_n,
     binary,
     cast,
@@ -26,7 +26,6 @@ from operator_bench import (
 )
 
 from networks import Spec
-
 
 # ---- places --------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ _FAMILIES = (
     "normalization",
     "pooling",
     "rearrangement",
+    "recurrent",
     "reduction",
     "resize",
     "selection",

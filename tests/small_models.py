@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from networks import Network
+from recurrent_networks import lstm
 
 SHARED_MODELS = Path(__file__).parent.parent.parent / "shared" / "models"
 """Public networks; on a stranger's machine they are not there."""
@@ -28,4 +29,12 @@ def two_inputs(path: Path) -> Path:
     b = net.input((1, 4, 4, 8), name="right", scale=0.02)
     total = net.add(a, b)
     path.write_bytes(net.build(total, net.max_pool(total, (2, 2))))
+    return path
+
+
+def recurrent_net(path: Path) -> Path:
+    """Write a network with a state: an LSTM, and layers before and behind it."""
+    net = Network("recurrent_net", seed=5)
+    x = net.quantize(net.input((1, 4, 8), scale=0.02), "int8", 0.015, -4)
+    path.write_bytes(net.build(net.relu(lstm(net, x, 10))))
     return path

@@ -38,10 +38,9 @@ class ArenaNpu:
         for number, (base, pointer) in enumerate(zip(partition.bases, bases, strict=False)):
             if base is Memory.READ_ONLY:
                 addresses.append(READ_ONLY_ADDR)
-            elif 0 <= pointer - arena.ctypes.data < arena.size:
+            elif isinstance(base, Memory) or 0 <= pointer - arena.ctypes.data < arena.size:
                 addresses.append(ARENA_ADDR + pointer - arena.ctypes.data)
             else:
-                assert isinstance(base, int)
                 size = self.plan.residual.tensors[base].bytes
                 memory = np.frombuffer((ctypes.c_uint8 * size).from_address(pointer), np.uint8)
                 addresses.append(CALLER_ADDR + (number << 24))

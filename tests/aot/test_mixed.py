@@ -73,3 +73,37 @@ def test_mixed(name: str, io: IoStyle, tmp_path: Path) -> None:
     plan = _plan(build, io, ("AVERAGE_POOL_2D",))
     assert plan.cpu_operators and len(plan.partitions) == partitions
     check_program(plan, tmp_path)
+
+
+def _ends(net: Network) -> tuple[int, ...]:
+    """An input that is an output, beside a layer of the NPU's and one of the CPU's."""
+    x = net.input((1, 4, 4, 8))
+    y = net.average_pool(net.conv2d(x, 8), (2, 2))
+    return y, x
+
+
+@needs_gcc
+@pytest.mark.parametrize("io", IoStyle)
+def test_an_input_may_be_an_output(io: IoStyle, tmp_path: Path) -> None:
+    plan = _plan(_ends, io, ("AVERAGE_POOL_2D",))
+    assert plan.partitions
+    check_program(plan, tmp_path)
+
+
+@needs_gcc
+@pytest.mark.parametrize("keep", [(), ("RELU",)])
+@pytest.mark.parametrize("io", IoStyle)
+def test_one_operator(keep: tuple[str, ...], io: IoStyle, tmp_path: Path) -> None:
+    plan = _plan(lambda net: (net.relu(net.input((1, 40))),), io, keep)
+    assert len(plan.partitions) == (0 if keep else 1)
+    check_program(plan, tmp_path)
+
+
+@needs_gcc
+@pytest.mark.parametrize("io", IoStyle)
+def test_nothing_to_offload(io: IoStyle, tmp_path: Path) -> None:
+    """An NPU that gets no work: no scratch, no read-only blob, no stream."""
+    keep = ("CONV_2D", "AVERAGE_POOL_2D", "ADD")
+    plan = _plan(_skip_over_the_cpu, io, keep)
+    assert not plan.partitions and plan.npu_operators == 0
+    check_program(plan, tmp_path)

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import accumulate
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -54,6 +55,8 @@ class _Program:
     """A decoded stream: its operations up to STOP or up to the command that makes no sense."""
 
     steps: tuple[Step, ...]
+    effort_s: tuple[float, ...]
+    """The model's own time up to the end of each step, estimated."""
     commands: int
     consumed: int
     irq_mask: int
@@ -90,9 +93,7 @@ class Machine:
         program = self._load(self.bus.read(stream_addr, stream_bytes))
         context = Context(self.accelerator, self.bus, bases, self._shram, self._cache)
         macs = 0
-        effort_s = 0.0
-        for step in program.steps:
-            effort_s += effort.seconds(step.operation)
+        for step, effort_s in zip(program.steps, program.effort_s, strict=True):
             if effort_s > self._limit_s:
                 reason = "the work that the stream has asked for up to here is beyond the model"
                 raise NpuFault("timeout", reason, step.offset, step.command)
@@ -167,7 +168,7 @@ def load(stream: bytes, accelerator: Accelerator) -> _Program:
             if name == "NPU_OP_STOP":
                 irq_mask |= instruction.operand
                 activity = measure(accelerator, steps)
-                return _Program(tuple(steps), commands, consumed, irq_mask, activity, None)
+                return _program(steps, commands, consumed, irq_mask, activity, None)
             if name == "NPU_OP_IRQ":
                 irq_mask |= instruction.operand
             if name in _WAITS:
@@ -181,4 +182,9 @@ def load(stream: bytes, accelerator: Accelerator) -> _Program:
                 waits = {}
         raise NpuFault("parse", "the stream ends without NPU_OP_STOP", len(stream))
     except NpuFault as fault:
-        return _Program(tuple(steps), commands, consumed, irq_mask, Activity(), fault)
+        return _program(steps, commands, consumed, irq_mask, Activity(), fault)
+
+
+def _program(steps: list[Step], *rest: Any) -> _Program:
+    effort_s = accumulate(effort.seconds(step.operation) for step in steps)
+    return _Program(tuple(steps), tuple(effort_s), *rest)

@@ -77,6 +77,8 @@ def traversal(operation: Convolution, accelerator: Accelerator, core: int) -> Tr
 def places(order: Traversal) -> NDArray[np.int32]:
     """Return each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order."""
     out_depth, height, width, in_depth = order.shape
+    if order.ofm_block_depth == 0:
+        raise NpuFault("parse", "a block of one output channel leaves nothing for the second core")
     blocks = -(-out_depth // order.ofm_block_depth) * -(-in_depth // order.ifm_block_depth)
     sub_kernels = -(-height // order.sub_kernel[0]) * -(-width // order.sub_kernel[1])
     if blocks * sub_kernels > _MAX_PARTS:

@@ -22,6 +22,7 @@ from ethosgen.npu.weights import (
 
 _LUT_BYTES = 2048
 _STREAM_ALIGNMENT = 16
+_MAX_RECORDS = 1024
 
 
 @dataclass
@@ -49,6 +50,18 @@ class WeightCache:
         default_factory=dict
     )
     _bytes: int = 0
+    _records: dict[tuple[tuple[bytes, ...], int], Records] = field(default_factory=dict)
+
+    def get_records(self, streams: tuple[bytes, ...], channels: int) -> Records:
+        """Return decoded scale records, decoding them if they are new."""
+        key = (streams, channels)
+        found = self._records.get(key)
+        if found is None:
+            found = decode_records(streams, channels)
+            if len(self._records) >= _MAX_RECORDS:
+                self._records.pop(next(iter(self._records)))
+            self._records[key] = found
+        return found
 
     def get(self, streams: tuple[bytes, ...], orders: tuple[Traversal, ...]) -> Filter:
         """Return the decoded filter, decoding it if it is new."""
@@ -111,7 +124,7 @@ class Context:
     def records(self, operation: Convolution) -> Records:
         """Return a convolution's scale records."""
         streams = tuple(self.read_stream(stream) for stream in operation.scales)
-        return decode_records(streams, operation.ofm.shape[2])
+        return self.cache.get_records(streams, operation.ofm.shape[2])
 
     def table(self, slot: int, entries: int, dtype: str) -> NDArray[np.int64]:
         """Return a look-up table; it lies in SHRAM's last 2 KiB, in slots of 256 bytes."""

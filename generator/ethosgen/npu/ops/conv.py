@@ -22,7 +22,7 @@ _EXACT_FLOAT64 = 1 << 53
 _MAX_TAPS = 64 * 64
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
-_CHUNK_BYTES = 1 << 22
+_CHUNK_BYTES = 1 << 20
 
 
 def run(context: Context, operation: Convolution) -> int:
@@ -38,13 +38,14 @@ def run(context: Context, operation: Convolution) -> int:
         raise NpuFault("timeout", f"{macs} multiplications in one operation are beyond the model")
     weights = context.filter(operation)
     records = context.records(operation)
-    dtype = _exact_dtype(operation, weights)
+    reach = _reach(operation, weights)
+    dtype = _exact_dtype(reach)
     padded = padded_ifm(context, operation, dtype)
     if operation.depthwise:
         sums = _depthwise_sums(operation, weights, padded)
     else:
         sums = _conv_sums(operation, weights, padded)
-    bound = _reach(operation, weights) + int(np.abs(records.bias).max(initial=0))
+    bound = reach + int(np.abs(records.bias).max(initial=0))
 
     def scaled(rows: slice) -> Ints:
         accumulators = sums[rows].astype(np.int64)
@@ -65,9 +66,8 @@ def count_macs(operation: Convolution) -> int:
     return height * width * depth * kernel * (1 if operation.depthwise else operation.ifm_depth)
 
 
-def _exact_dtype(operation: Convolution, weights: Filter) -> type[np.floating[Any]]:
-    """Return the narrowest floating type that holds every sum exactly."""
-    reach = _reach(operation, weights)
+def _exact_dtype(reach: int) -> type[np.floating[Any]]:
+    """Return the narrowest floating type that holds sums of up to `reach` exactly."""
     if reach <= _EXACT_FLOAT32:
         return np.float32
     if reach > _EXACT_FLOAT64:

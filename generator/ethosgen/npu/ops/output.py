@@ -22,7 +22,7 @@ _CURVES = {ActivationFunction.TANH: curves.tanh, ActivationFunction.SIGMOID: cur
 _LUT8_ENTRIES = 256
 _LUT16_ENTRIES = 512
 _LUT16_FRACTION_BITS = 7
-_CHUNK_ELEMENTS = 1 << 17
+_CHUNK_ELEMENTS = 1 << 15
 
 
 def scale_globally(values: Ints, ofm: Output) -> Ints:

@@ -35,7 +35,7 @@ VALUES = {
 }
 """Values and plain functions of them: they know errors, the standard library, numpy, each other."""
 READER = "flatbuffer"
-JOINTS = {"cli", "commands", "pipeline", "inspection", "doctor", "__main__", ""}
+JOINTS = {"cli", "commands", "coverage", "pipeline", "inspection", "doctor", "__main__", ""}
 """Modules above the stages; "" is the package's own __init__.py."""
 
 OWNERS = {

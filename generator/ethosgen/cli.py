@@ -16,6 +16,7 @@ import click
 from ethosgen import __version__
 from ethosgen.commands.boards import boards
 from ethosgen.commands.flash import flash
+from ethosgen.commands.ops import ops
 from ethosgen.commands.options import JUNIT, with_line
 from ethosgen.commands.wording import report_text, size_lines, written_text
 from ethosgen.errors import EthosgenError
@@ -98,6 +99,7 @@ def cli(verbose: bool) -> None:
 
 cli.add_command(boards)
 cli.add_command(flash)
+cli.add_command(ops)
 
 
 @cli.command()

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from aot_harness import GeneratedC, cpu_plan, needs_gcc
-from operator_bench import Bench
-from operator_cases import CASES
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.aot.operators import registry
+from ethosgen.aot.operators import registry, tolerance_ulp
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
@@ -22,6 +20,8 @@ from ethosgen.outcome import Arrays
 from ethosgen.plan import IoStyle
 from ethosgen.reference import golden_outputs, second_opinion
 from networks import Spec
+from operator_bench import Bench
+from operator_cases import CASES
 
 BY_LITERT = {"RELU_N1_TO_1", "SPACE_TO_BATCH_ND"}
 """TFLite Micro lacks the first, and pads in the second with what was in memory."""
@@ -32,9 +32,6 @@ OTHER_FAMILIES = {
     "TRANSPOSE_CONV", "UNIDIRECTIONAL_SEQUENCE_LSTM",
 }  # fmt: skip
 """Operators that other tests compare."""
-
-TOLERANCE_ULP = 4
-"""What float32 may differ by: functions of the C library are free to round either way."""
 
 GROUPS = 9
 
@@ -97,7 +94,8 @@ def _assert_close(how: str, made: Arrays, golden: Arrays, owners: Mapping[str, s
     assert set(made) == set(golden)
     for name, wanted in golden.items():
         assert made[name].dtype == wanted.dtype
-        far = _distance(made[name], wanted) > (TOLERANCE_ULP if wanted.dtype == np.float32 else 0)
+        code, dtype, _ = CASES[owners[name]]
+        far = _distance(made[name], wanted) > tolerance_ulp(registry()[code, dtype])
         assert not far.any(), (
             f"{how}, {owners[name]}, output {name}: {far.sum()} of {far.size} differ, "
             f"{made[name][far][:5]} for {wanted[far][:5]}"

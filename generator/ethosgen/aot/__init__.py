@@ -29,6 +29,22 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     return run(plan, name)
 
 
+def cpu_operators() -> dict[str, dict[str, int]]:
+    """Return the operators that there is CPU code for: name → dtype → tolerance.
+
+    The dtype is of what the operator computes on; the tolerance is 0 where results equal TFLite
+    Micro's, else by how many numbers of the type they may differ.
+    """
+    from ethosgen.aot.operators import registry, tolerance_ulp
+    from ethosgen.aot.schedule import COPY
+
+    found: dict[str, dict[str, int]] = {}
+    for (code, dtype), build in registry().items():
+        if code != COPY:
+            found.setdefault(code, {})[dtype] = tolerance_ulp(build)
+    return found
+
+
 def evaluate(
     plan: OffloadPlan, inputs: Arrays, invoke: Callable[[Partition, Arrays], Arrays]
 ) -> Arrays:

@@ -10,6 +10,7 @@ from ethosgen.accelerator import Accelerator
 from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled
 from ethosgen.model import Model
+from ethosgen.offload.constraints import NpuOperator, npu_operators
 from ethosgen.offload.cpu_only import plan_cpu_only
 from ethosgen.offload.origin import Origin
 from ethosgen.offload.payload import strip_header
@@ -26,10 +27,12 @@ from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Schedule, compile_networ
 from ethosgen.plan import IoStyle, OffloadPlan
 
 __all__ = [
+    "NpuOperator",
     "Schedule",
     "accelerator_for",
     "compiled_for",
     "compiled_streams",
+    "npu_operators",
     "offload",
     "strip_header",
 ]

@@ -69,18 +69,29 @@ Build = Callable[[Operator, Sequence[Tensor]], Kernel]
 """What an operator's function looks like: the operator and all tensors of its graph to a Kernel."""
 
 
-def operator(*codes: str, dtypes: tuple[str, ...]) -> Callable[[Build], Build]:
+def operator(*codes: str, dtypes: tuple[str, ...], ulp: int = 0) -> Callable[[Build], Build]:
     """Declare that the decorated function builds these operators for these dtypes.
 
-    The dtype is that of `deciding_dtype`: mostly of the first input.
+    The dtype is that of `deciding_dtype`: mostly of the first input. `ulp` is by how many numbers
+    of their type results may differ from TFLite Micro's; 0 means that they are the same.
     """
 
     def declare(build: Build) -> Build:
         builds = [(code, dtype) for code in codes for dtype in dtypes]
         build.builds = [*getattr(build, "builds", ()), *builds]  # type: ignore[attr-defined]
+        build.ulp = max(ulp, tolerance_ulp(build))  # type: ignore[attr-defined]
         return build
 
     return declare
+
+
+LIBRARY_ULP = 4
+"""For functions of the C library (expf, tanhf), which may round either way."""
+
+
+def tolerance_ulp(build: Build) -> int:
+    """Return by how many numbers of their type a function's results may differ from TFLite's."""
+    return int(getattr(build, "ulp", 0))
 
 
 def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, fixed_point, operator
+from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
 from ethosgen.aot.operators.nest import Array, Nest, call, int32, pointwise, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
@@ -189,7 +189,7 @@ def _argument_scale(code: str, scale: float) -> tuple[int, int]:
     return int(multiplier), shift
 
 
-@operator("LOGISTIC", dtypes=("float32",))
+@operator("LOGISTIC", dtypes=("float32",), ulp=LIBRARY_ULP)
 def logistic(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """1 / (1 + exp(-x)), and exp(x) alone where that is as near (reference/logistic.h)."""
     source, target = _ends(op, tensors)
@@ -206,7 +206,7 @@ def sigmoid(nest: Nest, a: Any) -> Any:
     return tirx.Select(a > real(16.619047164916992188), real(1.0), below)
 
 
-@operator("TANH", dtypes=("float32",))
+@operator("TANH", dtypes=("float32",), ulp=LIBRARY_ULP)
 def tanh(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """tanhf(x)."""
     source, target = _ends(op, tensors)
@@ -349,7 +349,7 @@ def elu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return byte_table(source, target, value)
 
 
-@operator("ELU", dtypes=("float32",))
+@operator("ELU", dtypes=("float32",), ulp=LIBRARY_ULP)
 def elu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """x, or expm1(x) where x is negative."""
     source, target = _ends(op, tensors)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, fixed_point, operator
+from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
 from ethosgen.aot.operators.nest import BAD_VALUE, Nest, call, int32, pointwise, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
@@ -21,27 +21,36 @@ from ethosgen.aot.operators.quantization import (
 from ethosgen.aot.operators.table import byte_table
 from ethosgen.model import Operator, Tensor
 
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+EXACT: dict[str, Callable[[Any], Any]] = {
     "ABS": lambda x: call("fabsf", x),
     "CEIL": lambda x: call("ceilf", x),
-    "COS": lambda x: call("cosf", x),
-    "EXP": lambda x: call("expf", x),
     "FLOOR": lambda x: call("floorf", x),
-    "LOG": lambda x: call("logf", x),
     "NEG": lambda x: x * real(-1.0),
     "ROUND": lambda x: call("rintf", x),
     "RSQRT": lambda x: tirx.div(real(1.0), call("sqrtf", x)),
-    "SIN": lambda x: call("sinf", x),
     "SQRT": lambda x: call("sqrtf", x),
     "SQUARE": lambda x: x * x,
 }
 """ROUND rounds halves to even, as rintf does unless a program changes the rounding mode."""
 
+ROUNDED: dict[str, Callable[[Any], Any]] = {
+    "COS": lambda x: call("cosf", x),
+    "EXP": lambda x: call("expf", x),
+    "LOG": lambda x: call("logf", x),
+    "SIN": lambda x: call("sinf", x),
+}
 
-@operator(*FUNCTIONS, dtypes=("float32",))
+
+@operator(*EXACT, dtypes=("float32",))
+def exact_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Apply a function whose result IEEE 754 fixes."""
+    return apply_function(op, tensors)
+
+
+@operator(*ROUNDED, dtypes=("float32",), ulp=LIBRARY_ULP)
 def apply_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Apply it to each element."""
-    function = FUNCTIONS[op.code]
+    function = (EXACT | ROUNDED)[op.code]
 
     def formula(_: Nest, a: Any) -> Any:
         return function(a)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, fixed_point, operator
+from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
 from ethosgen.aot.operators.nest import Array, Nest, call, int32, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
@@ -121,7 +121,7 @@ def times_power(nest: Nest, x: Any, exponent: int) -> Any:
 # ---- LOG_SOFTMAX ---------------------------------------------------------------------------------
 
 
-@operator("LOG_SOFTMAX", dtypes=("float32",))
+@operator("LOG_SOFTMAX", dtypes=("float32",), ulp=LIBRARY_ULP)
 def log_softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """x - max - log(sum of exp(x - max))."""
     source, target, (rows, depth) = _rows(op, tensors)

@@ -7,6 +7,8 @@ cases share one network, so that one run of a compiler and of the reference serv
 from collections.abc import Sequence
 
 import numpy as np
+
+from networks import Spec
 from operator_bench import (
     QUANTIZE_PAIRS,
     Bench,
@@ -24,8 +26,6 @@ from operator_bench import (
     same_scale_quantize,
     unary,
 )
-
-from networks import Spec
 
 # ---- places --------------------------------------------------------------------------------------
 

@@ -1,0 +1,79 @@
+"""What runs where: TFLite's operators by type, on the CPU and on each NPU, and how exactly.
+
+Nothing is listed by hand: the CPU's side is the registry of kernels, the NPU's is what Regor says.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ethosgen.aot import cpu_operators
+from ethosgen.offload import npu_operators
+
+_SHORT = {"float32": "f32", "bool": "bool"}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """One operator: its types by NPU product, and its types on the CPU with tolerances in ulp."""
+
+    operator: str
+    npu: dict[str, tuple[str, ...]]
+    cpu: dict[str, int]
+
+    @property
+    def exactness(self) -> str:
+        """How the CPU's results compare with TFLite Micro's."""
+        loose = {dtype: ulp for dtype, ulp in self.cpu.items() if ulp}
+        if not loose:
+            return "exact" if self.cpu else ""
+        within = ", ".join(f"{dtype} within {ulp} ulp" for dtype, ulp in sorted(loose.items()))
+        return within if len(loose) == len(self.cpu) else f"exact; {within}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the row as one object of JSON types."""
+        return {
+            "operator": self.operator,
+            "npu": {product: list(dtypes) for product, dtypes in self.npu.items()},
+            "cpu": dict(self.cpu),
+        }
+
+
+def survey() -> list[Coverage]:
+    """Return every operator that the CPU or an NPU runs, by name."""
+    cpu, npu = cpu_operators(), npu_operators()
+    names = {*cpu, *(code for known in npu.values() for code in known)}
+    return [
+        Coverage(
+            name,
+            {product: known[name].dtypes for product, known in npu.items() if name in known},
+            cpu.get(name, {}),
+        )
+        for name in sorted(names)
+    ]
+
+
+def table(rows: Iterable[Coverage]) -> list[str]:
+    """Return the survey as lines of text, with a head."""
+    cells = [("operator", "NPU", "CPU", "CPU against TFLite Micro")]
+    cells += [(row.operator, _npu(row), _types(row.cpu) or "-", row.exactness) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
+
+
+def _npu(row: Coverage) -> str:
+    """Return the products together where they take the same types."""
+    groups: dict[str, list[str]] = {}
+    for product, dtypes in row.npu.items():
+        groups.setdefault(_types(dtypes), []).append(product)
+    return "; ".join(f"{'/'.join(products)}: {types}" for types, products in groups.items()) or "-"
+
+
+def _types(dtypes: Iterable[str]) -> str:
+    order = ("int8", "uint8", "int16", "int32", "uint32", "int64", "float32", "bool")
+    chosen = sorted(dtypes, key=lambda dtype: order.index(dtype) if dtype in order else len(order))
+    return " ".join(
+        _SHORT.get(dtype, dtype.replace("uint", "u").replace("int", "i")) for dtype in chosen
+    )

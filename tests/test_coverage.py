@@ -1,0 +1,87 @@
+"""The table of `ethosgen ops`: what it says of the CPU and of an NPU is what networks meet."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.aot.operators import registry, tolerance_ulp
+from ethosgen.cli import cli
+from ethosgen.coverage import Coverage, survey, table
+from ethosgen.flatbuffer import NPU_CUSTOM_CODE, parse_model
+from ethosgen.offload import npu_operators, offload
+from ethosgen.plan import OffloadPlan
+from operator_bench import Bench
+from operator_cases import CASES
+
+VELA_GIVES_UP = {
+    "EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "SELECT_V2",
+    "PRELU", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
+}  # fmt: skip
+"""Vela 5.2 rewrites these before it finds that it cannot run the result, and compiles nothing."""
+
+ROWS = {row.operator: row for row in survey()}
+
+
+def test_the_cpu_column_is_what_the_compiler_finds() -> None:
+    listed = {(name, dtype, ulp) for name, row in ROWS.items() for dtype, ulp in row.cpu.items()}
+    found = {(*key, tolerance_ulp(build)) for key, build in registry().items()}
+    assert listed == {entry for entry in found if entry[0] != "COPY"}
+
+
+def test_the_npu_column_is_what_regor_says() -> None:
+    for product, known in npu_operators().items():
+        listed = {name for name, row in ROWS.items() if product in row.npu}
+        assert listed == set(known)
+        assert all(operator.dtypes for operator in known.values())
+
+
+@pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u65-256"])
+def test_vela_offloads_nothing_that_is_not_listed(npu: str) -> None:
+    """Compile every case of an integer type: where the NPU takes one, its row says so."""
+    product = find_accelerator(npu).product
+    took = []
+    for dtype in ("int8", "int16"):
+        net = Bench(2)
+        outputs = [
+            index
+            for code, of, build in CASES.values()
+            if of == dtype and code not in VELA_GIVES_UP
+            for index in build(net, dtype)
+        ]
+        plan = offload(parse_model(net.build(*outputs), "bench.tflite"), find_accelerator(npu))
+        for code in _offloaded(plan):
+            assert dtype in ROWS[code].npu.get(product, ()), code
+            took.append(code)
+    assert {"LEAKY_RELU", "RELU", "TANH", "TRANSPOSE"} <= set(took)
+
+
+def _offloaded(plan: OffloadPlan) -> set[str]:
+    """Return the operators of which nothing stayed on the CPU."""
+    stayed = {op.code for op in plan.residual.operators if op.custom_code != NPU_CUSTOM_CODE}
+    return {op.code for op in plan.model.graph.operators} - stayed
+
+
+def test_tolerances_are_told() -> None:
+    assert ROWS["ADD"].exactness == "exact"
+    assert ROWS["TANH"].exactness == "exact; float32 within 4 ulp"
+    assert ROWS["SIN"].exactness == "float32 within 4 ulp"
+    assert Coverage("TILE", {"u55": ("int8",)}, {}).exactness == ""
+
+
+def test_the_table_has_one_line_an_operator() -> None:
+    lines = table(ROWS.values())
+    assert len(lines) == len(ROWS) + 1
+    (add,) = (line for line in lines if line.startswith("ADD "))
+    assert add.split("  ")[-1] == "exact"
+    assert "i8 i16 i32 f32" in add
+    assert "u55/u65: i8" in add
+
+
+def test_the_command_prints_what_is_asked_for() -> None:
+    done = CliRunner().invoke(cli, ["ops", "add", "cumsum"])
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.output.splitlines()] == ["operator", "ADD", "CUMSUM"]
+    rows = json.loads(CliRunner().invoke(cli, ["ops", "--json", "CUMSUM"]).output)
+    assert rows == [{"operator": "CUMSUM", "npu": {}, "cpu": {"float32": 0, "int8": 0}}]

@@ -24,7 +24,7 @@ lint: setup  ## ruff and mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@MYPYPATH=generator:demo:bench $(BIN)/mypy --strict demo bench
+	@MYPYPATH=generator:demo:bench:tests $(BIN)/mypy --strict demo bench
 	@MYPYPATH=generator:tests:. $(BIN)/mypy --strict -p corpus
 
 format: setup  ## let ruff format the sources

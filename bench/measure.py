@@ -27,6 +27,7 @@ from typing import Any
 
 import cpu_only
 import footprint
+import npu_model
 import tables
 from limits import FIRMWARE_NPU, NPUS, SAMPLES
 from rich.console import Console
@@ -181,6 +182,7 @@ def measure() -> Figures:
     console.print("times, alone on the machine ...")
     with tempfile.TemporaryDirectory(prefix="ethosgen-bench-") as scratch:
         times = measure_times(models, Path(scratch))
+    on_model = npu_model.measure(models)
     console.print(f"exactness and sizes of {len(models)} networks ...")
     figures = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
@@ -195,6 +197,7 @@ def measure() -> Figures:
         "samples": SAMPLES,
         "models": figures,
         "cpu_only": on_cpu,
+        "npu_model": on_model,
         "times": times,
     }
 

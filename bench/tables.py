@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import cpu_only
+import npu_model
 from limits import FIRMWARE_NPU, NPUS, OFFLOADED_ONLY, SIZES, TIMES, Limit
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "bench.json"
 PAGE = ROOT / "docs" / "bench.md"
+CYCLES = ROOT / "docs" / "cycles.md"
 README = ROOT / "README.md"
 BEGIN = "<!-- bench: written by make bench -->"
 END = "<!-- bench: end -->"
@@ -100,7 +102,7 @@ def misses(results: Results) -> list[str]:
         for key, limit in TIMES.items()
         if results["times"][key] is None or results["times"][key] > limit.most
     ]
-    return found + cpu_only.misses(results["cpu_only"])
+    return found + cpu_only.misses(results["cpu_only"]) + npu_model.misses(results["npu_model"])
 
 
 def _number(value: int | None, is_over: bool) -> str:
@@ -171,6 +173,21 @@ TensorFlow Lite Micro with CMSIS-NN's kernels for Helium; the column "reference 
 instructions of its portable ones. Code is the model library's; TFLM's has the interpreter in it.
 
 {table(*cpu_only.rows(results["cpu_only"]))}
+
+## The NPU model
+
+A sample on the model of {FIRMWARE_NPU}, compiled before, and on TensorFlow Lite Micro's
+interpreter, in turns in one process: the best of {npu_model.REPEATS}, and the median of
+the ratios, at most {npu_model.MOST_OF_TFLM:g}. The first sample decodes weights. MobileNetV2 1.0
+at 224x224 has random weights and may take {npu_model.MOST_MOBILENET_S:g} s. Memory is the most that
+Python held at a time, numpy's arrays included, beside all tensors of the network: at most
+{npu_model.MOST_OF_TENSORS:g} times as much, where they are a megabyte or more. However small it is,
+an operation takes the model 0.1 ms for Python's and numpy's calls, so that the ratio does not count
+where TensorFlow Lite Micro takes less than {npu_model.LEAST_TFLM_S * 1000:g} ms for all of them.
+
+{table(*npu_model.rows(results["npu_model"]))}
+
+Its cycles, beside Vela's: [cycles.md](cycles.md).
 """
 
 
@@ -205,4 +222,5 @@ def write(results: Results) -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text(page(results))
+    CYCLES.write_text(npu_model.cycles_page(results))
     README.write_text(with_section(README.read_text(), results))

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
 import cpu_only  # noqa: E402
+import npu_model  # noqa: E402
 import tables  # noqa: E402
 from limits import NPUS, SIZES, TIMES  # noqa: E402
 
@@ -114,6 +115,21 @@ def make_cpu_only(**changes: Any) -> dict[str, Any]:
     return {**figures, **changes}
 
 
+def make_npu_model(**changes: Any) -> dict[str, Any]:
+    """Figures of MobileNetV2 on the NPU model, each at its limit unless changed."""
+    figures = {
+        "name": npu_model.MOBILENET,
+        "first_s": 3.0,
+        "model_s": npu_model.MOST_MOBILENET_S,
+        "tflm_s": 0.4,
+        "ratio": npu_model.MOST_OF_TFLM,
+        "tensor_bytes": 10 << 20,
+        "peak_bytes": 40 << 20,
+        "cycles": {npu: {"ours": 110, "vela": 100} for npu in NPUS},
+    }
+    return {**figures, **changes}
+
+
 @pytest.fixture
 def good() -> dict[str, Any]:
     """Results in which everything is as it must be."""
@@ -143,6 +159,7 @@ def good() -> dict[str, Any]:
         "samples": 10,
         "models": [model],
         "cpu_only": [make_cpu_only()],
+        "npu_model": [make_npu_model()],
         "times": {**times, "tflm_s": 0.01, "simulate_over_tflm": 3.0},
     }
 
@@ -166,6 +183,14 @@ def test_good_results_miss_nothing(good: dict[str, Any]) -> None:
 )
 def test_what_the_cpu_alone_misses(changes: dict[str, Any], count: int) -> None:
     assert len(cpu_only.misses([make_cpu_only(**changes)])) == count
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [({}, 0), ({"model_s": 2.1}, 1), ({"ratio": 5.1}, 1), ({"peak_bytes": 41 << 20}, 1)],
+)
+def test_what_the_npu_model_misses(changes: dict[str, Any], count: int) -> None:
+    assert len(npu_model.misses([make_npu_model(**changes)])) == count
 
 
 @pytest.mark.parametrize("key", SIZES)

@@ -73,7 +73,7 @@ def traversal(operation: Convolution, accelerator: Accelerator, core: int) -> Tr
     )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def places(order: Traversal) -> NDArray[np.int32]:
     """Return each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order."""
     out_depth, height, width, in_depth = order.shape

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class Filter:
 
 @dataclass
 class WeightCache:
-    """Decoded weights by the bytes of their streams; the oldest go first."""
+    """Decoded weights by the digests of their streams; the oldest go first."""
 
     limit_bytes: int = 1 << 28
     _filters: dict[tuple[tuple[bytes, ...], tuple[Traversal, ...]], Filter] = field(
@@ -65,7 +66,7 @@ class WeightCache:
 
     def get(self, streams: tuple[bytes, ...], orders: tuple[Traversal, ...]) -> Filter:
         """Return the decoded filter, decoding it if it is new."""
-        key = (streams, orders)
+        key = (tuple(sha256(stream).digest() for stream in streams), orders)
         found = self._filters.get(key)
         if found is None:
             found = _build_filter(decode_weights(streams, orders), orders[0].depthwise)

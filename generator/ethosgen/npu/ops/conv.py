@@ -104,9 +104,12 @@ def _depthwise_sums(operation: Convolution, weights: Filter, padded: NDArray[Any
     matrix = weights.of(padded.dtype.type)
     view = windows(operation, padded)
     result = np.zeros(operation.ofm.shape, padded.dtype)
-    product = np.empty_like(result)
     width = operation.kernel.size[1]
-    for tap in range(matrix.shape[0]):
-        np.multiply(view[:, :, tap // width, tap % width], matrix[tap], out=product)
-        result += product
+    step = max(1, _CHUNK_BYTES // max(1, result[:1].nbytes))
+    for top in range(0, result.shape[0], step):
+        rows = slice(top, top + step)
+        product = np.empty_like(result[rows])
+        for tap in range(matrix.shape[0]):
+            np.multiply(view[rows, :, tap // width, tap % width], matrix[tap], out=product)
+            result[rows] += product
     return result

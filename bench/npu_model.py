@@ -1,0 +1,255 @@
+"""The NPU model: its speed beside TensorFlow Lite Micro's host interpreter, memory, and cycles.
+
+    .venv/bin/python bench/npu_model.py     # only this part of docs/bench.json, and the tables
+
+Each network is measured in a process of its own, the model and the interpreter in turns.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from limits import FIRMWARE_NPU, NPUS
+
+ROOT = Path(__file__).parent.parent
+MOBILENET = "mobilenet_v2_224"
+TRANSPOSED = "mobilenet_v2_224_nchw"
+"""The same with its input transposed; only its cycles are of interest."""
+REPEATS = 7
+MOST_OF_TFLM = 5.0
+MOST_MOBILENET_S = 2.0
+MOST_OF_TENSORS = 4.0
+LEAST_TFLM_S = 0.0005
+"""What TFLite Micro must take for the ratio to count: the model takes 0.1 ms an operation at least,
+however small, which Python and numpy need for their calls."""
+SMALLEST_TENSORS = 1 << 20
+"""Bytes of tensors from which on memory counts: below, it is Python's own and the chunks'."""
+VELA = "5.2"
+NEAR = 0.15
+"""How far the estimate of cycles may be from Vela's without a reason given."""
+TIMEOUT_S = 900
+SEED = 7
+
+Figures = dict[str, Any]
+
+
+# ---- in a process of its own -----------------------------------------------------------------
+
+
+def measure_here(path: Path) -> Figures:
+    """Return the figures of one network."""
+    from ethosgen.flatbuffer import read_model
+    from ethosgen.reference import random_samples
+
+    model = read_model(path)
+    sample = random_samples(model, 1, SEED)[0]
+    tensors = sum(tensor.bytes for graph in model.graphs for tensor in graph.tensors)
+    figures = measure_cycles(path) | {"tensor_bytes": tensors}
+    ours = _runner(model, FIRMWARE_NPU, sample)
+    begin = time.perf_counter()
+    ours()
+    figures["first_s"] = time.perf_counter() - begin
+    theirs = _interpreter(path, model, sample)
+    times = [(_seconds(ours), _seconds(theirs)) for _ in range(REPEATS)]
+    figures["model_s"] = min(mine for mine, _ in times)
+    figures["tflm_s"] = min(other for _, other in times)
+    figures["ratio"] = statistics.median(mine / other for mine, other in times)
+    tracemalloc.start()
+    fresh = _runner(model, FIRMWARE_NPU, sample)
+    fresh()
+    fresh()
+    figures["peak_bytes"] = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return figures
+
+
+def measure_cycles(path: Path) -> Figures:
+    """Return the estimates of one network's cycles."""
+    from ethosgen.flatbuffer import read_model
+
+    model = read_model(path)
+    return {"name": path.stem, "cycles": {npu: _cycles(model, npu) for npu in NPUS}}
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
+
+
+def _runner(model: Any, npu: str, sample: Any) -> Callable[[], object]:
+    """Return what runs a sample as `ethosgen simulate` does, compiled and with memory laid out."""
+    from ethosgen.accelerator import find_accelerator
+    from ethosgen.aot import evaluate
+    from ethosgen.npu.host import PartitionRunner
+    from ethosgen.offload import offload
+
+    plan = offload(model, find_accelerator(npu))
+    runner = PartitionRunner(plan)
+    return lambda: evaluate(plan, sample, runner)
+
+
+def _interpreter(path: Path, model: Any, sample: Any) -> Callable[[], object]:
+    from tflite_micro.python.tflite_micro import runtime
+
+    arena_bytes = 2 * sum(tensor.bytes for tensor in model.graphs[0].tensors) + (1 << 20)
+    interpreter = runtime.Interpreter.from_bytes(path.read_bytes(), arena_size=arena_bytes)
+
+    def invoke() -> None:
+        for index, tensor in enumerate(model.inputs):
+            interpreter.set_input(sample[tensor.name], index)
+        interpreter.invoke()
+
+    return invoke
+
+
+def _cycles(model: Any, npu: str) -> Figures:
+    """Return our estimate and Vela's."""
+    from ethosgen.accelerator import find_accelerator
+    from ethosgen.npu.machine import load
+    from ethosgen.offload import offload
+
+    accelerator = find_accelerator(npu)
+    plan = offload(model, accelerator)
+    ours = sum(load(p.commands, accelerator).activity.cycles for p in plan.partitions)
+    return {"ours": ours, "vela": plan.npu_cycles}
+
+
+# ---- for the bench ---------------------------------------------------------------------------
+
+
+def measure(models: Iterable[Path]) -> list[Figures]:
+    """Return the figures of all networks and of MobileNetV2; RuntimeError if one cannot run."""
+    import mobilenet
+
+    with tempfile.TemporaryDirectory(prefix="ethosgen-bench-") as scratch:
+        large = Path(scratch) / f"{MOBILENET}.tflite"
+        large.write_bytes(mobilenet.build())
+        figures = [_measure_apart(path, "--one") for path in (*models, large)]
+        transposed = large.with_stem(TRANSPOSED)
+        transposed.write_bytes(mobilenet.build(channels_first=True))
+        return [*figures, _measure_apart(transposed, "--cycles")]
+
+
+def _measure_apart(path: Path, what: str) -> Figures:
+    command = [sys.executable, __file__, what, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    if done.returncode:
+        raise RuntimeError(f"{path.name} on the NPU model: {done.stderr}")
+    figures: Figures = json.loads(done.stdout)
+    return figures
+
+
+def misses(figures: Iterable[Figures]) -> list[str]:
+    """Return one sentence for each thing that is not as it must be."""
+    found = []
+    for one in _run(figures):
+        name = one["name"]
+        if one["ratio"] > MOST_OF_TFLM and one["tflm_s"] >= LEAST_TFLM_S:
+            found.append(
+                f"{name}: the NPU model takes {one['ratio']:.1f} times TFLite Micro's time"
+            )
+        if name == MOBILENET and one["model_s"] > MOST_MOBILENET_S:
+            found.append(f"{name}: the NPU model takes {one['model_s']:.2f} s")
+        of_tensors = one["peak_bytes"] / one["tensor_bytes"]
+        if one["tensor_bytes"] >= SMALLEST_TENSORS and of_tensors > MOST_OF_TENSORS:
+            found.append(f"{name}: the NPU model takes {of_tensors:.1f} times its tensors")
+    return found
+
+
+def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
+    """Return a table of speed and memory: its head and rows."""
+    head = ["network", "first sample", "each other", "TFLite Micro", "times as long"]
+    head += ["tensors", "most memory", "times as much"]
+    table = [
+        [
+            one["name"],
+            f"{one['first_s'] * 1000:,.0f} ms",
+            f"{one['model_s'] * 1000:,.1f} ms",
+            f"{one['tflm_s'] * 1000:,.1f} ms",
+            f"{one['ratio']:.1f}",
+            f"{one['tensor_bytes'] / 1024:,.0f} KiB",
+            f"{one['peak_bytes'] / 1024:,.0f} KiB",
+            f"{one['peak_bytes'] / one['tensor_bytes']:.1f}",
+        ]
+        for one in _run(figures)
+    ]
+    return head, table
+
+
+def _run(figures: Iterable[Figures]) -> list[Figures]:
+    """Return those that were run, not only estimated."""
+    return [one for one in figures if "ratio" in one]
+
+
+def cycle_rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
+    """Return a table of cycles: ours, and how far from Vela's; a bold cell is beyond NEAR."""
+    table = []
+    for one in figures:
+        row = [one["name"]]
+        for npu in NPUS:
+            cell = one["cycles"][npu]
+            off = cell["ours"] / cell["vela"] - 1
+            text = f"{cell['ours']:,} ({off:+.0%})"
+            row.append(f"**{text}**" if abs(off) > NEAR else text)
+        table.append(row)
+    return ["network", *(npu[7:] for npu in NPUS)], table
+
+
+def cycles_page(results: Figures) -> str:
+    """Return docs/cycles.md."""
+    import tables
+
+    return f"""# Cycles
+
+Written by `make bench` on {results["date"]}; edit nothing here.
+
+What the NPU's performance monitor counts in the model is an estimate, made from the command
+stream (`generator/ethosgen/npu/cycles.py`): for each operation the slower of multiplying, with its
+weights' decoding, and the output unit, plus the last block's way to memory; copies run beside
+operations until a wait. Below are its cycles for one inference and, in brackets, how far they are
+from Vela {VELA}'s own estimate for the same network and NPU. A bold figure is more than {NEAR:.0%}
+away.
+
+{tables.table(*cycle_rows(results["npu_model"]))}
+
+Bold are networks with a TRANSPOSE that the NPU carries out. Ethos-U55 and U65 have no such
+operation: Vela emulates it by average pools of 1x1, strip by strip, of which most leave all but one
+channel of a micro-block idle. The estimate counts those pools as any other pool. Vela counts a
+TRANSPOSE by the bytes that it moves, at full bandwidth: "TODO: Measure variable-implementation ops
+(default estimation based on memory access)", as Regor's `ethos_u55_performance.cpp` says. So Vela's
+figure is the one to doubt. `{TRANSPOSED}` is `{MOBILENET}` with such an input, and else the same.
+
+Neither estimate knows the hardware's cache misses, bank conflicts, or other masters on the bus.
+"""
+
+
+def main() -> int:
+    """Measure this part again and write it beside what was measured before."""
+    if len(sys.argv) == 3:
+        measure_it = measure_here if sys.argv[1] == "--one" else measure_cycles
+        sys.stdout.write(json.dumps(measure_it(Path(sys.argv[2]))))
+        return 0
+    import measure as bench
+    import tables
+
+    results = json.loads(tables.RESULTS.read_text())
+    results["npu_model"] = measure([*sorted(bench.MODELS.glob("*.tflite")), bench.DEMO])
+    tables.write(results)
+    bench.console.print(tables.table(*rows(results["npu_model"])), markup=False)
+    bench.console.print(tables.table(*cycle_rows(results["npu_model"])), markup=False)
+    missed = misses(results["npu_model"])
+    for sentence in missed:
+        bench.console.print(f"MISSED  {sentence}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -174,7 +174,12 @@ instructions of its portable ones. Code is the model library's; TFLM's has the i
 
 {table(*cpu_only.rows(results["cpu_only"]))}
 
-## The NPU model
+{npu_model_section(results)}"""
+
+
+def npu_model_section(results: Results) -> str:
+    """Return what docs/bench.md says of the NPU model's speed and memory."""
+    return f"""## The NPU model
 
 A sample on the model of {FIRMWARE_NPU}, compiled before, and on TensorFlow Lite Micro's
 interpreter, in turns in one process: the best of {npu_model.REPEATS}, and the median of

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-import flatbuffers  # type: ignore[import-untyped]
+import flatbuffers
 import numpy as np
 import tflite
 from quantize import NetworkSpec, OperatorSpec, TensorSpec

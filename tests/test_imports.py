@@ -44,6 +44,7 @@ OWNERS = {
     "cobs": "target",
     "elftools": "toolchain",
     "ethosu": "offload",
+    "flatbuffers": "offload",
     "jinja2": "project",
     "pydantic": "board",
     "rich": "cli",

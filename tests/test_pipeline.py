@@ -13,7 +13,7 @@ from ethosgen.plan import IoStyle
 from ethosgen.report import Report
 from ethosgen.samples import load_samples
 from ethosgen.watch import Watch
-from small_models import SHARED_MODELS, image_net, two_inputs
+from small_models import SHARED_MODELS, image_net, recurrent_net, two_inputs
 
 RANDOM = Inputs(None, 2, 11)
 PMU_FIGURES = """
@@ -98,6 +98,14 @@ def test_several_inputs_and_outputs_on_u65(tmp_path: Path, io: str) -> None:
     report = verify(two_inputs(tmp_path / "n.tflite"), npu="ethos-u65-512", io=io)
     assert report.passed
     assert report.golden.elements == 2 * (128 + 32)
+
+
+@needs_tools
+@pytest.mark.parametrize("cpu_ops", [[], ["UNIDIRECTIONAL_SEQUENCE_LSTM"]])
+def test_a_state_lives_from_sample_to_sample(tmp_path: Path, cpu_ops: list[str]) -> None:
+    report = verify(recurrent_net(tmp_path / "n.tflite"), cpu_ops=cpu_ops)
+    assert report.passed
+    assert len(report.plan.cpu_operators) == len(cpu_ops)
 
 
 @needs_tools

@@ -17,7 +17,7 @@ from ethosgen import __version__
 from ethosgen.commands.boards import boards
 from ethosgen.commands.flash import flash
 from ethosgen.commands.ops import ops
-from ethosgen.commands.options import JUNIT, with_line
+from ethosgen.commands.options import JUNIT, OFFLOAD, with_line
 from ethosgen.commands.wording import report_text, size_lines, written_text
 from ethosgen.errors import EthosgenError
 from ethosgen.junit import JUnitFile
@@ -116,6 +116,7 @@ cli.add_command(ops)
 )
 @_IO
 @_CPU_OPS
+@OFFLOAD
 @_PLATFORM
 @_MEMORY_MODE
 @click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
@@ -127,6 +128,7 @@ def project(
     directory: Path | None,
     io: str,
     cpu_ops: tuple[str, ...],
+    offload: str,
     platform: str,
     memory_mode: str | None,
     with_ci: bool,
@@ -143,6 +145,7 @@ def project(
             directory=directory,
             io=io,
             cpu_ops=cpu_ops,
+            offload=offload,
             platform=platform,
             memory_mode=memory_mode,
             with_ci=with_ci,
@@ -221,6 +224,7 @@ def run(
 @_ON
 @_IO
 @_CPU_OPS
+@OFFLOAD
 @_PLATFORM
 @_MEMORY_MODE
 @_INPUT
@@ -238,6 +242,7 @@ def verify(
     on: str,
     io: str,
     cpu_ops: tuple[str, ...],
+    offload: str,
     platform: str,
     memory_mode: str | None,
     input_path: Path | None,
@@ -263,6 +268,7 @@ def verify(
             on=on,
             io=io,
             cpu_ops=cpu_ops,
+            offload=offload,
             platform=platform,
             memory_mode=memory_mode,
             inputs=pipeline.Inputs(input_path, samples, seed),
@@ -279,6 +285,7 @@ def verify(
 @_MODEL
 @_NPU
 @_CPU_OPS
+@OFFLOAD
 @_INPUT
 @_OUTPUT
 @_GOLDEN
@@ -298,6 +305,7 @@ def simulate(
     model: Path,
     npu: str | None,
     cpu_ops: tuple[str, ...],
+    offload: str,
     input_path: Path | None,
     output_path: Path | None,
     original: Path | None,
@@ -324,6 +332,7 @@ def simulate(
                 model,
                 npu=npu,
                 cpu_ops=cpu_ops,
+                offload=offload,
                 inputs=pipeline.Inputs(input_path, samples, seed),
                 output_path=output_path,
                 original=original,

@@ -20,7 +20,7 @@ from ethosgen.flatbuffer import is_compiled, parse_model, read_model
 from ethosgen.model import Model, Tensor
 from ethosgen.naming import check_name, name_from_file
 from ethosgen.outcome import Arrays, Comparison, compare
-from ethosgen.plan import IoStyle, OffloadPlan, Partition
+from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan, Partition
 from ethosgen.program import Program
 from ethosgen.report import Report
 from ethosgen.samples import load_samples, save_samples
@@ -88,17 +88,21 @@ def make_plan(
     watch: Watch,
     cpu_ops: Sequence[str] = (),
     vela: VelaOptions | None = None,
+    mode: str = "all",
 ) -> OffloadPlan:
     """Let Vela decide what the NPU runs; `cpu_ops` names operators that it must leave.
 
-    `vela` says what memories the board has. Without an accelerator there is nothing to decide.
+    `vela` says what memories the board has, `mode` is an OffloadMode. Without an accelerator there
+    is nothing to decide.
     """
+    from ethosgen.aot import can_run
     from ethosgen.offload import Schedule, offload
 
     what = f"compiling for {accelerator.name} (Vela)" if accelerator else "planning for the CPU"
     with watch.stage("offload", what):
         if vela is None:
-            return offload(model, accelerator, io, ignore=cpu_ops)
+            wanted = OffloadMode(mode)
+            return offload(model, accelerator, io, ignore=cpu_ops, mode=wanted, can_run=can_run)
         return offload(
             model,
             accelerator,
@@ -107,6 +111,8 @@ def make_plan(
             system_config=vela.system_config,
             memory_mode=vela.memory_mode,
             schedule=Schedule(arena_bytes=vela.arena_cache_bytes),
+            mode=OffloadMode(mode),
+            can_run=can_run,
         )
 
 
@@ -179,6 +185,7 @@ def simulate(
     inputs: Inputs,
     output_path: Path | None = None,
     cpu_ops: Sequence[str] = (),
+    offload: str = "all",
     original: Path | None = None,
     trace: "Trace | None" = None,
     watch: Watch,
@@ -190,7 +197,7 @@ def simulate(
     model = read(path, None, watch)
     accelerator = choose_accelerator(model, npu, None)
     samples = choose_samples(model, inputs)
-    plan = make_plan(model, accelerator, IoStyle.ARENA, watch, cpu_ops)
+    plan = make_plan(model, accelerator, IoStyle.ARENA, watch, cpu_ops, mode=offload)
     outputs = _simulate_samples(plan, samples, trace, watch)
     if output_path is not None:
         save_samples(output_path, outputs)
@@ -242,6 +249,7 @@ def create_project(
     directory: Path | None = None,
     io: str = "arena",
     cpu_ops: Sequence[str] = (),
+    offload: str = "all",
     platform: str = "baremetal",
     memory_mode: str | None = None,
     with_ci: bool = False,
@@ -257,7 +265,7 @@ def create_project(
     accelerator = choose_accelerator(model, npu, board)
     mode = board.choose_memory_mode(memory_mode, accelerator)
     vela = board.vela_options(mode, accelerator) if accelerator else None
-    plan = make_plan(model, accelerator, IoStyle(io), watch, cpu_ops, vela)
+    plan = make_plan(model, accelerator, IoStyle(io), watch, cpu_ops, vela, offload)
     program = _make_program(plan, board.placement(mode), watch)
     place = directory or Path(model.name)
     with watch.stage("render", f"writing the project to {place}"):
@@ -331,6 +339,7 @@ def verify(
     on: str = "qemu",
     io: str = "arena",
     cpu_ops: Sequence[str] = (),
+    offload: str = "all",
     platform: str = "baremetal",
     memory_mode: str | None = None,
     inputs: Inputs,
@@ -352,6 +361,7 @@ def verify(
             directory=directory,
             io=io,
             cpu_ops=cpu_ops,
+            offload=offload,
             platform=platform,
             memory_mode=memory_mode,
             watch=watch,

@@ -60,11 +60,35 @@ class CpuOperator:
     reason: str
 
 
+class OffloadMode(Enum):
+    """What the NPU gets of what it can run."""
+
+    ALL = "all"
+    AUTO = "auto"
+    """What is estimated faster there."""
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Two estimates, in cycles, for operators that the NPU can run, and where they went.
+
+    `part` numbers the partitions as they were with everything on the NPU; `cpu_cycles` is None
+    where it cannot be told. `on` is "npu" or "cpu".
+    """
+
+    part: int
+    operators: int
+    npu_cycles: int
+    cpu_cycles: int | None
+    on: str
+
+
 @dataclass(frozen=True)
 class PlanSummary:
     """What a user wants to know of a plan: how much the NPU runs, and why the rest does not.
 
-    `npu` is NO_NPU for a plan without one.
+    `npu` is NO_NPU for a plan without one. `choices` is empty unless OffloadMode.AUTO chose.
     """
 
     npu: str
@@ -73,6 +97,7 @@ class PlanSummary:
     cpu_operators: tuple[CpuOperator, ...]
     sram_bytes: int
     npu_cycles: int
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +125,7 @@ class OffloadPlan:
     sram_bytes: int
     npu_cycles: int = 0
     """Vela's own estimate for the NPU, for one inference."""
+    choices: tuple[Choice, ...] = ()
 
     @property
     def npu(self) -> str:
@@ -115,4 +141,5 @@ class OffloadPlan:
             cpu_operators=self.cpu_operators,
             sram_bytes=self.sram_bytes,
             npu_cycles=self.npu_cycles,
+            choices=self.choices,
         )

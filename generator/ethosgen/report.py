@@ -1,5 +1,6 @@
 """What `verify` and `simulate` answer: figures, comparisons and the verdict."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -77,6 +78,7 @@ class Report:
                 "cpu_operators": len(self.plan.cpu_operators),
                 "npu_operators": self.plan.npu_operators,
             },
+            "choices": [dataclasses.asdict(choice) for choice in self.plan.choices],
             "cpu_operators": [
                 {"operator": c.code, "output": c.output, "reason": c.reason}
                 for c in self.plan.cpu_operators

@@ -14,6 +14,7 @@
 
 from collections.abc import Callable
 
+from ethosgen.model import Graph, Operator
 from ethosgen.outcome import Arrays
 from ethosgen.plan import OffloadPlan, Partition
 from ethosgen.program import Program
@@ -43,6 +44,13 @@ def cpu_operators() -> dict[str, dict[str, int]]:
         if code != COPY:
             found.setdefault(code, {})[dtype] = tolerance_ulp(build)
     return found
+
+
+def can_run(operator: Operator, graph: Graph) -> bool:
+    """Say whether there is code for an operator of a graph."""
+    from ethosgen.aot.kernels import has_kernel
+
+    return has_kernel(operator, graph.tensors)
 
 
 def evaluate(

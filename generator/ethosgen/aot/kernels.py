@@ -64,6 +64,15 @@ def _build_kernel(schedule: Schedule, operator: Operator, packed: bool) -> Kerne
         raise UnsupportedError(_explain(schedule, operator, str(error))) from None
 
 
+def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Say whether there is a kernel for an operator."""
+    build = registry().get((operator.code, deciding_dtype(operator, tensors)))
+    try:
+        return build is not None and bool(_checked(build(operator, tensors), tensors))
+    except UnsupportedError:
+        return False
+
+
 def _checked(kernel: Kernel, tensors: Sequence[Tensor]) -> Kernel:
     """Return a kernel; UnsupportedError if it takes for a value what is a variable."""
     for index in kernel.inputs:

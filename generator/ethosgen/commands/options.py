@@ -15,6 +15,14 @@ JUNIT = click.option(
     help="Write the verdict as JUnit XML too.",
 )
 
+OFFLOAD = click.option(
+    "--offload",
+    type=click.Choice(["all", "auto", "none"]),
+    default="all",
+    show_default=True,
+    help="What the NPU gets: all that it can run, what is estimated faster there, nothing.",
+)
+
 
 def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --port, --baud and --reset; it gets them as `line`, None without --port."""

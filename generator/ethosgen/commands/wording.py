@@ -29,7 +29,16 @@ def plan_lines(plan: Any) -> list[str]:
         f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
     )
     reasons = [f"            {c.code} ({c.output}): {c.reason}" for c in plan.cpu_operators]
-    return [head, *reasons]
+    return [head, *map(_choice_line, plan.choices), *reasons]
+
+
+def _choice_line(choice: Any) -> str:
+    """Say what both processors would take for a part of the network, and which got it."""
+    cpu = "an unknown number of" if choice.cpu_cycles is None else f"about {choice.cpu_cycles:,}"
+    count = f"{choice.operators} operator{'s' if choice.operators != 1 else ''}"
+    npu = f"{choice.npu_cycles:,} cycles on the NPU"
+    verdict = f"estimated: {choice.on.upper()}"
+    return f"            part {choice.part}, {count}: {npu}, {cpu} on the CPU, {verdict}"
 
 
 def report_text(report: Any) -> str:

@@ -4,14 +4,18 @@ Vela sees the original .tflite and is the only judge of what the NPU can do. It 
 process (see ethosgen.child), so that a network that ends it is a sentence and not the end of us.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ethosgen.accelerator import Accelerator
 from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled
 from ethosgen.model import Model
+from ethosgen.offload.choice import WORTH, CanRun, Costs, choose, describe, total
 from ethosgen.offload.constraints import NpuOperator, npu_operators
+from ethosgen.offload.cost import cpu_cycles, npu_cycles
 from ethosgen.offload.cpu_only import plan_cpu_only
+from ethosgen.offload.keeping import mark, unmark, with_absent_inputs
 from ethosgen.offload.origin import Origin
 from ethosgen.offload.payload import strip_header
 from ethosgen.offload.precompiled import (
@@ -23,8 +27,8 @@ from ethosgen.offload.precompiled import (
 from ethosgen.offload.reasons import cpu_operators, why_it_ends
 from ethosgen.offload.regions import read_spans
 from ethosgen.offload.residual import Residual
-from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Schedule, compile_network
-from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Compiled, Schedule, compile_network
+from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
 
 __all__ = [
     "NpuOperator",
@@ -47,26 +51,66 @@ def offload(
     system_config: str | None = None,
     memory_mode: str = MEMORY_MODE,
     schedule: Schedule = FASTEST,
+    mode: OffloadMode = OffloadMode.ALL,
+    can_run: CanRun = lambda _operator, _graph: True,
 ) -> OffloadPlan:
     """Split a model between NPU and CPU; without an accelerator the CPU gets all of it.
 
     A model that Vela has compiled already is taken as it is: the options do not apply then.
     `ignore` names operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode`
     are sections of Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is
-    what Vela optimises for. Raises InputError or UnsupportedError where Vela, or a limit of the
-    NPU, forbids it.
+    what Vela optimises for. With OffloadMode.AUTO, what is estimated slower on the NPU stays on the
+    CPU, of that which `can_run` there; with NONE all does. Raises InputError or UnsupportedError
+    where Vela, or a limit of the NPU, forbids it.
     """
     if accelerator is None:
         return plan_cpu_only(model, io)
+    if mode is OffloadMode.NONE:
+        return plan_cpu_only(model, io, "you asked for --offload none")
     if is_compiled(model):
         if ignore:
             raise InputError(f"'{model.name}' is compiled already: its operators cannot move now")
         return plan_compiled(model, accelerator, io)
-    compiled = compile_network(model, accelerator, io, ignore, system_config, memory_mode, schedule)
+
+    def compile_with(kept: Mapping[int, str]) -> tuple[OffloadPlan, Compiled]:
+        compiled = compile_network(
+            mark(model, kept), accelerator, io, ignore, system_config, memory_mode, schedule
+        )
+        return _plan(model, accelerator, io, compiled, ignore, kept), compiled
+
+    plan, compiled = compile_with({})
+    if mode is OffloadMode.ALL or not plan.partitions:
+        return plan
+    graph = model.graph
+    runnable = [cpu_cycles(op, graph) if can_run(op, graph) else None for op in graph.operators]
+    costs = Costs(npu_cycles(compiled.tables, len(graph.operators), plan.npu_cycles), runnable)
+    parts = [partition.operators for partition in plan.partitions]
+    best: dict[int, str] = {}
+    for ends_too in (False, True):
+        kept = choose(graph, parts, costs, ends_too)
+        if kept and kept != best:
+            other, _ = compile_with(kept)
+            if total(other, kept, costs) < WORTH * total(plan, best, costs):
+                plan, best = other, kept
+    return replace(plan, choices=describe(parts, best, costs))
+
+
+def _plan(
+    model: Model,
+    accelerator: Accelerator,
+    io: IoStyle,
+    compiled: Compiled,
+    ignore: Sequence[str],
+    kept: Mapping[int, str],
+) -> OffloadPlan:
+    """Return the plan that Vela's answer means."""
     spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
-    residual = Residual(compiled.network, model, spans)
+    residual = Residual(unmark(compiled.network, model), model, spans)
     origin = Origin(model.graph, residual.graph, compiled.tables)
-    on_cpu = cpu_operators(model, residual.graph, origin, compiled.log, ignore)
+    on_cpu = tuple(
+        replace(cpu, reason=kept.get(origin.on_cpu.get(cpu.operator, -1), cpu.reason))
+        for cpu in cpu_operators(model, residual.graph, origin, compiled.log, ignore)
+    )
     partitions = residual.partitions(
         origin.on_npu, [why_it_ends(residual.graph, p, on_cpu) for p in residual.npu_operators]
     )
@@ -74,7 +118,7 @@ def offload(
         model=model,
         accelerator=accelerator,
         io=io,
-        residual=residual.graph,
+        residual=with_absent_inputs(residual.graph, model.graph, origin.on_cpu),
         partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=sum(len(operators) for operators in origin.on_npu),

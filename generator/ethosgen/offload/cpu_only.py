@@ -9,7 +9,7 @@ from ethosgen.plan import CpuOperator, IoStyle, OffloadPlan
 REASON = "there is no NPU"
 
 
-def plan_cpu_only(model: Model, io: IoStyle) -> OffloadPlan:
+def plan_cpu_only(model: Model, io: IoStyle, reason: str = REASON) -> OffloadPlan:
     """Return the plan that leaves every operator on the CPU.
 
     InputError for a file that Vela has compiled: its partitions are commands of an NPU.
@@ -24,7 +24,7 @@ def plan_cpu_only(model: Model, io: IoStyle) -> OffloadPlan:
             operator.index,
             code_name(operator),
             graph.tensors[operator.outputs[0]].name if operator.outputs else "",
-            REASON,
+            reason,
         )
         for operator in graph.operators
     )

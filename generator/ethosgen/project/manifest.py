@@ -14,7 +14,7 @@ from ethosgen import __version__
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.errors import InputError
 from ethosgen.model import Quantization, Tensor
-from ethosgen.plan import CpuOperator, IoStyle, PlanSummary
+from ethosgen.plan import Choice, CpuOperator, IoStyle, PlanSummary
 from ethosgen.program import Port, Program
 from ethosgen.project.layout import BAREMETAL
 from ethosgen.project_info import ProjectInfo
@@ -131,7 +131,8 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
 
 def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
     operators = tuple(CpuOperator(**operator) for operator in plan["cpu_operators"])
-    return PlanSummary(**{**plan, "cpu_operators": operators})
+    choices = tuple(Choice(**choice) for choice in plan.get("choices", ()))
+    return PlanSummary(**{**plan, "cpu_operators": operators, "choices": choices})
 
 
 def _write_port(port: Port) -> dict[str, Any]:

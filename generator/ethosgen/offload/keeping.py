@@ -1,0 +1,169 @@
+"""Keeps single operators on the CPU: Vela's own option knows operators by type only.
+
+An operator that must stay is given to Vela as a custom one, which no NPU knows, under a name that
+tells its index. Vela passes it through, and its real name comes back afterwards. The file is not
+written anew: a table that changes is appended, and what points to it is redirected, as offsets in a
+flatbuffer are relative and only lead forward.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import flatbuffers
+from flatbuffers import number_types
+from flatbuffers.table import Table
+
+from ethosgen.flatbuffer import decode_model
+from ethosgen.model import ABSENT, Graph, Model, Operator
+
+_MARK = "ethosgen_keep_"
+_MARKED = re.compile(rf"{_MARK}(\d+)")
+
+_CUSTOM = 32
+"""BuiltinOperator_CUSTOM."""
+_MODEL_CODES, _MODEL_GRAPHS, _GRAPH_OPERATORS = 1, 2, 3
+"""Fields of the tables Model and SubGraph, by their place in TFLite's schema."""
+
+
+def mark(model: Model, keep: Collection[int]) -> Model:
+    """Return the model with operators of the entry graph, by index, made custom."""
+    if not keep:
+        return model
+    data = bytearray(model.data)
+    data += bytes(-len(data) % 16)
+    root = Table(data, int.from_bytes(data[:4], "little"))
+    graphs = _field(root, _MODEL_GRAPHS)
+    operators = _field(_element(root, graphs, 0), _GRAPH_OPERATORS)
+    codes = _field(root, _MODEL_CODES)
+    count = int.from_bytes(data[_target(data, codes) :][:4], "little")
+    chosen = sorted(keep)
+    start = len(data)
+    data += _fragment(model, data, _target(data, codes), count, chosen)
+    fragment = Table(data, start + int.from_bytes(data[start : start + 4], "little"))
+    _point(data, codes, _target(data, _field(fragment, _MODEL_CODES)))
+    moved = _field(fragment, _MODEL_GRAPHS)
+    for position, index in enumerate(chosen):
+        slot = _target(data, operators) + 4 + 4 * index
+        _point(data, slot, _element(fragment, moved, position).Pos)
+    return decode_model(bytes(data), model.name)
+
+
+def unmark(network: Model, original: Model) -> Model:
+    """Return what Vela made of a marked model, with the operators' real names and options."""
+    graph = network.graph
+    operators = tuple(_restored(op, original.graph.operators) for op in graph.operators)
+    return replace(network, graphs=(replace(graph, operators=operators), *network.graphs[1:]))
+
+
+def with_absent_inputs(graph: Graph, original: Graph, sources: Mapping[int, int]) -> Graph:
+    """Return a residual graph whose operators have their optional inputs where TFLite has them.
+
+    Vela leaves absent inputs out, and what comes behind them moves up. `sources` maps operators of
+    the residual graph to the original ones.
+    """
+    operators = list(graph.operators)
+    for index, source in sources.items():
+        theirs = original.operators[source]
+        inputs = iter(operators[index].inputs)
+        present = sum(i != ABSENT for i in theirs.inputs)
+        if ABSENT in theirs.inputs and present == len(operators[index].inputs):
+            filled = tuple(ABSENT if i == ABSENT else next(inputs) for i in theirs.inputs)
+            operators[index] = replace(operators[index], inputs=filled)
+    return replace(graph, operators=tuple(operators))
+
+
+def _restored(operator: Operator, originals: Sequence[Operator]) -> Operator:
+    marked = _MARKED.fullmatch(operator.custom_code or "")
+    if marked is None:
+        return operator
+    theirs = originals[int(marked[1])]
+    return replace(
+        operator,
+        code=theirs.code,
+        custom_code=theirs.custom_code,
+        options=theirs.options,
+        custom_options=theirs.custom_options,
+        version=theirs.version,
+    )
+
+
+def _fragment(
+    model: Model, data: bytearray, codes: int, count: int, chosen: Sequence[int]
+) -> bytes:
+    """Return a flatbuffer with the longer list of operator codes, and the marked operators.
+
+    Its root has the fields of Model that `mark` reads: the operators stand where the graphs would.
+    """
+    builder = flatbuffers.Builder(1024)
+    known = [_copy_code(builder, data, codes + 4 + 4 * i) for i in range(count)]
+    known += [_code(builder, f"{_MARK}{index}", _CUSTOM, 1) for index in chosen]
+    operators = []
+    for number, index in enumerate(chosen):
+        operator = model.graph.operators[index]
+        inputs = _indices(builder, operator.inputs)
+        outputs = _indices(builder, operator.outputs)
+        builder.StartObject(9)
+        builder.PrependUint32Slot(0, count + number, 0)
+        builder.PrependUOffsetTRelativeSlot(1, inputs, 0)
+        builder.PrependUOffsetTRelativeSlot(2, outputs, 0)
+        operators.append(builder.EndObject())
+    vectors = [_offsets(builder, known), _offsets(builder, operators)]
+    builder.StartObject(3)
+    builder.PrependUOffsetTRelativeSlot(_MODEL_CODES, vectors[0], 0)
+    builder.PrependUOffsetTRelativeSlot(_MODEL_GRAPHS, vectors[1], 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
+
+
+def _copy_code(builder: flatbuffers.Builder, data: bytearray, slot: int) -> int:
+    table = Table(data, _target(data, slot))
+    fields = [table.Offset(4 + 2 * i) for i in range(4)]
+    small = table.Get(number_types.Int8Flags, table.Pos + fields[0]) if fields[0] else 0
+    custom = table.String(table.Pos + fields[1]).decode() if fields[1] else None
+    version = table.Get(number_types.Int32Flags, table.Pos + fields[2]) if fields[2] else 1
+    builtin = table.Get(number_types.Int32Flags, table.Pos + fields[3]) if fields[3] else 0
+    return _code(builder, custom, max(small, builtin), version)
+
+
+def _code(builder: flatbuffers.Builder, custom: str | None, builtin: int, version: int) -> int:
+    name = builder.CreateString(custom) if custom is not None else 0
+    builder.StartObject(4)
+    builder.PrependInt8Slot(0, min(builtin, 127), 0)
+    if custom is not None:
+        builder.PrependUOffsetTRelativeSlot(1, name, 0)
+    builder.PrependInt32Slot(2, version, 1)
+    builder.PrependInt32Slot(3, builtin, 0)
+    return int(builder.EndObject())
+
+
+def _indices(builder: flatbuffers.Builder, values: Sequence[int]) -> int:
+    builder.StartVector(4, len(values), 4)
+    for value in reversed(values):
+        builder.PrependInt32(value)
+    return int(builder.EndVector())
+
+
+def _offsets(builder: flatbuffers.Builder, tables: Sequence[int]) -> int:
+    builder.StartVector(4, len(tables), 4)
+    for table in reversed(tables):
+        builder.PrependUOffsetTRelative(table)
+    return int(builder.EndVector())
+
+
+def _field(table: Table, number: int) -> int:
+    """Return where a field of a table is; every model that was read has those that we ask for."""
+    return int(table.Pos + table.Offset(4 + 2 * number))
+
+
+def _element(table: Table, field: int, index: int) -> Table:
+    slot = _target(table.Bytes, field) + 4 + 4 * index
+    return Table(table.Bytes, _target(table.Bytes, slot))
+
+
+def _target(data: bytearray, slot: int) -> int:
+    return slot + int.from_bytes(data[slot : slot + 4], "little")
+
+
+def _point(data: bytearray, slot: int, target: int) -> None:
+    data[slot : slot + 4] = (target - slot).to_bytes(4, "little")

@@ -1,0 +1,134 @@
+"""What stays on the CPU because it is estimated faster there, operator by operator."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.aot import can_run, evaluate
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.npu.host import PartitionRunner
+from ethosgen.offload import offload
+from ethosgen.offload.choice import Costs, choose
+from ethosgen.offload.cost import INVOKE, npu_cycles
+from ethosgen.offload.keeping import mark, unmark
+from ethosgen.outcome import Arrays
+from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
+from ethosgen.reference import golden_outputs, random_samples
+from networks import Network
+from recurrent_networks import lstm
+from small_models import SHARED_MODELS, image_net
+
+ACCELERATOR = find_accelerator("ethos-u55-128")
+
+
+def small() -> Model:
+    net = Network("small", seed=1)
+    x = net.fully_connected(net.input((1, 8)), 8, activation="RELU")
+    return parse_model(net.build(net.fully_connected(x, 4)), "small")
+
+
+def large(path: Path) -> Model:
+    return parse_model(image_net(path).read_bytes(), "large")
+
+
+def plan_of(model: Model, mode: OffloadMode, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
+    return offload(model, ACCELERATOR, io, mode=mode, can_run=can_run)
+
+
+def check(plan: OffloadPlan) -> None:
+    samples = random_samples(plan.model, 2, 1)
+    runner = PartitionRunner(plan) if plan.partitions else _never
+    for sample, wanted in zip(samples, golden_outputs(plan.model, samples), strict=True):
+        for name, array in evaluate(plan, sample, runner).items():
+            np.testing.assert_array_equal(array, wanted[name])
+
+
+@pytest.mark.parametrize("io", IoStyle)
+def test_a_tiny_network_stays_on_the_cpu(io: IoStyle) -> None:
+    assert len(plan_of(small(), OffloadMode.ALL, io).partitions) == 1
+    plan = plan_of(small(), OffloadMode.AUTO, io)
+    assert not plan.partitions and len(plan.cpu_operators) == 2
+    assert "of which 300 are for starting it" in plan.cpu_operators[0].reason
+    (choice,) = plan.summary().choices
+    assert choice.on == "cpu" and choice.cpu_cycles is not None
+    assert choice.cpu_cycles < choice.npu_cycles
+    check(plan)
+
+
+def test_work_goes_to_the_npu() -> None:
+    net = Network("large", seed=1)
+    y = net.conv2d(net.conv2d(net.input((1, 16, 16, 16)), 16), 16)
+    plan = plan_of(parse_model(net.build(y), "large"), OffloadMode.AUTO)
+    assert len(plan.partitions) == 1 and not plan.cpu_operators
+    assert [choice.on for choice in plan.choices] == ["npu"]
+
+
+def test_none_leaves_everything(tmp_path: Path) -> None:
+    plan = plan_of(large(tmp_path / "n.tflite"), OffloadMode.NONE)
+    assert plan.accelerator is None and not plan.choices
+    assert {cpu.reason for cpu in plan.cpu_operators} == {"you asked for --offload none"}
+
+
+def test_what_the_cpu_has_no_code_for_is_not_moved() -> None:
+    plan = offload(
+        small(), ACCELERATOR, mode=OffloadMode.AUTO, can_run=lambda _operator, _graph: False
+    )
+    assert len(plan.partitions) == 1
+    assert [choice.cpu_cycles for choice in plan.choices] == [None]
+
+
+def test_ends_are_taken_as_long_as_they_are_cheaper(tmp_path: Path) -> None:
+    graph = large(tmp_path / "n.tflite").graph  # six operators in a row
+    costs = Costs([100] * 6, [50, 900, 10, 900, 20, 30])
+    assert sorted(choose(graph, [range(6)], costs, ends_too=True)) == [0, 4, 5]
+    assert choose(graph, [range(6)], costs, ends_too=False) == {}
+    assert sorted(choose(graph, [[1], [5]], costs, ends_too=True)) == [5]
+
+
+def test_an_end_without_a_figure_stays(tmp_path: Path) -> None:
+    graph = large(tmp_path / "n.tflite").graph
+    costs = Costs([INVOKE] * 6, [None, 1, 1, 1, 1, None])
+    assert choose(graph, [range(6)], costs, ends_too=True) == {}
+
+
+def test_npu_figures_add_up_to_the_whole() -> None:
+    rows = [{"source_id": "1", "op_cycles": "300"}, {"source_id": "2", "op_cycles": "100"}]
+    rows += [{"source_id": "1", "op_cycles": "0"}, {"source_id": "9", "op_cycles": "7"}]
+    assert npu_cycles({"perf": rows}, 2, 200) == [150, 50]
+    assert npu_cycles({}, 2, 200) == [0, 0]
+
+
+@pytest.mark.parametrize("kept", [[0], [2, 4], [0, 1, 2, 3, 4, 5]])
+def test_marked_operators_come_back_as_they_were(tmp_path: Path, kept: list[int]) -> None:
+    model = large(tmp_path / "n.tflite")
+    marked = mark(model, kept)
+    for index, (ours, theirs) in enumerate(
+        zip(model.graph.operators, marked.graph.operators, strict=True)
+    ):
+        assert theirs.inputs == ours.inputs and theirs.outputs == ours.outputs
+        assert theirs.code == ("CUSTOM" if index in kept else ours.code)
+    assert unmark(marked, model).graph == model.graph
+    assert marked.graph.tensors == model.graph.tensors
+
+
+def test_an_lstm_on_the_cpu_keeps_its_absent_inputs() -> None:
+    net = Network("recurrent", seed=1)
+    model = parse_model(net.build(lstm(net, net.input((1, 2, 4), scale=0.02), 5)), "recurrent")
+    plan = offload(model, ACCELERATOR, ignore=("UNIDIRECTIONAL_SEQUENCE_LSTM",))
+    assert len(plan.residual.operators[0].inputs) == 24
+    check(plan)
+
+
+@pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="needs ../shared/models")
+def test_a_public_network_too_small_for_the_npu() -> None:
+    model = parse_model((SHARED_MODELS / "hello_world_int8.tflite").read_bytes(), "hello_world")
+    plan = plan_of(model, OffloadMode.AUTO)
+    assert not plan.partitions
+    check(plan)
+
+
+def _never(*_: object) -> Arrays:
+    raise AssertionError("a partition in a plan without one")

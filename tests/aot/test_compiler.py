@@ -266,12 +266,18 @@ def test_evaluating_a_fully_offloaded_network_imports_no_tvm() -> None:
 def test_an_unknown_operator_is_named_with_its_place_and_reason() -> None:
     net = Network("odd")
     x = net.input((1, 4))
-    (y,) = net.operator("HARD_SWISH", [x], [Spec((1, 4), "int8", 0.1, 0, name="act/out")])
-    reasons = (CpuOperator(0, "HARD_SWISH", "act/out", "its scale is too small"),)
+    (y,) = net.operator("LSH_PROJECTION", [x], [Spec((1, 4), "int8", 0.1, 0, name="act/out")])
+    reasons = (CpuOperator(0, "LSH_PROJECTION", "act/out", "its scale is too small"),)
     plan = replace(cpu_plan(net.build(y)), cpu_operators=reasons)
     with pytest.raises(UnsupportedError) as caught:
         compile_program(plan, "net")
-    for word in ("operator 1 of 1", "HARD_SWISH", "'act/out'", "int8", "its scale is too small"):
+    for word in (
+        "operator 1 of 1",
+        "LSH_PROJECTION",
+        "'act/out'",
+        "int8",
+        "its scale is too small",
+    ):
         assert word in str(caught.value)
 
 

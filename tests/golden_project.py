@@ -22,8 +22,9 @@ def render_golden() -> Project:
 
 def write_golden() -> None:
     """Replace the golden files."""
+    files = render_golden().files
     shutil.rmtree(PLACE, ignore_errors=True)
-    for path, content in render_golden().files.items():
+    for path, content in files.items():
         file = PLACE / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)

@@ -1,6 +1,6 @@
 """Looks into an NPU's command streams: their text, and what their operations do.
 
-Joins the reader, the offload and the NPU model, as pipeline.py does.
+Joins the reader, the offload and the NPU model, as the pipeline does.
 """
 
 import dataclasses

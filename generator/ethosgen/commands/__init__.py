@@ -1,1 +1,1 @@
-"""Groups of commands beside the main ones; they print, as cli.py does."""
+"""The commands, a module each, and what they share; they print, as cli.py does."""

@@ -7,6 +7,63 @@ from typing import Any
 
 import click
 
+BOARD = click.option(
+    "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."
+)
+NPU = click.option(
+    "--npu",
+    metavar="NPU",
+    help="NPU, e.g. ethos-u55-128, or none: all on the CPU [default: the board's].",
+)
+ON = click.option("--on", default="qemu", show_default=True, help="Target to run on.")
+SAMPLES = click.option(
+    "--samples", type=click.IntRange(1), default=1, show_default=True, help="Random samples to try."
+)
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the samples.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+INPUT = click.option(
+    "--input",
+    "input_path",
+    type=click.Path(path_type=Path),
+    help="Inputs, .npz: one array for each input, by name [default: random samples].",
+)
+OUTPUT = click.option(
+    "--output", "output_path", type=click.Path(path_type=Path), help="Write the outputs, .npz."
+)
+IO = click.option(
+    "--io",
+    type=click.Choice(["arena", "caller"]),
+    default="arena",
+    show_default=True,
+    help="Inputs and outputs in the arena (smallest), or in the caller's own buffers.",
+)
+PLATFORM = click.option(
+    "--platform",
+    type=click.Choice(["baremetal", "zephyr"]),
+    default="baremetal",
+    show_default=True,
+    help="What the firmware is built on.",
+)
+MEMORY_MODE = click.option(
+    "--memory-mode",
+    type=click.Choice(["sram_only", "shared_sram", "dedicated_sram"]),
+    help="Which memories hold weights and arena [default: the board's].",
+)
+CPU_OPS = click.option(
+    "--cpu-ops",
+    metavar="OP[,OP…]",
+    callback=lambda _context, _option, value: tuple(filter(None, (value or "").split(","))),
+    help="Operators to keep on the CPU, by TFLite's names.",
+)
+GOLDEN = click.option(
+    "--golden",
+    "original",
+    metavar="MODEL.tflite",
+    type=click.Path(path_type=Path),
+    help="The original of a file that Vela compiled, for TFLite Micro to answer.",
+)
+MODEL = click.argument("model", type=click.Path(path_type=Path))
+DIR = click.argument("directory", type=click.Path(path_type=Path))
 JUNIT = click.option(
     "--junit",
     "junit_path",

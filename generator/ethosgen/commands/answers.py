@@ -1,0 +1,37 @@
+"""How a command ends: its report, and the next command to type."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands.wording import report_text
+
+
+def answer(
+    report: Any, as_json: bool, must_compare: bool = True, more: dict[str, Any] | None = None
+) -> None:
+    """Print a report and end with status 0 only if it passed.
+
+    Where the question is not whether outputs are right, a run without golden answer will do.
+    """
+    if as_json:
+        click.echo(json.dumps(report.as_json() | (more or {}), indent=2))
+    else:
+        click.echo(report_text(report))
+    if not report.passed and (must_compare or report.verdict != "NOT COMPARED"):
+        sys.exit(1)
+
+
+def tell_next(command: str, quiet: bool = False) -> None:
+    """Tell the next command to type, with ethosgen as it was typed this time."""
+    if quiet:
+        return
+    typed = sys.argv[0] if Path(sys.argv[0]).name == "ethosgen" else "ethosgen"
+    on_path = shutil.which("ethosgen") == str(Path(typed).absolute())
+    program = "ethosgen" if on_path else typed
+    click.echo(f"next: {re.sub('^ethosgen ', f'{program} ', command)}", err=True)

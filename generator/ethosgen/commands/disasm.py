@@ -1,0 +1,32 @@
+"""`ethosgen disasm`: the NPU's commands, explained."""
+
+import json
+from pathlib import Path
+
+import click
+
+from ethosgen.commands.options import JSON, NPU
+from ethosgen.commands.progress import Progress
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@NPU
+@JSON
+def disasm(file: Path, npu: str | None, as_json: bool) -> None:
+    """Show the NPU's commands in FILE, and what each operation does.
+
+    FILE is a .tflite that Vela compiled, one that it has not (it is asked then), or a command
+    stream, with or without the driver's header.
+    """
+    from ethosgen import inspection
+
+    with Progress() as progress:
+        listings = inspection.list_streams(file, npu, progress.watch())
+    if as_json:
+        click.echo(json.dumps([listing.as_json() for listing in listings], indent=2))
+        return
+    for listing in listings:
+        click.echo(f"; {listing.name}: {listing.size_bytes} bytes for {listing.accelerator.name}")
+        for line in listing.lines:
+            click.echo(line.text)

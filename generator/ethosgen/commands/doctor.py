@@ -1,0 +1,33 @@
+"""`ethosgen doctor`: what is installed, and what is missing."""
+
+import json
+import sys
+
+import click
+
+from ethosgen.commands.answers import tell_next
+from ethosgen.commands.options import JSON
+
+
+@click.command()
+@JSON
+def doctor(as_json: bool) -> None:
+    """Say what is found, what is missing, and the command that installs it."""
+    from ethosgen import doctor as examination
+
+    findings = examination.examine()
+    if as_json:
+        click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            mark = (
+                click.style("ok     ", fg="green")
+                if finding.found
+                else click.style("missing", fg="red")
+            )
+            click.echo(f"{mark}  {finding.name:<20} {finding.detail}")
+            if not finding.found:
+                click.echo(f"         install it with:  {finding.remedy}")
+    if not all(finding.found for finding in findings):
+        sys.exit(3)
+    tell_next("make demo", quiet=as_json)

@@ -1,0 +1,63 @@
+"""`ethosgen project`: a network's firmware as sources."""
+
+from pathlib import Path
+
+import click
+
+from ethosgen.commands.answers import tell_next
+from ethosgen.commands.options import BOARD, CPU_OPS, IO, MEMORY_MODE, MODEL, NPU, OFFLOAD, PLATFORM
+from ethosgen.commands.progress import Progress
+from ethosgen.commands.wording import written_text
+
+
+@click.command()
+@MODEL
+@BOARD
+@NPU
+@click.option("--name", help="Prefix of the C functions [default: from the file's name].")
+@click.option(
+    "-o",
+    "--output",
+    "directory",
+    type=click.Path(path_type=Path),
+    help="Directory [default: NAME].",
+)
+@IO
+@CPU_OPS
+@OFFLOAD
+@PLATFORM
+@MEMORY_MODE
+@click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
+def project(
+    model: Path,
+    board: str,
+    npu: str | None,
+    name: str | None,
+    directory: Path | None,
+    io: str,
+    cpu_ops: tuple[str, ...],
+    offload: str,
+    platform: str,
+    memory_mode: str | None,
+    with_ci: bool,
+) -> None:
+    """Render a project: the model as a C library, and an application around it."""
+    from ethosgen import pipeline
+
+    with Progress() as progress:
+        written = pipeline.create_project(
+            model,
+            board,
+            npu=npu,
+            name=name,
+            directory=directory,
+            io=io,
+            cpu_ops=cpu_ops,
+            offload=offload,
+            platform=platform,
+            memory_mode=memory_mode,
+            with_ci=with_ci,
+            watch=progress.watch(),
+        )
+    click.echo(written_text(written))
+    tell_next(f"ethosgen build {written.directory}")

@@ -1,0 +1,71 @@
+"""`ethosgen run`: a built firmware on a target, its outputs compared."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands.answers import answer
+from ethosgen.commands.options import (
+    DIR,
+    GOLDEN,
+    INPUT,
+    JSON,
+    JUNIT,
+    ON,
+    OUTPUT,
+    SAMPLES,
+    SEED,
+    with_line,
+)
+from ethosgen.commands.progress import Progress
+from ethosgen.junit import JUnitFile
+
+
+@click.command()
+@DIR
+@ON
+@INPUT
+@OUTPUT
+@GOLDEN
+@SAMPLES
+@SEED
+@JSON
+@JUNIT
+@with_line
+@click.option(
+    "--build",
+    "build_directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Zephyr: where west built it [default: build in the project].",
+)
+def run(
+    directory: Path,
+    on: str,
+    input_path: Path | None,
+    output_path: Path | None,
+    original: Path | None,
+    samples: int,
+    seed: int,
+    as_json: bool,
+    junit_path: Path | None,
+    line: Any,
+    build_directory: Path | None,
+) -> None:
+    """Run a built project on a target and compare its outputs with the golden ones."""
+    from ethosgen import pipeline
+
+    with JUnitFile(junit_path, directory.name) as junit, Progress() as progress:
+        report = pipeline.run_project(
+            directory,
+            on=on,
+            inputs=pipeline.Inputs(input_path, samples, seed),
+            output_path=output_path,
+            original=original,
+            build=build_directory,
+            line=line,
+            watch=progress.watch(),
+        )
+        junit.record(report)
+    answer(report, as_json, must_compare=False)

@@ -1,0 +1,13 @@
+"""`ethosgen serve-npu`: the NPU of another process; not for people."""
+
+import sys
+
+import click
+
+
+@click.command(hidden=True)
+def serve_npu() -> None:
+    """Be the NPU of a Zephyr application on native_sim, over stdin and stdout."""
+    from ethosgen import pipeline
+
+    pipeline.serve_npu(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,90 @@
+"""`ethosgen simulate`: a network on the functional model of the NPU."""
+
+from pathlib import Path
+
+import click
+
+from ethosgen.commands.answers import answer
+from ethosgen.commands.options import (
+    CPU_OPS,
+    GOLDEN,
+    INPUT,
+    JSON,
+    MODEL,
+    NPU,
+    OFFLOAD,
+    OUTPUT,
+    SAMPLES,
+    SEED,
+)
+from ethosgen.commands.progress import Progress
+
+
+@click.command()
+@MODEL
+@NPU
+@CPU_OPS
+@OFFLOAD
+@INPUT
+@OUTPUT
+@GOLDEN
+@click.option("--trace", is_flag=True, help="List what each operation of the NPU did.")
+@click.option("--no-times", is_flag=True, help="Leave times out of the list, so that runs compare.")
+@click.option(
+    "--dump",
+    "dumps",
+    metavar="N=FILE.npz",
+    multiple=True,
+    help="Keep inputs and outputs of operation N, as --trace counts them. May be given again.",
+)
+@SAMPLES
+@SEED
+@JSON
+def simulate(
+    model: Path,
+    npu: str | None,
+    cpu_ops: tuple[str, ...],
+    offload: str,
+    input_path: Path | None,
+    output_path: Path | None,
+    original: Path | None,
+    trace: bool,
+    no_times: bool,
+    dumps: tuple[str, ...],
+    samples: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Run a network's partitions on the NPU model, in process: no compiler, no QEMU.
+
+    \b
+    Two runs differ from the first operation on that this shows:
+        ethosgen simulate MODEL.tflite --trace --no-times > one.txt
+        diff one.txt other.txt
+    """
+    from ethosgen import inspection, pipeline
+
+    observer = inspection.make_trace(dumps) if trace or dumps else None
+    with Progress() as progress:
+        try:
+            report = pipeline.simulate(
+                model,
+                npu=npu,
+                cpu_ops=cpu_ops,
+                offload=offload,
+                inputs=pipeline.Inputs(input_path, samples, seed),
+                output_path=output_path,
+                original=original,
+                trace=observer,
+                watch=progress.watch(),
+            )
+        finally:  # what led to a fault is what the list is for
+            if observer is not None and trace and not as_json:
+                for line in inspection.trace_lines(observer.entries, not no_times):
+                    click.echo(line)
+    listed = (
+        {"trace": inspection.trace_objects(observer.entries, not no_times)}
+        if observer is not None and trace
+        else {}
+    )
+    answer(report, as_json, must_compare=False, more=listed)

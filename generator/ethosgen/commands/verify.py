@@ -1,0 +1,92 @@
+"""`ethosgen verify`: does a network work on a board?"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands.answers import answer
+from ethosgen.commands.options import (
+    BOARD,
+    CPU_OPS,
+    GOLDEN,
+    INPUT,
+    IO,
+    JSON,
+    JUNIT,
+    MEMORY_MODE,
+    MODEL,
+    NPU,
+    OFFLOAD,
+    ON,
+    PLATFORM,
+    SAMPLES,
+    SEED,
+    with_line,
+)
+from ethosgen.commands.progress import Progress
+from ethosgen.junit import JUnitFile
+
+
+@click.command()
+@MODEL
+@BOARD
+@NPU
+@ON
+@IO
+@CPU_OPS
+@OFFLOAD
+@PLATFORM
+@MEMORY_MODE
+@INPUT
+@GOLDEN
+@SAMPLES
+@SEED
+@JSON
+@JUNIT
+@click.option("--flash", "flasher", metavar="TOOL", help="Flash the board first, by this tool.")
+@with_line
+def verify(
+    model: Path,
+    board: str,
+    npu: str | None,
+    on: str,
+    io: str,
+    cpu_ops: tuple[str, ...],
+    offload: str,
+    platform: str,
+    memory_mode: str | None,
+    input_path: Path | None,
+    original: Path | None,
+    samples: int,
+    seed: int,
+    as_json: bool,
+    junit_path: Path | None,
+    flasher: str | None,
+    line: Any,
+) -> None:
+    """Answer "does my network work on this board?": project, build and run, in a temporary place.
+
+    Exit status 0 only if every element of every sample equals TensorFlow Lite Micro's.
+    """
+    from ethosgen import pipeline
+
+    with JUnitFile(junit_path, model.stem) as junit, Progress() as progress:
+        report = pipeline.verify(
+            model,
+            board,
+            npu=npu,
+            on=on,
+            io=io,
+            cpu_ops=cpu_ops,
+            offload=offload,
+            platform=platform,
+            memory_mode=memory_mode,
+            inputs=pipeline.Inputs(input_path, samples, seed),
+            original=original,
+            line=line,
+            flasher=flasher,
+            watch=progress.watch(),
+        )
+        junit.record(report)
+    answer(report, as_json)

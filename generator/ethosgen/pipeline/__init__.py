@@ -1,0 +1,46 @@
+"""The flow, joined: read, offload, compile, render, build, run, compare.
+
+    .tflite ──▶ Model ──▶ OffloadPlan ──▶ Program ──▶ Project ──▶ ELF ──▶ Outcome ──▶ Report
+
+Every function takes a Watch, which times the stages and tells the user where the work is. The
+stages are imported when they are needed: Vela and TVM take seconds to load.
+"""
+
+from ethosgen.pipeline.firmware import (
+    Written,
+    build_project,
+    create_project,
+    flash_project,
+    run_project,
+    verify,
+)
+from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
+from ethosgen.pipeline.npu_model import attach_model, serve_npu
+from ethosgen.pipeline.planning import (
+    choose_accelerator,
+    choose_npu,
+    make_plan,
+    make_program,
+    read,
+)
+from ethosgen.pipeline.simulation import simulate
+
+__all__ = [
+    "Inputs",
+    "Written",
+    "attach_model",
+    "build_project",
+    "choose_accelerator",
+    "choose_npu",
+    "choose_samples",
+    "create_project",
+    "flash_project",
+    "judge",
+    "make_plan",
+    "make_program",
+    "read",
+    "run_project",
+    "serve_npu",
+    "simulate",
+    "verify",
+]

@@ -1,0 +1,75 @@
+"""Samples, and what TFLite Micro and LiteRT make of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.errors import InputError
+from ethosgen.flatbuffer import is_compiled, read_model
+from ethosgen.model import Model, Tensor
+from ethosgen.outcome import Arrays, Comparison, compare
+from ethosgen.samples import load_samples
+from ethosgen.watch import Watch
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where samples come from: a file, or `count` random ones from `seed`."""
+
+    path: Path | None
+    count: int
+    seed: int
+
+
+def choose_samples(model: Model, inputs: Inputs) -> list[Arrays]:
+    """Load the user's samples, or make random ones."""
+    from ethosgen.reference import random_samples
+
+    if inputs.path is not None:
+        return load_samples(inputs.path, model.inputs)
+    return random_samples(model, inputs.count, inputs.seed)
+
+
+def judge(
+    model: Model,
+    samples: Sequence[Arrays],
+    outputs: Sequence[Arrays],
+    watch: Watch,
+    original: Path | None = None,
+) -> tuple[Comparison | None, Comparison | None]:
+    """Compare outputs with TFLite Micro's, which decide, and with LiteRT's.
+
+    `original` is the network to ask instead of `model`: what a compiled file was made from. Without
+    it a compiled file has no golden answer.
+    """
+    from ethosgen.reference import golden_outputs, second_opinion
+
+    if original is not None:
+        theirs = read_model(original)
+        if is_compiled(theirs):
+            raise InputError(f"'{original}' is compiled too; the network before Vela is needed")
+        samples = _renamed(samples, model.inputs, theirs.inputs, theirs)
+        outputs = _renamed(outputs, model.outputs, theirs.outputs, theirs)
+        model = theirs
+    if is_compiled(model):
+        return None, None
+    with watch.stage("reference", "asking TFLite Micro and LiteRT"):
+        golden = golden_outputs(model, samples)
+        second = second_opinion(model, samples)
+    return (
+        compare("tflm", list(outputs), golden),
+        compare("litert", list(outputs), second) if second is not None else None,
+    )
+
+
+def _renamed(
+    samples: Sequence[Arrays], ours: Sequence[Tensor], theirs: Sequence[Tensor], original: Model
+) -> list[Arrays]:
+    """Call tensors as the original does: Vela keeps their order, but not always their names."""
+    if [(t.shape, t.dtype) for t in ours] != [(t.shape, t.dtype) for t in theirs]:
+        raise InputError(
+            f"'{original.name}' is not what this network was compiled from: it has other inputs or "
+            "outputs"
+        )
+    pairs = [(ours.name, theirs.name) for ours, theirs in zip(ours, theirs, strict=True)]
+    return [{new: sample[old] for old, new in pairs if old in sample} for sample in samples]

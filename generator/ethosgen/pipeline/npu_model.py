@@ -1,0 +1,37 @@
+"""The functional model of the NPU, put behind a target's registers."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from ethosgen.accelerator import Accelerator
+
+if TYPE_CHECKING:
+    from ethosgen.target import Attach, SharedMemory
+
+
+def attach_model(accelerator: Accelerator) -> "Attach":
+    """Return what puts the functional model behind a target's register page."""
+    from ethosgen.npu.machine import Machine
+    from ethosgen.npu.memory import Bus, Segment
+    from ethosgen.npu.registers import RegisterFile
+
+    def attach(
+        page: np.ndarray[Any, np.dtype[np.uint32]],
+        memories: "Sequence[SharedMemory]",
+        raise_irq: Callable[[], None],
+    ) -> RegisterFile:
+        segments = [Segment(m.start_addr, m.memory, m.writable, m.name) for m in memories]
+        registers = RegisterFile(page, Machine(accelerator, Bus(segments)), raise_irq)
+        registers.power_on()
+        return registers
+
+    return attach
+
+
+def serve_npu(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Run the NPU's model for an application of Zephyr's native_sim, until it is gone."""
+    from ethosgen.npu.server import serve
+
+    serve(requests, answers)

@@ -1,0 +1,84 @@
+"""What a network becomes before there are files: Model, OffloadPlan, Program."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ethosgen.accelerator import DEFAULT_NPU, NO_NPU, Accelerator, find_accelerator
+from ethosgen.board import Board, VelaOptions
+from ethosgen.flatbuffer import is_compiled, read_model
+from ethosgen.model import Model
+from ethosgen.naming import check_name, name_from_file
+from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
+from ethosgen.program import Program
+from ethosgen.watch import Watch
+
+
+def read(path: Path, name: str | None, watch: Watch) -> Model:
+    """Read a network and give it a name that C accepts."""
+    chosen = check_name(name) if name is not None else name_from_file(path.stem)
+    with watch.stage("read", f"reading {path.name}"):
+        model = read_model(path)
+    return Model(chosen, model.data, model.graphs, model.metadata)
+
+
+def choose_npu(model: Model, npu: str | None) -> str | None:
+    """Return the NPU that the user or a compiled file names, None if neither does."""
+    if npu is not None or not is_compiled(model):
+        return npu
+    from ethosgen.offload import compiled_for
+
+    return compiled_for(model).name
+
+
+def choose_accelerator(model: Model, npu: str | None, board: Board | None) -> Accelerator | None:
+    """Return the NPU to compile for: the named one, else the file's, else the board's.
+
+    None for NO_NPU, where all runs on the CPU. InputError if the board has no such NPU.
+    """
+    name = choose_npu(model, npu)
+    if name == NO_NPU:
+        return None
+    return board.accelerator(name) if board else find_accelerator(name or DEFAULT_NPU)
+
+
+def make_plan(
+    model: Model,
+    accelerator: Accelerator | None,
+    io: IoStyle,
+    watch: Watch,
+    cpu_ops: Sequence[str] = (),
+    vela: VelaOptions | None = None,
+    mode: str = "all",
+) -> OffloadPlan:
+    """Let Vela decide what the NPU runs; `cpu_ops` names operators that it must leave.
+
+    `vela` says what memories the board has, `mode` is an OffloadMode. Without an accelerator there
+    is nothing to decide.
+    """
+    from ethosgen.aot import can_run
+    from ethosgen.offload import Schedule, offload
+
+    what = f"compiling for {accelerator.name} (Vela)" if accelerator else "planning for the CPU"
+    with watch.stage("offload", what):
+        if vela is None:
+            wanted = OffloadMode(mode)
+            return offload(model, accelerator, io, ignore=cpu_ops, mode=wanted, can_run=can_run)
+        return offload(
+            model,
+            accelerator,
+            io,
+            ignore=cpu_ops,
+            system_config=vela.system_config,
+            memory_mode=vela.memory_mode,
+            schedule=Schedule(arena_bytes=vela.arena_cache_bytes),
+            mode=OffloadMode(mode),
+            can_run=can_run,
+        )
+
+
+def make_program(plan: OffloadPlan, watch: Watch) -> Program:
+    """Let TVM compile the rest to C."""
+    with watch.stage("aot", "compiling for the CPU (TVM)"):
+        from ethosgen.aot import compile_program
+
+        return compile_program(plan, plan.model.name)

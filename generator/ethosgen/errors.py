@@ -22,6 +22,14 @@ class UnsupportedError(InputError):
     """A well-formed network that this version cannot compile."""
 
 
+class RefusalError(UnsupportedError):
+    """A network that Vela refuses as a whole, perhaps for one operator; `why` are its words."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message)
+        self.why = why
+
+
 class CapacityError(InputError):
     """A network that does not fit the board's memories."""
 

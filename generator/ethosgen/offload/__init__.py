@@ -15,7 +15,7 @@ from ethosgen.offload.choice import WORTH, CanRun, Costs, choose, describe, tota
 from ethosgen.offload.constraints import NpuOperator, npu_operators
 from ethosgen.offload.cost import cpu_cycles, npu_cycles
 from ethosgen.offload.cpu_only import plan_cpu_only
-from ethosgen.offload.keeping import mark, unmark, with_absent_inputs
+from ethosgen.offload.keeping import at_bool_ends, mark, unmark, with_absent_inputs
 from ethosgen.offload.origin import Origin
 from ethosgen.offload.payload import strip_header
 from ethosgen.offload.precompiled import (
@@ -25,6 +25,7 @@ from ethosgen.offload.precompiled import (
     plan_compiled,
 )
 from ethosgen.offload.reasons import cpu_operators, why_it_ends
+from ethosgen.offload.refusal import compile_around
 from ethosgen.offload.regions import read_spans
 from ethosgen.offload.residual import Residual
 from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Compiled, Schedule, compile_network
@@ -60,8 +61,9 @@ def offload(
     `ignore` names operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode`
     are sections of Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is
     what Vela optimises for. With OffloadMode.AUTO, what is estimated slower on the NPU stays on the
-    CPU, of that which `can_run` there; with NONE all does. Raises InputError or UnsupportedError
-    where Vela, or a limit of the NPU, forbids it.
+    CPU, of that which `can_run` there; with NONE all does. Operators for which Vela refuses the
+    whole network stay on the CPU too. Raises InputError or UnsupportedError where Vela, or a limit
+    of the NPU, forbids what is left.
     """
     if accelerator is None:
         return plan_cpu_only(model, io)
@@ -72,13 +74,16 @@ def offload(
             raise InputError(f"'{model.name}' is compiled already: its operators cannot move now")
         return plan_compiled(model, accelerator, io)
 
-    def compile_with(kept: Mapping[int, str]) -> tuple[OffloadPlan, Compiled]:
+    hidden = at_bool_ends(model.graph)
+
+    def compile_with(more: Mapping[int, str]) -> tuple[OffloadPlan, Compiled]:
+        kept = hidden | dict(more)
         compiled = compile_network(
             mark(model, kept), accelerator, io, ignore, system_config, memory_mode, schedule
         )
         return _plan(model, accelerator, io, compiled, ignore, kept), compiled
 
-    plan, compiled = compile_with({})
+    (plan, compiled), refused = compile_around(compile_with, len(model.graph.operators))
     if mode is OffloadMode.ALL or not plan.partitions:
         return plan
     graph = model.graph
@@ -89,7 +94,7 @@ def offload(
     for ends_too in (False, True):
         kept = choose(graph, parts, costs, ends_too)
         if kept and kept != best:
-            other, _ = compile_with(kept)
+            other, _ = compile_with(refused | kept)
             if total(other, kept, costs) < WORTH * total(plan, best, costs):
                 plan, best = other, kept
     return replace(plan, choices=describe(parts, best, costs))

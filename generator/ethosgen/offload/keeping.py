@@ -15,25 +15,54 @@ from flatbuffers import number_types
 from flatbuffers.table import Table
 
 from ethosgen.flatbuffer import decode_model
-from ethosgen.model import ABSENT, Graph, Model, Operator
+from ethosgen.model import ABSENT, Graph, Model, Operator, Tensor
 
 _MARK = "ethosgen_keep_"
 _MARKED = re.compile(rf"{_MARK}(\d+)")
 
 _CUSTOM = 32
 """BuiltinOperator_CUSTOM."""
-_MODEL_CODES, _MODEL_GRAPHS, _GRAPH_OPERATORS = 1, 2, 3
-"""Fields of the tables Model and SubGraph, by their place in TFLite's schema."""
+_MODEL_CODES, _MODEL_GRAPHS, _GRAPH_TENSORS, _GRAPH_OPERATORS, _TENSOR_TYPE = 1, 2, 0, 3, 1
+"""Fields of the tables Model, SubGraph and Tensor, by their place in TFLite's schema."""
+_INT8 = 9
+"""TensorType_INT8."""
+
+
+def at_bool_ends(graph: Graph) -> dict[int, str]:
+    """Return the operators that touch an input or output of type bool, each with the reason.
+
+    Vela converts those on the NPU, and refuses the network as the NPU cannot (GraphIrOptimiser::
+    ConvertBool8Tensors). So `mark` shows them as int8, which only operators that stay may see.
+    """
+    ends = _bool_ends(graph)
+    return {
+        op.index: f"the NPU does not compute in bool (tensor '{graph.tensors[index].name}')"
+        for op in graph.operators
+        for index in ends.intersection((*op.inputs, *op.outputs))
+    }
+
+
+def _bool_ends(graph: Graph) -> set[int]:
+    return {i for i in (*graph.inputs, *graph.outputs) if graph.tensors[i].dtype == "bool"}
 
 
 def mark(model: Model, keep: Collection[int]) -> Model:
-    """Return the model with operators of the entry graph, by index, made custom."""
-    if not keep:
+    """Return the model with operators of the entry graph, by index, made custom.
+
+    Its inputs and outputs of type bool become int8.
+    """
+    ends = _bool_ends(model.graph)
+    if not keep and not ends:
         return model
     data = bytearray(model.data)
     data += bytes(-len(data) % 16)
     root = Table(data, int.from_bytes(data[:4], "little"))
     graphs = _field(root, _MODEL_GRAPHS)
+    tensors = _field(_element(root, graphs, 0), _GRAPH_TENSORS)
+    for index in ends:
+        data[_field(_element(root, tensors, index), _TENSOR_TYPE)] = _INT8
+    if not keep:
+        return decode_model(bytes(data), model.name)
     operators = _field(_element(root, graphs, 0), _GRAPH_OPERATORS)
     codes = _field(root, _MODEL_CODES)
     count = int.from_bytes(data[_target(data, codes) :][:4], "little")
@@ -50,10 +79,27 @@ def mark(model: Model, keep: Collection[int]) -> Model:
 
 
 def unmark(network: Model, original: Model) -> Model:
-    """Return what Vela made of a marked model, with the operators' real names and options."""
+    """Return what Vela made of a marked model, with the operators' real names and options.
+
+    Inputs and outputs are bool again where they were, and constants 1 where Vela made true of -1.
+    """
     graph = network.graph
     operators = tuple(_restored(op, original.graph.operators) for op in graph.operators)
-    return replace(network, graphs=(replace(graph, operators=operators), *network.graphs[1:]))
+    ours, theirs = (*graph.inputs, *graph.outputs), original.graph
+    ends = zip(ours, (*theirs.inputs, *theirs.outputs), strict=False)
+    bools = {i for i, j in ends if theirs.tensors[j].dtype == "bool"}
+    tensors = tuple(
+        replace(t, dtype="bool") if t.index in bools else _with_plain_bools(t)
+        for t in graph.tensors
+    )
+    restored = replace(graph, operators=operators, tensors=tensors)
+    return replace(network, graphs=(restored, *network.graphs[1:]))
+
+
+def _with_plain_bools(tensor: Tensor) -> Tensor:
+    if tensor.dtype != "bool" or tensor.data is None:
+        return tensor
+    return replace(tensor, data=bytes(byte != 0 for byte in tensor.data))
 
 
 def with_absent_inputs(graph: Graph, original: Graph, sources: Mapping[int, int]) -> Graph:

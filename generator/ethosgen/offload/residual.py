@@ -14,7 +14,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ethosgen.errors import UnsupportedError
+from ethosgen.errors import RefusalError, UnsupportedError
 from ethosgen.flatbuffer import NPU_CUSTOM_CODE
 from ethosgen.model import Graph, Model, Operator, Tensor
 from ethosgen.offload.payload import strip_header
@@ -140,9 +140,8 @@ class Residual:
             tensor = self.graph.tensors[index]
             end = self.offsets.get(index, self.scratch_bytes) + tensor.bytes
             if index not in self.offsets or end > self.scratch_bytes:
-                raise UnsupportedError(
-                    f"Vela's output does not say where in scratch '{tensor.name}' lies"
-                )
+                why = f"Vela's output does not say where in scratch '{tensor.name}' lies"
+                raise RefusalError(why, why)
 
     def _owned_spans(
         self, number: int, owners: Sequence[int], known: Sequence[Sequence[Span]]
@@ -158,10 +157,8 @@ class Residual:
         for index in owners:
             tensor = self.graph.tensors[index]
             if index not in found or found[index].size < tensor.bytes:
-                raise UnsupportedError(
-                    f"Vela does not say which base pointer '{tensor.name}' has; "
-                    "use --io arena for this network"
-                )
+                why = f"Vela does not say which base pointer '{tensor.name}' has"
+                raise RefusalError(f"{why}; use --io arena for this network", why)
         return [found[index] for index in owners]
 
     def _matched(self, tensors: Sequence[int], spans: Sequence[Span]) -> dict[int, Span]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ethosgen.accelerator import Accelerator
 from ethosgen.child import ChildError, call
-from ethosgen.errors import InputError, ToolError, UnsupportedError
+from ethosgen.errors import InputError, RefusalError, ToolError
 from ethosgen.flatbuffer import decode_model
 from ethosgen.model import Model
 from ethosgen.plan import IoStyle
@@ -67,7 +67,7 @@ def compile_network(
 ) -> Compiled:
     """Compile with Regor in a child process.
 
-    Raises UnsupportedError with Vela's own words for what it refuses, InputError for a network that
+    Raises RefusalError with Vela's own words for what it refuses, InputError for a network that
     ends it, ToolError where Vela is not installed.
     """
     architecture = {
@@ -106,7 +106,8 @@ def _refusal(model: Model, error: ChildError) -> InputError | ToolError:
                 f"Vela cannot be loaded ({words}); install it: pip install ethos-u-vela"
             )
         sentence = re.sub(r"\s+", " ", words.removeprefix("Compilation failed: ")).strip()
-        return UnsupportedError(f"Vela cannot compile '{model.name}': {sentence or kind}")
+        why = sentence or kind
+        return RefusalError(f"Vela cannot compile '{model.name}': {why}", why)
     return InputError(
         f"Vela did not survive '{model.name}' ({error}); the file is probably damaged: "
         "convert it again, and if that does not help report it to Vela's authors"

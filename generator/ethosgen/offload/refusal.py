@@ -1,0 +1,73 @@
+"""Finds the operators for which Vela refuses a whole network, so that the CPU gets them instead.
+
+Vela says of some operators first that the NPU runs them, and then that their parts "could not run
+on NPU" (int8 comparisons, SELECT_V2); it names the part (And, NotEqual) and not the operator. So
+the network is compiled again and again, with ever other operators kept from Vela, until those are
+found without which it compiles. Each attempt takes some hundredths of a second.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
+
+from ethosgen.errors import RefusalError
+
+ATTEMPTS = 100
+"""The most compilations for one network; some five are usual, and twice log2(n) for each find."""
+
+Made = TypeVar("Made")
+Attempt = Callable[[Mapping[int, str]], Made]
+"""Compiles with operators kept on the CPU, each with its reason; raises RefusalError."""
+
+
+def compile_around(attempt: Attempt[Made], count: int) -> tuple[Made, dict[int, str]]:
+    """Compile a network of so many operators; return what was made, and what had to be kept.
+
+    RefusalError, the first one, where no choice of operators helps.
+    """
+    try:
+        return attempt({}), {}
+    except RefusalError as error:
+        first = error
+    search = _Search(attempt, count)
+    if search.refusal(range(0)) is not None:
+        raise first
+    kept = search.culprits(range(count))
+    try:
+        return attempt(kept), kept
+    except RefusalError:
+        raise first from None
+
+
+class _Search:
+    """Halves a network until what is refused is one operator."""
+
+    def __init__(self, attempt: Attempt[Made], count: int) -> None:
+        self._attempt = attempt
+        self._count = count
+        self._left = ATTEMPTS
+
+    def refusal(self, offered: Collection[int]) -> str | None:
+        """Compile with nothing but these operators offered to Vela; return what it says against.
+
+        When all attempts are spent, what is offered counts as refused.
+        """
+        if not self._left:
+            return "not all that it refuses was found in time"
+        self._left -= 1
+        try:
+            self._attempt({i: "" for i in range(self._count) if i not in offered})
+        except RefusalError as error:
+            return error.why
+        return None
+
+    def culprits(self, operators: Sequence[int]) -> dict[int, str]:
+        """Return the operators to keep of some, each with its reason."""
+        said = self.refusal(operators)
+        if said is None:
+            return {}
+        if len(operators) > 1:
+            middle = len(operators) // 2
+            found = self.culprits(operators[:middle]) | self.culprits(operators[middle:])
+            if found and self.refusal([i for i in operators if i not in found]) is None:
+                return found
+        return dict.fromkeys(operators, f"with it Vela refuses the whole network ({said})")

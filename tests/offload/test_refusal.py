@@ -1,0 +1,112 @@
+"""Networks that Vela refuses for one operator: the operator stays, the rest compiles."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.aot import evaluate
+from ethosgen.errors import RefusalError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.npu.host import PartitionRunner
+from ethosgen.offload import offload
+from ethosgen.offload.refusal import ATTEMPTS, compile_around
+from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.reference import golden_outputs, random_samples
+from network_file import Spec
+from networks import Network
+
+ACCELERATOR = find_accelerator("ethos-u55-128")
+
+
+def _prelu(net: Network, x: int) -> int:
+    """A slope of each sign in 16 bits, for which Regor makes a MUL that the NPU lacks."""
+    wide = net.quantize(x, "int16", 0.001, 0)
+    alpha = net.constant(np.array([[[127, -127, 3, 0]]]), "int8", 0.01)
+    made = net.operator("PRELU", [wide, alpha], [Spec((1, 8, 8, 4), "int16", 0.0013, 0)])[0]
+    return net.quantize(made, "int8", 0.3, 1)
+
+
+def _select(net: Network, x: int) -> int:
+    """An input of type bool, for which Regor makes a NOT_EQUAL that the NPU lacks."""
+    chosen = net.input((1, 8, 8, 4), "bool", None, 0)
+    return net.operator("SELECT_V2", [chosen, x, x], [net._like(x)])[0]
+
+
+def _compare(net: Network, x: int) -> int:
+    """A network that ends in bool."""
+    return net.operator("LESS", [x, net.input((1, 8, 8, 4))], [Spec((1, 8, 8, 4), "bool")])[0]
+
+
+def _model(layer: Callable[[Network, int], int]) -> Model:
+    net = Network("refused", seed=1)
+    x = net.conv2d(net.conv2d(net.input((1, 8, 8, 4)), 4), 4)
+    y = layer(net, x)
+    if net.tensors[y].dtype != "bool":
+        y = net.conv2d(y, 4)
+    return parse_model(net.build(y), "refused")
+
+
+@pytest.mark.parametrize("io", IoStyle)
+@pytest.mark.parametrize(
+    ("layer", "reason"),
+    [
+        (_prelu, "with it Vela refuses the whole network (Non-passthrough operation (Mul) could"),
+        (_select, "the NPU does not compute in bool (tensor 'input_"),
+        (_compare, "the NPU does not compute in bool (tensor 'less_"),
+    ],
+)
+def test_what_is_refused_stays_and_the_rest_compiles(
+    layer: Callable[[Network, int], int], reason: str, io: IoStyle
+) -> None:
+    plan = offload(_model(layer), ACCELERATOR, io)
+    (kept,) = plan.cpu_operators
+    assert kept.reason.startswith(reason)
+    assert plan.partitions
+    _check(plan)
+
+
+def _check(plan: OffloadPlan) -> None:
+    samples = random_samples(plan.model, 2, 1)
+    runner = PartitionRunner(plan)
+    for sample, wanted in zip(samples, golden_outputs(plan.model, samples), strict=True):
+        for name, array in evaluate(plan, sample, runner).items():
+            np.testing.assert_array_equal(array, wanted[name])
+
+
+def _refuse(bad: Callable[[set[int]], bool], count: int) -> Callable[[Mapping[int, str]], int]:
+    """Return an attempt that fails where `bad` says so of the operators that are offered."""
+    tried = [0]
+
+    def attempt(kept: Mapping[int, str]) -> int:
+        tried[0] += 1
+        assert tried[0] <= ATTEMPTS + 2
+        if bad(set(range(count)) - set(kept)):
+            raise RefusalError("Vela cannot: words", "words")
+        return tried[0]
+
+    return attempt
+
+
+@pytest.mark.parametrize("wrong", [{0}, {63}, {5, 6}, {0, 17, 40, 63}])
+def test_each_operator_that_is_refused_is_found_and_no_other(wrong: set[int]) -> None:
+    _, kept = compile_around(_refuse(lambda offered: bool(offered & wrong), 64), 64)
+    assert set(kept) == wrong
+    assert set(kept.values()) == {"with it Vela refuses the whole network (words)"}
+
+
+def test_operators_that_are_refused_only_together_stay_together() -> None:
+    attempt = _refuse(lambda offered: {3, 4} <= offered, 8)
+    assert {3, 4} & set(compile_around(attempt, 8)[1])
+
+
+def test_the_search_ends() -> None:
+    _, kept = compile_around(_refuse(bool, 500), 500)
+    assert len(kept) == 500
+
+
+def test_what_no_choice_mends_is_refused_in_velas_words() -> None:
+    with pytest.raises(RefusalError, match=r"^Vela cannot: words$"):
+        compile_around(_refuse(lambda _: True, 4), 4)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,8 +21,8 @@ from ethosgen.npu.state import Registers
 _log = logging.getLogger(__name__)
 
 _MAX_PROGRAMS = 64
-LIMIT_S = 60.0
-"""Of estimated time, for one run of a stream; MobileNetV2 at 224x224 is estimated at about 2."""
+LIMIT_S = 2.0
+"""Of futile work, estimated, for one run of a stream; networks have none, whatever their size."""
 _WAITS = {"NPU_OP_DMA_WAIT": "dma_wait", "NPU_OP_KERNEL_WAIT": "kernel_wait"}
 
 
@@ -56,7 +55,7 @@ class _Program:
 
     steps: tuple[Step, ...]
     effort_s: tuple[float, ...]
-    """The model's own time up to the end of each step, estimated."""
+    """Futile work up to the end of each step."""
     commands: int
     consumed: int
     irq_mask: int
@@ -74,7 +73,7 @@ class Machine:
         observer: Observer | None = None,
         limit_s: float = LIMIT_S,
     ) -> None:
-        """Take the bus, who watches, and how long a run may take by the model's own estimate."""
+        """Take the bus, who watches, and the limit of a run's futile work; see effort.py."""
         self.accelerator = accelerator
         self.bus = bus
         self.observer = observer
@@ -95,7 +94,7 @@ class Machine:
         macs = 0
         for step, effort_s in zip(program.steps, program.effort_s, strict=True):
             if effort_s > self._limit_s:
-                reason = "the work that the stream has asked for up to here is beyond the model"
+                reason = "the stream keeps asking for work that comes to nothing"
                 raise NpuFault("timeout", reason, step.offset, step.command)
             done = self._execute(context, step)
             products = done if isinstance(step.operation, Convolution) else 0
@@ -186,5 +185,4 @@ def load(stream: bytes, accelerator: Accelerator) -> _Program:
 
 
 def _program(steps: list[Step], *rest: Any) -> _Program:
-    effort_s = accumulate(effort.seconds(step.operation) for step in steps)
-    return _Program(tuple(steps), tuple(effort_s), *rest)
+    return _Program(tuple(steps), tuple(effort.futile(steps)), *rest)

@@ -17,6 +17,7 @@ SOURCES = Path(__file__).parent.parent / "generator" / "ethosgen"
 VALUES = {
     "accelerator",
     "board",
+    "board_blanks",
     "board_facts",
     "board_rules",
     "child",
@@ -41,6 +42,7 @@ JOINTS = {"cli", "commands", "coverage", "pipeline", "inspection", "doctor", "__
 OWNERS = {
     "ai_edge_litert": "reference",
     "click": "cli",
+    "cmsis_pack_manager": "pack",
     "cobs": "target",
     "elftools": "toolchain",
     "ethosu": "offload",

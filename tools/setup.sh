@@ -138,7 +138,7 @@ make_environment() {
         quietly "$python" -m venv "$VENV"
     fi
     say "installing Python packages into $VENV (TVM, Vela, TFLite Micro: a minute or two)"
-    quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --editable '.[dev,demo]'
+    quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --editable '.[dev,demo,packs]'
     fingerprint >"$STAMP"
     say "done: $VENV/bin/ethosgen is ready"
 }

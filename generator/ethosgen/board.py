@@ -11,6 +11,7 @@ from typing import Any, Self
 from pydantic import ValidationError, model_validator
 
 from ethosgen.accelerator import NOT_COMPILED_FOR, Accelerator, find_accelerator
+from ethosgen.board_blanks import ask_for_blanks
 from ethosgen.board_facts import (
     DEFAULT_MEMORY_MODE,
     BoardFacts,
@@ -158,10 +159,19 @@ def load_board(name_or_path: str) -> Board:
         facts = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"board file '{path}' is no TOML: {error}") from None
+    if question := ask_for_blanks(str(path), text, facts):
+        raise InputError(question)
     try:
         return Board.model_validate({"name": path.stem, **facts})
     except ValidationError as error:
         raise InputError(f"board file '{path}'{_first_fault(error, text)}") from None
+
+
+def find_blanks(name_or_path: str) -> str | None:
+    """Return the question for what a board file leaves blank, None if it leaves nothing."""
+    path = find_board_file(name_or_path)
+    text = _read(path)
+    return ask_for_blanks(str(path), text, tomllib.loads(text))
 
 
 def find_board_file(name_or_path: str) -> Path:

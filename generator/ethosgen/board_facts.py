@@ -1,6 +1,6 @@
 """The tables of a board file: each class is one, each field documented, for editors too."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -37,6 +37,10 @@ class Cpu(Facts):
     """Its name in lower case."""
     mve: bool | None = None
     """Whether it has Helium (MVE); without this, what the core usually has."""
+    mve_float: bool = True
+    """Whether its Helium has floating-point numbers too, if it has one."""
+    fpu: Literal["none", "single", "double"] | None = None
+    """Its floating-point unit; without this, what the core usually has."""
     icache: bool = False
     """Whether start-up turns an instruction cache on."""
     dcache: bool = False
@@ -59,14 +63,37 @@ class Cpu(Facts):
 
     @property
     def gcc_cpu(self) -> str:
-        """What follows -mcpu=.
+        """What follows -mcpu= where the compiler knows the core."""
+        return self.core + "".join(self._extensions())
 
-        GCC knows cortex-m85 from version 13 on and cortex-m52 from 14 on; both run what is compiled
-        for a cortex-m55.
+    @property
+    def gcc_older_arch(self) -> str | None:
+        """What follows -march= where it does not know the core, None if every GCC does.
+
+        GCC knows cortex-m85 from version 13 on and cortex-m52 from 14 on.
         """
+        if self.core in ("cortex-m33", "cortex-m55"):
+            return None
+        has_fpu = self.fpu != "none"
+        mve = [] if not self.has_mve else ["+mve.fp" if has_fpu and self.mve_float else "+mve"]
+        fpu = {"none": [], "single": ["+fp"]}.get(self.fpu or "double", ["+fp.dp"])
+        return "armv8.1-m.main+dsp" + "".join((*mve, *fpu))
+
+    @property
+    def gcc_float_abi(self) -> str:
+        """What follows -mfloat-abi=."""
+        return "soft" if self.fpu == "none" and not self.has_mve else "hard"
+
+    def _extensions(self) -> Iterator[str]:
+        """Yield what is switched off for GCC: by default it takes a core to have everything."""
+        if self.fpu == "none":
+            yield "+nofp"
         if self.core == "cortex-m33":
-            return self.core
-        return "cortex-m55" if self.has_mve else "cortex-m55+nomve"
+            return
+        if not self.has_mve:
+            yield "+nomve"
+        elif not self.mve_float and self.fpu != "none":
+            yield "+nomve.fp"
 
 
 class OtherNpu(Facts):
@@ -305,6 +332,17 @@ def _version(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+class Cmsis(Facts):
+    """What CMSIS-Toolbox and Keil call the board, for --platform csolution."""
+
+    device: Annotated[str, Field(pattern=r"^[^:]+::[^:]+(:[^:]+)?$")]
+    """VENDOR::DEVICE, and :CORE where it has several."""
+    packs: list[Annotated[str, Field(pattern=r"^[^:]+::[^:@]+(@\S+)?$")]] = Field(min_length=1)
+    """The packs that describe it: VENDOR::PACK, and @VERSION where it matters."""
+    board: Annotated[str, Field(pattern=r"^[^:]+::[^:]+(:[^:]+)?$")] | None = None
+    """VENDOR::BOARD, where a pack describes the board too."""
+
+
 class Run(Facts):
     """The ways in which the board is run; and what Zephyr calls it."""
 
@@ -329,7 +367,7 @@ class BoardFacts(Facts):
     """Facts of this file that nobody has checked on the board or in its manual, by their path."""
     notes: list[str] = []
     """What one must know before using it."""
-    platforms: list[Literal["baremetal", "zephyr"]] = ["baremetal"]
+    platforms: list[Literal["baremetal", "zephyr", "csolution"]] = ["baremetal"]
     """What projects can be rendered for."""
     default_memory_mode: MemoryMode = DEFAULT_MEMORY_MODE
     """The mode that is meant without --memory-mode."""
@@ -349,3 +387,5 @@ class BoardFacts(Facts):
     """Ways to run it."""
     flash: Mapping[str, Flasher] = {}
     """Ways to flash it, by the tool's name."""
+    cmsis: Cmsis | None = None
+    """What CMSIS-Toolbox calls it."""

@@ -21,6 +21,7 @@ def faults(board: BoardFacts) -> Iterator[str]:
     yield from _qemu(board)
     yield from _baremetal(board)
     yield from _zephyr(board)
+    yield from _csolution(board)
     yield from _doubts(board)
 
 
@@ -112,7 +113,8 @@ def _qemu(board: BoardFacts) -> Iterator[str]:
 
 def _baremetal(board: BoardFacts) -> Iterator[str]:
     """Yield what the start-up code of a bare-metal project would have to guess."""
-    if "baremetal" not in board.platforms:
+    platforms = [p for p in board.platforms if p in ("baremetal", "csolution")]
+    if not platforms:
         return
     needed = {
         "npu.base_addr": board.npu.base_addr,
@@ -123,17 +125,22 @@ def _baremetal(board: BoardFacts) -> Iterator[str]:
     }
     for path, value in needed.items():
         if value is None:
-            yield f'{path}: missing, and platforms has "baremetal", which needs it'
+            yield f'{path}: missing, and platforms has "{platforms[0]}", which needs it'
     if board.console.uart not in BAREMETAL_UARTS:
         yield (
             f"console.uart: bare-metal projects drive {' and '.join(BAREMETAL_UARTS)} only; take "
-            '"baremetal" out of platforms'
+            f'"{platforms[0]}" out of platforms'
         )
 
 
 def _zephyr(board: BoardFacts) -> Iterator[str]:
     if ("zephyr" in board.platforms) != bool(board.run.zephyr):
         yield 'run.zephyr: "zephyr" among platforms and a [[run.zephyr]] need each other'
+
+
+def _csolution(board: BoardFacts) -> Iterator[str]:
+    if "csolution" in board.platforms and board.cmsis is None:
+        yield 'cmsis: missing, and platforms has "csolution", which needs its device and packs'
 
 
 def _doubts(board: BoardFacts) -> Iterator[str]:

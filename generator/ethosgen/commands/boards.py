@@ -44,6 +44,51 @@ def new(name: str, like: str) -> None:
     click.echo(f"next: edit it, then: ethosgen boards show ./{path}", err=True)
 
 
+@boards.command("from-pack")
+@click.argument("device", metavar="[VENDOR::]DEVICE[:CORE]")
+@click.option(
+    "--index", metavar="URL", help="Address of a pack index (.pidx) [default: the public one]."
+)
+@click.option(
+    "--pack",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A .pack or .pdsc file instead of an index; needs no network.",
+)
+@click.option(
+    "-o",
+    "output",
+    metavar="FILE.toml",
+    type=click.Path(path_type=Path),
+    help="The board file to write [default: after the device]. An existing one is left alone.",
+)
+@click.option(
+    "--limit",
+    "limit_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=1),
+    help="When to give up fetching [default: 300].",
+)
+def from_pack(
+    device: str, index: str | None, pack: Path | None, output: Path | None, limit_s: float | None
+) -> None:
+    """Write a board file from what a device's CMSIS pack says; "?" marks what it does not say."""
+    from ethosgen.board import find_blanks
+    from ethosgen.pack import LIMIT_S, start_from_pack
+
+    if index is not None and pack is not None:
+        raise click.UsageError("--index and --pack exclude each other")
+    path = start_from_pack(
+        device, index=index, pack=pack, output=output, limit_s=limit_s or LIMIT_S
+    )
+    click.echo(path)
+    blanks = find_blanks(str(path))
+    if blanks:
+        click.echo(blanks, err=True)
+    shown = path if path.is_absolute() else f"./{path}"
+    click.echo(f"next: fill them in, then: ethosgen boards show {shown}", err=True)
+
+
 @boards.command()
 def schema() -> None:
     """Print the JSON schema of board files, for editors."""

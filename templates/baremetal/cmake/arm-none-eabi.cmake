@@ -7,10 +7,17 @@ set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # there is no system to link a
 
 set(CMAKE_C_COMPILER arm-none-eabi-gcc CACHE STRING "C compiler")
 
-{% if board.cpu.core not in board.cpu.gcc_cpu %}
-# Older GCCs do not know the {{ board.cpu.core }}, and it runs what is compiled for this one.
+{% if board.cpu.gcc_older_arch %}
+# Older GCCs do not know the {{ board.cpu.core }}, but all know its architecture.
+execute_process(COMMAND ${CMAKE_C_COMPILER} -mcpu={{ board.cpu.core }} -E -x c /dev/null
+  RESULT_VARIABLE is_unknown OUTPUT_QUIET ERROR_QUIET)
+if(is_unknown)
+  set(cpu "-march={{ board.cpu.gcc_older_arch }}")
+else()
+  set(cpu "-mcpu={{ board.cpu.gcc_cpu }}")
+endif()
 {% endif %}
 set(CMAKE_C_FLAGS_INIT
-  "-mcpu={{ board.cpu.gcc_cpu }} -mthumb -mfloat-abi=hard -ffunction-sections -fdata-sections -fno-common")
+  "{{ "${cpu}" if board.cpu.gcc_older_arch else "-mcpu=" ~ board.cpu.gcc_cpu }} -mthumb -mfloat-abi={{ board.cpu.gcc_float_abi }} -ffunction-sections -fdata-sections -fno-common")
 set(CMAKE_EXE_LINKER_FLAGS_INIT
   "--specs=nano.specs -nostartfiles -Wl,--gc-sections -Wl,--fatal-warnings")

@@ -1,0 +1,30 @@
+"""Runs in a child: has cmsis-pack-manager fetch an index and the descriptions that it names."""
+
+from pathlib import Path
+
+from cmsis_pack_manager import Cache
+
+PLACE = "place.txt"
+
+
+def fetch(index: str | None, folder: str | None, scratch: str) -> list[str]:
+    """Fetch into `folder`, by default cmsis-pack-manager's own cache, which pyOCD shares.
+
+    `scratch` is for its list of indexes, its database, and a note of where the descriptions are:
+    an odd one ends the process. Return the names of the devices that it made out.
+    """
+    addresses = None
+    if index is not None:
+        addresses = Path(scratch) / "indexes.txt"
+        addresses.write_text(f"{index}\n", encoding="utf-8")
+    cache = Cache(
+        True,
+        False,
+        json_path=scratch,
+        data_path=folder,
+        vidx_list=str(addresses) if addresses else None,
+    )
+    Path(cache.data_path).mkdir(parents=True, exist_ok=True)
+    (Path(scratch) / PLACE).write_text(str(cache.data_path), encoding="utf-8")
+    cache.cache_descriptors()
+    return sorted(cache.index)

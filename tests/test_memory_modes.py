@@ -116,26 +116,17 @@ def test_the_parts_agree(name: str, npu: str, mode: str) -> None:
             assert ports[part] == board.memories[memory].npu_port, part
 
 
-@pytest.mark.parametrize("mode", ["shared_sram", "sram_only"])
+@pytest.mark.parametrize("mode", ["shared_sram", "sram_only", "dedicated_sram"])
 def test_the_devicetree_agrees(mode: str) -> None:
     board = load_board("corstone300")
-    project = render(make_program(), board, memory_mode=mode, platform="zephyr")
+    npu = "ethos-u65-256" if mode == "dedicated_sram" else "ethos-u55-128"
+    project = render(program_with_fast_scratch(npu), board, memory_mode=mode, platform="zephyr")
     overlays = [path for path in project.files if re.search(r"on_board.*\.overlay$", path)]
     assert overlays
     for path in overlays:
         text = project.files[path].decode()
         chosen = dict(re.findall(r"ethosgen,(\w+) = &ethosgen_(\w+);", text))
         assert chosen == board.placement(mode).npu_parts()
-
-
-def test_zephyr_has_no_place_for_a_dedicated_sram_yet() -> None:
-    with pytest.raises(InputError, match="has no place for the NPU's own SRAM"):
-        render(
-            make_program(npu="ethos-u65-256"),
-            load_board("corstone300"),
-            memory_mode="dedicated_sram",
-            platform="zephyr",
-        )
 
 
 def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:

@@ -146,6 +146,16 @@ def test_a_refusal() -> None:
         asker.write_input(9, b"x", 1)
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [(4, "Zephyr says kernel panic at 0x1000abcd"), (31, r"a processor fault \(its reason 31\)")],
+)
+def test_a_crash_of_zephyrs_has_its_reason(reason: int, words: str) -> None:
+    fault = Frame(0xFF, 0, struct.pack("<III", 0, 0x1000ABCD, reason)).encode()
+    with pytest.raises(TargetError, match=words):
+        greeted(lambda _f, _n: [fault])[0].end(1)
+
+
 def test_a_crash_is_told_unasked() -> None:
     fault = Frame(0xFF, 0, struct.pack("<II", 0x8200, 0x10000ABC)).encode()
     asker, _ = greeted(lambda *_: [fault])

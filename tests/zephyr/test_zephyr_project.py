@@ -15,8 +15,8 @@ from ethosgen.errors import CapacityError, InputError, UnsupportedError
 from ethosgen.plan import IoStyle
 from ethosgen.project import ZEPHYR, open_project, render, write
 from ethosgen.project.manifest import MANIFEST
-from ethosgen.project.zephyr import heap_bytes
-from programs import make_program
+from ethosgen.project.zephyr import heap_bytes, npu_ports
+from programs import make_cpu_program, make_program
 
 BOARD = load_board("corstone300")
 TARGETS = {"ARM_ETHOS_": "mps3_an547", "ETHOS_": "mps3_corstone300_an547"}
@@ -121,7 +121,7 @@ def test_another_memory_mode_is_another_overlay(tmp_path: Path) -> None:
 
 def test_the_linker_snippet_places_every_section_of_the_library(place: Path) -> None:
     snippet = (place / "model" / "ethosgen" / "lib" / "sections.ld").read_text()
-    for part in ("commands", "weights", "arena", "io"):
+    for part in ("commands", "weights", "arena", "io", "fast"):
         assert f"*(.ethosgen_{part}.*)" in snippet
         assert f"> ETHOSGEN_REGION({part})" in snippet
 
@@ -166,6 +166,38 @@ def test_bare_metal_has_no_trace_of_zephyr() -> None:
     assert not [
         path for path, text in files.items() if b"zephyr" in text.lower() and path != MANIFEST
     ]
+
+
+@pytest.mark.parametrize(("prefix", "board"), TARGETS.items())
+def test_a_network_on_the_cpu_needs_no_npu(
+    prefix: str, board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "app"
+    write(render(make_cpu_program(), BOARD, platform=ZEPHYR), place)
+    kconfig = configure(place, prefix, board, monkeypatch, tmp_path / "tree")
+    assert not kconfig.warnings
+    values = {name: kconfig.syms[name].str_value for name in (f"{prefix}U", "ETHOSGEN_NPU")}
+    assert set(values.values()) == {"n"}
+    assert kconfig.syms["HEAP_MEM_POOL_ADD_SIZE_ETHOSGEN"].str_value == "0"
+    edt = read_devicetree(place, "qemu", tmp_path)
+    assert edt.label2node["ethosu0"].regs[0].addr == 0x48102000  # nobody touches it
+    assert "ethosgen,npu-bell" not in edt.compat2nodes
+
+
+STREAM = {"qconfig": 2, "regioncfg": 0b01_00_11, "base_bytes": [100, 3200, 0, 0, 0, 0, 0, 0]}
+
+
+def test_ports_are_those_of_the_regions_in_use() -> None:
+    ports = {"NPU_QCONFIG": 2, "NPU_REGIONCFG_0": 3, "NPU_REGIONCFG_1": 0}
+    assert npu_ports([STREAM, STREAM]) == ports
+    other = {"qconfig": 2, "regioncfg": 0b01_00_11, "base_bytes": [100, 0, 8, 0, 0, 0, 0, 0]}
+    assert npu_ports([STREAM, other]) == {**ports, "NPU_REGIONCFG_2": 1}
+    assert npu_ports([]) == {}
+
+
+def test_streams_that_disagree_about_a_port_have_none() -> None:
+    assert npu_ports([STREAM, {**STREAM, "regioncfg": 0b01_00_01}]) is None
+    assert npu_ports([STREAM, {**STREAM, "qconfig": 0}]) is None
 
 
 def test_an_npu_without_a_symbol_is_refused() -> None:

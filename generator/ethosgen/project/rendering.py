@@ -56,16 +56,11 @@ def render(
         raise InputError(
             f"--name '{program.name}' is taken by the generated application; choose another"
         )
-    if platform == ZEPHYR and board.placement(memory_mode).fast is not None:
-        raise UnsupportedError(
-            f"platform '{platform}' has no place for the NPU's own SRAM yet; choose another "
-            "--memory-mode, or --platform baremetal"
-        )
     check_capacity(program, board, memory_mode)
     environment = _environment(layout)
     facts = _facts(program, board, memory_mode)
     if platform == ZEPHYR:
-        facts |= zephyr_facts(program, board)
+        facts |= zephyr_facts(program, board, facts["streams"])
     library = _render_library(environment, layout, program, facts, "0" * DIGEST_LENGTH)
     digest = digest_of(library)
     header = f"{LIBRARY}/{program.name}.h"

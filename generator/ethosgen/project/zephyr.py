@@ -1,6 +1,6 @@
 """What a Zephyr application says beside what bare metal does: configuration symbols and sizes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ethosgen.accelerator import Accelerator
@@ -24,23 +24,24 @@ _HEAP_OWN_BYTES = 48
 (Zephyr lib/heap/heap.c)."""
 
 
-def zephyr_facts(program: Program, board: Board) -> dict[str, Any]:
-    """Return what the templates of a Zephyr project need; UnsupportedError if Zephyr cannot."""
+def zephyr_facts(
+    program: Program, board: Board, streams: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return what the templates of a Zephyr project need; UnsupportedError if Zephyr cannot.
+
+    `streams` are the templates' facts of the command streams.
+    """
     if not board.run.zephyr:
         raise InputError(
             f"board '{board.name}' has no board of Zephyr's; name one in run.zephyr of its board "
             "file, or use --platform baremetal"
         )
     accelerator = program.plan.accelerator
-    if accelerator is None:
-        raise UnsupportedError(
-            "--platform zephyr is for networks with an NPU; for a network that is wholly on the "
-            "CPU use --platform baremetal"
-        )
     return {
         "platform": "zephyr",
         "zephyr_targets": [known.target for known in board.run.zephyr],
-        "npu_symbol": _npu_symbol(accelerator),
+        "qemu_targets": [known.target for known in board.run.zephyr if "qemu" in known.ways],
+        "npu_symbol": _npu_symbol(accelerator) if accelerator else None,
         # k_malloc keeps a pointer to the heap in front of what it gives.
         "heap_bytes": heap_bytes(
             _POINTER_BYTES + object_bytes
@@ -48,7 +49,26 @@ def zephyr_facts(program: Program, board: Board) -> dict[str, Any]:
         ),
         "malloc_bytes": heap_bytes([_DEVICE_BYTES]),
         "stack_bytes": 1024,
+        "npu_ports": npu_ports(streams),
     }
+
+
+def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
+    """Return what Arm's driver until April 2025 is compiled with to reach each region.
+
+    By its macros' names: NPU_QCONFIG, and NPU_REGIONCFG_0 to 7 for the regions that are in use.
+    None if the streams disagree; later drivers ask for each run.
+    """
+    found: dict[str, int] = {}
+    for stream in streams:
+        wanted = {"NPU_QCONFIG": stream["qconfig"]}
+        for region, bytes_ in enumerate(stream["base_bytes"]):
+            if bytes_:
+                wanted[f"NPU_REGIONCFG_{region}"] = stream["regioncfg"] >> (2 * region) & 3
+        if any(found.get(name, value) != value for name, value in wanted.items()):
+            return None
+        found |= wanted
+    return dict(sorted(found.items()))
 
 
 def heap_bytes(allocations: Iterable[int]) -> int:

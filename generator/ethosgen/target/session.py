@@ -26,6 +26,15 @@ _PMU = struct.Struct("<Q8I")
 """Behind an answer to RUN, from firmware that reads the NPU's PMU: cycles, events, counts."""
 _END = struct.Struct("<II")
 _FAULT = struct.Struct("<II")
+_ZEPHYR_FAULT = struct.Struct("<III")
+_ZEPHYR_REASONS = {
+    0: "CPU exception",
+    1: "unhandled interrupt",
+    2: "stack overflow",
+    3: "kernel oops",
+    4: "kernel panic",
+}
+"""enum k_fatal_error_reason of Zephyr's include/zephyr/fatal_types.h."""
 _HELLO_RETRY_S = 0.03
 _WAIT_SLICE_S = 0.05
 """How often, while it waits, a session looks whether the target still lives."""
@@ -247,6 +256,13 @@ def _read_pmu(body: bytes) -> tuple[int, dict[int, int]]:
 
 
 def _describe_fault(body: bytes) -> str:
+    if len(body) == _ZEPHYR_FAULT.size:
+        _, pc, reason = _ZEPHYR_FAULT.unpack(body)
+        named = _ZEPHYR_REASONS.get(reason, f"a processor fault (its reason {reason})")
+        return (
+            f"the firmware crashed: Zephyr says {named} at 0x{pc:08x}; look the address up with "
+            "arm-none-eabi-addr2line"
+        )
     cfsr, pc = _FAULT.unpack(body) if len(body) == _FAULT.size else (0, 0)
     return (
         f"the firmware crashed: a processor fault at 0x{pc:08x} (CFSR 0x{cfsr:08x}); "

@@ -169,7 +169,7 @@ def measure_zephyr(elf: Path, board: Board) -> Sizes:
     size = {name: bytes_ for name, _, bytes_, _, _ in sections}
     code_memory = board.memories[board.placement().code]
     commands, weights = size.get(".ethosgen_commands", 0), size.get(".ethosgen_weights", 0)
-    arena, io = size.get(".ethosgen_arena", 0), size.get(".ethosgen_io", 0)
+    arena, io, fast = (size.get(f".ethosgen_{part}", 0) for part in ("arena", "io", "fast"))
     loaded = sum(b for _, _, b, _, is_zero in sections if not is_zero)
     code = sum(b for _, _, b, flags, _ in sections if flags & SH_FLAGS.SHF_EXECINSTR)
     data = sum(
@@ -187,6 +187,6 @@ def measure_zephyr(elf: Path, board: Board) -> Sizes:
             "command_streams": commands,
             "weights": weights,
         },
-        ram={"total": data + arena + io, "arena": arena, "io": io},
+        ram={"total": data + arena + io + fast, "arena": arena, "io": io},
         library={},
     )

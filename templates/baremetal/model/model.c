@@ -85,15 +85,6 @@ int32_t {{ name }}_npu_invoke(int32_t stream, void *base0, void *base1, void *ba
 }
 {% endif %}
 
-{% if variables %}
-void {{ name }}_reset(void)
-{
-{% for variable in variables %}
-    memset(&{{ name }}_{{ variable.memory }}[{{ variable.offset }}], {{ variable.initial_byte }}, {{ variable.bytes }}); /* {{ variable.comment }} */
-{% endfor %}
-}
-
-{% endif %}
 {% if platform is defined and platform == "zephyr" %}
 /* One arena, several threads: one of them at a time runs the network. */
 K_MUTEX_DEFINE({{ name }}_mutex);
@@ -109,6 +100,21 @@ void {{ name }}_unlock(void)
 }
 
 {% set lock = true %}
+{% endif %}
+{% if variables %}
+void {{ name }}_reset(void)
+{
+{% if lock is defined %}
+    {{ name }}_lock();
+{% endif %}
+{% for variable in variables %}
+    memset(&{{ name }}_{{ variable.memory }}[{{ variable.offset }}], {{ variable.initial_byte }}, {{ variable.bytes }}); /* {{ variable.comment }} */
+{% endfor %}
+{% if lock is defined %}
+    {{ name }}_unlock();
+{% endif %}
+}
+
 {% endif %}
 ethosgen_status {{ name }}_init(void)
 {

@@ -12,7 +12,7 @@
 {% if io == "caller" %}
 /* The linker script places this section where the NPU reaches it. */
 #define IO_BUFFER \
-    __attribute__((section(".ethosgen_io.{{ name }}"), aligned(ETHOSGEN_NPU_ALIGNMENT)))
+    __attribute__((section(".ethosgen_io.{{ name }}"), aligned({{ buffer_alignment }})))
 
 {% for port in inputs + outputs %}
 IO_BUFFER static {{ port.ctype }} {{ port.buffer }}[{{ port.MACRO }}_ELEMENTS];

@@ -4,14 +4,18 @@
  * An application of your own needs what main() does before server_run(), and the network's header.
  */
 #include <ethosgen/network.h>
-#include <ethosgen_npu.h>
 #include <zephyr/sys/util.h>
+#ifdef CONFIG_ETHOSGEN_NPU
+#include <ethosgen_npu.h>
+#endif
 
 #include "board.h"
 #include "server.h"
 
+static uint32_t wait_ticks; /* not the processor's own work */
+
+#ifdef CONFIG_ETHOSGEN_NPU
 static uint32_t wait_started;
-static uint32_t wait_ticks;
 
 void ethosgen_npu_wait_begin(void)
 {
@@ -57,19 +61,23 @@ static void tell_pmu(struct server_run *result)
     }
     runs++;
 }
+#endif
 
 static void run(struct server_run *result)
 {
     wait_ticks = 0;
+#ifdef CONFIG_ETHOSGEN_NPU
     pmu = (struct ethosgen_npu_pmu){0};
+#endif
     uint32_t started = board_ticks();
     result->status = (uint32_t)ethosgen_network.run();
     result->cpu_ticks = board_ticks() - started - wait_ticks;
-
+#ifdef CONFIG_ETHOSGEN_NPU
     struct ethosgen_npu_registers npu = ethosgen_npu_last();
     result->npu_status = npu.status;
     result->npu_qread = npu.qread;
     tell_pmu(result);
+#endif
     result->stack_bytes = board_stack_bytes();
 }
 
@@ -78,7 +86,10 @@ int main(void)
     board_init();
 
     uint32_t started = board_ticks();
-    ethosgen_status status = ethosgen_npu_init(0, false, false); /* all of it is the devicetree's */
+    ethosgen_status status = ETHOSGEN_OK;
+#ifdef CONFIG_ETHOSGEN_NPU
+    status = ethosgen_npu_init(0, false, false); /* all of it is the devicetree's */
+#endif
     if (status == ETHOSGEN_OK) {
         status = ethosgen_network.init();
     }

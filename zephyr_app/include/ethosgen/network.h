@@ -6,7 +6,7 @@
 #ifndef ETHOSGEN_NETWORK_H
 #define ETHOSGEN_NETWORK_H
 
-#include <ethosgen_npu.h>
+#include <ethosgen_status.h>
 #include <server.h>
 #include <stdint.h>
 

@@ -22,6 +22,10 @@ BUILD_ASSERT(CONFIG_HEAP_MEM_POOL_ADD_SIZE_ETHOSGEN >=
                  48 + CHUNK(sizeof(struct k_mutex)) + 2 * CHUNK(sizeof(struct k_sem)),
              "raise CONFIG_HEAP_MEM_POOL_ADD_SIZE_ETHOSGEN: the NPU's driver needs more heap");
 
+BUILD_ASSERT(!DT_NODE_HAS_PROP(NPU, fast_memory_region),
+             "delete the NPU's property fast-memory-region in an overlay: the network brings its own "
+             "fast memory, which the driver would replace by that one");
+
 /* Registers by index, for what the core driver does not tell. */
 enum { ID = 0, STATUS = 1, QREAD = 6, CONFIG = 10 };
 

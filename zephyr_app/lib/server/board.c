@@ -14,6 +14,10 @@
 
 #define CONSOLE DEVICE_DT_GET(DT_CHOSEN(zephyr_console))
 
+#define FRAME_FAULT 0xFFu /* see server.c; here with a third word, Zephyr's reason */
+#define FAULT_REPETITIONS 8
+#define FAULT_POLLS (1u << 24)
+
 K_SEM_DEFINE(frame_ends, 0, 1);
 
 #if DT_HAS_COMPAT_STATUS_OKAY(ethosgen_counter)
@@ -87,7 +91,7 @@ uint32_t board_stack_bytes(void)
 
 void board_exit(uint32_t status)
 {
-#ifdef CONFIG_ETHOSGEN_NPU_BELL
+#ifdef ETHOSGEN_ON_QEMU
     /* Semihosting SYS_EXIT_EXTENDED: QEMU ends, and `status` is its exit status. */
     uint32_t reason[2] = {0x20026u, status}; /* ADP_Stopped_ApplicationExit */
     register uint32_t operation __asm("r0") = 0x20u;
@@ -97,5 +101,28 @@ void board_exit(uint32_t status)
     ARG_UNUSED(status);
     console_put(0x04); /* EOT: an FVP with shutdown_on_eot ends here */
 #endif
-    k_sleep(K_FOREVER);
+    if (!k_is_in_isr()) {
+        k_sleep(K_FOREVER);
+    }
+    for (;;) {
+    }
+}
+
+/* Processor faults, k_panic(), k_oops() and stacks that overflow all end here: the other side is told
+ * why and where, several times and slowly, since it may be busy. */
+void k_sys_fatal_error_handler(unsigned int reason, const struct arch_esf *frame)
+{
+    const uint32_t where[] = {0, frame != NULL ? frame->basic.pc : 0}; /* Zephyr has cleared CFSR */
+    const uint32_t why = reason;
+
+    board_init(); /* it may have come before main() did this */
+    for (int i = 0; i < FAULT_REPETITIONS; i++) {
+        uint32_t polls = FAULT_POLLS; /* if the clock stands */
+        uint32_t since = board_ticks();
+
+        frames_send(FRAME_FAULT, 0, where, sizeof where, &why, sizeof why);
+        while (board_ticks() - since < BOARD_TICKS_HZ && --polls != 0) {
+        }
+    }
+    board_exit(1);
 }

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from network_file import Spec
 from networks import Network
 from recurrent_networks import lstm
 
@@ -37,4 +38,14 @@ def recurrent_net(path: Path) -> Path:
     net = Network("recurrent_net", seed=5)
     x = net.quantize(net.input((1, 4, 8), scale=0.02), "int8", 0.015, -4)
     path.write_bytes(net.build(net.relu(lstm(net, x, 10))))
+    return path
+
+
+def product(path: Path) -> Path:
+    """Write a product of two inputs of odd sizes, which the NPU copies 16 bytes at a time."""
+    net = Network("product", seed=3)
+    x, y = net.input((5, 7), name="left"), net.input((3, 7), name="right", scale=0.03)
+    options = {"adj_x": False, "adj_y": True}
+    out = net.operator("BATCH_MATMUL", [x, y], [Spec((5, 3), "int8", 0.5, 1)], options)
+    path.write_bytes(net.build(*out))
     return path

@@ -13,7 +13,7 @@ from ethosgen.plan import IoStyle
 from ethosgen.report import Report
 from ethosgen.samples import load_samples
 from ethosgen.watch import Watch
-from small_models import SHARED_MODELS, image_net, recurrent_net, two_inputs
+from small_models import SHARED_MODELS, image_net, product, recurrent_net, two_inputs
 
 RANDOM = Inputs(None, 2, 11)
 PMU_FIGURES = """
@@ -98,6 +98,13 @@ def test_several_inputs_and_outputs_on_u65(tmp_path: Path, io: str) -> None:
     report = verify(two_inputs(tmp_path / "n.tflite"), npu="ethos-u65-512", io=io)
     assert report.passed
     assert report.golden.elements == 2 * (128 + 32)
+
+
+@needs_tools
+def test_the_npu_copies_more_of_a_buffer_than_the_tensor_has(tmp_path: Path) -> None:
+    report = verify(product(tmp_path / "n.tflite"), io="caller")
+    assert report.passed
+    assert report.plan.npu_operators == 1
 
 
 @needs_tools

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ethosgen.accelerator import NO_NPU, Accelerator
-from ethosgen.model import Graph, Model
+from ethosgen.model import Graph, Model, Tensor
 
 
 class IoStyle(Enum):
@@ -126,6 +126,15 @@ class OffloadPlan:
     npu_cycles: int = 0
     """Vela's own estimate for the NPU, for one inference."""
     choices: tuple[Choice, ...] = ()
+    reach: Mapping[int, int] = field(default_factory=dict)
+    """For IoStyle.CALLER, the bytes that the NPU copies of a tensor, where it has fewer."""
+
+    def buffer_bytes(self, tensor: Tensor) -> int:
+        """Return how large a tensor's buffer must be: as the tensor, or as far as the NPU reaches.
+
+        What lies behind the tensor means nothing, but it is read.
+        """
+        return max(tensor.bytes, self.reach.get(tensor.index, 0))
 
     @property
     def npu(self) -> str:

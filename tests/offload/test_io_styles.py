@@ -15,6 +15,7 @@ from ethosgen.offload import offload
 from ethosgen.outcome import Arrays, compare
 from ethosgen.plan import IoStyle, OffloadPlan
 from ethosgen.reference import golden_outputs, random_samples
+from network_file import Spec
 from networks import Network
 
 
@@ -67,7 +68,15 @@ def one_name(net: Network) -> tuple[int, ...]:
     return net.sub(a, b, name="x"), net.sub(b, a, name="")
 
 
-LAYOUTS = [sums, residual_block, concatenation, odd_sizes, copies, tables, broadcast, one_name]
+def product(net: Network) -> tuple[int, ...]:
+    x, y = net.input((5, 7)), net.input((3, 7), scale=0.03)
+    options = {"adj_x": False, "adj_y": True}
+    return tuple(net.operator("BATCH_MATMUL", [x, y], [Spec((5, 3), "int8", 0.5, 1)], options))
+
+
+LAYOUTS = [
+    sums, residual_block, concatenation, odd_sizes, copies, tables, broadcast, one_name, product
+]  # fmt: skip
 
 
 def run(plan: OffloadPlan, sample: Arrays) -> Arrays:
@@ -94,3 +103,21 @@ def test_both_styles_are_exact(layout: Callable[[Network], tuple[int, ...]]) -> 
             assert plan.cpu_operators == ()
             got = [run(plan, sample) for sample in samples]
             assert compare("tflm", got, golden).mismatches == 0, (name, io)
+
+
+def test_a_buffer_is_as_large_as_what_the_npu_copies_of_it() -> None:
+    net = Network("product", seed=2)
+    model = parse_model(net.build(*product(net)), "product")
+    plan = offload(model, find_accelerator("ethos-u55-128"), IoStyle.CALLER)
+    tensors = plan.residual.tensors
+    sizes = {
+        tensors[i].name: (tensors[i].bytes, plan.buffer_bytes(tensors[i]))
+        for i in plan.residual.inputs
+    }
+    wanted = {tensor.name: tensor.bytes for tensor in model.inputs}
+    assert {name: size for name, (size, _) in sizes.items()} == wanted
+    assert all(buffer in (size, -(-size // 16) * 16) for size, buffer in sizes.values())
+    assert any(buffer > size for size, buffer in sizes.values())
+    assert [plan.buffer_bytes(tensors[i]) for i in plan.residual.outputs] == [15]
+    in_arena = offload(model, find_accelerator("ethos-u55-128"))
+    assert not in_arena.reach

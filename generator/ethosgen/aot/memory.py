@@ -126,9 +126,8 @@ def _tensor_blocks(schedule: Schedule) -> list[Block]:
         tensor = graph.tensors[index]
         port = index if index in ports else None
         offset = plan.offsets.get(index) if port is None else None
-        blocks.append(
-            Block(tensor.name, tensor.bytes, steps, (index,), offset, port, offset is not None)
-        )
+        size = plan.buffer_bytes(tensor)
+        blocks.append(Block(tensor.name, size, steps, (index,), offset, port, offset is not None))
     return blocks
 
 

@@ -84,7 +84,10 @@ class PartitionRunner:
         """Return a segment for each tensor that has a base pointer of its own."""
         owned = {b for p in self._plan.partitions for b in p.bases if isinstance(b, int)}
         tensors = self._plan.residual.tensors
-        return {i: self._add(tensors[i].name, _zeros(tensors[i].bytes)) for i in sorted(owned)}
+        return {
+            i: self._add(tensors[i].name, _zeros(self._plan.buffer_bytes(tensors[i])))
+            for i in sorted(owned)
+        }
 
     def _base_addr(self, base: Memory | int) -> int:
         if isinstance(base, Memory):
@@ -93,7 +96,7 @@ class PartitionRunner:
 
     def _place(self, index: int, tensor: Tensor) -> np.ndarray[Any, Any]:
         if index in self._tensors:
-            return self._tensors[index].memory
+            return self._tensors[index].memory[: tensor.bytes]
         offset = self._plan.offsets[index]
         return self._memories[Memory.SCRATCH].memory[offset : offset + tensor.bytes]
 

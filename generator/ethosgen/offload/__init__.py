@@ -133,4 +133,5 @@ def _plan(
         offsets=residual.offsets,
         sram_bytes=compiled.peak_bytes.get("Sram", 0),
         npu_cycles=compiled.npu_cycles,
+        reach=residual.reach,
     )

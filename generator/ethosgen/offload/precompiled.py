@@ -91,12 +91,13 @@ def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> Offloa
     on_cpu = _cpu_operators(residual.graph)
     endings = [why_it_ends(residual.graph, index, on_cpu) for index in residual.npu_operators]
     places = [residual.graph.tensors[i].bytes + at for i, at in residual.offsets.items()]
+    partitions = residual.partitions([()] * len(endings), endings)
     return OffloadPlan(
         model=model,
         accelerator=accelerator,
         io=io,
         residual=residual.graph,
-        partitions=residual.partitions([()] * len(endings), endings),
+        partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=None,
         read_only=residual.read_only,
@@ -104,6 +105,7 @@ def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> Offloa
         scratch_fast_bytes=residual.scratch_fast_bytes,
         offsets=residual.offsets,
         sram_bytes=max([residual.scratch_bytes, *places]),
+        reach=residual.reach,
     )
 
 

@@ -84,6 +84,10 @@ _OPERATIONS = {
     0x006: ("IFM", "IFM2", "OFM"),  # NPU_OP_ELEMENTWISE
     0x010: ("DMA0_SRC", "DMA0_DST"),  # NPU_OP_DMA_START
 }
+_DMA_START = 0x010
+_DMA_LENGTH = 0x4032
+_DMA_ENDS = ((0x130, 0x4030), (0x131, 0x4031))
+"""Region and address register of a DMA's source, and of its destination."""
 _REGION_MASK = 0x7
 _INTERNAL = 1 << 8
 """region_mode of a DMA: the address is in the NPU's own SHRAM, and the region means nothing."""
@@ -128,6 +132,29 @@ def own_regions(commands: bytes, spans: Sequence[Span]) -> bytes:
         if payload is not None:
             words.append(payload)
     return struct.pack(f"<{len(words)}I", *words)
+
+
+def copied_bytes(commands: bytes) -> dict[int, int]:
+    """Return how far DMAs reach into each region from FIRST_OWN_REGION on, in bytes.
+
+    Regor copies in multiples of 16 bytes, as the hardware wants it: a tensor's own size rounded up
+    (ethos_u55_register_cs_generator.cpp, InsertTransposeCommand).
+    """
+    registers: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for code, word, payload in _commands(commands):
+        if code == _DMA_START and payload is None:
+            for region_code, address_code in _DMA_ENDS:
+                region, end = registers.get(region_code, 0), registers.get(address_code, 0)
+                end += registers.get(_DMA_LENGTH, 0)
+                if not region & _INTERNAL and region & _REGION_MASK >= FIRST_OWN_REGION:
+                    region &= _REGION_MASK
+                    found[region] = max(found.get(region, 0), end)
+        elif payload is not None:
+            registers[code | _PAYLOAD] = (word >> 16) << 32 | payload
+        else:
+            registers[code] = word >> 16
+    return found
 
 
 def accesses(commands: bytes) -> frozenset[tuple[int, int]]:

@@ -19,9 +19,11 @@ from ethosgen.flatbuffer import NPU_CUSTOM_CODE
 from ethosgen.model import Graph, Model, Operator, Tensor
 from ethosgen.offload.payload import strip_header
 from ethosgen.offload.regions import (
+    FIRST_OWN_REGION,
     INPUT_REGION,
     OUTPUT_REGION,
     Span,
+    copied_bytes,
     own_regions,
 )
 from ethosgen.offload.vela import PLACEMENT
@@ -45,6 +47,8 @@ class Residual:
     ) -> None:
         self._compiled = compiled
         self._spans = spans
+        self.reach: dict[int, int] = {}
+        """Bytes that partitions copy of a tensor of their own, where it has fewer."""
         self.graph = _named_like(compiled.graph, original)
         self.npu_operators = [
             op.index for op in self.graph.operators if op.custom_code == NPU_CUSTOM_CODE
@@ -119,6 +123,7 @@ class Residual:
             commands = own_regions(commands, self._owned_spans(number, owners, self._spans))
             fast = Memory.SCRATCH_FAST if self._has_fast_scratch() else Memory.SCRATCH
             bases += [fast, *owners]
+            self._note_reach(owners, commands)
         else:
             self._check_placed((*inputs, *outputs))
             bases += [Memory.SCRATCH_FAST] if self._has_fast_scratch() else []
@@ -134,6 +139,12 @@ class Residual:
             operators,
             ending,
         )
+
+    def _note_reach(self, owners: Sequence[int], commands: bytes) -> None:
+        for region, copied in copied_bytes(commands).items():
+            owner = owners[region - FIRST_OWN_REGION]
+            if copied > self.graph.tensors[owner].bytes:
+                self.reach[owner] = max(copied, self.reach.get(owner, 0))
 
     def _check_placed(self, tensors: Sequence[int]) -> None:
         for index in tensors:

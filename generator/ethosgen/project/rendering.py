@@ -202,6 +202,7 @@ def _port_facts(program: Program, port: Port) -> dict[str, Any]:
         "shape": tensor.shape or (1,),
         "elements": tensor.elements,
         "bytes": tensor.bytes,
+        "buffer_bytes": program.plan.buffer_bytes(tensor),
         "offset": port.offset,
         "scale": float_text(scale) if scale is not None else None,
         "scale_text": f"{scale:.9g}" if scale is not None else None,
@@ -277,7 +278,7 @@ def _base_bytes(program: Program, base: Base | None) -> int:
         return program.arena_bytes
     if base is Memory.SCRATCH_FAST:
         return plan.scratch_fast_bytes or program.arena_bytes
-    return plan.residual.tensors[int(base)].bytes
+    return plan.buffer_bytes(plan.residual.tensors[int(base)])
 
 
 def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:

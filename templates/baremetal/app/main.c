@@ -19,7 +19,7 @@
     __attribute__((section(".ethosgen_io.application"), aligned({{ buffer_alignment if board.cpu.dcache else alignment_macro }})))
 
 {% for port in inputs + outputs %}
-IO_BUFFER static {{ port.ctype }} {{ port.buffer }}[{{ port.MACRO }}_ELEMENTS];
+IO_BUFFER static {{ port.ctype }} {{ port.buffer }}[{{ port.MACRO }}_BUFFER_BYTES / sizeof({{ port.ctype }})];
 {% endfor %}
 {% endif %}
 {% if npu %}

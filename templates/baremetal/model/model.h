@@ -22,7 +22,7 @@
  *     {{ name }}_run({{ (inputs + outputs)|map(attribute="c_name")|join(", ") }});
  *
  * Inputs and outputs are the caller's buffers, aligned to 16 bytes{{ ", in memory that the NPU reaches" if npu else "" }}.
- * The inputs are not changed.
+ * Each has at least its _BUFFER_BYTES. The inputs are not changed.
 {% endif %}
 {% if variables %}
  *
@@ -87,9 +87,16 @@ extern "C" {
 {% if port.offset is not none %}
  *     arena bytes {{ port.offset }} to {{ port.offset + port.bytes - 1 }}
 {% endif %}
+{% if port.buffer_bytes > port.bytes %}
+ *     The NPU copies 16 bytes at a time: the last {{ port.buffer_bytes - port.bytes }} that it reaches are not the tensor's. They may
+ *     hold anything, but must be there.
+{% endif %}
  */
 #define {{ port.MACRO }}_ELEMENTS {{ port.elements }}
 #define {{ port.MACRO }}_BYTES {{ port.bytes }}
+{% if io == "caller" %}
+#define {{ port.MACRO }}_BUFFER_BYTES {{ port.buffer_bytes }}
+{% endif %}
 #define {{ port.MACRO }}_DIMENSIONS {{ port.shape|length }}
 #define {{ port.MACRO }}_SHAPE { {{- port.shape|join(", ") -}} }
 {% if port.scale %}

@@ -15,7 +15,7 @@
     __attribute__((section(".ethosgen_io.{{ name }}"), aligned({{ buffer_alignment }})))
 
 {% for port in inputs + outputs %}
-IO_BUFFER static {{ port.ctype }} {{ port.buffer }}[{{ port.MACRO }}_ELEMENTS];
+IO_BUFFER static {{ port.ctype }} {{ port.buffer }}[{{ port.MACRO }}_BUFFER_BYTES / sizeof({{ port.ctype }})];
 {% endfor %}
 
 static ethosgen_status run(void)

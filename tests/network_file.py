@@ -28,6 +28,7 @@ OPTIONS = {
     "FULLY_CONNECTED": "FullyConnectedOptions",
     "AVERAGE_POOL_2D": "Pool2DOptions",
     "MAX_POOL_2D": "Pool2DOptions",
+    "L2_POOL_2D": "Pool2DOptions",
     "SOFTMAX": "SoftmaxOptions",
     "CONCATENATION": "ConcatenationOptions",
     "RESHAPE": "ReshapeOptions",

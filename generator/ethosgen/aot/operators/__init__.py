@@ -23,6 +23,7 @@ _FAMILIES = (
     "copy",
     "function",
     "layout",
+    "matmul",
     "normalization",
     "pooling",
     "rearrangement",
@@ -40,6 +41,7 @@ _DECIDING_INPUT = {
     "FILL": 1,
     "SELECT_V2": 1,
     "SPLIT": 1,
+    "TRANSPOSE_CONV": 2,
 }
 """The input whose type tells one build from another, where it is not the first."""
 

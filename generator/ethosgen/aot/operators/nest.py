@@ -218,6 +218,17 @@ def call(function: str, *arguments: Any, dtype: str = "float32") -> Any:
     return tirx.call_extern(dtype, function, *arguments)
 
 
+def headroom(nest: Nest, x: Any) -> Any:
+    """Return by how many places a positive int32 can be shifted left."""
+    rest = nest.local("shifting", x)
+    places = nest.local("places", int32(0))
+    for step in (16, 8, 4, 2, 1):
+        with nest.when(rest[0] < 1 << (31 - step)):
+            nest.store(rest, (0,), rest[0] << step)
+            nest.store(places, (0,), places[0] + step)
+    return places[0]
+
+
 # ---- one element of each input to one of the output ----------------------------------------------
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
-from ethosgen.aot.operators.nest import Array, Nest, call, int32, real
+from ethosgen.aot.operators.nest import Array, Nest, call, headroom, int32, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
     apply,
@@ -215,10 +215,10 @@ def _logarithm(nest: Nest, total: Any) -> Any:
     once of x and once of x sqrt(1/2), and the smaller rest goes into a rational function.
     """
     z = nest.keep("z", total[0])
-    shift_a = nest.let("shift_a", _headroom(nest, z))
+    shift_a = nest.let("shift_a", headroom(nest, z))
     rest_a = times_power(nest, _multiply(z << shift_a, int32(SQRT_HALF)), 1)
     power_a = ((SUM_BITS - 1 - shift_a) << 25) + (1 << 23)
-    shift_b = nest.let("shift_b", _headroom(nest, _multiply(z, int32(SQRT_HALF))))
+    shift_b = nest.let("shift_b", headroom(nest, _multiply(z, int32(SQRT_HALF))))
     fits = nest.let("limit", int32(fixed_point.INT32_MAX) >> shift_b) >= z
     rest_b = tirx.Select(fits, z << shift_b, int32(fixed_point.INT32_MAX))
     power_b = ((SUM_BITS - shift_b) << 25) - (1 << 23)
@@ -234,17 +234,6 @@ def _logarithm(nest: Nest, total: Any) -> Any:
     inverse = nest.keep("inverse", _one_over_one_plus(nest, denominator))
     fraction = nest.keep("fraction", rounding_divide_by_pot(numerator, DIFFERENCE_BITS + 1))
     return times_power(nest, _multiply(power, int32(LOG_2)) + _multiply(fraction, inverse), 1)
-
-
-def _headroom(nest: Nest, x: Any) -> Any:
-    """Return by how many places a positive int32 can be shifted left."""
-    rest = nest.local("shifting", x)
-    places = nest.local("places", int32(0))
-    for step in (16, 8, 4, 2, 1):
-        with nest.when(rest[0] < 1 << (31 - step)):
-            nest.store(rest, (0,), rest[0] << step)
-            nest.store(places, (0,), places[0] + step)
-    return places[0]
 
 
 def _one_over_one_plus(nest: Nest, a: Any) -> Any:

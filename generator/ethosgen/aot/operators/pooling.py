@@ -1,72 +1,131 @@
-# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
-"""Pools over NHWC: TFLite's reference_integer_ops/pooling.h."""
+"""Pools over NHWC: TFLite's reference/pooling.h and reference_integer_ops/pooling.h."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from tvm.script import tirx as T  # noqa: N812
+import numpy as np
+from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.quantization import activation_range, clamp
+from ethosgen.aot.operators.arithmetic import plain_range
+from ethosgen.aot.operators.nest import Nest, call, int32, limited, real
+from ethosgen.aot.operators.quantization import (
+    activation_range,
+    clamp,
+    limits,
+    scale_of,
+    zero_point_of,
+)
 from ethosgen.aot.operators.window import Axis, make_window
+from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
+QUANTIZED = ("int8", "int16")
+SCALES_DIFFER_BY = 1e-6
+"""TFLite Micro pools only where input and output have scales as near to each other as this."""
 
-@operator("AVERAGE_POOL_2D", dtypes=("int8",))
+Combine = Callable[[Any, Any], Any]
+"""From what is held so far and an element of the input to what is held then."""
+Finish = Callable[[Nest, Any, Any], Any]
+"""From the nest, what is held and how many elements went into it to the output."""
+
+
+@operator("AVERAGE_POOL_2D", dtypes=QUANTIZED)
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Average over the part of the window inside the input, halves rounded away from zero."""
-    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    vertical, horizontal = _window(op, source, target)
-    low, high = activation_range(op, target)
+    bounds = _bounds(op, tensors)
 
-    @T.prim_func(private=True)
-    def function(input: T.handle("int8"), output: T.handle("int8")):
-        x = T.decl_buffer(source.shape, "int8", data=input)
-        y = T.decl_buffer(target.shape, "int8", data=output)
-        total = T.alloc_buffer((1,), "int32")
-        for n, oy, ox, c in T.grid(*target.shape):
-            rows = T.meta_var(vertical.inside(oy))
-            columns = T.meta_var(horizontal.inside(ox))
-            total[0] = 0
-            for dy in T.serial(rows[0], rows[1]):
-                for dx in T.serial(columns[0], columns[1]):
-                    iy = T.meta_var(vertical.position(oy, dy))
-                    ix = T.meta_var(horizontal.position(ox, dx))
-                    total[0] += T.cast(x[n, iy, ix, c], "int32")
-            count = T.meta_var((rows[1] - rows[0]) * (columns[1] - columns[0]))
-            half = T.meta_var(T.truncdiv(count, 2))
-            nudge = T.meta_var(T.Select(total[0] > 0, half, 0 - half))
-            average: T.let[T.int32] = T.truncdiv(total[0] + nudge, count)
-            y[n, oy, ox, c] = T.cast(clamp(average, low, high), "int8")
+    def finish(nest: Nest, total: Any, count: Any) -> Any:
+        half = tirx.truncdiv(int32(count), int32(2))
+        nudge = tirx.Select(total > 0, half, 0 - half)
+        return clamp(nest.let("average", tirx.truncdiv(total + nudge, count)), *bounds)
 
-    return Kernel(function, (source.index,))
+    return _pool(op, tensors, int32(0), lambda total, x: total + int32(x), finish)
 
 
-@operator("MAX_POOL_2D", dtypes=("int8",))
+@operator("MAX_POOL_2D", dtypes=QUANTIZED)
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Greatest value of the part of the window inside the input."""
+    bounds = _bounds(op, tensors)
+    least = int32(limits(tensors[op.inputs[0]].dtype)[0])
+    return _pool(
+        op, tensors, least, lambda most, x: tirx.max(most, int32(x)),
+        lambda _nest, most, _count: clamp(most, *bounds),
+    )  # fmt: skip
+
+
+@operator("AVERAGE_POOL_2D", "L2_POOL_2D", dtypes=("float32",))
+def average_pool_2d_of_reals(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Mean over the part of the window inside the input; L2: root of the squares' mean."""
+    is_l2 = op.code == "L2_POOL_2D"
+
+    def combine(total: Any, x: Any) -> Any:
+        return total + (x * x if is_l2 else x)
+
+    def finish(nest: Nest, total: Any, count: Any) -> Any:
+        mean = tirx.div(total, tirx.Cast("float32", int32(count)))
+        return _bounded(nest, op, call("sqrtf", mean) if is_l2 else mean)
+
+    return _pool(op, tensors, real(0.0), combine, finish)
+
+
+@operator("MAX_POOL_2D", dtypes=("float32",))
+def max_pool_2d_of_reals(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Greatest value of the part of the window inside the input."""
+    return _pool(
+        op, tensors, real(float(np.finfo(np.float32).min)),
+        lambda most, x: tirx.Select(most < x, x, most),
+        lambda nest, most, _count: _bounded(nest, op, most),
+    )  # fmt: skip
+
+
+def pool_window(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis]:
+    """Return a pool's window; UnsupportedError if it does not lead from input to output."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    vertical, horizontal = _window(op, source, target)
-    low, high = activation_range(op, target)
-
-    @T.prim_func(private=True)
-    def function(input: T.handle("int8"), output: T.handle("int8")):
-        x = T.decl_buffer(source.shape, "int8", data=input)
-        y = T.decl_buffer(target.shape, "int8", data=output)
-        greatest = T.alloc_buffer((1,), "int32")
-        for n, oy, ox, c in T.grid(*target.shape):
-            rows = T.meta_var(vertical.inside(oy))
-            columns = T.meta_var(horizontal.inside(ox))
-            greatest[0] = -128
-            for dy in T.serial(rows[0], rows[1]):
-                for dx in T.serial(columns[0], columns[1]):
-                    iy = T.meta_var(vertical.position(oy, dy))
-                    ix = T.meta_var(horizontal.position(ox, dx))
-                    greatest[0] = T.max(greatest[0], T.cast(x[n, iy, ix, c], "int32"))
-            y[n, oy, ox, c] = T.cast(clamp(greatest[0], low, high), "int8")
-
-    return Kernel(function, (source.index,))
-
-
-def _window(op: Operator, source: Tensor, target: Tensor) -> tuple[Axis, Axis]:
+    if len(source.shape) != 4 or (source.shape[0], source.shape[3], 4) != (
+        *target.shape[::3],
+        len(target.shape),
+    ):
+        raise UnsupportedError(f"it does not lead from {source.shape} to {target.shape}")
     taps = int(op.options["filter_height"]), int(op.options["filter_width"])
     return make_window(op, taps, source, target)
+
+
+def _pool(
+    op: Operator, tensors: Sequence[Tensor], start: Any, combine: Combine, finish: Finish
+) -> Kernel:
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if source.dtype != target.dtype:
+        raise UnsupportedError(f"it turns {source.dtype} into {target.dtype}; they must agree")
+    vertical, horizontal = pool_window(op, tensors)
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    with nest.loops(target.shape) as (n, oy, ox, c):
+        held = nest.local("held", start)
+        with (
+            vertical.taps_inside(nest, "dy", oy) as (_, iy),
+            horizontal.taps_inside(nest, "dx", ox) as (_, ix),
+        ):
+            nest.store(held, (0,), combine(held[0], nest.let("value", x[n, iy, ix, c])))
+        nest.store(y, (n, oy, ox, c), finish(nest, held[0], _count(vertical, oy, horizontal, ox)))
+    return nest.kernel()
+
+
+def _count(vertical: Axis, oy: Any, horizontal: Axis, ox: Any) -> Any:
+    """Return how many elements are under the part of the window inside the input."""
+    (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
+    return (bottom - top) * (right - left)
+
+
+def _bounds(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int]:
+    """Return the bounds of the fused activation, once it is sure that nothing must be rescaled."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    near = abs(scale_of(source) - scale_of(target)) <= SCALES_DIFFER_BY
+    if not near or zero_point_of(source) != zero_point_of(target):
+        raise UnsupportedError("its input and output have different scales or zero points")
+    return activation_range(op, target)
+
+
+def _bounded(nest: Nest, op: Operator, value: Any) -> Any:
+    low, high = plain_range(op, "float32")
+    return limited(nest.let("result", value), real(low), real(high))

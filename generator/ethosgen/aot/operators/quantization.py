@@ -116,6 +116,26 @@ def divide(product: Any, multiplier: Multiplier) -> Any:
     return rounding_divide_by_pot(product, max(-multiplier.shift, 0))
 
 
+def shorten(multiplier: Multiplier) -> tuple[int, int]:
+    """Return the 16-bit mantissa and the shift to the right that TFLite multiplies an int64 by.
+
+    Its MultiplyByQuantizedMultiplier of int64 promises nothing for multipliers of 128 and more.
+    """
+    if multiplier.shift > 7:
+        raise UnsupportedError(
+            "its output scale is too small: sums would be multiplied by over 128"
+        )
+    mantissa = multiplier.mantissa
+    short = (mantissa + (1 << 15)) >> 16 if mantissa < 0x7FFF0000 else 0x7FFF
+    return short, 15 - multiplier.shift
+
+
+def rescale_wide(x: Any, mantissa: Any, shift: Any) -> Any:
+    """Return an int64 times what `shorten` returned, rounded once, as int32."""
+    half = _int64(1) << (_int64(shift) - _int64(1))
+    return tirx.Cast("int32", (x * _int64(mantissa) + half) >> _int64(shift))
+
+
 def saturating_rounding_doubling_high_mul(a: Any, b: Any) -> Any:
     """Return (2ab) >> 32, rounded to nearest, for int32 expressions of which one is not INT32_MIN.
 

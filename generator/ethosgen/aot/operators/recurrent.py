@@ -15,7 +15,9 @@ from ethosgen.aot.operators.quantization import (
     clamp,
     limits,
     quantize_multiplier,
+    rescale_wide,
     scale_of,
+    shorten,
     zero_point_of,
 )
 from ethosgen.errors import UnsupportedError
@@ -358,7 +360,7 @@ def _integer_gate(layer: _Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]]
         return total[0]
 
     def rescale(nest: Nest, total: Any, by: Multiplier) -> Any:
-        scaled = _rescale_wide(total, by) if wide == "int64" else nest.rescale(total, by)
+        scaled = rescale_wide(total, *shorten(by)) if wide == "int64" else nest.rescale(total, by)
         return clamp(scaled, *limits("int16"))
 
     def gate(nest: Nest, views: _Views, g: int, place: tuple[Any, ...]) -> Any:
@@ -380,15 +382,6 @@ def _integer_gate(layer: _Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]]
         return _hold(nest, f"{name}_value", clamp(total, *limits("int16")))
 
     return gate
-
-
-def _rescale_wide(x: Any, multiplier: Multiplier) -> Any:
-    """Return an int64 times a multiplier of 16 bits (MultiplyByQuantizedMultiplier of int64)."""
-    mantissa = multiplier.mantissa
-    short = (mantissa + (1 << 15)) >> 16 if mantissa < 0x7FFF0000 else 0x7FFF
-    shift = 15 - multiplier.shift
-    product = x * tirx.const(short, "int64") + tirx.const(1 << (shift - 1), "int64")
-    return tirx.Cast("int32", product >> tirx.const(shift, "int64"))
 
 
 @operator("UNIDIRECTIONAL_SEQUENCE_LSTM", dtypes=("float32",))

@@ -1,19 +1,24 @@
 # mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
-"""SOFTMAX over the last dimension, in fixed point: TFLite's reference/softmax.h."""
+"""SOFTMAX over the last dimension: TFLite's reference/softmax.h."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from tvm import tirx
 from tvm.script import tirx as T  # noqa: N812
 
-from ethosgen.aot.operators import Kernel, fixed_point, operator
+from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
+from ethosgen.aot.operators.nest import Array, Nest, call, headroom, int32, real
 from ethosgen.aot.operators.quantization import (
     clamp,
     input_radius,
+    limits,
     quantize_multiplier,
     rounding_divide_by_pot,
     scale_of,
+    zero_point_of,
 )
 from ethosgen.aot.operators.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
@@ -35,19 +40,22 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     one_over_one_plus_x_for_x_in_0_1, whose inverse three steps of Newton's method find.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    if target.dtype != "int8":
-        raise UnsupportedError(f"it turns int8 into {target.dtype}; only int8 is covered")
-    depth = source.shape[-1]
-    rows = source.elements // depth
-    table = _exponentials(float(op.options.get("beta", 1.0)), scale_of(source))
+    if target.dtype not in ("int8", "int16"):
+        raise UnsupportedError(
+            f"it turns int8 into {target.dtype}; only int8 and int16 are covered"
+        )
+    made = target.dtype
+    low, high = limits(made)
+    _check_output(target, low)
+    spare_bits = 31 - 8 * np.dtype(made).itemsize
+    rows, depth = _rows(source, target)
+    table = _exponentials(_beta(op), scale_of(source))
 
     @T.prim_func(private=True)
-    def function(
-        input: T.handle("int8"), exponentials: T.handle("int32"), output: T.handle("int8")
-    ):
+    def function(input: T.handle("int8"), exponentials: T.handle("int32"), output: T.handle(made)):
         x = T.decl_buffer((rows, depth), "int8", data=input)
         e = T.decl_buffer((256,), "int32", data=exponentials)
-        y = T.decl_buffer((rows, depth), "int8", data=output)
+        y = T.decl_buffer((rows, depth), made, data=output)
         greatest = T.alloc_buffer((1,), "int32")
         total = T.alloc_buffer((1,), "int32")
         zeros = T.alloc_buffer((1,), "int32")
@@ -76,8 +84,8 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             for c in T.serial(depth):
                 exponential = T.meta_var(e[greatest[0] - T.cast(x[r, c], "int32")])
                 share: T.let[T.int32] = _multiply(inverse[0], exponential)
-                scaled = T.meta_var(rounding_divide_by_pot(share, _exponent(zeros[0])))
-                y[r, c] = T.cast(clamp(scaled - 128, -128, 127), "int8")
+                scaled = T.meta_var(rounding_divide_by_pot(share, _exponent(zeros[0], spare_bits)))
+                y[r, c] = T.cast(clamp(scaled + low, low, high), made)
 
     return Kernel(function, (source.index,), (table,))
 
@@ -96,12 +104,12 @@ def _exponentials(beta: float, scale: float) -> np.ndarray[Any, Any]:
     return table
 
 
-def _exponent(zeros: Any) -> Any:
+def _exponent(zeros: Any, spare_bits: int) -> Any:
     """Return by which power of two a share of the sum is divided; TFLite promises 0 to 31.
 
     TVM's simplifier must know that it is not negative: it drops needed clamps otherwise.
     """
-    return (SUM_BITS + 23 - zeros) & 31
+    return (SUM_BITS + spare_bits - zeros) & 31
 
 
 def _first_guess(half: Any) -> Any:
@@ -114,3 +122,144 @@ def _times_power(x: Any, exponent: int) -> Any:
     limit = (1 << (31 - exponent)) - 1
     shifted = clamp(x, -limit - 1, limit) * (1 << exponent)
     return T.Select(x > limit, T.int32(fixed_point.INT32_MAX), shifted)
+
+
+def _rows(source: Tensor, target: Tensor) -> tuple[int, int]:
+    if source.shape != target.shape or not source.shape:
+        raise UnsupportedError(f"it does not lead from {source.shape} to {target.shape}")
+    return source.elements // source.shape[-1], source.shape[-1]
+
+
+def _beta(op: Operator) -> float:
+    return float(op.options.get("beta", 1.0))
+
+
+def _check_output(target: Tensor, zero_point: int, scale: float | None = None) -> None:
+    """Refuse an output that has not the quantization which TFLite Micro asks for."""
+    steps = 1 << (8 * np.dtype(target.dtype).itemsize)
+    wanted = 1 / steps if scale is None else scale
+    near = abs(scale_of(target) - wanted) <= 0.001 * wanted
+    if not near or zero_point_of(target) != zero_point:
+        raise UnsupportedError(
+            f"its output must have the scale {wanted} and the zero point {zero_point}"
+        )
+
+
+# ---- int16 ---------------------------------------------------------------------------------------
+
+STEPS = 512
+"""Straight pieces of which a curve over all of int16 is made; each is 128 inputs long."""
+FARTHEST = 10.0
+"""The distance from the maximum at which TFLite takes exp for 0."""
+
+
+@operator("SOFTMAX", dtypes=("int16",))
+def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Interpolate exp(x - max) in a table, sum, and interpolate the sum's reciprocal in another.
+
+    The exponentials lie in the output until they are multiplied, with 15 fraction bits.
+    """
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if target.dtype != "int16" or zero_point_of(source):
+        raise UnsupportedError("its input must have the zero point 0, and its output be int16")
+    _check_output(target, 0, 1 / 32768)
+    multiplier = quantize_multiplier(scale_of(source) * _beta(op) / (FARTHEST / 65535.0))
+    shape = _rows(source, target)
+    nest = Nest()
+    x = nest.read("input", source, shape)
+    curve = nest.table("exponentials", _curve(FARTHEST, limits("int16")[1], math.exp))
+    inverse = nest.table("reciprocals", _curve(1.0, limits("int16")[0], _one_over_one_plus))
+    y = nest.write("output", target, shape)
+    with nest.loop("row", shape[0]) as row:
+        greatest = nest.local("greatest", int32(-32768))
+        with nest.loop("i", shape[1]) as i:
+            nest.store(greatest, (0,), tirx.max(greatest[0], int32(x[row, i])))
+        total = nest.local("total", int32(0))
+        with nest.loop("i", shape[1]) as i:
+            scaled = nest.rescale(int32(x[row, i]) - greatest[0], multiplier)
+            place = nest.keep("place", clamp(scaled + 32767, -32768, 32767))
+            term = nest.keep("term", _interpolated(curve, place))
+            nest.store(y, (row, i), term)
+            nest.store(total, (0,), total[0] + term)
+        places = nest.keep("places", headroom(nest, total[0]))
+        mantissa = tirx.Cast("int64", total[0] << places) + tirx.const(1 << 13, "int64")
+        above_one = int32(mantissa >> tirx.const(14, "int64")) - (1 << 15) - (1 << 16)
+        at = nest.keep("at", clamp(above_one, -32768, 32767))
+        scale = nest.keep("scale", _interpolated(inverse, at))
+        shift = nest.keep("shift", 30 - places)
+        with nest.loop("i", shape[1]) as i:
+            share = int32(y[row, i]) * scale + (int32(1) << (shift - 1))
+            nest.store(y, (row, i), clamp(nest.let("share", share >> shift), 0, 32767))
+    return nest.kernel()
+
+
+def _one_over_one_plus(x: float) -> float:
+    return float(np.float32(1) / (np.float32(1) + np.float32(x)))
+
+
+def _interpolated(table: Any, x: Any) -> Any:
+    """Return a curve's value at an int16 x (LUTLookup)."""
+    at = (x >> 7) + STEPS // 2
+    left = int32(table[at])
+    return left + (((int32(table[at + 1]) - left) * (x & 0x7F) + 64) >> 7)
+
+
+def _curve(length: float, zero_point: int, function: Callable[[float], float]) -> Array:
+    """Return STEPS + 1 values of a function over `length` as int16 (LUTPopulateInt16).
+
+    Its argument is length / 65535 times the input less its zero point, its values have 15 fraction
+    bits. TFLite computes in single floats, and takes half of the error between two of the values
+    off both.
+    """
+    single, (low, high) = np.float32, limits("int16")
+    scale = single(length) / single(65535)
+    least, most = scale * single(low - zero_point), scale * single(high - zero_point)
+    unit = single(2.0) / single(65535)
+    factor = single(65536) / (unit * single(high) - unit * single(low))
+    step = (most - least) / single(STEPS)
+
+    def at(x: Any) -> Any:
+        return single(function(float(x))) * factor
+
+    table = []
+    for i in range(STEPS):
+        start = least + single(i) * step
+        value = _rounded(at(start))
+        between = _rounded((at(least + single(i + 1) * step) + value) / single(2))
+        error = between - _rounded(at(start + step / single(2)))
+        table.append(value - _rounded(error / single(2)))
+    table.append(_rounded(at(most)))
+    return np.array(np.clip(table, low, high), np.int16)
+
+
+def _rounded(x: Any) -> Any:
+    """Return a single float rounded to nearest, halves away from zero."""
+    return np.float32(math.copysign(math.floor(abs(float(x)) + 0.5), float(x)))
+
+
+# ---- float32 -------------------------------------------------------------------------------------
+
+
+@operator("SOFTMAX", dtypes=("float32",), ulp=LIBRARY_ULP)
+def softmax_of_reals(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """exp((x - max) * beta) over the row's sum of it."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if target.dtype != "float32":
+        raise UnsupportedError(f"it turns float32 into {target.dtype}; they must agree")
+    shape, beta = _rows(source, target), float(np.float32(_beta(op)))
+    nest = Nest()
+    x, y = nest.read("input", source, shape), nest.write("output", target, shape)
+    with nest.loop("row", shape[0]) as row:
+        greatest = nest.local("greatest", real(float(np.finfo(np.float32).min)))
+        with nest.loop("i", shape[1]) as i:
+            value = nest.let("value", x[row, i])
+            nest.store(greatest, (0,), tirx.Select(greatest[0] < value, value, greatest[0]))
+        total = nest.local("total", real(0.0))
+        with nest.loop("i", shape[1]) as i:
+            distance = x[row, i] - greatest[0]
+            term = nest.let("term", call("expf", distance * real(beta)))
+            nest.store(y, (row, i), term)
+            nest.store(total, (0,), total[0] + term)
+        with nest.loop("i", shape[1]) as i:
+            nest.store(y, (row, i), tirx.div(y[row, i], total[0]))
+    return nest.kernel()

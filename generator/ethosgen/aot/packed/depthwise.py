@@ -8,8 +8,8 @@ import numpy as np
 from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.layer import Layer
 from ethosgen.aot.operators.quantization import zero_point_of
-from ethosgen.aot.operators.weighted import Layer, read_layer
 from ethosgen.aot.operators.window import Axis, make_window
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.matrix import depthwise_of_one_channel
@@ -25,10 +25,12 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     Rows are copied into the ring with the zero point around them, so that the kernel knows no
     borders. Each is copied once.
     """
-    layer = read_layer(op, tensors)
+    layer = order.packable_layer(op, tensors)
+    if layer is None:
+        return None
     if layer.source.shape[3] == 1:
-        return depthwise_of_one_channel(op, tensors)
-    if not order.is_packable(layer) or layer.source.shape[3] != layer.channels:
+        return depthwise_of_one_channel(op, layer)
+    if layer.source.shape[3] != layer.channels:
         return None
     vertical, horizontal = make_window(op, _taps(layer), layer.source, layer.target)
     return _ring(layer, vertical, horizontal)
@@ -91,7 +93,7 @@ def _constants(
     """Return packed weights, scales, and struct ethosgen_depthwise."""
     _, height, width, channels = layer.source.shape
     weights = layer.weights.array().reshape(-1, channels)
-    table = order.scales(layer, order.folded_biases(layer, weights.T))
+    table = order.channel_table(layer, weights.T)
     shape = (
         *(height, width * channels, channels, zero_point_of(layer.source), horizontal.padding),
         *(min(width, columns - horizontal.padding), columns, slots),

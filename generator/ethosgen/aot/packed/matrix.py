@@ -8,8 +8,8 @@ import numpy as np
 from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.layer import Layer
 from ethosgen.aot.operators.quantization import zero_point_of
-from ethosgen.aot.operators.weighted import Layer, read_layer
 from ethosgen.aot.operators.window import Axis, make_window
 from ethosgen.aot.packed import order, packed
 from ethosgen.model import Operator, Tensor
@@ -21,8 +21,8 @@ ROWS = frozenset({"ethosgen_rows.c"})
 @packed("FULLY_CONNECTED")
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply all rows of the input in one call."""
-    layer = read_layer(op, tensors)
-    if not order.is_packable(layer):
+    layer = order.packable_layer(op, tensors)
+    if layer is None:
         return None
     weights = layer.weights.array()
     weights = weights.reshape(-1, weights.shape[-1])
@@ -32,18 +32,14 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 @packed("CONV_2D")
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels where a window is one pixel, and copies of what windows cover elsewhere."""
-    layer = read_layer(op, tensors)
-    if not order.is_packable(layer) or layer.source.shape[3] != layer.weights.shape[3]:
+    layer = order.packable_layer(op, tensors)
+    if layer is None or layer.source.shape[3] != layer.weights.shape[3]:
         return None
     return _convolution(op, layer, layer.weights.array())
 
 
-@packed("DEPTHWISE_CONV_2D")
-def depthwise_of_one_channel(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+def depthwise_of_one_channel(op: Operator, layer: Layer) -> Kernel:
     """With one input channel it is a convolution with other names."""
-    layer = read_layer(op, tensors)
-    if not order.is_packable(layer) or layer.source.shape[3] != 1:
-        return None
     return _convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
 
 
@@ -141,7 +137,7 @@ def _constants(
     layer: Layer, weights: np.ndarray[Any, Any], rows: int, depth: int
 ) -> tuple[np.ndarray[Any, Any], ...]:
     """Return packed weights, scales, and struct ethosgen_matrix."""
-    table = order.scales(layer, order.folded_biases(layer, weights))
+    table = order.channel_table(layer, weights)
     shape = (rows, depth, layer.channels, zero_point_of(layer.target), *layer.bounds)
     return (
         order.matrix_weights(weights),

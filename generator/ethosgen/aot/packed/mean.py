@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.pooling import pool_window
 from ethosgen.aot.operators.quantization import activation_range
-from ethosgen.aot.operators.window import make_window
 from ethosgen.aot.packed import packed
 from ethosgen.model import Operator, Tensor
 
@@ -18,8 +18,8 @@ MEAN = frozenset({"ethosgen_mean.c"})
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Add up all pixels, several channels at a time."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    taps = int(op.options["filter_height"]), int(op.options["filter_width"])
-    window = make_window(op, taps, source, target)
+    window = pool_window(op, tensors)
+    taps = window[0].taps, window[1].taps
     if taps != source.shape[1:3] or target.shape[1:3] != (1, 1) or any(a.padding for a in window):
         return None
     count, channels = taps[0] * taps[1], source.shape[3]

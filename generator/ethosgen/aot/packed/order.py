@@ -3,12 +3,13 @@
 templates/kernels/ethosgen_kernels.h says what that order is; the two change together.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ethosgen.aot.operators.quantization import zero_point_of
-from ethosgen.aot.operators.weighted import Layer
+from ethosgen.aot.operators.layer import Layer, read_layer
+from ethosgen.model import Operator, Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -20,30 +21,29 @@ DEPTHWISE_CHANNELS = 8
 """Channels that the depthwise kernel computes at a time."""
 
 
-def is_packable(layer: Layer) -> bool:
-    """Say whether a layer's constants are known and its multipliers below 1, as nearly all are."""
-    known = layer.weights.data is not None
+def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
+    """Return a layer whose constants are known and multipliers below 1, as nearly all are."""
+    layer = read_layer(op, tensors)
+    known = layer.weights.data is not None and not layer.weights_offset
     known = known and (layer.biases is None or layer.biases.data is not None)
-    return known and all(multiplier.shift <= 0 for multiplier in layer.multipliers)
+    fits = known and all(multiplier.shift <= 0 for multiplier in layer.multipliers)
+    return layer if fits else None
 
 
-def folded_biases(layer: Layer, weights: Array) -> Array:
-    """Return biases less the input's zero point times each channel's sum of weights, as int32.
+def channel_table(layer: Layer, weights: Array) -> Array:
+    """Return an array of (channels, 3): bias, mantissa and shift of each channel.
 
-    `weights` is (channels, products). 32-bit sums wrap around alike in whatever order.
+    `weights` is (channels, products). The input's zero point is folded into the biases: times each
+    channel's sum of weights it is taken off. 32-bit sums wrap around alike in whatever order.
     """
     biases = np.zeros(layer.channels, np.int64)
     if layer.biases is not None:
         biases += layer.biases.array().reshape(-1)
-    biases -= zero_point_of(layer.source) * weights.astype(np.int64).sum(axis=1)
-    return (biases & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-
-
-def scales(layer: Layer, biases: Array) -> Array:
-    """Return an array of (channels, 3): bias, mantissa and shift of each channel."""
+    biases -= layer.input_offset * weights.astype(np.int64).sum(axis=1)
+    wrapped = (biases & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
     multipliers = list(layer.multipliers)
     multipliers *= layer.channels if len(multipliers) == 1 else 1
-    columns = (biases, [m.mantissa for m in multipliers], [m.shift for m in multipliers])
+    columns = (wrapped, [m.mantissa for m in multipliers], [m.shift for m in multipliers])
     return np.stack([np.asarray(column, np.int32) for column in columns], axis=1)
 
 

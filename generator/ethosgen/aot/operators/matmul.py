@@ -1,0 +1,102 @@
+"""BATCH_MATMUL: TFLite's reference/batch_matmul.h."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.layer import dense_multipliers, less
+from ethosgen.aot.operators.nest import Nest, broadcast, int32, number
+from ethosgen.aot.operators.quantization import (
+    clamp,
+    limits,
+    rescale_wide,
+    scale_of,
+    shorten,
+    zero_point_of,
+)
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+SUMS = {"int8": "int32", "int16": "int64", "float32": "float32"}
+"""The type in which products are added up, by that of the inputs."""
+
+
+@operator("BATCH_MATMUL", dtypes=tuple(SUMS))
+def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Multiply matrices in the last two dimensions; those before them broadcast.
+
+    adj_x and adj_y say that the first or the second lies transposed in memory. Either may be a
+    constant.
+    """
+    first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
+    batches, (rows, columns, depth) = _sizes(op, first, second, target)
+    nest, kind = Nest(), SUMS[first.dtype]
+    a, b = (
+        nest.read(name, tensor, _full(tensor, len(batches)))
+        for name, tensor in (("first", first), ("second", second))
+    )
+    y = nest.write("output", target, (*batches, rows, columns))
+    with nest.loops((*batches, rows, columns)) as (*batch, row, column):
+        total = nest.local("total", number(0, kind))
+        with nest.loop("i", depth) as i:
+            left = a[(*broadcast(batch, a.shape[:-2]), *_turned(op, "adj_x", row, i))]
+            right = b[(*broadcast(batch, b.shape[:-2]), *_turned(op, "adj_y", i, column))]
+            if kind != "float32":
+                left = less(int32(left), zero_point_of(first))
+                right = less(int32(right), zero_point_of(second))
+            product = left * right
+            if kind == "int64":
+                product = tirx.Cast("int64", product)
+            nest.store(total, (0,), total[0] + product)
+        value = _output(nest, total[0], first, second, target)
+        nest.store(y, (*batch, row, column), value)
+    return nest.kernel()
+
+
+def _turned(op: Operator, option: str, row: Any, column: Any) -> tuple[Any, Any]:
+    return (column, row) if op.options.get(option) else (row, column)
+
+
+def _full(tensor: Tensor, batches: int) -> tuple[int, ...]:
+    """Return a shape with so many dimensions before the last two."""
+    return (1,) * (batches + 2 - len(tensor.shape)) + tensor.shape
+
+
+def _sizes(
+    op: Operator, first: Tensor, second: Tensor, target: Tensor
+) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    """Return the batches' shape, and rows, columns and depth; UnsupportedError if they disagree."""
+    if not first.dtype == second.dtype == target.dtype:
+        raise UnsupportedError(
+            f"its inputs and output are {first.dtype}, {second.dtype} and {target.dtype}; they "
+            "must have one type"
+        )
+    ends = f"it does not lead from {first.shape} and {second.shape} to {target.shape}"
+    if min(len(first.shape), len(second.shape)) < 2:
+        raise UnsupportedError(ends)
+    rows, depth = _turned(op, "adj_x", *first.shape[-2:])
+    same, columns = _turned(op, "adj_y", *second.shape[-2:])
+    try:
+        batches = np.broadcast_shapes(first.shape[:-2], second.shape[:-2])
+    except ValueError:
+        raise UnsupportedError(ends) from None
+    if depth != same or target.shape != (*batches, rows, columns):
+        raise UnsupportedError(ends)
+    return batches, (rows, columns, depth)
+
+
+def _output(nest: Nest, total: Any, first: Tensor, second: Tensor, target: Tensor) -> Any:
+    if target.dtype == "float32":
+        return total
+    scale_of(second)
+    (multiplier,) = dense_multipliers(first, second, target)
+    if target.dtype == "int8":
+        scaled = nest.rescale(total, multiplier)
+        return clamp(scaled + zero_point_of(target), *limits("int8"))
+    for tensor in (first, second, target):
+        if zero_point_of(tensor):
+            raise UnsupportedError(f"int16 '{tensor.name}' has a zero point other than 0")
+    return clamp(rescale_wide(total, *shorten(multiplier)), *limits("int16"))

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.accelerator import NOT_COMPILED_FOR, find_accelerator
 from ethosgen.board import board_names, board_schema, load_board, start_board_file
-from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.errors import InputError
 
 ROOT = Path(__file__).parent.parent
 CORSTONE300 = (ROOT / "boards" / "corstone300.toml").read_text()
@@ -147,12 +146,11 @@ def test_an_unknown_memory_mode() -> None:
 def test_each_mode_is_what_vela_can_do(name: str) -> None:
     """Every mode of a board is offered for some NPU of it, and no U55 gets a dedicated SRAM."""
     board = load_board(name)
-    able = [npu for npu in board.npu.configurations if npu not in NOT_COMPILED_FOR]
-    for npu in able:
+    for npu in board.npu.configurations:
         accelerator = board.accelerator(npu)
         modes = board.memory_modes(accelerator)
         assert modes[0] == board.default_memory_mode == board.choose_memory_mode(None, accelerator)
-        assert ("dedicated_sram" in modes) <= (accelerator.product == "u65")
+        assert ("dedicated_sram" in modes) <= (accelerator.product != "u55")
         for mode in modes:
             assert board.choose_memory_mode(mode, accelerator) == mode
             assert board.vela_options(mode, accelerator).memory_mode.lower() == mode
@@ -167,13 +165,6 @@ def test_a_mode_that_the_npu_cannot_do() -> None:
     u65 = board.accelerator("ethos-u65-256")
     assert board.choose_memory_mode("dedicated_sram", u65) == "dedicated_sram"
     assert board.vela_options("dedicated_sram", u65).arena_cache_bytes == 2 << 20
-
-
-def test_an_npu_that_nothing_is_compiled_for_yet() -> None:
-    with pytest.raises(UnsupportedError, match=r"cannot compile for ethos-u85-256; --npu none"):
-        load_board("corstone320").accelerator(None)
-    with pytest.raises(UnsupportedError, match="cannot compile"):
-        find_accelerator("ethos-u85-128")
 
 
 def test_doubtful_facts_are_told_with_their_values() -> None:

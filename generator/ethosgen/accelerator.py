@@ -6,6 +6,15 @@ from ethosgen.errors import InputError, UnsupportedError
 
 
 @dataclass(frozen=True)
+class U85:
+    """How large an Ethos-U85 is built, each number by its log2 (Regor's ethos_u85.cpp)."""
+
+    sram_ports_log2: int
+    external_ports_log2: int
+    decoders_log2: int
+
+
+@dataclass(frozen=True)
 class Accelerator:
     """One Ethos-U configuration.
 
@@ -19,12 +28,20 @@ class Accelerator:
     cores: int
     shram_kib: int
     id_word: int
+    u85: "U85 | None" = None
 
     @property
     def config_word(self) -> int:
-        """CONFIG: log2 MACs [3:0], cmd_stream_version [7:4], SHRAM KiB [15:8], product [31:28]."""
-        product = {"u55": 0, "u65": 1}[self.product]
+        """CONFIG: log2 MACs [3:0], cmd_stream_version [7:4], product [31:28].
+
+        Between them stand the SHRAM's KiB [15:8]; on U85 the log2 of numbers instead: AXI ports to
+        SRAM [9:8], to external memory [10], weight decoders [13:12].
+        """
+        product = {"u55": 0, "u65": 1, "u85": 2}[self.product]
         macs_log2 = self.macs.bit_length() - 1
+        if self.u85 is not None:
+            ports = self.u85.sram_ports_log2 << 8 | self.u85.external_ports_log2 << 10
+            return macs_log2 | 1 << 4 | ports | self.u85.decoders_log2 << 12 | product << 28
         return macs_log2 | self.shram_kib << 8 | product << 28
 
     @property
@@ -35,6 +52,7 @@ class Accelerator:
 
 _ID_U55 = 0x10104201
 _ID_U65 = 0x10066001
+_ID_U85 = 0x20007001
 
 ACCELERATORS: dict[str, Accelerator] = {
     accelerator.name: accelerator
@@ -48,8 +66,17 @@ ACCELERATORS: dict[str, Accelerator] = {
     )
 }
 
-NOT_COMPILED_FOR = tuple(f"ethos-u85-{macs}" for macs in (128, 256, 512, 1024, 2048))
-"""NPUs that boards have and that this version cannot compile for."""
+WITHOUT_MODEL: dict[str, Accelerator] = {
+    accelerator.name: accelerator
+    for accelerator in (
+        Accelerator("ethos-u85-128", "u85", 128, 1, 0, _ID_U85, U85(1, 0, 0)),
+        Accelerator("ethos-u85-256", "u85", 256, 1, 0, _ID_U85, U85(1, 0, 0)),
+        Accelerator("ethos-u85-512", "u85", 512, 1, 0, _ID_U85, U85(1, 0, 1)),
+        Accelerator("ethos-u85-1024", "u85", 1024, 1, 0, _ID_U85, U85(1, 1, 2)),
+        Accelerator("ethos-u85-2048", "u85", 2048, 1, 0, _ID_U85, U85(2, 1, 2)),
+    )
+}
+"""NPUs that networks are compiled for, and that our functional model is not of."""
 
 DEFAULT_NPU = "ethos-u55-128"
 """What is assumed where neither the user nor a board nor a compiled file says it."""
@@ -60,16 +87,19 @@ NO_NPU = "none"
 
 
 def find_accelerator(name: str) -> Accelerator:
-    """Return the accelerator of that name; InputError lists the known ones.
-
-    UnsupportedError for one that exists and that this version cannot compile for.
-    """
-    if name in NOT_COMPILED_FOR:
-        raise UnsupportedError(
-            f"this version cannot compile for {name}; --npu {NO_NPU} runs the network on the CPU"
-        )
+    """Return the accelerator of that name; InputError lists the known ones."""
+    known = ACCELERATORS | WITHOUT_MODEL
     try:
-        return ACCELERATORS[name]
+        return known[name]
     except KeyError:
-        known = ", ".join(ACCELERATORS)
-        raise InputError(f"unknown NPU '{name}'; choose one of: {known}") from None
+        raise InputError(f"unknown NPU '{name}'; choose one of: {', '.join(known)}") from None
+
+
+def require_model(accelerator: Accelerator) -> Accelerator:
+    """Return it; UnsupportedError if our functional model is not of this NPU."""
+    if accelerator.name in WITHOUT_MODEL:
+        raise UnsupportedError(
+            f"ethosgen's NPU model is of Ethos-U55 and Ethos-U65, not of {accelerator.name}; "
+            f"project and build work for it, and --on fvp or --on serial runs it"
+        )
+    return accelerator

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError, model_validator
 
-from ethosgen.accelerator import NOT_COMPILED_FOR, Accelerator, find_accelerator
+from ethosgen.accelerator import Accelerator, find_accelerator
 from ethosgen.board_blanks import ask_for_blanks
 from ethosgen.board_facts import (
     DEFAULT_MEMORY_MODE,
@@ -57,6 +57,9 @@ VELA_SYSTEM_CONFIGS: Mapping[tuple[str, MemoryMode], str] = {
     ("u65", "sram_only"): "Ethos_U65_Embedded",
     ("u65", "shared_sram"): "Ethos_U65_Embedded",
     ("u65", "dedicated_sram"): "Ethos_U65_High_End",
+    ("u85", "sram_only"): "Ethos_U85_SYS_Flash_High",
+    ("u85", "shared_sram"): "Ethos_U85_SYS_Flash_High",
+    ("u85", "dedicated_sram"): "Ethos_U85_SYS_DRAM_Mid",
 }
 """Vela's system for a product in a mode: what it lacks, the product cannot do. Port 1 of the U55
 only reads, so that no arena can lie behind it."""
@@ -123,8 +126,6 @@ class Board(BoardFacts):
     def accelerator(self, name: str | None) -> Accelerator:
         """Return the NPU of that name, by default the board's own; InputError if it has no such."""
         wanted = name or self.npu.default
-        if wanted in NOT_COMPILED_FOR and wanted in self.npu.configurations:
-            return find_accelerator(wanted)
         found = find_accelerator(wanted)
         if found.name not in self.npu.configurations:
             raise InputError(

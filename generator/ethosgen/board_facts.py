@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ethosgen.accelerator import ACCELERATORS, NOT_COMPILED_FOR
+from ethosgen.accelerator import ACCELERATORS, WITHOUT_MODEL
 
 MemoryMode = Literal["sram_only", "shared_sram", "dedicated_sram"]
 
@@ -127,7 +127,7 @@ class Npu(Facts):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        known = (*ACCELERATORS, *NOT_COMPILED_FOR)
+        known = (*ACCELERATORS, *WITHOUT_MODEL)
         for name in (*self.configurations, *(other.configuration for other in self.others)):
             if name not in known:
                 raise ValueError(
@@ -320,6 +320,16 @@ class ZephyrBoard(Facts):
     """The first version that has it no more."""
     ways: list[Literal["qemu", "board"]] = Field(min_length=1)
     """What it can run on."""
+    program: str | None = None
+    """The memory that is Zephyr's flash, where parts of a network lie in it too."""
+    program_bytes: Size | None = None
+    """How much of that memory stays Zephyr's: its beginning."""
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if (self.program is None) != (self.program_bytes is None):
+            raise ValueError("program: program and program_bytes need each other")
+        return self
 
     def exists_in(self, version: tuple[int, int]) -> bool:
         """Say whether a version of Zephyr has the board."""

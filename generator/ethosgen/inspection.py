@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ethosgen.accelerator import DEFAULT_NPU, Accelerator, find_accelerator
+from ethosgen.accelerator import DEFAULT_NPU, Accelerator, find_accelerator, require_model
 from ethosgen.errors import InputError, NpuFault
 from ethosgen.flatbuffer import IDENTIFIER, is_compiled, parse_model
 from ethosgen.npu.decode import decode
@@ -91,6 +91,7 @@ def _list_bare(data: bytes, path: Path, accelerator: Accelerator | None) -> List
 
 
 def _listing(name: str, accelerator: Accelerator, stream: bytes) -> Listing:
+    require_model(accelerator)
     return Listing(name, accelerator, len(stream), disassemble(stream, accelerator))
 
 

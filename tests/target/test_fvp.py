@@ -36,8 +36,6 @@ def command_lines() -> str:
         if facts is None:
             continue
         for npu in (*board.npu.configurations, "none"):
-            if npu.startswith("ethos-u85"):
-                continue  # nothing is compiled for it
             program, macs = choose_executable(board, facts, npu)
             arguments = fvp_arguments(facts, macs, Path("firmware.elf"), 5000)
             lines.append(f"{name} {npu}: {program} {' '.join(arguments)}\n")

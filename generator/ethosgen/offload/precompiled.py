@@ -10,7 +10,7 @@ from 0, instead of places in scratch.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ethosgen.accelerator import ACCELERATORS, Accelerator
+from ethosgen.accelerator import ACCELERATORS, WITHOUT_MODEL, Accelerator
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import NPU_CUSTOM_CODE, NPU_MEMORIES
 from ethosgen.model import ABSENT, Graph, Model, Operator
@@ -29,7 +29,6 @@ _LEFT = "it was left on the CPU when the file was compiled"
 
 _CONFIG_MASK = 0xF000_000F
 """The product and the MACs of a CONFIG word. The rest follows from them."""
-_U85 = 2
 
 
 def compiled_for(model: Model) -> Accelerator:
@@ -45,13 +44,13 @@ def compiled_for(model: Model) -> Accelerator:
 
 def accelerator_for(word: int, name: str) -> Accelerator:
     """Return the NPU of a CONFIG word; UnsupportedError says what `name` is compiled for."""
-    for accelerator in ACCELERATORS.values():
+    known = ACCELERATORS | WITHOUT_MODEL
+    for accelerator in known.values():
         if accelerator.config_word & _CONFIG_MASK == word & _CONFIG_MASK:
             return accelerator
-    product = "an Ethos-U85" if word >> 28 == _U85 else f"an unknown product ({word >> 28})"
     raise UnsupportedError(
-        f"'{name}' is compiled for {product} with {1 << (word & 0xF)} MACs, which is not "
-        f"modelled; compile its original for one of: {', '.join(ACCELERATORS)}"
+        f"'{name}' is compiled for an unknown NPU (product {word >> 28}, {1 << (word & 0xF)} MACs); "
+        f"compile its original for one of: {', '.join(known)}"
     )
 
 

@@ -12,13 +12,17 @@ from ethosgen.flatbuffer import decode_model
 from ethosgen.model import Model
 from ethosgen.plan import IoStyle
 
-SYSTEM_CONFIGS = {"u55": "Ethos_U55_High_End_Embedded", "u65": "Ethos_U65_Embedded"}
+SYSTEM_CONFIGS = {
+    "u55": "Ethos_U55_High_End_Embedded",
+    "u65": "Ethos_U65_Embedded",
+    "u85": "Ethos_U85_SYS_Flash_High",
+}
 """Vela's system for each product: a Cortex-M board's SRAM and flash."""
 
 MEMORY_MODE = "Shared_Sram"
 """Constants in flash, everything else in an SRAM that CPU and NPU share."""
 
-ADDRESS_BITS = {"u55": 32, "u65": 40}
+ADDRESS_BITS = {"u55": 32, "u65": 40, "u85": 40}
 """The width of the AXI address, which is Vela's default limit for the arena."""
 
 LIMIT_S = 120.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ethosgen.accelerator import ACCELERATORS
+from ethosgen.accelerator import ACCELERATORS, WITHOUT_MODEL
 from ethosgen.board_blanks import BLANK
 from ethosgen.pack.description import Algorithm, Device, NpuFeature, PackMemory, Processor
 
@@ -155,7 +155,7 @@ def _own_npus(device: Device, processor: Processor) -> list[NpuFeature]:
 
 def _configurations(npu: NpuFeature) -> list[str]:
     start = f"ethos-{npu.product}-"
-    known = [*ACCELERATORS]
+    known = [*ACCELERATORS, *WITHOUT_MODEL]
     if npu.macs is not None:
         return [f"{start}{npu.macs}"] if f"{start}{npu.macs}" in known else []
     return [name for name in known if name.startswith(start)]

@@ -23,7 +23,7 @@ from ethosgen.watch import Watch
 if TYPE_CHECKING:
     from ethosgen.outcome import Outcome
     from ethosgen.project_info import ProjectInfo
-    from ethosgen.target import Line
+    from ethosgen.target import Attach, Line
     from ethosgen.toolchain import Built
 
 
@@ -204,7 +204,7 @@ def _run_and_judge(
             info,
             samples,
             on=built.on,
-            attach=None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu)),
+            attach=_model_for(info, built.on),
             line=line,
             progress=_tell_samples(watch, built.on),
         )
@@ -227,6 +227,15 @@ def _run_and_judge(
         library_bytes=built.sizes.library,
         wall_s=watch.wall_s,
     )
+
+
+def _model_for(info: "ProjectInfo", on: str) -> "Attach | None":
+    """Return what attaches the functional model, None where there is no NPU or a real one."""
+    from ethosgen.target import way_of
+
+    if info.npu == NO_NPU or way_of(on) == "board":
+        return None
+    return attach_model(find_accelerator(info.npu))
 
 
 def _counters(outcome: "Outcome") -> dict[str, Any]:

@@ -5,17 +5,22 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ethosgen.accelerator import Accelerator
+from ethosgen.accelerator import Accelerator, require_model
 
 if TYPE_CHECKING:
     from ethosgen.target import Attach, SharedMemory
 
 
 def attach_model(accelerator: Accelerator) -> "Attach":
-    """Return what puts the functional model behind a target's register page."""
+    """Return what puts the functional model behind a target's register page.
+
+    UnsupportedError if it is not of this NPU.
+    """
     from ethosgen.npu.machine import Machine
     from ethosgen.npu.memory import Bus, Segment
     from ethosgen.npu.registers import RegisterFile
+
+    require_model(accelerator)
 
     def attach(
         page: np.ndarray[Any, np.dtype[np.uint32]],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ethosgen.accelerator import require_model
 from ethosgen.outcome import Arrays
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
@@ -34,6 +35,8 @@ def simulate(
     """
     model = read(path, None, watch)
     accelerator = choose_accelerator(model, npu, None)
+    if accelerator is not None:
+        require_model(accelerator)
     samples = choose_samples(model, inputs)
     plan = make_plan(model, accelerator, IoStyle.ARENA, watch, cpu_ops, mode=offload)
     outputs = _simulate_samples(plan, samples, trace, watch)

@@ -1,5 +1,5 @@
 /*
- * A small driver for Ethos-U55 and Ethos-U65 that knows the registers itself.
+ * A small driver for Ethos-{{ "U85" if product == "u85" else "U55 and Ethos-U65" }} that knows the registers itself.
  *
  * Names of registers and bits are Arm's. One NPU, one inference at a time.
  *
@@ -21,8 +21,16 @@ enum {
     QSIZE = 0x20,
     PROT = 0x24,
     CONFIG = 0x28,
+{% if product == "u85" %}
+    POWER_CTRL = 0x38,
+    REGIONCFG = 0x3C,
+    MEM_ATTR0 = 0x40,
+    AXI_SRAM = 0x50,
+    AXI_EXT = 0x54,
+{% else %}
     REGIONCFG = 0x3C,
     AXI_LIMIT0 = 0x40,
+{% endif %}
     BASEP0 = 0x80
 };
 
@@ -32,8 +40,13 @@ enum {
     STATUS_RESET_STATUS = 1u << 3,
     STATUS_CMD_PARSE_ERROR = 1u << 4,
     STATUS_CMD_END_REACHED = 1u << 5,
+{% if product == "u85" %}
+    STATUS_ECC_FAULT = 1u << 8,
+    STATUS_BRANCH_FAULT = 1u << 9
+{% else %}
     STATUS_WD_FAULT = 1u << 7,
     STATUS_ECC_FAULT = 1u << 8
+{% endif %}
 };
 
 enum {
@@ -52,16 +65,35 @@ enum {
     CONFIG_CUSTOM_DMA = 1u << 27
 };
 #define CONFIG_PRODUCT_SHIFT 28
+{% if product == "u85" %}
+/* The numbers of AXI ports: a command stream is made for them. */
+#define CONFIG_AXI_PORTS (7u << 8)
+{% else %}
 #define CONFIG_PRODUCT_U65 1u
+{% endif %}
 
 #define ID_ARCH_MINOR(id) ((id) >> 20 & 0xFFu)
 #define ID_ARCH_MAJOR(id) ((id) >> 28)
 
+{% if product == "u85" %}
+/* A region's REGIONCFG, and QCONFIG, pick one of four attributes: 0 and 1 are here for the ports to
+ * SRAM, 2 and 3 for those to external memory. All are non-shareable device memory, as in Arm's
+ * driver. */
+#define MEM_ATTRS 4u
+#define MEM_ATTR_SRAM 0u
+#define MEM_ATTR_EXT (1u << 2)
+
+/* Outstanding bursts of at most 256 bytes, one less in each field; the defaults of Arm's driver. */
+#define AXI_LIMIT(reads, writes) (((reads)-1u) | ((writes)-1u) << 8 | 2u << 16)
+#define AXI_SRAM_LIMIT AXI_LIMIT(12u, 16u)
+#define AXI_EXT_LIMIT AXI_LIMIT(64u, 32u)
+{% else %}
 /* Outstanding bursts of 64 bytes, one less in each field; the defaults of Arm's driver. */
 #define AXI_LIMIT(reads, writes) (((reads)-1u) << 16 | ((writes)-1u) << 24)
 #define AXI_LIMIT_U55 AXI_LIMIT(32u, 16u)
 #define AXI_LIMIT_U65 AXI_LIMIT(64u, 32u)
 #define AXI_LIMITS 4u
+{% endif %}
 
 /* Words before the commands: what Arm's core driver reads and the NPU does not. */
 #define HEADER_WORDS 8u
@@ -109,6 +141,22 @@ static ethosgen_status reset(void)
     return get(PROT) == npu.prot ? ETHOSGEN_OK : ETHOSGEN_NPU_NO_ACCESS;
 }
 
+{% if product == "u85" %}
+static void set_axi(void)
+{
+    for (uint32_t i = 0; i < MEM_ATTRS; i++) {
+        put(MEM_ATTR0 + 4 * i, i < MEM_ATTRS / 2 ? MEM_ATTR_SRAM : MEM_ATTR_EXT);
+    }
+    put(AXI_SRAM, AXI_SRAM_LIMIT);
+    put(AXI_EXT, AXI_EXT_LIMIT);
+    put(POWER_CTRL, 0); /* the MACs get their power at once, without a ramp */
+}
+
+/* Addresses have 40 bits. Their high words are 0 here, as reset left them. */
+static void start(const struct ethosgen_npu_stream *stream, const uintptr_t base[])
+{
+    set_axi();
+{% else %}
 static inline bool is_u65(void)
 {
     return get(CONFIG) >> CONFIG_PRODUCT_SHIFT == CONFIG_PRODUCT_U65;
@@ -122,6 +170,7 @@ static void start(const struct ethosgen_npu_stream *stream, const uintptr_t base
     for (uint32_t i = 0; i < AXI_LIMITS; i++) {
         put(AXI_LIMIT0 + 4 * i, axi_limit);
     }
+{% endif %}
     for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
         put(BASEP0 + 8 * i, (uint32_t)base[i]);
     }
@@ -139,12 +188,18 @@ static ethosgen_status verdict(uint32_t status)
     if ((status & STATUS_BUS_STATUS) != 0) {
         return ETHOSGEN_NPU_BUS_FAULT;
     }
+{% if product == "u85" %}
+    if ((status & (STATUS_CMD_PARSE_ERROR | STATUS_BRANCH_FAULT)) != 0) {
+        return ETHOSGEN_NPU_PARSE_FAULT;
+    }
+{% else %}
     if ((status & STATUS_CMD_PARSE_ERROR) != 0) {
         return ETHOSGEN_NPU_PARSE_FAULT;
     }
     if ((status & STATUS_WD_FAULT) != 0) {
         return ETHOSGEN_NPU_WATCHDOG;
     }
+{% endif %}
     if ((status & STATUS_ECC_FAULT) != 0) {
         return ETHOSGEN_NPU_ECC_FAULT;
     }
@@ -174,7 +229,7 @@ ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
     if (differs >> CONFIG_PRODUCT_SHIFT != 0) {
         return ETHOSGEN_NPU_OTHER_PRODUCT;
     }
-    if ((differs & CONFIG_MACS_PER_CC) != 0) {
+    if ((differs & {{ "(CONFIG_MACS_PER_CC | CONFIG_AXI_PORTS)" if product == "u85" else "CONFIG_MACS_PER_CC" }}) != 0) {
         return ETHOSGEN_NPU_OTHER_MACS;
     }
     if ((differs & CONFIG_CMD_STREAM_VERSION) != 0 || (config & ~have & CONFIG_CUSTOM_DMA) != 0 ||

@@ -136,6 +136,16 @@ def _baremetal(board: BoardFacts) -> Iterator[str]:
 def _zephyr(board: BoardFacts) -> Iterator[str]:
     if ("zephyr" in board.platforms) != bool(board.run.zephyr):
         yield 'run.zephyr: "zephyr" among platforms and a [[run.zephyr]] need each other'
+    shared = {(known.program, known.program_bytes) for known in board.run.zephyr}
+    if len(shared) > 1:
+        yield "run.zephyr: program and program_bytes must be the same in each: they share overlays"
+    for program, program_bytes in shared:
+        if program is None or program_bytes is None:
+            continue
+        if program not in board.memories:
+            yield f"run.zephyr.program: there is no memory '{program}'"
+        elif program_bytes >= board.memories[program].size_bytes:
+            yield f"run.zephyr.program_bytes: leaves nothing of '{program}' to networks"
 
 
 def _csolution(board: BoardFacts) -> Iterator[str]:

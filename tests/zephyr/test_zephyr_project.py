@@ -184,6 +184,25 @@ def test_a_network_on_the_cpu_needs_no_npu(
     assert "ethosgen,npu-bell" not in edt.compat2nodes
 
 
+@pytest.mark.parametrize("name", ["corstone310", "corstone315"])
+@pytest.mark.parametrize("mode", ["shared_sram", "sram_only", "dedicated_sram"])
+def test_a_memory_that_holds_the_program_too_is_shared(
+    name: str, mode: str, tmp_path: Path
+) -> None:
+    board = load_board(name)
+    project = render(make_program(npu="ethos-u65-256"), board, platform=ZEPHYR, memory_mode=mode)
+    write(project, tmp_path / "app")
+    edt = read_devicetree(tmp_path / "app", "board", tmp_path)
+    program = edt.label2node["isram"].regs[0]
+    networks = edt.label2node["ethosgen_isram"].regs[0]
+    assert (program.addr, program.size) == (0x31000000, 0x100000)
+    assert (networks.addr, networks.size) == (0x31100000, 0x300000)
+    near = "fast" if mode == "dedicated_sram" else "arena"
+    assert edt.chosen_node(f"ethosgen,{near}") is edt.label2node["ethosgen_isram"]
+    assert "ethosgen,counter" not in edt.compat2nodes  # Zephyr's clock measures there
+    assert open_project(tmp_path / "app").board == board
+
+
 STREAM = {"qconfig": 2, "regioncfg": 0b01_00_11, "base_bytes": [100, 3200, 0, 0, 0, 0, 0, 0]}
 
 

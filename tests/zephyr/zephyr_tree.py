@@ -77,6 +77,11 @@ DEVICETREE = """
 		uart0: uart@59303000 { compatible = "arm,cmsdk-uart"; reg = <0x59303000 0x1000>; };
 		uart1: uart@59304000 { compatible = "arm,cmsdk-uart"; reg = <0x59304000 0x1000>; };
 	};
+	isram: sram@31000000 {
+		compatible = "zephyr,memory-region";
+		reg = <0x31000000 0x400000>;
+		zephyr,memory-region = "ISRAM";
+	};
 	ethosu {
 		#address-cells = <1>;
 		#size-cells = <0>;

@@ -18,7 +18,7 @@ from ethosgen.project.layout import BAREMETAL, ZEPHYR, Layout, find_layout, sour
 from ethosgen.project.linkage import memory_map, npu_base_addr, ways
 from ethosgen.project.literals import array_text, c_type, float_text, word_text
 from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, digest_of, make_manifest
-from ethosgen.project.zephyr import zephyr_facts
+from ethosgen.project.zephyr import shared_board, zephyr_facts
 
 HEADER_BYTES = 32
 """Of Arm's core driver, in front of each command stream."""
@@ -56,6 +56,7 @@ def render(
         raise InputError(
             f"--name '{program.name}' is taken by the generated application; choose another"
         )
+    whole, board = board, shared_board(board) if platform == ZEPHYR else board
     check_capacity(program, board, memory_mode)
     environment = _environment(layout)
     facts = _facts(program, board, memory_mode)
@@ -66,7 +67,7 @@ def render(
     header = f"{LIBRARY}/{program.name}.h"
     facts["digest"] = digest
     library[header] = _render(environment, f"{LIBRARY}/model.h", facts)
-    library[MANIFEST] = make_manifest(program, board, digest, library, platform, memory_mode)
+    library[MANIFEST] = make_manifest(program, whole, digest, library, platform, memory_mode)
     application = {path: source.read_bytes() for path, source in layout.application_copies.items()}
     application |= {
         path: _render(environment, template, facts) for path, template in layout.application.items()

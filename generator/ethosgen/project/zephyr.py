@@ -50,7 +50,36 @@ def zephyr_facts(
         "malloc_bytes": heap_bytes([_DEVICE_BYTES]),
         "stack_bytes": 1024,
         "npu_ports": npu_ports(streams),
+        **_program(board),
     }
+
+
+def _program(board: Board) -> dict[str, Any]:
+    """Return which memory Zephyr's program shares with networks, and its part; None if none."""
+    known = board.run.zephyr[0]
+    if known.program is None or known.program_bytes is None:
+        return {"program": None}
+    start = board.memories[known.program].start_addr - known.program_bytes
+    return {
+        "program": known.program,
+        "program_addr": start,
+        "program_bytes": known.program_bytes,
+    }
+
+
+def shared_board(board: Board) -> Board:
+    """Return the board as networks see it: without what Zephyr's program takes of a memory."""
+    for known in board.run.zephyr:
+        if known.program is not None and known.program_bytes is not None:
+            whole = board.memories[known.program]
+            rest = whole.model_copy(
+                update={
+                    "start_addr": whole.start_addr + known.program_bytes,
+                    "size_bytes": whole.size_bytes - known.program_bytes,
+                }
+            )
+            return board.model_copy(update={"memories": {**board.memories, known.program: rest}})
+    return board
 
 
 def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:

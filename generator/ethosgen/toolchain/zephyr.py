@@ -144,7 +144,7 @@ def _find(info: ProjectInfo, place: Path, on: str) -> Built | None:
         sizes = Sizes({}, {}, {})  # of a program for this machine, which say nothing
         return Built(program, on, sizes) if program.is_file() else None
     elf = place / _ELF
-    return Built(elf, on, measure_zephyr(elf, info.board)) if elf.is_file() else None
+    return Built(elf, on, measure_zephyr(elf)) if elf.is_file() else None
 
 
 def _is_built_for(place: Path, on: str) -> bool:
@@ -152,30 +152,35 @@ def _is_built_for(place: Path, on: str) -> bool:
     return cache.is_file() and f"\nETHOSGEN_ON:STRING={on}\n" in cache.read_text(encoding="utf-8")
 
 
-def measure_zephyr(elf: Path, board: Board) -> Sizes:
-    """Return what an application takes: Zephyr's own sections, apart by the memory they lie in.
+def measure_zephyr(elf: Path) -> Sizes:
+    """Return what an application takes: sections that start-up clears or copies are RAM.
 
     `library` is empty: Zephyr's linker script does not keep the library's sections apart.
     """
     try:
         with elf.open("rb") as file:
+            parsed = ELFFile(file)
+            copied = [
+                range(s["p_vaddr"], s["p_vaddr"] + s["p_memsz"])
+                for s in parsed.iter_segments("PT_LOAD")
+                if s["p_vaddr"] != s["p_paddr"]
+            ]
             sections = [
                 (s.name, s["sh_addr"], s["sh_size"], s["sh_flags"], s["sh_type"] == "SHT_NOBITS")
-                for s in ELFFile(file).iter_sections()
+                for s in parsed.iter_sections()
                 if s["sh_flags"] & SH_FLAGS.SHF_ALLOC and s["sh_size"]
             ]
     except (OSError, ELFError) as error:
         raise InputError(f"cannot read firmware '{elf}': {error}") from None
     size = {name: bytes_ for name, _, bytes_, _, _ in sections}
-    code_memory = board.memories[board.placement().code]
     commands, weights = size.get(".ethosgen_commands", 0), size.get(".ethosgen_weights", 0)
     arena, io, fast = (size.get(f".ethosgen_{part}", 0) for part in ("arena", "io", "fast"))
     loaded = sum(b for _, _, b, _, is_zero in sections if not is_zero)
     code = sum(b for _, _, b, flags, _ in sections if flags & SH_FLAGS.SHF_EXECINSTR)
     data = sum(
         bytes_
-        for name, addr, bytes_, _, _ in sections
-        if not code_memory.start_addr <= addr < code_memory.end_addr
+        for name, addr, bytes_, _, is_zero in sections
+        if (is_zero or any(addr in segment for segment in copied))
         and not name.startswith(".ethosgen_")
     )
     constants = loaded - code - commands - weights

@@ -1,31 +1,97 @@
 /*
  * Cache maintenance around each run, where the processor has a data cache and Zephyr's own driver
- * leaves this to the application (all before 4.3). The hooks' signature changed with the driver of
- * April 2025; CMakeLists.txt looks which one the driver has.
+ * leaves this to the application (all before 4.3, and later ones without CONFIG_CACHE_MANAGEMENT).
+ *
+ * Zephyr's cache interface does it where it is configured. Where it is not, the cache may still be
+ * on, by a boot loader or the SoC's start-up code, and then the processor's own functions do it.
+ *
+ * The hooks' signature changed with the driver of April 2025; CMakeLists.txt looks which one the
+ * driver has.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ethosu_driver.h>
 #include <stddef.h>
+#if defined(CONFIG_CACHE_MANAGEMENT) && defined(CONFIG_DCACHE)
 #include <zephyr/cache.h>
 
+static void flush(void *memory, size_t bytes)
+{
+    (void)sys_cache_data_flush_range(memory, bytes);
+}
+
+static void invalidate(void *memory, size_t bytes)
+{
+    (void)sys_cache_data_invd_range(memory, bytes);
+}
+
 #ifdef ETHOSGEN_CACHE_HOOKS_TAKE_POINTER
+static void flush_all(void)
+{
+    (void)sys_cache_data_flush_all();
+}
+
+static void flush_and_invalidate_all(void)
+{
+    (void)sys_cache_data_flush_and_invd_all();
+}
+#endif
+#else
+#include <cmsis_core.h>
+
+static int is_on(void)
+{
+    return (SCB->CCR & SCB_CCR_DC_Msk) != 0;
+}
+
+static void flush(void *memory, size_t bytes)
+{
+    if (is_on()) {
+        SCB_CleanDCache_by_Addr(memory, (int32_t)bytes);
+    }
+}
+
+static void invalidate(void *memory, size_t bytes)
+{
+    if (is_on()) {
+        SCB_InvalidateDCache_by_Addr(memory, (int32_t)bytes);
+    }
+}
+
+#ifdef ETHOSGEN_CACHE_HOOKS_TAKE_POINTER
+static void flush_all(void)
+{
+    if (is_on()) {
+        SCB_CleanDCache();
+    }
+}
+
+static void flush_and_invalidate_all(void)
+{
+    if (is_on()) {
+        SCB_CleanInvalidateDCache();
+    }
+}
+#endif
+#endif
+
+#ifdef ETHOSGEN_CACHE_HOOKS_TAKE_POINTER
+/* To this driver NULL stands for all memory. It asks so for whoever names no sizes; ours are named. */
 void ethosu_flush_dcache(uint32_t *memory, size_t bytes)
 {
     if (memory == NULL) {
-        sys_cache_data_flush_all();
-    } else {
-        sys_cache_data_flush_range(memory, bytes);
+        flush_all();
+    } else if (bytes != 0) {
+        flush(memory, bytes);
     }
 }
 
 void ethosu_invalidate_dcache(uint32_t *memory, size_t bytes)
 {
-    /* What the processor wrote meanwhile beside the NPU's memory must not be lost. */
     if (memory == NULL) {
-        sys_cache_data_flush_and_invd_all();
-    } else {
-        sys_cache_data_flush_and_invd_range(memory, bytes);
+        flush_and_invalidate_all(); /* what the processor wrote elsewhere must not be lost */
+    } else if (bytes != 0) {
+        invalidate(memory, bytes);
     }
 }
 #else
@@ -33,7 +99,7 @@ void ethosu_flush_dcache(const uint64_t *base_addr, const size_t *base_addr_size
 {
     for (int i = 0; i < num_base_addr; i++) {
         if (base_addr_size[i] != 0) {
-            sys_cache_data_flush_range((void *)(uintptr_t)base_addr[i], base_addr_size[i]);
+            flush((void *)(uintptr_t)base_addr[i], base_addr_size[i]);
         }
     }
 }
@@ -43,7 +109,7 @@ void ethosu_invalidate_dcache(const uint64_t *base_addr, const size_t *base_addr
 {
     for (int i = 0; i < num_base_addr; i++) {
         if (base_addr_size[i] != 0) {
-            sys_cache_data_invd_range((void *)(uintptr_t)base_addr[i], base_addr_size[i]);
+            invalidate((void *)(uintptr_t)base_addr[i], base_addr_size[i]);
         }
     }
 }

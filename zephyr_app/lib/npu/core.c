@@ -103,15 +103,18 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     if (!is_initialized) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
-    for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
+    int used = 0; /* base pointers: an unused one would read as "all memory" in the cache hooks */
+
+    for (int i = 0; i < ETHOSGEN_NPU_BASES; i++) {
         wide[i] = base[i];
         bytes[i] = stream->base_bytes[i];
+        used = bytes[i] != 0 ? i + 1 : used;
     }
     struct ethosu_driver *driver = ethosu_reserve_driver(); /* sleeps until the NPU is free */
 
     current = stream;
-    int result = ethosu_invoke_v3(driver, stream->words, (int)stream->bytes, wide, bytes,
-                                  ETHOSGEN_NPU_BASES, NULL);
+    int result = ethosu_invoke_v3(driver, stream->words, (int)stream->bytes, wide, bytes, used,
+                                  NULL);
     ethosu_release_driver(driver);
     return result == 0 ? ETHOSGEN_OK : ETHOSGEN_NPU_DRIVER;
 }

@@ -10,6 +10,6 @@ set(ETHOSU_TARGET_NPU_CONFIG {{ npu }} CACHE STRING "NPU configuration" FORCE)
 {% if npu_ports is not none %}
 
 # The ports by which it reaches each region, for drivers that are compiled with them.
-set(ETHOSGEN_NPU_PORTS {% for name, value in npu_ports.items() %}{{ name }}={{ value }}{{ " " if not loop.last }}{% endfor %})
+set(ETHOSGEN_NPU_PORTS "{% for name, value in npu_ports.items() %}{{ name }}={{ value }}{{ ";" if not loop.last }}{% endfor %}")
 {% endif %}
 {% endif %}

@@ -102,10 +102,18 @@ def weights_and_bias(
             made.append(net.constant(net.random.normal(size=channels).astype(np.float32)))
         return made, {}
     assert isinstance(source.scale, float)
-    count = channels if draw(net, 0, 1) else 1
-    scales = tuple(float(np.float32(s)) for s in net.random.uniform(0.004, 0.008, count))
+    narrow = source.dtype == "int8" and code != "TRANSPOSE_CONV" and draw(net, 0, 3) == 0
+    by_channel = draw(net, 0, 1) and not (narrow and code == "FULLY_CONNECTED")
+    count = channels if by_channel else 1
+    unit = 18 if narrow else 1
+    scales = tuple(float(np.float32(s * unit)) for s in net.random.uniform(0.004, 0.008, count))
     axis = CHANNEL_AXIS.get(code, 0)
-    made = [net.constant(net.random_integers(shape), None, scales, (0,) * count, axis)]
+    values = net.random_integers(shape)
+    made = [
+        int4_constant(net, values, scales, axis)
+        if narrow
+        else net.constant(values, None, scales, (0,) * count, axis)
+    ]
     if has_bias:
         most = 2000 if kind in ("int16", "int32") else 300_000
         values = net.random.integers(-most, most, channels)
@@ -113,6 +121,13 @@ def weights_and_bias(
         made.append(net.constant(values, kind, bias_scales, (0,) * count))
     with_type = kind == "int32" and source.dtype == "int16" and not has_bias
     return made, {"quantized_bias_type": "int32"} if with_type else {}
+
+
+def int4_constant(net: Network, values: Array, scales: tuple[float, ...], axis: int) -> int:
+    """Add the upper halves of int8 values as int4, two to a byte, the first in the lower half."""
+    halves = np.append(values >> 4, np.zeros(values.size % 2, np.int8)).reshape(-1, 2)
+    data = ((halves[:, 0] & 15) | (halves[:, 1] << 4)).astype(np.uint8).tobytes()
+    return net.tensor(Spec(values.shape, "int4", scales, (0,) * len(scales), axis, None, data))
 
 
 def conv(net: Network, dtype: str) -> int:

@@ -11,6 +11,7 @@ import tflite
 DTYPES = {
     "float32": "FLOAT32",
     "float16": "FLOAT16",
+    "int4": "INT4",
     "int32": "INT32",
     "uint8": "UINT8",
     "int64": "INT64",

@@ -236,10 +236,13 @@ class _Decoder:
 
     def tensor(self, table: Any, index: int, taken: set[str]) -> Tensor:
         name = _unique(_text(table.Name()), index, taken)
-        if table.Type() not in DTYPES:
-            kind = _TYPES.get(table.Type(), str(table.Type()))
+        data, kind = self.at(self.buffers, table.Buffer(), "buffer"), table.Type()
+        if kind == tflite.TensorType.INT4 and data is not None:
+            data, kind = _unpack_int4(data, self.numbers(table, "Shape")), tflite.TensorType.INT8
+        if kind not in DTYPES:
+            named = _TYPES.get(kind, str(kind))
             raise UnsupportedError(
-                f"tensor '{name}' of '{self.name}' has the type {kind}, which is not supported; "
+                f"tensor '{name}' of '{self.name}' has the type {named}, which is not supported; "
                 "convert the network with int8 or int16 quantization"
             )
         if table.ShapeLength() > MAX_RANK or table.ShapeSignatureLength() > MAX_RANK:
@@ -250,9 +253,9 @@ class _Decoder:
             index,
             name,
             self.static(shape, signature, name),
-            DTYPES[table.Type()],
-            self.quantization(table.Quantization(), shape, name, DTYPES[table.Type()]),
-            self.at(self.buffers, table.Buffer(), "buffer"),
+            DTYPES[kind],
+            self.quantization(table.Quantization(), shape, name, DTYPES[kind]),
+            data,
             bool(table.IsVariable()),
         )
         return self.checked(tensor)
@@ -379,6 +382,16 @@ def _getters(schema: str) -> list[str]:
 @cache
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _unpack_int4(data: bytes, shape: tuple[int, ...]) -> bytes:
+    """Return numbers of 4 bits, of which each byte holds two, the lower half first, as int8.
+
+    TFLite computes on them so too: only weights have this type.
+    """
+    pairs = np.frombuffer(data, np.int8)
+    values = np.stack([np.left_shift(pairs, 4) >> 4, pairs >> 4], axis=1).tobytes()
+    return values[:-1] if math.prod(shape) % 2 else values
 
 
 def _text(raw: bytes | None) -> str:

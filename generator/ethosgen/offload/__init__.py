@@ -29,6 +29,7 @@ from ethosgen.offload.refusal import compile_around
 from ethosgen.offload.regions import read_spans
 from ethosgen.offload.residual import Residual
 from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Compiled, Schedule, compile_network
+from ethosgen.offload.widening import widen_int4
 from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
 
 __all__ = [
@@ -74,12 +75,12 @@ def offload(
             raise InputError(f"'{model.name}' is compiled already: its operators cannot move now")
         return plan_compiled(model, accelerator, io)
 
-    hidden = at_bool_ends(model.graph)
+    hidden, offered = at_bool_ends(model.graph), widen_int4(model)
 
     def compile_with(more: Mapping[int, str]) -> tuple[OffloadPlan, Compiled]:
         kept = hidden | dict(more)
         compiled = compile_network(
-            mark(model, kept), accelerator, io, ignore, system_config, memory_mode, schedule
+            mark(offered, kept), accelerator, io, ignore, system_config, memory_mode, schedule
         )
         return _plan(model, accelerator, io, compiled, ignore, kept), compiled
 

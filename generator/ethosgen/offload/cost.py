@@ -22,6 +22,9 @@ CALL = 40
 
 PRODUCT = {"CONV_2D": 0.8, "DEPTHWISE_CONV_2D": 1.5, "FULLY_CONNECTED": 0.8}
 """Cycles for each product; each output takes OUTPUT more."""
+PLAIN_PRODUCT = 7.0
+"""The same for other types than int8, whose loops are plain C: two loads, a multiplication and an
+addition of 64 bits or of reals, and the loop's own."""
 OUTPUT = 5.0
 TAP = {"AVERAGE_POOL_2D": 1.5, "MAX_POOL_2D": 1.0}
 """Cycles for each element under the window; each output takes OUTPUT more."""
@@ -45,7 +48,8 @@ def cpu_cycles(operator: Operator, graph: Graph) -> int | None:
     if code in PRODUCT:
         shape = tensors[operator.inputs[1]].shape
         products = math.prod(shape[1:]) if code != "DEPTHWISE_CONV_2D" else math.prod(shape[1:3])
-        each = PRODUCT[code] * products + OUTPUT
+        is_int8 = tensors[operator.inputs[0]].dtype == "int8"
+        each = (PRODUCT[code] if is_int8 else PLAIN_PRODUCT) * products + OUTPUT
     elif code in TAP:
         options = operator.options
         each = TAP[code] * int(options["filter_height"]) * int(options["filter_width"]) + OUTPUT

@@ -16,6 +16,11 @@ from flatbuffers.table import Table
 
 from ethosgen.flatbuffer import decode_model
 from ethosgen.model import ABSENT, Graph, Model, Operator, Tensor
+from ethosgen.offload.patching import element as _element
+from ethosgen.offload.patching import field as _field
+from ethosgen.offload.patching import padded
+from ethosgen.offload.patching import point as _point
+from ethosgen.offload.patching import target as _target
 
 _MARK = "ethosgen_keep_"
 _MARKED = re.compile(rf"{_MARK}(\d+)")
@@ -54,8 +59,7 @@ def mark(model: Model, keep: Collection[int]) -> Model:
     ends = _bool_ends(model.graph)
     if not keep and not ends:
         return model
-    data = bytearray(model.data)
-    data += bytes(-len(data) % 16)
+    data = padded(model.data)
     root = Table(data, int.from_bytes(data[:4], "little"))
     graphs = _field(root, _MODEL_GRAPHS)
     tensors = _field(_element(root, graphs, 0), _GRAPH_TENSORS)
@@ -195,21 +199,3 @@ def _offsets(builder: flatbuffers.Builder, tables: Sequence[int]) -> int:
     for table in reversed(tables):
         builder.PrependUOffsetTRelative(table)
     return int(builder.EndVector())
-
-
-def _field(table: Table, number: int) -> int:
-    """Return where a field of a table is; every model that was read has those that we ask for."""
-    return int(table.Pos + table.Offset(4 + 2 * number))
-
-
-def _element(table: Table, field: int, index: int) -> Table:
-    slot = _target(table.Bytes, field) + 4 + 4 * index
-    return Table(table.Bytes, _target(table.Bytes, slot))
-
-
-def _target(data: bytearray, slot: int) -> int:
-    return slot + int.from_bytes(data[slot : slot + 4], "little")
-
-
-def _point(data: bytearray, slot: int, target: int) -> None:
-    data[slot : slot + 4] = (target - slot).to_bytes(4, "little")

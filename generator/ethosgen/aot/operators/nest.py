@@ -119,7 +119,11 @@ class Nest:
         return variable
 
     def local(self, name: str, value: Any) -> Any:
-        """Declare a variable that can be stored to, with a value; it is a buffer of one element."""
+        """Declare a variable that can be stored to, with a value; it is a buffer of one element.
+
+        Bind what is read from it before it goes into a maximum or a minimum: TVM's C generator
+        takes a second one of the same text for the first, though there was a store in between.
+        """
         buffer = tirx.decl_buffer((1,), dtype_of(value), name)
         self._statements.append(tirx.AllocBuffer(buffer))
         self.store(buffer, (0,), value)

@@ -106,8 +106,10 @@ def _pool(
             vertical.taps_inside(nest, "dy", oy) as (_, iy),
             horizontal.taps_inside(nest, "dx", ox) as (_, ix),
         ):
-            nest.store(held, (0,), combine(held[0], nest.let("value", x[n, iy, ix, c])))
-        nest.store(y, (n, oy, ox, c), finish(nest, held[0], _count(vertical, oy, horizontal, ox)))
+            value = nest.let("value", x[n, iy, ix, c])
+            nest.store(held, (0,), combine(nest.let("so_far", held[0]), value))
+        count = _count(vertical, oy, horizontal, ox)
+        nest.store(y, (n, oy, ox, c), finish(nest, nest.let("result", held[0]), count))
     return nest.kernel()
 
 
@@ -128,4 +130,4 @@ def _bounds(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int]:
 
 def _bounded(nest: Nest, op: Operator, value: Any) -> Any:
     low, high = plain_range(op, "float32")
-    return limited(nest.let("result", value), real(low), real(high))
+    return limited(nest.let("real", value), real(low), real(high))

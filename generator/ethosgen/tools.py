@@ -1,11 +1,53 @@
 """External programs: where they are looked for, and what to do when they are not there."""
 
+import logging
 import os
 import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.errors import ToolError
+
+_LOG = logging.getLogger(__name__)
+
+
+class CommandError(Exception):
+    """A program that did not start, did not end in time, or failed; `words` are its last ones."""
+
+    def __init__(self, what: str, words: str = "") -> None:
+        super().__init__(what)
+        self.words = words
+
+
+def run_command(
+    command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+) -> str:
+    """Run a program, without a shell and without input, and return all that it said.
+
+    Raises CommandError, whose text says in a few words what went wrong.
+    """
+    _LOG.info("%s", " ".join(command))
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=limit_s,
+            check=False,
+            env=environment,
+        )
+    except OSError as error:
+        raise CommandError(f"cannot start '{command[0]}': {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise CommandError(f"'{command[0]}' did not end within {limit_s:g} s") from None
+    said = done.stdout.decode(errors="replace")
+    _LOG.debug("%s", said)
+    if done.returncode != 0:
+        raise CommandError(f"'{command[0]}' ended with status {done.returncode}", said)
+    return said
 
 
 @dataclass(frozen=True)

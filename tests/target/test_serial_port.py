@@ -178,7 +178,10 @@ def test_a_reset_by_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "said"),
-    [(["false"], "'false' ended with status 1"), (["/none/x"], "cannot reset by '/none/x'")],
+    [
+        (["false"], "'false' ended with status 1"),
+        (["/none/x"], "reset the board: cannot start '/none/x'"),
+    ],
 )
 def test_a_reset_command_that_fails(command: list[str], said: str) -> None:
     board = board_with_command(*command)

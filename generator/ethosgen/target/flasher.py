@@ -1,14 +1,10 @@
 """Writing a firmware to a board by the board's own tool, as the board file has it."""
 
-import logging
-import subprocess
 from pathlib import Path
 
 from ethosgen.board import Board
 from ethosgen.errors import InputError, TargetError
-from ethosgen.tools import GCC, Tool
-
-_LOG = logging.getLogger(__name__)
+from ethosgen.tools import GCC, CommandError, Tool, run_command
 
 _LIMIT_S = 300.0
 _FORMATS = {"bin": "binary", "hex": "ihex"}
@@ -60,20 +56,8 @@ def _convert(elf: Path, target: Path, form: str) -> None:
 
 
 def _run(command: list[str], what: str) -> None:
-    _LOG.info("%s", " ".join(command))
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-    except OSError as error:
-        raise TargetError(f"cannot start '{command[0]}': {error.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise TargetError(f"while {what}: no end within {_LIMIT_S:g} s") from None
-    if done.returncode != 0:
-        words = done.stdout.decode(errors="replace").strip()[-_SAID_CHARACTERS:]
-        raise TargetError(f"while {what}: status {done.returncode}: {words}")
+        run_command(command, _LIMIT_S)
+    except CommandError as error:
+        words = error.words.strip()[-_SAID_CHARACTERS:]
+        raise TargetError(f"while {what}: {error}{': ' if words else ''}{words}") from None

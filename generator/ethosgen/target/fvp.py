@@ -4,125 +4,53 @@ The console's UART comes out of a TCP socket. A run is judged by what the firmwa
 end marker and its outputs; why the FVP ended, which is what its exit status tells, is no verdict.
 """
 
-import logging
 import re
 import socket
-import subprocess
-import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
 
 from ethosgen.accelerator import NO_NPU, find_accelerator
 from ethosgen.board import Board, Fvp
-from ethosgen.errors import InputError, TargetError
-from ethosgen.target.console import Console, SerialConsole
+from ethosgen.errors import InputError
+from ethosgen.target.console import SerialConsole
 from ethosgen.target.deadline import Deadline
+from ethosgen.target.process import ProcessTarget
 from ethosgen.tools import Tool
-
-_LOG = logging.getLogger(__name__)
 
 _LISTENS = re.compile(r"Listening for serial connection on port (\d+)")
 _START_S = 60.0
 """An FVP takes some seconds before its console listens."""
-_SAID_LINES = 10
 
 
-class FvpTarget:
+class FvpTarget(ProcessTarget):
     """A firmware on an FVP, from entering the context to leaving it; it is its own console."""
 
     def __init__(self, elf: Path, board: Board, npu: str) -> None:
         if board.run.fvp is None:
             raise InputError(f"board '{board.name}' has no FVP")
         self._facts = board.run.fvp
-        self._name, self._macs = choose_executable(board, self._facts, npu)
+        name, self._macs = choose_executable(board, self._facts, npu)
+        super().__init__(name)
         self._elf = elf
-        self._process: subprocess.Popen[bytes] | None = None
-        self._said: IO[bytes] | None = None
-        self._console: SerialConsole | None = None
-
-    def __enter__(self) -> Self:
-        program = fvp_tool(self._name).find()
-        try:
-            self._open(program)
-        except BaseException:
-            self._close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._close()
-
-    @property
-    def console(self) -> Console:
-        """The line to the firmware."""
-        return self
-
-    @property
-    def last_fault(self) -> Exception | None:
-        """None: the FVP's NPU tells its faults to the firmware only."""
-        return None
-
-    def check(self) -> None:
-        """Raise TargetError with the FVP's words if it has ended, whatever its exit status."""
-        if self._process is not None and self._process.poll() is not None:
-            raise TargetError(
-                f"{self._name} ended before the firmware's end marker (time limit "
-                f"{self._facts.time_limit_s} s){self._words()}"
-            )
-
-    def settle(self) -> None:
-        """Do nothing: an FVP needs nothing of ours."""
 
     def wait_for_exit(self) -> int | None:
         """Return None: the end marker has come, and an exit status would say nothing."""
         return None
 
-    def write(self, data: bytes) -> None:
-        """Send to the firmware; TargetError with the FVP's words if it has ended."""
-        try:
-            self._line().write(data)
-        except TargetError:
-            self._explain_loss()
-            raise
-
-    def read(self, timeout_s: float) -> bytes:
-        """Return what the firmware sent; TargetError with the FVP's words if it has ended."""
-        try:
-            return self._line().read(timeout_s)
-        except TargetError:
-            self._explain_loss()
-            raise
-
-    def close(self) -> None:
-        """Close the line."""
-        if self._console is not None:
-            self._console.close()
-
-    def _open(self, program: Path) -> None:
-        command = [
-            str(program),
-            *fvp_arguments(self._facts, self._macs, self._elf, _free_port()),
-        ]
-        _LOG.info("%s", " ".join(command))
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the target
-        try:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=self._said, stderr=self._said
-            )
-        except OSError as error:
-            raise TargetError(f"cannot start '{program}': {error.strerror}") from None
+    def _open(self) -> None:
+        program = fvp_tool(self._title).find()
+        arguments = fvp_arguments(self._facts, self._macs, self._elf, _free_port())
+        self._spawn([str(program), *arguments])
         self._console = SerialConsole(f"socket://127.0.0.1:{self._await_port()}")
+
+    def _death(self, status: int) -> str:
+        """Say that the FVP has ended, whatever its exit status."""
+        limit = f"time limit {self._facts.time_limit_s} s"
+        return f"{self._title} ended before the firmware's end marker ({limit})"
 
     def _await_port(self) -> int:
         """Return the port of the console, as the FVP says it: it may take another than asked."""
-        deadline = Deadline(_START_S, f"let {self._name} listen on its console")
+        deadline = Deadline(_START_S, f"let {self._title} listen on its console")
         while True:
             found = _LISTENS.search(self._log())
             if found is not None:
@@ -130,39 +58,6 @@ class FvpTarget:
             self.check()
             deadline.check()
             time.sleep(0.02)
-
-    def _close(self) -> None:
-        if self._process is not None:
-            if self._process.poll() is None:
-                self._process.kill()
-            self._process.wait()
-        self.close()
-        if self._said is not None:
-            self._said.close()
-
-    def _line(self) -> SerialConsole:
-        if self._console is None:
-            raise TargetError(f"{self._name} was not started")
-        return self._console
-
-    def _explain_loss(self) -> None:
-        """Raise why the line is gone, once the process has ended, which takes a moment longer."""
-        if self._process is not None:
-            try:
-                self._process.wait(2.0)
-            except subprocess.TimeoutExpired:
-                return
-            self.check()
-
-    def _log(self) -> str:
-        if self._said is None:
-            return ""
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace")
-
-    def _words(self) -> str:
-        lines = [line for line in self._log().splitlines() if line.strip()]
-        return ": " + "\n".join(lines[-_SAID_LINES:]) if lines else ""
 
 
 def choose_executable(board: Board, facts: Fvp, npu: str) -> tuple[str, int | None]:

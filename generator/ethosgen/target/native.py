@@ -7,118 +7,61 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from ethosgen.errors import TargetError
-from ethosgen.target.console import Console
+from ethosgen.target.process import ProcessTarget
 
 _CHUNK = 4096
-_EXIT_S = 2.0
 _COMMAND = "ETHOSGEN"
 """The variable that names the command with the NPU's model to the application."""
 
 
-class NativeTarget:
+class NativeTarget(ProcessTarget):
     """An application, from entering the context to leaving it; it is its own console."""
 
     def __init__(self, program: Path) -> None:
+        super().__init__("the application")
         self._program = program
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stderr: IO[bytes] | None = None
 
-    def __enter__(self) -> Self:
-        self._stderr = tempfile.TemporaryFile()
-        try:
-            self._process = subprocess.Popen(
-                [str(self._program)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._stderr,
-                env={_COMMAND: _own_command(), **os.environ},
-            )
-        except OSError as error:
-            raise TargetError(f"cannot start '{self._program}': {error.strerror}") from None
-        return self
+    def _open(self) -> None:
+        process = self._spawn(
+            [str(self._program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={_COMMAND: _own_command(), **os.environ},
+        )
+        if process.stdin is not None and process.stdout is not None:
+            self._console = _Pipes(process.stdin, process.stdout)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-        if self._stderr is not None:
-            self._stderr.close()
 
-    @property
-    def console(self) -> Console:
-        """The line to the application."""
-        return self
+class _Pipes:
+    """A console on a program's stdin and stdout."""
 
-    @property
-    def last_fault(self) -> Exception | None:
-        """Nothing: the model is the application's, and says on stderr what it found."""
-        return None
-
-    def check(self) -> None:
-        """Raise TargetError with the application's words if it has ended."""
-        if self._process is not None and self._process.poll() is not None:
-            status = self._process.returncode
-            raise TargetError(f"the application ended early with status {status}{self._words()}")
+    def __init__(self, to_program: IO[bytes], from_program: IO[bytes]) -> None:
+        self._to = to_program
+        self._from = from_program
 
     def write(self, data: bytes) -> None:
-        """Send to the application; TargetError with its words if it has ended."""
-        line = self._process.stdin if self._process else None
-        if line is None:
-            raise TargetError("the application was not started")
         try:
-            line.write(data)
-            line.flush()
+            self._to.write(data)
+            self._to.flush()
         except OSError as error:
-            self.wait_for_exit()
-            self.check()
             raise TargetError(f"the application's console broke: {error}") from None
 
     def read(self, timeout_s: float) -> bytes:
-        """Return what the application sent; TargetError with its words if it has ended."""
-        line = self._process.stdout if self._process else None
-        if line is None:
-            raise TargetError("the application was not started")
-        ready, _, _ = select.select([line], [], [], timeout_s)
-        if not ready:
-            return b""
-        data = os.read(line.fileno(), _CHUNK)
-        if not data:
-            self.wait_for_exit()
-            self.check()
+        ready, _, _ = select.select([self._from], [], [], timeout_s)
+        data = os.read(self._from.fileno(), _CHUNK) if ready else b""
+        if ready and not data:
+            raise TargetError("the application's console broke: it was closed")
         return data
 
-    def settle(self) -> None:
-        """Do nothing: there is nothing that the application does not need any more."""
-
-    def wait_for_exit(self, timeout_s: float = _EXIT_S) -> int | None:
-        """Return the status that the application left with, None if it has not left in time."""
-        if self._process is None:
-            return None
-        try:
-            return self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
-
     def close(self) -> None:
-        """Do nothing: leaving the context ends the application."""
-
-    def _words(self) -> str:
-        if self._stderr is None:
-            return ""
-        self._stderr.seek(0)
-        said = self._stderr.read().decode(errors="replace").strip().splitlines()
-        return ": " + "\n".join(said[-10:]) if said else ""
+        with suppress(OSError):  # what was not sent is not wanted any more
+            self._to.close()
+        self._from.close()
 
 
 def _own_command() -> str:

@@ -6,16 +6,13 @@ the page, runs command streams on the mapped memory, and rings a UART that is no
 firmware's handler for that UART pends the NPU's interrupt.
 """
 
-import logging
 import mmap
 import os
 import shutil
 import socket
-import subprocess
 import tempfile
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any
 
 import numpy as np
 from elftools.elf.constants import SH_FLAGS
@@ -24,58 +21,33 @@ from elftools.elf.elffile import ELFFile
 from ethosgen.board import Board, Qemu
 from ethosgen.errors import InputError, TargetError
 from ethosgen.target.attachment import Attach, NpuThread, SharedMemory
-from ethosgen.target.console import Console, SerialConsole
+from ethosgen.target.console import SerialConsole
+from ethosgen.target.process import ProcessTarget
 
-_LOG = logging.getLogger(__name__)
-
-_NOISE = ("icount sleep disabled and no active timers",)
-"""What QEMU says on stderr of every firmware that sleeps."""
 _PAGE_BYTES = 4096
-_EXIT_S = 2.0
 
 
-class QemuTarget:
+class QemuTarget(ProcessTarget):
     """A firmware on QEMU, from entering the context to leaving it; it is its own console.
 
     `program` is the path of qemu-system-arm. Without `attach` there is no NPU.
     TargetError with QEMU's own words if it dies.
     """
 
+    noise = ("icount sleep disabled and no active timers",)  # said of every firmware that sleeps
+
     def __init__(self, program: Path, elf: Path, board: Board, attach: Attach | None) -> None:
         if board.run.qemu is None:
             raise InputError(f"board '{board.name}' does not run on QEMU")
+        super().__init__("QEMU")
         self._program = program
         self._elf = elf
         self._facts = board.run.qemu
         self._board = board
         self._attach = attach
-        self._process: subprocess.Popen[bytes] | None = None
         self._npu: NpuThread | None = None
-        self._console: SerialConsole | None = None
         self._bell: socket.socket | None = None
-        self._stderr: IO[bytes] | None = None
         self._ram: Path | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._open()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @property
-    def console(self) -> Console:
-        """The line to the firmware."""
-        return self
 
     @property
     def last_fault(self) -> Exception | None:
@@ -86,25 +58,7 @@ class QemuTarget:
         """Raise TargetError with QEMU's words if it has died, or what the NPU model raised."""
         if self._npu is not None:
             self._npu.check()
-        if self._process is not None and self._process.poll() is not None:
-            status = self._process.returncode
-            raise TargetError(f"QEMU ended early with status {status}{self._words()}")
-
-    def write(self, data: bytes) -> None:
-        """Send to the firmware; TargetError with QEMU's words if it has died."""
-        try:
-            self._line().write(data)
-        except TargetError:
-            self._explain_loss()
-            raise
-
-    def read(self, timeout_s: float) -> bytes:
-        """Return what the firmware sent; TargetError with QEMU's words if it has died."""
-        try:
-            return self._line().read(timeout_s)
-        except TargetError:
-            self._explain_loss()
-            raise
+        super().check()
 
     def settle(self) -> None:
         """Forget the shared memory's file: from here on it lives as long as QEMU does."""
@@ -112,37 +66,14 @@ class QemuTarget:
             self._ram.unlink(missing_ok=True)
             self._ram = None
 
-    def wait_for_exit(self, timeout_s: float = _EXIT_S) -> int | None:
-        """Return the status that the firmware left with, None if it has not left in time."""
-        if self._process is None:
-            return None
-        try:
-            return self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
-
     def close(self) -> None:
         """End QEMU and the model, and remove what they shared."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-        if self._process is not None:
-            self._process.wait()
+        super().close()
         if self._npu is not None:
             self._npu.stop()
-        for line in (self._console, self._bell, self._stderr):
-            if line is not None:
-                line.close()
+        if self._bell is not None:
+            self._bell.close()
         self.settle()
-
-    def _line(self) -> Console:
-        if self._console is None:
-            raise TargetError("QEMU was not started")
-        return self._console
-
-    def _explain_loss(self) -> None:
-        """Raise why the line is gone, once the process has ended, which takes a moment longer."""
-        self.wait_for_exit()
-        self.check()
 
     def _open(self) -> None:
         handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".ram", dir=_ram_directory())
@@ -200,27 +131,7 @@ class QemuTarget:
     def _start(self, listener: socket.socket, bell: socket.socket) -> None:
         command = [*_die_with_us(), str(self._program)]
         command += qemu_arguments(self._facts, self._elf, str(self._ram), listener, bell)
-        _LOG.info("%s", " ".join(command))
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the target
-        try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=self._stderr,
-                stderr=self._stderr,
-                pass_fds=(listener.fileno(), bell.fileno()),
-            )
-        except OSError as error:
-            raise TargetError(f"cannot start '{self._program}': {error.strerror}") from None
-
-    def _words(self) -> str:
-        """Return what QEMU wrote, without what it always writes."""
-        if self._stderr is None:
-            return ""
-        self._stderr.seek(0)
-        lines = self._stderr.read().decode(errors="replace").splitlines()
-        said = [line for line in lines if line and not any(noise in line for noise in _NOISE)]
-        return ": " + "\n".join(said[-10:]) if said else ""
+        self._spawn(command, pass_fds=(listener.fileno(), bell.fileno()))
 
 
 def qemu_arguments(

@@ -1,7 +1,5 @@
 """A board on the desk: reset over its serial line or by a command, then asked like any target."""
 
-import logging
-import subprocess
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -9,11 +7,11 @@ from typing import Self
 from ethosgen.board import Board
 from ethosgen.errors import InputError, TargetError
 from ethosgen.target.console import Console, SerialConsole
-
-_LOG = logging.getLogger(__name__)
+from ethosgen.tools import CommandError, run_command
 
 _PULSE_S = 0.1
 _RESET_COMMAND_S = 60.0
+_SAID_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -92,21 +90,10 @@ class SerialTarget:
 
 
 def _run_command(command: list[str]) -> None:
-    _LOG.info("%s", " ".join(command))
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_RESET_COMMAND_S,
-            check=False,
-        )
-    except OSError as error:
-        raise TargetError(f"cannot reset by '{command[0]}': {error.strerror}") from None
-    except subprocess.TimeoutExpired:
+        run_command(command, _RESET_COMMAND_S)
+    except CommandError as error:
+        words = error.words.strip()[-_SAID_CHARACTERS:]
         raise TargetError(
-            f"'{command[0]}' did not reset the board within {_RESET_COMMAND_S:g} s"
+            f"cannot reset the board: {error}{': ' if words else ''}{words}"
         ) from None
-    if done.returncode != 0:
-        words = (done.stderr or done.stdout).decode(errors="replace").strip()[-500:]
-        raise TargetError(f"'{command[0]}' ended with status {done.returncode}: {words}")

@@ -1,14 +1,11 @@
 """Steps of a build: programs that are run, and what their failures mean."""
 
-import logging
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from ethosgen.errors import BuildError, CapacityError
-
-_LOG = logging.getLogger(__name__)
+from ethosgen.tools import CommandError, run_command
 
 _TIMEOUT_S = 600
 _SAID_LINES = 20
@@ -23,25 +20,12 @@ def run_step(
     command: list[str], directory: Path, environment: Mapping[str, str] | None = None
 ) -> None:
     """Run a step of building `directory`; BuildError or CapacityError says why it failed."""
-    _LOG.info("%s", " ".join(command))
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_TIMEOUT_S,
-            check=False,
-            env=environment,
-        )
-    except OSError as error:
-        raise BuildError(f"cannot start '{command[0]}': {error.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise BuildError(f"building '{directory}' did not end within {_TIMEOUT_S} s") from None
-    said = done.stdout.decode(errors="replace")
-    _LOG.debug("%s", said)
-    if done.returncode != 0:
-        raise _explain(said, directory)
+        run_command(command, _TIMEOUT_S, environment)
+    except CommandError as error:
+        if error.words:
+            raise _explain(error.words, directory) from None
+        raise BuildError(f"building '{directory}' failed: {error}") from None
 
 
 def _explain(said: str, directory: Path) -> BuildError | CapacityError:

@@ -1,7 +1,7 @@
 """Feature maps in memory: layouts, strides and tiles."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,47 +23,94 @@ MAX_ELEMENTS = 1 << 25
 _Tile = tuple[slice, slice, int]
 
 
+class _Part(NamedTuple):
+    """A part of a feature map as an array on the memory.
+
+    `view` is (height, width, channels), or (height, width, bricks, channels of a brick).
+    """
+
+    rows: slice
+    columns: slice
+    channels: slice
+    view: NDArray[Any]
+
+    def of(self, array: NDArray[Any], rows: slice) -> NDArray[Any]:
+        """Return its place in (height, width, depth), in its own shape."""
+        place = array[rows, self.columns, self.channels]
+        return place.reshape(place.shape[0], *self.view.shape[1:])
+
+
+class Placed:
+    """A feature map on its memory: checked once, then read and written as often as one likes.
+
+    `whole` is the memory itself as (height, width, depth), where strides can say so.
+    """
+
+    __slots__ = ("_parts", "dtype", "shape", "whole")
+
+    def __init__(
+        self, bus: Bus, fm: FeatureMap, base: int, shape: Shape, write: bool = False
+    ) -> None:
+        """Take the region's address and the shape.
+
+        Raises NpuFault of kind "bus" for any element outside the memories, of kind "timeout" for
+        a shape beyond the model's limit.
+        """
+        check_size(shape)
+        self.shape = shape
+        self.dtype = np.dtype(fm.dtype)
+        self._parts = tuple(_parts(bus, fm, base, shape, write))
+        self.whole = _whole(self._parts, shape)
+
+    def read(self) -> NDArray[Any]:
+        """Return (height, width, depth) in the feature map's own dtype; it may be the memory."""
+        if self.whole is not None:
+            return self.whole
+        result = np.empty(self.shape, self.dtype)
+        self.read_rows(result, 0)
+        return result
+
+    def read_rows(self, target: NDArray[Any], top: int) -> None:
+        """Fill (rows, width, depth) of any dtype with the rows from `top` on."""
+        for part, source, rows in self._rows(top, target.shape[0]):
+            part.of(target, rows)[...] = source
+
+    def write(self, data: NDArray[Any]) -> None:
+        """Store (height, width, depth) elements, which must fit the feature map's dtype."""
+        if self.whole is not None:
+            self.whole[...] = data
+        else:
+            self.write_rows(data, 0)
+
+    def write_rows(self, data: NDArray[Any], top: int) -> None:
+        """Store (rows, width, depth) from row `top` on."""
+        for part, target, rows in self._rows(top, data.shape[0]):
+            target[...] = part.of(data, rows)
+
+    def _rows(self, top: int, count: int) -> Iterator[tuple[_Part, NDArray[Any], slice]]:
+        """Yield each part, its view of rows top to top + count, and where they are among these."""
+        for part in self._parts:
+            first = max(top, part.rows.start)
+            last = min(top + count, part.rows.stop)
+            if first < last:
+                view = part.view[first - part.rows.start : last - part.rows.start]
+                yield part, view, slice(first - top, last - top)
+
+    def touches(self, other: "Placed") -> bool:
+        """Say whether the two may have memory in common."""
+        return any(
+            np.may_share_memory(mine.view, theirs.view)
+            for mine in self._parts
+            for theirs in other._parts
+        )
+
+
 def read(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> NDArray[Any]:
     """Return a feature map as (height, width, depth) in its own dtype; it may lie on the memory.
 
-    `base` is the region's address. Raises NpuFault of kind "bus" for any element outside the
-    memories, of kind "timeout" for a shape beyond the model's limit.
+    `base` is the region's address. Faults are those of `Placed`.
     """
-    check_size(shape)
-    tiles = list(_tiles(fm, shape))
-    if len(tiles) == 1:
-        views = list(_views(bus, fm, base + tiles[0][2], shape, write=False))
-        if len(views) == 1:
-            return views[0][1].reshape(shape)
-    result = np.empty(shape, fm.dtype)
-    for rows, columns, address in tiles:
-        part = result[rows, columns]
-        for channels, view in _views(bus, fm, base + address, part.shape, write=False):
-            _shaped(part, channels, view)[...] = view
-    return result
-
-
-def write(bus: Bus, fm: FeatureMap, base: int, data: NDArray[Any]) -> None:
-    """Store (height, width, depth) elements, which must fit the feature map's dtype.
-
-    Raises NpuFault of kind "bus" before anything is written.
-    """
-    pending = []
-    for rows, columns, address in _tiles(fm, data.shape):
-        part = data[rows, columns]
-        for channels, view in _views(bus, fm, base + address, part.shape, write=True):
-            pending.append((view, _shaped(part, channels, view)))
-    for view, values in pending:
-        view[...] = values
-
-
-def check_write(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> None:
-    """Raise the NpuFault that writing such a feature map would raise, before any work is done."""
-    check_size(shape)
-    for rows, columns, address in _tiles(fm, shape):
-        part = (rows.stop - rows.start, columns.stop - columns.start, shape[2])
-        for _ in _views(bus, fm, base + address, part, write=True):
-            pass
+    return Placed(bus, fm, base, shape).read()
 
 
 def check_size(shape: tuple[int, ...]) -> None:
@@ -89,6 +136,24 @@ def _tiles(fm: FeatureMap, shape: tuple[int, ...]) -> Iterator[_Tile]:
         yield slice(0, min(split, height)), slice(first, last), bases[0]
         if height > split:
             yield slice(split, height), slice(first, last), bases[1]
+
+
+def _parts(bus: Bus, fm: FeatureMap, base: int, shape: Shape, write: bool) -> Iterator[_Part]:
+    for rows, columns, address in _tiles(fm, shape):
+        extent = (rows.stop - rows.start, columns.stop - columns.start, shape[2])
+        for channels, view in _views(bus, fm, base + address, extent, write):
+            yield _Part(rows, columns, channels, view)
+
+
+def _whole(parts: tuple[_Part, ...], shape: Shape) -> NDArray[Any] | None:
+    """Return a view of the only part in the feature map's shape, None if that took a copy."""
+    if len(parts) != 1:
+        return None
+    view = parts[0].view
+    if view.ndim == 3:
+        return view
+    is_row = view.strides[2] == BRICK * view.itemsize
+    return view.reshape(shape) if view.shape[2] == 1 or is_row else None
 
 
 def _views(
@@ -119,8 +184,3 @@ def _views(
         last = address + bricks * stride_c
         part = bus.window(last, (height, width, 1, rest), strides, dtype, write)
         yield slice(bricks * BRICK, depth), part
-
-
-def _shaped(part: NDArray[Any], channels: slice, view: NDArray[Any]) -> NDArray[Any]:
-    """Return those channels of (height, width, depth) as a view in the shape of a tile's view."""
-    return part[:, :, channels].reshape(view.shape)

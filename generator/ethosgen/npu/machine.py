@@ -1,24 +1,22 @@
 """The functional model: runs a command stream on real memory."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ethosgen.accelerator import Accelerator
 from ethosgen.errors import NpuFault
-from ethosgen.npu import effort, feature_map
+from ethosgen.npu import effort
 from ethosgen.npu.activity import Activity, measure
 from ethosgen.npu.decode import decode, is_operation
-from ethosgen.npu.memory import Bus
+from ethosgen.npu.feature_map import Placed
+from ethosgen.npu.memory import Bus, Bytes
 from ethosgen.npu.operation import Convolution, Dma, Elementwise, Operation, Pool, Step
 from ethosgen.npu.ops import conv, dma, elementwise, pool
-from ethosgen.npu.ops.context import Context, WeightCache
+from ethosgen.npu.ops.context import Action, Context, WeightCache
 from ethosgen.npu.state import Registers
-
-_log = logging.getLogger(__name__)
 
 _MAX_PROGRAMS = 64
 LIMIT_S = 2.0
@@ -80,6 +78,7 @@ class Machine:
         self._limit_s = limit_s
         self._cache = WeightCache()
         self._programs: dict[bytes, _Program] = {}
+        self._runs: dict[tuple[int, ...], _Run] = {}
         self._shram = np.zeros(accelerator.shram_kib * 1024 // accelerator.cores, np.uint8)
 
     def run(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> RunReport:
@@ -89,23 +88,80 @@ class Machine:
         orders that the waits and BLOCKDEP of a correct stream allow. Raises NpuFault with the
         offset and name of the command; what earlier operations wrote remains.
         """
-        program = self._load(self.bus.read(stream_addr, stream_bytes))
-        context = Context(self.accelerator, self.bus, bases, self._shram, self._cache)
-        macs = 0
-        for step, effort_s in zip(program.steps, program.effort_s, strict=True):
+        key = (stream_addr, stream_bytes, *bases)
+        run = self._runs.get(key)
+        if run is None or run.memory.tobytes() != run.stream:
+            run = self._begin(stream_addr, stream_bytes, bases)
+            _keep(self._runs, key, run)
+        if self.observer is not None or not run.is_prepared:
+            self._step_by_step(run)
+        elif run.is_quiet:
+            run.replay()
+        else:
+            with np.errstate(all="ignore"):
+                run.replay()
+        return run.report
+
+    def _begin(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> "_Run":
+        memory = self.bus.view(stream_addr, stream_bytes)
+        stream = memory.tobytes()
+        program = self._programs.get(stream)
+        if program is None:
+            program = load(stream, self.accelerator)
+            _keep(self._programs, stream, program)
+        context = Context(self.accelerator, self.bus, tuple(bases), self._shram, self._cache)
+        return _Run(program, context, memory, stream)
+
+    def _step_by_step(self, run: "_Run") -> None:
+        """Run with all checks, under the observer's eyes, and prepare what is not prepared yet."""
+        program = run.program
+        for index, (step, effort_s) in enumerate(zip(program.steps, program.effort_s, strict=True)):
             if effort_s > self._limit_s:
                 reason = "the stream keeps asking for work that comes to nothing"
                 raise NpuFault("timeout", reason, step.offset, step.command)
-            done = self._execute(context, step)
-            products = done if isinstance(step.operation, Convolution) else 0
-            macs += products
+            try:
+                if self.observer is not None:
+                    self.observer.before(run.context, step)
+                with np.errstate(all="ignore"):  # integers wrap silently, as in hardware
+                    if index == len(run.actions):
+                        run.actions.append(prepare(run.context, step.operation))
+                    run.actions[index]()
+            except NpuFault as fault:
+                raise _located(fault, step) from None
             if self.observer is not None:
-                self.observer.after(context, step, products)
+                self.observer.after(run.context, step, _products(step.operation))
         if program.fault is not None:
             raise program.fault
-        return RunReport(
-            len(program.steps),
-            macs,
+        run.is_prepared = True
+
+
+class _Run:
+    """A program at its place in memory: each operation prepared when it is first carried out."""
+
+    __slots__ = (
+        "actions",
+        "context",
+        "is_prepared",
+        "is_quiet",
+        "memory",
+        "program",
+        "report",
+        "stream",
+    )
+
+    def __init__(self, program: _Program, context: Context, memory: Bytes, stream: bytes) -> None:
+        self.program = program
+        self.context = context
+        self.memory = memory
+        self.stream = stream
+        self.actions: list[Action] = []
+        self.is_prepared = False
+        operations = [step.operation for step in program.steps]
+        self.is_quiet = all(isinstance(one, Convolution | Dma) for one in operations)
+        """Whether numpy has nothing to warn of."""
+        self.report = RunReport(
+            len(operations),
+            sum(_products(one) for one in operations),
             program.activity.cycles,
             program.commands,
             program.consumed,
@@ -113,41 +169,48 @@ class Machine:
             program.activity,
         )
 
-    def _execute(self, context: Context, step: Step) -> int:
+    def replay(self) -> None:
+        """Carry out all operations once more."""
+        index = -1
         try:
-            if self.observer is not None:
-                self.observer.before(context, step)
-            with np.errstate(all="ignore"):  # integers wrap silently, as in hardware
-                work = execute(context, step.operation)
-        except NpuFault as fault:
-            raise NpuFault(fault.kind, fault.reason, step.offset, step.command) from None
-        _log.debug("0x%06x %s: %d", step.offset, step.command, work)
-        return work
-
-    def _load(self, stream: bytes) -> _Program:
-        program = self._programs.get(stream)
-        if program is None:
-            program = load(stream, self.accelerator)
-            if len(self._programs) >= _MAX_PROGRAMS:
-                self._programs.pop(next(iter(self._programs)))
-            self._programs[stream] = program
-        return program
+            for index, action in enumerate(self.actions):  # noqa: B007
+                action()
+        except NpuFault as fault:  # weights that have become nonsense since
+            raise _located(fault, self.program.steps[index]) from None
 
 
-def execute(context: Context, operation: Operation) -> int:
-    """Carry out one operation; returns its work in its own unit (products, elements, bytes)."""
-    if not isinstance(operation, Dma):
-        ofm = operation.ofm
-        feature_map.check_write(context.bus, ofm.fm, context.base(ofm.fm.region), ofm.shape)
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Add to what is kept; the oldest goes where that is too much."""
+    if len(kept) >= _MAX_PROGRAMS and key not in kept:
+        kept.pop(next(iter(kept)))
+    kept[key] = value
+
+
+def _located(fault: NpuFault, step: Step) -> NpuFault:
+    return NpuFault(fault.kind, fault.reason, step.offset, step.command)
+
+
+def _products(operation: Operation) -> int:
+    return conv.count_macs(operation) if isinstance(operation, Convolution) else 0
+
+
+def prepare(context: Context, operation: Operation) -> Action:
+    """Return what carries out one operation; NpuFault where that would end in one."""
+    if isinstance(operation, Dma):
+        return dma.prepare(context, operation)
+    fm = operation.ofm.fm
+    ofm = Placed(context.bus, fm, context.base(fm.region), operation.ofm.shape, write=True)
     match operation:
         case Convolution():
-            return conv.run(context, operation)
+            return conv.prepare(context, operation, ofm)
         case Pool():
-            return pool.run(context, operation)
+            return pool.prepare(context, operation, ofm)
         case Elementwise():
-            return elementwise.run(context, operation)
-        case Dma():
-            return dma.run(context, operation)
+            return elementwise.prepare(context, operation, ofm)
 
 
 def load(stream: bytes, accelerator: Accelerator) -> _Program:

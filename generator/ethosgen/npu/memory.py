@@ -14,12 +14,17 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Segment:
-    """Memory at bus addresses [start, start + memory.size); `memory` is a flat uint8 array."""
+    """Memory at bus addresses [start, start + memory.size); `memory` is a flat uint8 array.
+
+    `constant` promises that nobody else writes to it either as long as the bus lives: what was
+    decoded from it is not looked at again.
+    """
 
     start: int
     memory: Bytes = field(repr=False)
     writable: bool = True
     name: str = ""
+    constant: bool = False
 
     def __post_init__(self) -> None:
         if self.memory.dtype != np.uint8 or self.memory.ndim != 1:
@@ -46,20 +51,32 @@ class Bus:
 
         Raises NpuFault of kind "bus" where no segment holds the range, or it is read-only.
         """
+        segment = self._find(start, end, write)
+        return segment.memory, start - segment.start
+
+    def _find(self, start: int, end: int, write: bool) -> Segment:
         for segment in self._segments:
             if segment.start <= start and end <= segment.end:
                 if write and not segment.writable:
                     raise NpuFault(
                         "bus", f"write to read-only memory '{segment.name}' {span(start, end)}"
                     )
-                return segment.memory, start - segment.start
+                return segment
         access = "write" if write else "read"
         raise NpuFault("bus", f"{access} outside the memories {span(start, end)}")
 
+    def is_constant(self, address: int, length: int) -> bool:
+        """Say whether `length` bytes keep their values; NpuFault of kind "bus" if outside."""
+        return self._find(address, address + length, write=False).constant
+
+    def view(self, address: int, length: int) -> Bytes:
+        """Return `length` bytes as they lie in memory."""
+        memory, offset = self.locate(address, address + length)
+        return memory[offset : offset + length]
+
     def read(self, address: int, length: int) -> bytes:
         """Return a copy of `length` bytes."""
-        memory, offset = self.locate(address, address + length)
-        return memory[offset : offset + length].tobytes()
+        return self.view(address, length).tobytes()
 
     def write(self, address: int, data: bytes | Bytes) -> None:
         """Store bytes."""

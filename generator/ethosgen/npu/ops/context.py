@@ -1,6 +1,6 @@
 """What an operation runs in: memory, base pointers, SHRAM, and decoded weights."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -23,10 +23,12 @@ from ethosgen.npu.weights import (
 
 _LUT_BYTES = 2048
 _STREAM_ALIGNMENT = 16
-_MAX_RECORDS = 1024
+
+Action = Callable[[], object]
+"""An operation that is prepared: faults can no longer come but from weights that have changed."""
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Filter:
     """Decoded weights as a matrix, and how large they are.
 
@@ -36,10 +38,6 @@ class Filter:
 
     matrix: NDArray[Any]
     reach: int
-
-    def of(self, dtype: type[np.floating[Any]]) -> NDArray[Any]:
-        """Return the matrix in a floating type, which is not kept: it is four times as large."""
-        return self.matrix.astype(dtype)
 
 
 @dataclass
@@ -51,25 +49,14 @@ class WeightCache:
         default_factory=dict
     )
     _bytes: int = 0
-    _records: dict[tuple[tuple[bytes, ...], int], Records] = field(default_factory=dict)
 
-    def get_records(self, streams: tuple[bytes, ...], channels: int) -> Records:
-        """Return decoded scale records, decoding them if they are new."""
-        key = (streams, channels)
-        found = self._records.get(key)
-        if found is None:
-            found = decode_records(streams, channels)
-            if len(self._records) >= _MAX_RECORDS:
-                self._records.pop(next(iter(self._records)))
-            self._records[key] = found
-        return found
-
-    def get(self, streams: tuple[bytes, ...], orders: tuple[Traversal, ...]) -> Filter:
+    def get(self, streams: tuple[Bytes, ...], orders: tuple[Traversal, ...]) -> Filter:
         """Return the decoded filter, decoding it if it is new."""
-        key = (tuple(sha256(stream).digest() for stream in streams), orders)
+        key = (tuple(sha256(stream.data).digest() for stream in streams), orders)
         found = self._filters.get(key)
         if found is None:
-            found = _build_filter(decode_weights(streams, orders), orders[0].depthwise)
+            data = tuple(stream.tobytes() for stream in streams)
+            found = _build_filter(decode_weights(data, orders), orders[0].depthwise)
             self._bytes += found.matrix.nbytes
             while self._bytes > self.limit_bytes and self._filters:
                 self._bytes -= self._filters.pop(next(iter(self._filters))).matrix.nbytes
@@ -81,10 +68,49 @@ def _build_filter(ohwi: NDArray[np.int16], depthwise: bool) -> Filter:
     out_depth, height, width, in_depth = ohwi.shape
     rows = height * width * (1 if depthwise else in_depth)
     flat = ohwi.reshape(out_depth, rows)
-    reach = int(np.abs(flat.astype(np.int64)).sum(axis=1).max(initial=0))
+    reach = int(np.abs(flat).sum(axis=1, dtype=np.int64).max(initial=0))
     low, high = int(flat.min(initial=0)), int(flat.max(initial=0))
     narrow = low >= -128 and high <= 127
     return Filter(np.ascontiguousarray(flat.T, np.int8 if narrow else np.int16), reach)
+
+
+class Constants:
+    """The weights and scale records of one convolution, as they lie in memory.
+
+    Memory that is promised to be constant is decoded once; any other is compared, by its digest,
+    with what was decoded last.
+    """
+
+    def __init__(self, context: "Context", operation: Convolution) -> None:
+        """Find the weights; NpuFault for a stream outside the memories."""
+        self._context = context
+        self._operation = operation
+        self._weights = tuple(context.view_stream(stream) for stream in operation.weights)
+        self._scales: tuple[Bytes, ...] = ()
+
+    def decode(self) -> tuple[Filter, Records]:
+        """Return the filter and the records; NpuFault of kind "parse" if they make no sense."""
+        operation, context = self._operation, self._context
+        orders = tuple(
+            traversal(operation, context.accelerator, core) for core in range(len(self._weights))
+        )
+        found = context.cache.get(self._weights, orders)
+        if not self._scales:
+            self._scales = tuple(context.view_stream(stream) for stream in operation.scales)
+        data = tuple(stream.tobytes() for stream in self._scales)
+        return found, decode_records(data, operation.ofm.shape[2])
+
+    def may_change(self) -> bool:
+        """Say whether somebody may write to them; they have been decoded."""
+        streams = (*self._operation.weights, *self._operation.scales)
+        return not all(self._context.is_constant(stream) for stream in streams)
+
+    def digest(self) -> bytes:
+        """Return what tells one content of the memory from another."""
+        together = sha256()
+        for stream in (*self._weights, *self._scales):
+            together.update(stream.data)
+        return together.digest()
 
 
 @dataclass
@@ -103,34 +129,42 @@ class Context:
             raise NpuFault("bus", f"region {region} has no base pointer")
         return int(self.bases[region])
 
-    def read_stream(self, stream: Stream) -> bytes:
-        """Return the bytes of a weight or scale stream."""
+    def view_stream(self, stream: Stream) -> Bytes:
+        """Return a weight or scale stream as it lies in memory."""
         address = self.base(stream.region) + stream.base
         if stream.length and address % _STREAM_ALIGNMENT:
             raise NpuFault("parse", f"a weight or scale stream at 0x{address:x} is not aligned")
-        return self.bus.read(address, stream.length)
+        return self.bus.view(address, stream.length)
 
-    def filter(self, operation: Convolution) -> Filter:
-        """Return a convolution's decoded weights."""
+    def read_stream(self, stream: Stream) -> bytes:
+        """Return the bytes of a weight or scale stream."""
+        return self.view_stream(stream).tobytes()
+
+    def is_constant(self, stream: Stream) -> bool:
+        """Say whether a stream keeps its bytes."""
+        return self.bus.is_constant(self.base(stream.region) + stream.base, stream.length)
+
+    def constants(self, operation: Convolution) -> Constants:
+        """Return where a convolution's weights and scale records lie."""
         height, width = operation.kernel.size
         depth = 1 if operation.depthwise else operation.ifm_depth
         if height * width * depth * operation.ofm.shape[2] > MAX_WEIGHTS:
             raise NpuFault("timeout", "the weights of this operation are beyond the model")
-        orders = tuple(
-            traversal(operation, self.accelerator, core) for core in range(len(operation.weights))
-        )
-        streams = tuple(self.read_stream(stream) for stream in operation.weights)
-        return self.cache.get(streams, orders)
+        return Constants(self, operation)
 
     def records(self, operation: Convolution) -> Records:
         """Return a convolution's scale records."""
         streams = tuple(self.read_stream(stream) for stream in operation.scales)
-        return self.cache.get_records(streams, operation.ofm.shape[2])
+        return decode_records(streams, operation.ofm.shape[2])
 
-    def table(self, slot: int, entries: int, dtype: str) -> NDArray[np.int64]:
-        """Return a look-up table; it lies in SHRAM's last 2 KiB, in slots of 256 bytes."""
+    def view_table(self, slot: int, entries: int, dtype: str) -> NDArray[Any]:
+        """Return a look-up table as it lies in SHRAM: in its last 2 KiB, in slots of 256 bytes."""
         start = self.shram.size - _LUT_BYTES + slot * 256
         size = entries * np.dtype(dtype).itemsize
         if start + size > self.shram.size:
             raise NpuFault("parse", f"a table of {size} bytes in slot {slot} is beyond SHRAM")
-        return self.shram[start : start + size].copy().view(dtype).astype(np.int64)
+        return self.shram[start : start + size].view(dtype)
+
+    def table(self, slot: int, entries: int, dtype: str) -> NDArray[np.int64]:
+        """Return a copy of a look-up table."""
+        return self.view_table(slot, entries, dtype).astype(np.int64)

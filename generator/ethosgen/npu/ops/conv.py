@@ -1,62 +1,61 @@
 """NPU_OP_CONV and NPU_OP_DEPTHWISE: sums of products, exact on floating-point hardware.
 
 All products are integers. As long as the largest possible sum of magnitudes is below 2**24 (2**53),
-every partial sum is exact in float32 (float64), whatever the order of additions.
+every partial sum is exact in float32 (float64), whatever the order of additions. The zero point is
+not subtracted from the IFM but, times the sum of its weights, from each channel's bias.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.errors import NpuFault
-from ethosgen.npu.isa import OfmScaleMode
+from ethosgen.npu.feature_map import Placed
+from ethosgen.npu.isa import IfmUpscaleMode
 from ethosgen.npu.operation import Convolution
-from ethosgen.npu.ops.context import Context, Filter
-from ethosgen.npu.ops.output import finish_rows, scale_globally
-from ethosgen.npu.ops.window import padded_ifm, windows
-from ethosgen.npu.scaling import Ints, rescale
+from ethosgen.npu.ops.context import Action, Constants, Context
+from ethosgen.npu.ops.quantize import Exact, Factors, Quantize, exact, integers
+from ethosgen.npu.ops.window import Padded, padder, place_ifm, windows
 
 _EXACT_FLOAT32 = 1 << 24
 _EXACT_FLOAT64 = 1 << 53
 _MAX_TAPS = 64 * 64
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
-_CHUNK_BYTES = 1 << 20
+_CHUNK_ELEMENTS = 1 << 14
+"""Of a chunk of rows, whichever is more: what its windows gather, or what comes of them."""
+_FOLDED_ROWS = 64
+"""Of a matrix that takes the scales and the bias in: a float64 product costs twice as much."""
+_KEPT_BYTES = 1 << 12
+"""Up to which a matrix is kept as floating-point numbers; it is kept as integers anyway."""
+
+Floating = type[np.floating[Any]]
 
 
-def run(context: Context, operation: Convolution) -> int:
-    """Carry out a convolution; returns its number of multiplications.
+def prepare(context: Context, operation: Convolution, ofm: Placed) -> Action:
+    """Return what carries out a convolution.
 
     The order of arithmetic: sum of (ifm - zero point) * weight, bias, scale, zero point, clip.
     """
-    macs = count_macs(operation)
-    taps = operation.kernel.size[0] * operation.kernel.size[1]
-    if taps > _MAX_TAPS:
-        raise NpuFault("parse", f"a kernel of {taps} elements is larger than any Ethos-U takes")
-    if macs > (_MAX_DEPTHWISE_MACS if operation.depthwise else _MAX_MACS):
-        raise NpuFault("timeout", f"{macs} multiplications in one operation are beyond the model")
-    weights = context.filter(operation)
-    records = context.records(operation)
-    reach = _reach(operation, weights)
-    dtype = _exact_dtype(reach)
-    padded = padded_ifm(context, operation, dtype)
-    if operation.depthwise:
-        sums = _depthwise_sums(operation, weights, padded)
-    else:
-        sums = _conv_sums(operation, weights, padded)
-    bound = reach + int(np.abs(records.bias).max(initial=0))
+    _check_work(operation)
+    constants = context.constants(operation)
+    action = _build(context, operation, ofm, constants)
+    if not constants.may_change():
+        return action
+    digest = constants.digest()
 
-    def scaled(rows: slice) -> Ints:
-        accumulators = sums[rows].astype(np.int64)
-        accumulators += records.bias
-        if operation.ofm.scale_mode is not OfmScaleMode.PER_CHANNEL:
-            return scale_globally(accumulators, operation.ofm)
-        rounding = operation.ofm.rounding
-        return rescale(accumulators, records.scale, records.shift, rounding, bound=bound)
+    def run() -> None:
+        nonlocal action, digest
+        now = constants.digest()
+        if now != digest:
+            action = _build(context, operation, ofm, constants)
+            digest = now
+        action()
 
-    finish_rows(context, operation.ofm, scaled)
-    return macs
+    return run
 
 
 def count_macs(operation: Convolution) -> int:
@@ -66,50 +65,199 @@ def count_macs(operation: Convolution) -> int:
     return height * width * depth * kernel * (1 if operation.depthwise else operation.ifm_depth)
 
 
-def _exact_dtype(reach: int) -> type[np.floating[Any]]:
-    """Return the narrowest floating type that holds sums of up to `reach` exactly."""
-    if reach <= _EXACT_FLOAT32:
-        return np.float32
-    if reach > _EXACT_FLOAT64:
-        raise NpuFault("parse", "the accumulators of this operation exceed 53 bits")
-    return np.float64
+def _check_work(operation: Convolution) -> None:
+    macs = count_macs(operation)
+    taps = operation.kernel.size[0] * operation.kernel.size[1]
+    if taps > _MAX_TAPS:
+        raise NpuFault("parse", f"a kernel of {taps} elements is larger than any Ethos-U takes")
+    if macs > (_MAX_DEPTHWISE_MACS if operation.depthwise else _MAX_MACS):
+        raise NpuFault("timeout", f"{macs} multiplications in one operation are beyond the model")
 
 
-def _reach(operation: Convolution, weights: Filter) -> int:
-    """Return the largest magnitude that a sum of products can have."""
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a convolution's IFM comes from.
+
+    `pad` returns it padded, which may be the memory itself if `is_memory`; its elements have
+    magnitudes of at most `most`, and `zero_point` is still to be subtracted.
+    """
+
+    pad: Padded
+    is_memory: bool
+    most: int
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One convolution, ready: what its functions share."""
+
+    operation: Convolution
+    ofm: Placed
+    source: _Source
+    matrix: NDArray[Any]
+    dtype: Floating
+    stage: Exact | None
+    quantize: Quantize | None
+
+    def elements(self, sums: NDArray[Any]) -> NDArray[Any]:
+        """Return what sums become."""
+        if self.stage is not None:
+            return self.stage.finish(self.stage.scale(sums))
+        assert self.quantize is not None
+        return self.quantize(sums)
+
+    def chunks(self, elements: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last row, exclusive, of chunks with so many elements a row."""
+        height = self.operation.ofm.shape[0]
+        step = max(1, _CHUNK_ELEMENTS // max(1, elements))
+        for top in range(0, height, step):
+            yield top, min(top + step, height)
+
+
+def _build(context: Context, operation: Convolution, ofm: Placed, constants: Constants) -> Action:
+    found, records = constants.decode()
     info = np.iinfo(operation.ifm.dtype)
     zero_point = operation.ifm.zero_point
-    return max(int(info.max) - zero_point, zero_point - int(info.min)) * weights.reach
+    most = max(int(info.max) - zero_point, zero_point - int(info.min))
+    if most * found.reach > _EXACT_FLOAT64:
+        raise NpuFault("parse", "the accumulators of this operation exceed 53 bits")
+    source = _source(context, operation, ofm, found.reach)
+    totals = np.abs(found.matrix).sum(axis=0, dtype=np.int64)
+    correction = source.zero_point * found.matrix.sum(axis=0, dtype=np.int64)
+    factors = Factors.of(operation.ofm, records, correction)
+    stage = exact(operation.ofm, factors, totals * source.most)
+    reach = source.most * found.reach
+    quantize = None if stage else integers(context, operation.ofm, factors, reach)
+    dtype: Floating = np.float32 if reach <= _EXACT_FLOAT32 else np.float64
+    task = _Task(operation, ofm, source, found.matrix, dtype, stage, quantize)
+    if operation.depthwise:
+        return lambda: _depthwise(task)
+    if stage is None or found.matrix.shape[0] > _FOLDED_ROWS:
+        return lambda: _dense(task)
+    return _folded(task, stage)
 
 
-def _conv_sums(operation: Convolution, weights: Filter, padded: NDArray[Any]) -> NDArray[Any]:
-    matrix = weights.of(padded.dtype.type)
-    height, width, depth = operation.ofm.shape
-    kernel = operation.kernel
-    if kernel.size == (1, 1) and kernel.stride == (1, 1):
-        pixels: NDArray[Any] = padded.reshape(height * width, -1) @ matrix
-        return pixels.reshape(operation.ofm.shape)
-    view = windows(operation, padded)
-    result = np.empty((height, width, depth), padded.dtype)
-    row_bytes = width * matrix.shape[0] * padded.itemsize
-    rows = max(1, _CHUNK_BYTES // row_bytes)
-    for top in range(0, height, rows):
-        chunk = view[top : top + rows]
-        columns = chunk.reshape(-1, matrix.shape[0])
-        result[top : top + rows] = (columns @ matrix).reshape(-1, width, depth)
-    return result
+def _source(context: Context, operation: Convolution, ofm: Placed, reach: int) -> _Source:
+    ifm = place_ifm(context, operation)
+    zero_point = operation.ifm.zero_point
+    info = np.iinfo(operation.ifm.dtype)
+    most = max(int(info.max), -int(info.min))
+    if info.min <= zero_point <= info.max and most * reach <= _EXACT_FLOAT64:
+        pad = padder(operation, ifm, ifm.dtype, zero_point, zero_point)
+        return _Source(pad, ifm.touches(ofm), most, zero_point)
+    wide = padder(operation, ifm, np.dtype(np.int64), zero_point, zero_point)
+    most = max(int(info.max) - zero_point, zero_point - int(info.min))
+    return _Source(lambda: wide() - zero_point, False, most, 0)
 
 
-def _depthwise_sums(operation: Convolution, weights: Filter, padded: NDArray[Any]) -> NDArray[Any]:
-    matrix = weights.of(padded.dtype.type)
-    view = windows(operation, padded)
-    result = np.zeros(operation.ofm.shape, padded.dtype)
-    width = operation.kernel.size[1]
-    step = max(1, _CHUNK_BYTES // max(1, result[:1].nbytes))
-    for top in range(0, result.shape[0], step):
-        rows = slice(top, top + step)
-        product = np.empty_like(result[rows])
-        for tap in range(matrix.shape[0]):
-            np.multiply(view[rows, :, tap // width, tap % width], matrix[tap], out=product)
-            result[rows] += product
-    return result
+def _padded(task: _Task) -> NDArray[Any]:
+    values = task.source.pad()
+    return values.copy() if task.source.is_memory else values
+
+
+def _gather(view: NDArray[Any], rows: int, extra: int, dtype: Floating) -> NDArray[Any]:
+    """Return windows (height, width, kernel height, kernel width, depth) as rows of a matrix.
+
+    A row has `extra` more elements behind, of 1.
+    """
+    height, width, *window = view.shape
+    columns = np.empty((height, width, rows + extra), dtype)
+    columns[:, :, rows:] = 1
+    columns[:, :, :rows].reshape(height, width, *window)[...] = view
+    return columns.reshape(height * width, rows + extra)
+
+
+def _dense(task: _Task) -> None:
+    """Multiply windows and weights, then scale: as matrices, some rows of the OFM at a time."""
+    width, depth = task.operation.ofm.shape[1:]
+    rows = task.matrix.shape[0]
+    view = windows(task.operation, _padded(task))
+    matrix = task.matrix.astype(task.dtype)
+    for top, bottom in task.chunks(width * max(rows, depth)):
+        sums = _gather(view[top:bottom], rows, 0, task.dtype) @ matrix
+        task.ofm.write_rows(task.elements(sums).reshape(bottom - top, width, depth), top)
+
+
+def _folded(task: _Task, stage: Exact) -> Action:
+    """Multiply windows by weights that have the scales, and one more row for the bias, in them."""
+    rows, depth = task.matrix.shape
+    operation, ofm = task.operation, task.ofm
+    width = operation.ofm.shape[1]
+
+    def fold() -> NDArray[np.float64]:
+        return np.vstack([task.matrix * stage.factor, stage.bias])
+
+    kept = fold() if (rows + 1) * depth * 8 <= _KEPT_BYTES else None
+    if kept is not None and _is_plain_pixel(task):
+        return _pixel(task, stage, kept)
+
+    def run() -> None:
+        view = windows(operation, _padded(task))
+        matrix = fold() if kept is None else kept
+        for top, bottom in task.chunks(width * max(rows, depth)):
+            values = _gather(view[top:bottom], rows, 1, np.float64) @ matrix
+            ofm.write_rows(stage.finish(values).reshape(bottom - top, width, depth), top)
+
+    return run
+
+
+def _is_plain_pixel(task: _Task) -> bool:
+    """Say whether one pixel of the IFM becomes one of the OFM, both in one piece."""
+    operation = task.operation
+    return (
+        operation.ofm.shape[:2] == operation.ifm_shape[:2] == operation.kernel.size == (1, 1)
+        and operation.upscale is IfmUpscaleMode.NONE
+        and not operation.padding.any
+        and task.ofm.whole is not None
+    )
+
+
+def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
+    """Return the same for a single pixel, as small networks have it: with few calls of numpy."""
+    row = np.ones(matrix.shape[0])
+    channels, pad = row[:-1], task.source.pad
+    assert task.ofm.whole is not None
+    values, target = np.empty(matrix.shape[1]), task.ofm.whole[0, 0]
+    multiply, finish = row.dot, stage.finish
+
+    def run() -> None:
+        channels[...] = pad()[0, 0]
+        multiply(matrix, values)
+        target[...] = finish(values)
+
+    return run
+
+
+def _depthwise(task: _Task) -> None:
+    """Add up the taps' products, then scale; some rows of the OFM at a time."""
+    kernel = task.operation.kernel
+    _, width, depth = task.operation.ofm.shape
+    padded = _padded(task)
+    matrix = task.matrix.astype(task.dtype)
+    for top, bottom in task.chunks(width * depth):
+        first = top * kernel.stride[0]
+        last = (bottom - 1) * kernel.stride[0] + kernel.dilated[0]
+        phases = _phases(padded[first:last], kernel.stride[1], task.dtype)
+        sums = np.zeros((bottom - top, width, depth), task.dtype)
+        product = np.empty_like(sums)
+        weights = np.empty((width, depth), task.dtype)
+        for tap, row in enumerate(matrix):
+            y, x = divmod(tap, kernel.size[1])
+            y, x = y * kernel.dilation[0], x * kernel.dilation[1]
+            start, phase = divmod(x, kernel.stride[1])
+            rows = slice(y, y + (bottom - top - 1) * kernel.stride[0] + 1, kernel.stride[0])
+            weights[...] = row  # as wide as the rows: numpy has long loops, then
+            np.multiply(phases[phase, rows, start : start + width], weights, out=product)
+            sums += product
+        task.ofm.write_rows(task.elements(sums), top)
+
+
+def _phases(rows: NDArray[Any], stride: int, dtype: Floating) -> NDArray[Any]:
+    """Return every `stride`-th column beside each other: (phase, rows, columns, depth)."""
+    height, width, depth = rows.shape
+    phases = np.empty((stride, height, -(-width // stride), depth), dtype)
+    for phase in range(stride):
+        columns = rows[:, phase::stride]
+        phases[phase, :, : columns.shape[1]] = columns
+    return phases

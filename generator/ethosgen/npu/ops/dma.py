@@ -5,13 +5,13 @@ import numpy as np
 from ethosgen.errors import NpuFault
 from ethosgen.npu.memory import Bytes
 from ethosgen.npu.operation import Dma
-from ethosgen.npu.ops.context import Context
+from ethosgen.npu.ops.context import Action, Context
 
 _MAX_BYTES = 1 << 28
 
 
-def run(context: Context, operation: Dma) -> int:
-    """Copy; returns the number of bytes.
+def prepare(context: Context, operation: Dma) -> Action:
+    """Return what copies.
 
     A transfer is `length` bytes, repeated for SIZE0 rows and SIZE1 planes. On a side with strides,
     rows are length + SKIP0 and planes length * SIZE0 + SKIP1 apart (Regor's
@@ -19,13 +19,18 @@ def run(context: Context, operation: Dma) -> int:
     """
     total = total_bytes(operation)
     if total == 0:
-        return 0
+        return _nothing
     if total > _MAX_BYTES:
         raise NpuFault("timeout", f"a transfer of {total} bytes is beyond the model")
-    data = _window(context, operation, operation.source, operation.source_dims, False).copy()
+    source = _window(context, operation, operation.source, operation.source_dims, False)
     target = _window(context, operation, operation.destination, operation.destination_dims, True)
-    target[...] = data
-    return total
+    if np.may_share_memory(source, target):
+        return lambda: np.copyto(target, source.copy())
+    return lambda: np.copyto(target, source)
+
+
+def _nothing() -> None:
+    pass
 
 
 def total_bytes(operation: Dma) -> int:

@@ -4,39 +4,53 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ethosgen.npu import feature_map
+from ethosgen.npu.feature_map import Placed
 from ethosgen.npu.isa import ElementwiseMode, IfmScaleMode, OfmScaleMode
 from ethosgen.npu.operation import Elementwise, FeatureMap, Shape
-from ethosgen.npu.ops.context import Context
-from ethosgen.npu.ops.output import finish, scale_globally
-from ethosgen.npu.scaling import Ints, rescale
+from ethosgen.npu.ops.context import Action, Context
+from ethosgen.npu.ops.output import finisher, scaler
+from ethosgen.npu.scaling import Ints, Rescale
 
 _PRE_SHIFT = {8: 20, 16: 15, 32: 15}
 """Left shift of ADD's and SUB's operands, by bits of the IFM (Vela's ElementwiseAddSubScale)."""
 
 _MAX_SHIFT = 63
+_MAX_PRODUCT = 5 << 60
+_MAX_PLAIN_SHIFT = 60
+"""Up to these, a product and what rounds it stay within 63 bits."""
+
+_Operand = Callable[[], Ints]
+_Unary = Callable[[Ints], Ints]
+_Binary = Callable[[Ints, Ints], Ints]
 
 
-def run(context: Context, operation: Elementwise) -> int:
-    """Carry out an elementwise operation; returns its number of elements."""
-    shape = operation.ofm.shape
-    a = _operand(context, operation.ifm, shape)
-    b = _second(context, operation)
-    if b is not None and operation.ifm2_is_a:
-        a, b = b, a
-    result = _unary(operation, a) if b is None else _binary(operation, a, b)
-    if result.shape != shape:
-        result = np.broadcast_to(result, shape)
-    finish(context, operation.ofm, result)
-    return shape[0] * shape[1] * shape[2]
+def prepare(context: Context, operation: Elementwise, ofm: Placed) -> Action:
+    """Return what carries out an elementwise operation."""
+    first = _operand(context, operation.ifm, operation.ofm.shape)
+    second = _second(context, operation)
+    finish = finisher(context, operation.ofm, ofm)
+    if second is None:
+        unary = _unary(operation)
+        return lambda: finish(unary(first()))
+    binary = _binary(operation)
+    if operation.ifm2_is_a:
+        first, second = second, first
+    a, b = first, second
+    return lambda: finish(binary(a(), b()))
 
 
-def _operand(context: Context, fm: FeatureMap, shape: Shape) -> Ints:
-    values = feature_map.read(context.bus, fm, context.base(fm.region), shape)
-    return values.astype(np.int64) - fm.zero_point
+def _operand(context: Context, fm: FeatureMap, shape: Shape) -> _Operand:
+    """Return what reads an operand less its zero point, as an array of its own."""
+    placed = Placed(context.bus, fm, context.base(fm.region), shape)
+    zero_point, whole = np.array(fm.zero_point, np.int64), placed.whole
+    if whole is None:
+        return lambda: placed.read() - zero_point
+    if not fm.zero_point:
+        return lambda: whole.astype(np.int64)
+    return lambda: whole - zero_point
 
 
-def _second(context: Context, operation: Elementwise) -> Ints | None:
+def _second(context: Context, operation: Elementwise) -> _Operand | None:
     if operation.ifm2 is not None:
         full = operation.ofm.shape
         height, width, depth = (
@@ -46,17 +60,19 @@ def _second(context: Context, operation: Elementwise) -> Ints | None:
         return _operand(context, operation.ifm2, (height, width, depth))
     if operation.scalar is None:
         return None
-    return np.full((1, 1, 1), operation.scalar - operation.ifm2_zero_point, np.int64)
+    scalar = np.full((1, 1, 1), operation.scalar - operation.ifm2_zero_point, np.int64)
+    return lambda: scalar
 
 
-def _unary(operation: Elementwise, a: Ints) -> Ints:
+def _unary(operation: Elementwise) -> _Unary:
+    scale = scaler(operation.ofm)
     match operation.mode:
         case ElementwiseMode.ABS:
-            return scale_globally(np.abs(a), operation.ofm)
+            return lambda a: scale(np.abs(a))
         case ElementwiseMode.LRELU:
-            return np.where(a >= 0, a, scale_globally(a, operation.ofm))
+            return lambda a: np.where(a >= 0, a, scale(a))
         case _:
-            return _leading_zeros(a)
+            return _leading_zeros
 
 
 def _leading_zeros(a: Ints) -> Ints:
@@ -65,41 +81,74 @@ def _leading_zeros(a: Ints) -> Ints:
     return 32 - exponent.astype(np.int64)
 
 
-def _binary(operation: Elementwise, a: Ints, b: Ints) -> Ints:
+def _binary(operation: Elementwise) -> _Binary:
     mode, ofm = operation.mode, operation.ofm
     if mode in (ElementwiseMode.ADD, ElementwiseMode.SUB):
-        a, b = _scale_operands(operation, a, b)
-        return scale_globally(a + b if mode is ElementwiseMode.ADD else a - b, ofm)
+        combine = np.add if mode is ElementwiseMode.ADD else np.subtract
+        scale_a, scale_b, bound = _operand_scales(operation)
+        scale = scaler(ofm, bound)
+        return lambda a, b: scale(combine(scale_a(a), scale_b(b)))
     if mode is ElementwiseMode.MUL:
-        return _scale_product(operation, a * b)
+        scale = _product_scale(operation)
+        return lambda a, b: scale(a * b)
     if mode is ElementwiseMode.SHR:
-        return rescale(np.broadcast_to(a, ofm.shape), 1, _shift_amount(b), ofm.rounding)
-    return _SIMPLE[mode](a, b)
+        return lambda a, b: Rescale(1, _shift_amount(b), ofm.rounding)(
+            np.broadcast_to(a, ofm.shape)
+        )
+    return _SIMPLE[mode]
 
 
-def _scale_product(operation: Elementwise, product: Ints) -> Ints:
+def _product_scale(operation: Elementwise) -> _Unary:
     """Scale a product. The 64-bit product of 32-bit operands is only shifted, not multiplied."""
-    ofm = operation.ofm
+    ofm, (bound_a, bound_b) = operation.ofm, _bounds(operation)
     if np.iinfo(operation.ifm.dtype).bits != 32 or ofm.scale_mode is not OfmScaleMode.GLOBAL:
-        return scale_globally(product, ofm)
-    return rescale(product, 1, ofm.scale.shift, ofm.rounding)
+        return scaler(ofm, bound_a * bound_b)
+    fits = bound_a * bound_b < _MAX_PRODUCT and ofm.scale.shift <= _MAX_PLAIN_SHIFT
+    # A bound of 0 spares the look at the values: unscaled, what fits beforehand fits afterwards.
+    return Rescale(1, ofm.scale.shift, ofm.rounding, bound=0 if fits else None)
 
 
-def _scale_operands(operation: Elementwise, a: Ints, b: Ints) -> tuple[Ints, Ints]:
-    """Scale the operands of ADD and SUB.
+def _operand_scales(operation: Elementwise) -> tuple[_Unary, _Unary, int]:
+    """Return what scales the operands of ADD and SUB, and a bound of what comes of both together.
 
     Either both are multiplied by 16-bit factors, or one is scaled by OPA_SCALE's 32 bits and the
     other, which has the larger scale, is shifted left so that it counts half of the full range.
     """
-    if operation.scale_mode is IfmScaleMode.OPA_OPB_16:
-        return a * (operation.opa_scale.scale & 0xFFFF), b * operation.opb_scale
-    pre_shift = _PRE_SHIFT[np.iinfo(operation.ifm.dtype).bits]
+    bound_a, bound_b = _bounds(operation)
     scale = operation.opa_scale
-    if operation.scale_mode is IfmScaleMode.OPA_32:
-        scaled = rescale(a, scale.scale, scale.shift, operation.rounding, pre_shift)
-        return scaled, b << pre_shift - 1
-    scaled = rescale(b, scale.scale, scale.shift, operation.rounding, pre_shift)
-    return a << pre_shift - 1, scaled
+    if operation.scale_mode is IfmScaleMode.OPA_OPB_16:
+        factor_a, factor_b = scale.scale & 0xFFFF, operation.opb_scale
+        bound = bound_a * factor_a + bound_b * factor_b
+        return _times(factor_a), _times(factor_b), bound
+    pre_shift = _PRE_SHIFT[np.iinfo(operation.ifm.dtype).bits]
+    is_a = operation.scale_mode is IfmScaleMode.OPA_32
+    of_scaled, of_shifted = (bound_a, bound_b) if is_a else (bound_b, bound_a)
+    scaled = Rescale(scale.scale, scale.shift, operation.rounding, pre_shift, of_scaled)
+    shifted = _times(1 << pre_shift - 1)
+    bound = (of_scaled * scale.scale >> scale.shift) + 2 + (of_shifted << pre_shift - 1)
+    return (scaled, shifted, bound) if is_a else (shifted, scaled, bound)
+
+
+def _bounds(operation: Elementwise) -> tuple[int, int]:
+    """Return the largest magnitudes of both operands, less their zero points."""
+    first = _bound(operation.ifm)
+    if operation.ifm2 is None:
+        second = abs((operation.scalar or 0) - operation.ifm2_zero_point)
+    else:
+        second = _bound(operation.ifm2)
+    return (second, first) if operation.ifm2_is_a else (first, second)
+
+
+def _bound(fm: FeatureMap) -> int:
+    info = np.iinfo(fm.dtype)
+    return max(abs(int(info.max) - fm.zero_point), abs(int(info.min) - fm.zero_point))
+
+
+def _times(factor: int) -> _Unary:
+    if factor == 1:
+        return lambda values: values
+    factors = np.array(factor, np.int64)
+    return lambda values: values * factors
 
 
 def _shift_amount(b: Ints) -> Ints:
@@ -112,7 +161,7 @@ def _shift_left(a: Ints, b: Ints) -> Ints:
     return (shifted + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
 
 
-_SIMPLE: dict[ElementwiseMode, Callable[[Ints, Ints], Ints]] = {
+_SIMPLE: dict[ElementwiseMode, _Binary] = {
     ElementwiseMode.MIN: np.minimum,
     ElementwiseMode.MAX: np.maximum,
     ElementwiseMode.SHL: _shift_left,

@@ -2,16 +2,18 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ethosgen.errors import NpuFault
-from ethosgen.npu import feature_map
+from ethosgen.npu.feature_map import Placed
 from ethosgen.npu.isa import ActivationClipRange, ActivationFunction, OfmScaleMode
 from ethosgen.npu.operation import Activation, Output
 from ethosgen.npu.ops import curves
 from ethosgen.npu.ops.context import Context
-from ethosgen.npu.scaling import Ints, rescale
+from ethosgen.npu.scaling import Ints, Rescale
 
 _FORCED = {
     ActivationClipRange.FORCE_UINT8: (0, 255),
@@ -22,36 +24,65 @@ _CURVES = {ActivationFunction.TANH: curves.tanh, ActivationFunction.SIGMOID: cur
 _LUT8_ENTRIES = 256
 _LUT16_ENTRIES = 512
 _LUT16_FRACTION_BITS = 7
-_CHUNK_ELEMENTS = 1 << 15
+
+Finish = Callable[[Ints], None]
 
 
-def scale_globally(values: Ints, ofm: Output) -> Ints:
-    """Apply OFM_SCALE where the operation asks for it."""
+def scaler(ofm: Output, bound: int | None = None) -> Callable[[Ints], Ints]:
+    """Return what applies OFM_SCALE where the operation asks for it; `bound` is `Rescale`'s."""
     if ofm.scale_mode is not OfmScaleMode.GLOBAL or (ofm.scale.scale, ofm.scale.shift) == (1, 0):
-        return values
-    return rescale(values, ofm.scale.scale, ofm.scale.shift, ofm.rounding)
+        return _unchanged
+    return Rescale(ofm.scale.scale, ofm.scale.shift, ofm.rounding, bound=bound)
 
 
-def finish(context: Context, ofm: Output, values: Ints) -> None:
-    """Add the zero point to scaled values, activate, and write the OFM."""
+def _unchanged(values: Ints) -> Ints:
+    return values
+
+
+def finisher(context: Context, ofm: Output, placed: Placed) -> Finish:
+    """Return what adds the zero point to scaled values, activates, and writes the OFM.
+
+    It takes (height, width, depth), or what broadcasts to it, and may change what it is given.
+    """
+    activate = activation(context, ofm)
+    shape = ofm.shape
+
+    def finish(values: Ints) -> None:
+        data = activate(values)
+        placed.write(data if data.shape == shape else np.broadcast_to(data, shape))
+
+    return finish
+
+
+def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
+    """Return what adds the zero point, applies the activation function, and clips.
+
+    A table is indexed by clipped values. It changes the values in place, and its result fits the
+    OFM's dtype. Raises NpuFault of kind "parse" for a function that cannot be.
+    """
     zero_point = effective_zero_point(ofm)
-    shifted = values + zero_point if zero_point else values
-    activated = activate(context, ofm, shifted)
-    data = activated.astype(ofm.fm.dtype)
-    feature_map.write(context.bus, ofm.fm, context.base(ofm.fm.region), data)
+    offset = np.array(zero_point, np.int64)
+    curve = _CURVES.get(ActivationFunction(ofm.activation.function))
+    if curve is not None and np.dtype(ofm.fm.dtype) != np.int16:
+        raise NpuFault("parse", "TANH and SIGMOID are modelled for 16-bit signed OFMs only")
+    low, high = (np.array(limit, np.int64) for limit in clip_limits(ofm))
+    look_up = _table(context, ofm)
+
+    def activate(values: Ints) -> NDArray[Any]:
+        if zero_point:
+            np.add(values, offset, out=values)
+        if curve is not None:
+            values = curve(values)
+        np.maximum(values, low, out=values)
+        np.minimum(values, high, out=values)
+        return values if look_up is None else look_up(values)
+
+    return activate
 
 
-def finish_rows(context: Context, ofm: Output, scaled: Callable[[slice], Ints]) -> None:
-    """Finish as `finish` does, some rows at a time: in int64 all of them take much memory."""
-    height, width, depth = ofm.shape
-    zero_point = effective_zero_point(ofm)
-    data = np.empty(ofm.shape, ofm.fm.dtype)
-    step = max(1, _CHUNK_ELEMENTS // (width * depth))
-    for top in range(0, height, step):
-        rows = slice(top, top + step)
-        values = scaled(rows)
-        data[rows] = activate(context, ofm, values + zero_point if zero_point else values)
-    feature_map.write(context.bus, ofm.fm, context.base(ofm.fm.region), data)
+def is_plain(ofm: Output) -> bool:
+    """Say whether nothing but clipping follows the zero point."""
+    return bool(ofm.activation.function == ActivationFunction.RELU)
 
 
 def effective_zero_point(ofm: Output) -> int:
@@ -61,8 +92,7 @@ def effective_zero_point(ofm: Output) -> int:
     Regor's predecessor in 5.2, leave a softmax's zero point in it and rely on it being ignored.
     """
     wide = np.dtype(ofm.fm.dtype).itemsize == 4
-    is_plain = ofm.activation.function == ActivationFunction.RELU
-    return 0 if wide and is_plain else ofm.fm.zero_point
+    return 0 if wide and is_plain(ofm) else ofm.fm.zero_point
 
 
 def clip_limits(ofm: Output) -> tuple[int, int]:
@@ -86,29 +116,20 @@ def clip_limits(ofm: Output) -> tuple[int, int]:
     )
 
 
-def activate(context: Context, ofm: Output, values: Ints) -> Ints:
-    """Apply the activation function, and clip; a table is indexed by clipped values."""
-    curve = _CURVES.get(ActivationFunction(ofm.activation.function))
-    if curve is not None:
-        if np.dtype(ofm.fm.dtype) != np.int16:
-            raise NpuFault("parse", "TANH and SIGMOID are modelled for 16-bit signed OFMs only")
-        values = curve(values)
-    low, high = clip_limits(ofm)
-    clipped = np.minimum(np.maximum(values, low), high)
+def _table(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]] | None:
+    """Return what looks clipped values up, None for an operation without a table."""
     slot = ofm.activation.table
-    return clipped if slot is None else _look_up(context, ofm, slot, clipped)
-
-
-def _look_up(context: Context, ofm: Output, slot: int, values: Ints) -> Ints:
+    if slot is None:
+        return None
     low, high = _index_range(ofm)
     entries, dtype = table_format(ofm)
-    if entries == _LUT8_ENTRIES:
-        index = values + 128 if low < 0 else values
-        result: Ints = context.table(slot, entries, dtype)[index]
-        return result
-    if np.dtype(ofm.fm.dtype) != np.int16:
+    if entries != _LUT8_ENTRIES and np.dtype(ofm.fm.dtype) != np.int16:
         raise NpuFault("parse", f"a table cannot be indexed by a range of {low}..{high}")
-    return _interpolate(context.table(slot, entries, dtype), values)
+    table = context.view_table(slot, entries, dtype)
+    if entries == _LUT8_ENTRIES:
+        first = np.array(low if low < 0 else 0, np.int64)
+        return lambda values: table[values - first]
+    return lambda values: _interpolate(table.astype(np.int64), values)
 
 
 def table_format(ofm: Output) -> tuple[int, str]:

@@ -1,22 +1,28 @@
 """NPU_OP_POOL: maximum, average, and the sum over channels."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ethosgen.errors import NpuFault
-from ethosgen.npu import feature_map
+from ethosgen.npu.feature_map import Placed
 from ethosgen.npu.isa import PoolingMode, RoundMode
 from ethosgen.npu.operation import Pool
-from ethosgen.npu.ops.context import Context
-from ethosgen.npu.ops.output import finish, scale_globally
-from ethosgen.npu.ops.window import padded_ifm, windows
-from ethosgen.npu.scaling import Ints, pooling_scale, rescale
+from ethosgen.npu.ops.context import Action, Context
+from ethosgen.npu.ops.output import finisher, scaler
+from ethosgen.npu.ops.window import padder, place_ifm, windows
+from ethosgen.npu.scaling import Ints, Rescale, pooling_scale
 
 _MAX_WORK = 1 << 31
 _LOWEST = -(1 << 40)
 
+_Pooled = Callable[[], Ints]
 
-def run(context: Context, operation: Pool) -> int:
-    """Carry out a pooling operation; returns the number of elements that it looked at."""
+
+def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
+    """Return what carries out a pooling operation."""
     height, width, depth = operation.ofm.shape
     kernel = operation.kernel.size
     work = height * width * depth * kernel[0] * kernel[1]
@@ -24,40 +30,51 @@ def run(context: Context, operation: Pool) -> int:
         work *= operation.ifm_depth
     if work > _MAX_WORK:
         raise NpuFault("timeout", f"pooling over {work} elements is beyond the model")
-    finish(context, operation.ofm, _MODES[operation.mode](context, operation))
-    return work
+    pooled = _MODES[operation.mode](context, operation)
+    finish = finisher(context, operation.ofm, ofm)
+    return lambda: finish(pooled())
 
 
-def _maximum(context: Context, operation: Pool) -> Ints:
-    padded = padded_ifm(context, operation, np.int64, fill=_LOWEST)
+def _maximum(context: Context, operation: Pool) -> _Pooled:
+    """Take the maximum in the IFM's own dtype, which has no value for padding."""
+    ifm = place_ifm(context, operation)
+    zero_point = np.array(operation.ifm.zero_point, np.int64)
+    dtype = np.dtype(np.int64) if operation.padding.any else ifm.dtype
+    padded = padder(operation, ifm, dtype, int(zero_point), _LOWEST + int(zero_point))
+    scale = scaler(operation.ofm)
+    return lambda: scale(_over_windows(np.maximum, operation, padded()) - zero_point)
+
+
+def _over_windows(combine: np.ufunc, operation: Pool, padded: NDArray[Any]) -> NDArray[Any]:
+    """Combine each window's elements, first down its rows, then along its columns."""
     view = windows(operation, padded)
-    rows = view[:, :, 0].copy()
-    for y in range(1, operation.kernel.size[0]):
-        np.maximum(rows, view[:, :, y], out=rows)
-    return scale_globally(rows.max(axis=2), operation.ofm)
+    height, width = operation.kernel.size
+    rows = view[:, :, 0]
+    if height > 1:
+        rows = rows.copy()
+        for y in range(1, height):
+            combine(rows, view[:, :, y], out=rows)
+    result: NDArray[Any] = rows[:, :, 0] if width == 1 else combine.reduce(rows, axis=2)
+    return result
 
 
-def _average(context: Context, operation: Pool) -> Ints:
+def _average(context: Context, operation: Pool) -> _Pooled:
     """Sum the window; divide by OFM_SCALE, or by the elements inside the IFM where it is padded."""
-    padded = padded_ifm(context, operation, np.int64)
-    sums = _window_sums(operation, padded)
+    ifm = place_ifm(context, operation)
+    zero_point = operation.ifm.zero_point
+    padded = padder(operation, ifm, np.dtype(np.int64), zero_point, zero_point)
+    offset = np.array(zero_point * operation.kernel.size[0] * operation.kernel.size[1], np.int64)
+    scale = _mean(operation)
+    return lambda: scale(_over_windows(np.add, operation, padded()) - offset)
+
+
+def _mean(operation: Pool) -> Callable[[Ints], Ints]:
     if not operation.padding.any:
-        return scale_globally(sums, operation.ofm)
+        return scaler(operation.ofm)
     counts = _valid_counts(operation)
     if operation.ofm.rounding is RoundMode.TRUNCATE:
-        return np.sign(sums) * (np.abs(sums) // counts)
-    scale, shift = pooling_scale(counts)
-    return rescale(sums, scale, shift, operation.ofm.rounding)
-
-
-def _window_sums(operation: Pool, padded: Ints) -> Ints:
-    """Sum over each window, first down its rows, then along its columns."""
-    view = windows(operation, padded)
-    rows = view[:, :, 0].copy()
-    for y in range(1, operation.kernel.size[0]):
-        rows += view[:, :, y]
-    result: Ints = rows.sum(axis=2)
-    return result
+        return lambda sums: np.sign(sums) * (np.abs(sums) // counts)
+    return Rescale(*pooling_scale(counts), operation.ofm.rounding)
 
 
 def _valid_counts(operation: Pool) -> Ints:
@@ -75,17 +92,24 @@ def _valid_counts(operation: Pool) -> Ints:
     return np.maximum(np.outer(counts[0], counts[1]), 1)[:, :, None].astype(np.int64)
 
 
-def _reduce_sum(context: Context, operation: Pool) -> Ints:
-    ifm = operation.ifm
-    values = feature_map.read(context.bus, ifm, context.base(ifm.region), operation.ifm_shape)
+def _reduce_sum(context: Context, operation: Pool) -> _Pooled:
+    fm = operation.ifm
+    ifm = Placed(context.bus, fm, context.base(fm.region), operation.ifm_shape)
     height, width, _ = operation.ofm.shape
     if operation.ifm_shape[:2] != (height, width):
         raise NpuFault("parse", "a sum over channels needs a kernel of 1x1 and no padding")
-    sums = values.sum(axis=2, keepdims=True, dtype=np.int64) - ifm.zero_point * operation.ifm_depth
-    return scale_globally(sums, operation.ofm)
+    offset = np.array(fm.zero_point * operation.ifm_depth, np.int64)
+    scale = scaler(operation.ofm)
+
+    def pooled() -> Ints:
+        sums = np.add.reduce(ifm.read(), axis=2, keepdims=True, dtype=np.int64)
+        sums -= offset
+        return scale(sums)
+
+    return pooled
 
 
-_MODES = {
+_MODES: dict[PoolingMode, Callable[[Context, Pool], _Pooled]] = {
     PoolingMode.MAX: _maximum,
     PoolingMode.AVERAGE: _average,
     PoolingMode.REDUCE_SUM: _reduce_sum,

@@ -1,44 +1,73 @@
 """What convolution and pooling do alike: upscale, pad, and slide a window."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ethosgen.npu import feature_map
+from ethosgen.npu.feature_map import Placed
 from ethosgen.npu.isa import IfmUpscaleMode
 from ethosgen.npu.operation import Windowed
 from ethosgen.npu.ops.context import Context
 
+Padded = Callable[[], NDArray[Any]]
 
-def padded_ifm(
-    context: Context, operation: Windowed, dtype: DTypeLike, fill: float = 0
-) -> NDArray[Any]:
-    """Return the IFM less its zero point, upscaled and padded with `fill`: (H, W, C) of dtype."""
-    fm, padding = operation.ifm, operation.padding
-    values = feature_map.read(context.bus, fm, context.base(fm.region), operation.ifm_shape)
+
+def place_ifm(context: Context, operation: Windowed) -> Placed:
+    """Return the IFM on its memory; also check that it is not too large when it is padded."""
+    fm = operation.ifm
+    placed = Placed(context.bus, fm, context.base(fm.region), operation.ifm_shape)
+    feature_map.check_size(padded_shape(operation))
+    return placed
+
+
+def padded_shape(operation: Windowed) -> tuple[int, int, int]:
+    """Return the shape of the IFM, upscaled and padded."""
+    padding = operation.padding
     height, width = operation.upscaled_size
-    shape = (
+    return (
         padding.top + height + padding.bottom,
         padding.left + width + padding.right,
         operation.ifm_depth,
     )
-    feature_map.check_size(shape)
-    result: NDArray[Any] = np.full(shape, fill, dtype) if padding.any else np.empty(shape, dtype)
-    inner = result[padding.top : padding.top + height, padding.left : padding.left + width]
-    zero_point = inner.dtype.type(fm.zero_point)
-    if operation.upscale is IfmUpscaleMode.NEAREST:
+
+
+def padder(
+    operation: Windowed, ifm: Placed, dtype: np.dtype[Any], inserted: int, fill: int
+) -> Padded:
+    """Return what makes (H, W, C) of `dtype` from an IFM, upscaled and padded with `fill`.
+
+    `inserted` is what upscaling by ZEROS puts between elements. What is returned may be the memory
+    itself.
+    """
+    padding, upscale = operation.padding, operation.upscale
+    height, width = operation.upscaled_size
+    shape = padded_shape(operation)
+    rows = slice(padding.top, padding.top + height)
+    columns = slice(padding.left, padding.left + width)
+
+    def pad() -> NDArray[Any]:
+        result = np.full(shape, fill, dtype)
+        inner = result[rows, columns]
+        if upscale is IfmUpscaleMode.NONE:
+            ifm.read_rows(inner, 0)
+            return result
+        values = ifm.read()
+        if upscale is IfmUpscaleMode.ZEROS:
+            inner[...] = inserted
+            inner[::2, ::2] = values
+            return result
         for y in range(2):
             for x in range(2):
                 part = inner[y::2, x::2]
-                used = values[: part.shape[0], : part.shape[1]]
-                np.subtract(used, zero_point, out=part, casting="unsafe")
-    elif operation.upscale is IfmUpscaleMode.ZEROS:
-        inner[...] = 0
-        np.subtract(values, zero_point, out=inner[::2, ::2], casting="unsafe")
-    else:
-        np.subtract(values, zero_point, out=inner, casting="unsafe")
-    return result
+                part[...] = values[: part.shape[0], : part.shape[1]]
+        return result
+
+    if padding.any or upscale is not IfmUpscaleMode.NONE:
+        return pad
+    return lambda: ifm.read().astype(dtype, copy=False)
 
 
 def windows(operation: Windowed, padded: NDArray[Any]) -> NDArray[Any]:

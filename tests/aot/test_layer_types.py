@@ -3,20 +3,34 @@
 Some twenty layers share a network, so that one compiler run serves them all.
 """
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, cpu_plan, needs_gcc
+from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 
+from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.operators import LIBRARY_ULP
+from ethosgen.errors import UnsupportedError
 from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
 from ethosgen.outcome import Arrays
+from ethosgen.pipeline import Inputs
 from ethosgen.plan import IoStyle
 from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.watch import Watch
 from layer_networks import LAYERS
-from networks import Network
+from networks import Network, Spec
+
+Build = Callable[[Network], int]
+
+needs_tools = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
+)
 
 EACH = 3
 """Layers of a kind in a network."""
@@ -53,3 +67,130 @@ def _assert_close(how: str, made: Arrays, golden: Arrays, codes: dict[str, str])
 
 def _unused(*_: object) -> dict[str, object]:
     raise AssertionError("there is no partition")
+
+
+@needs_gcc
+def test_int16_sums_are_rescaled_from_64_bits(tmp_path: Path) -> None:
+    """Sums that are their biases: small ones at every rounding edge, and ones beyond 32 bits."""
+    net = Network("sums", seed=4)
+    x = net.input((1, 4), "int16", 0.5)
+    biases = np.concatenate([np.arange(-600, 600), net.random.integers(-(1 << 39), 1 << 39, 400)])
+    zeros = np.zeros((len(biases), 4), np.int8)
+    outputs = []
+    for bias_dtype, chosen in (("int64", biases), ("int32", biases[:1200] * 1000)):
+        for scale in (0.25, 0.2500001, 0.31):
+            w = net.constant(zeros[: len(chosen)], scale=scale)
+            bias = net.constant(chosen, bias_dtype, 0.5 * scale)
+            spec = Spec((1, len(chosen)), "int16", 1.0)
+            outputs += net.operator("FULLY_CONNECTED", [x, w, bias], [spec])
+    _assert_equal(parse_model(net.build(*outputs), "sums.tflite"), tmp_path)
+
+
+@needs_gcc
+def test_int16_softmax_over_the_whole_of_its_curves(tmp_path: Path) -> None:
+    net = Network("softmax", seed=5)
+    outputs = []
+    for scale in (0.00016, 0.0003, 0.01):
+        outputs.append(net.softmax(net.input((20, 3), "int16", scale)))
+        outputs.append(net.softmax(net.input((3, 1500), "int16", scale)))
+    _assert_equal(parse_model(net.build(*outputs), "softmax.tflite"), tmp_path)
+
+
+def _assert_equal(model: Model, folder: Path) -> None:
+    generated = GeneratedC(compile_program(cpu_plan(model, IoStyle.CALLER), "net"), folder)
+    samples = random_samples(model, 2, seed=3)
+    for sample, golden in zip(samples, golden_outputs(model, samples), strict=True):
+        status, made = generated.run(sample)
+        assert status == 0
+        assert_equal(made, golden)
+
+
+@needs_tools
+def test_each_kind_of_layer_on_a_cortex_m(tmp_path: Path) -> None:
+    net = Network("layers", seed=5)
+    outputs = [build(net, dtype) for dtype in ("int8", "int16", "float32") for build in LAYERS]
+    (tmp_path / "network.tflite").write_bytes(net.build(*outputs))
+    report = pipeline.verify(
+        tmp_path / "network.tflite", "corstone300", npu="none", inputs=Inputs(None, 2, 5),
+        watch=Watch(),
+    )  # fmt: skip
+    assert report.passed
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+def _conv(net: Network, x: int, w: int, *bias: int, dtype: str = "int8") -> int:
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    options |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    spec = Spec((1, 4, 4, 3), dtype, None if dtype == "float32" else 0.5)
+    return net.operator("CONV_2D", [x, w, *bias], [spec], options)[0]
+
+
+def _hybrid(net: Network) -> int:
+    weights = net.constant(net.random_integers((3, 1, 1, 2)), scale=0.1)
+    return _conv(net, net.input((1, 4, 4, 2), "float32", None), weights, dtype="float32")
+
+
+def _shifted_weights(net: Network) -> int:
+    weights = net.constant(net.random_integers((3, 1, 1, 2)), scale=0.1, zero_point=2)
+    return _conv(net, net.input((1, 4, 4, 2)), weights)
+
+
+def _uneven_groups(net: Network) -> int:
+    weights = net.constant(net.random_integers((3, 1, 1, 2)), scale=0.1)
+    return _conv(net, net.input((1, 4, 4, 5)), weights)
+
+
+def _short_bias(net: Network) -> int:
+    weights = net.constant(net.random_integers((3, 1, 1, 2)), scale=0.1)
+    return _conv(net, net.input((1, 4, 4, 2)), weights, net.constant([1, 2], "int32", 0.005))
+
+
+def _int32_bias_of_a_depthwise(net: Network) -> int:
+    x = net.input((1, 4, 4, 2), "int16")
+    weights = net.constant(net.random_integers((1, 1, 1, 2)), scale=0.1, axis=3)
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    spec = Spec((1, 4, 4, 2), "int16", 0.5)
+    parts = [x, weights, net.constant([1, 2], "int32", 0.005)]
+    return net.operator("DEPTHWISE_CONV_2D", parts, [spec], options)[0]
+
+
+def _too_large_a_factor(net: Network) -> int:
+    x = net.input((1, 4), "int16", 1.0)
+    weights = net.constant(net.random_integers((3, 4)), scale=1.0)
+    return net.operator("FULLY_CONNECTED", [x, weights], [Spec((1, 3), "int16", 0.001)])[0]
+
+
+def _rescaling_pool(net: Network) -> int:
+    return net.max_pool(net.input((1, 4, 4, 2)), (2, 2), scale=0.1)
+
+
+def _softmax_of_another_scale(net: Network) -> int:
+    return net.unary("SOFTMAX", net.input((2, 4)), {"beta": 1.0}, scale=1 / 128)
+
+
+def _unequal_depths(net: Network) -> int:
+    x, y = net.input((2, 3)), net.input((4, 5))
+    return net.operator("BATCH_MATMUL", [x, y], [Spec((2, 5), "int8", 1.0)])[0]
+
+
+@pytest.mark.parametrize(
+    ("build", "why"),
+    [
+        (_hybrid, r"CONV_2D.*weights must be float32.*they are int8"),
+        (_shifted_weights, r"CONV_2D.*have a zero point other than 0"),
+        (_uneven_groups, r"CONV_2D.*do not lead from \(1, 4, 4, 5\)"),
+        (_short_bias, r"CONV_2D.*bias has 2 values for 3 channels"),
+        (_int32_bias_of_a_depthwise, r"DEPTHWISE_CONV_2D.*bias must be int64.*is int32"),
+        (_too_large_a_factor, r"FULLY_CONNECTED.*output scale is too small"),
+        (_rescaling_pool, r"MAX_POOL_2D.*different scales"),
+        (_softmax_of_another_scale, r"SOFTMAX.*must have the scale 0.0039"),
+        (_unequal_depths, r"BATCH_MATMUL.*\(2, 3\) and \(4, 5\)"),
+    ],
+)
+def test_what_is_not_covered_is_named_with_its_place(build: Build, why: str) -> None:
+    net = Network("refused", seed=1)
+    plan = cpu_plan(net.build(build(net)))
+    with pytest.raises(UnsupportedError, match=rf"operator 1 of 1, {why}"):
+        compile_program(plan, "net")

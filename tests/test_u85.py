@@ -106,7 +106,8 @@ def test_what_is_wrong_is_told(
 
 def test_the_performance_monitor_is_elsewhere() -> None:
     files = render(make_program(npu="ethos-u85-256"), load_board("corstone320")).files
-    assert "PMCR = 0x1180," in files["model/ethosgen_npu_pmu.c"].decode()
+    assert "#ifdef ETHOSU85\n#define PMU 0x1000\n" in files["model/ethosgen_npu_pmu.c"].decode()
+    assert "model PRIVATE ETHOSU85)" in files["model/CMakeLists.txt"].decode()
     assert "ethosu_device_u85.c" in files["model/CMakeLists.txt"].decode()
 
 

@@ -55,7 +55,8 @@ def test_a_tool_is_run_without_a_shell(elf: Path, tmp_path: Path) -> None:
 
 
 def test_what_can_go_wrong(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TargetError, match=r"'tool' flashes board 'corstone300': '.*false' ended with status 1"):
+    said = "'tool' flashes board 'corstone300': '.*false' ended with status 1"
+    with pytest.raises(TargetError, match=said):
         flash(elf, board_with("false"))
     with pytest.raises(ToolError, match=r"no-such-tool \(flashes corstone300\).*ETHOSGEN_TOOL"):
         flash(elf, board_with("no-such-tool"))

@@ -19,8 +19,8 @@ from ethosgen.project.zephyr import heap_bytes, npu_ports
 from programs import make_cpu_program, make_program
 
 BOARD = load_board("corstone300")
-TARGETS = {"ARM_ETHOS_": "mps3_an547", "ETHOS_": "mps3_corstone300_an547"}
-"""The prefix of a version's symbols, and a board of that version."""
+TARGETS = {"ARM_ETHOS_": "before_4_2", "ETHOS_": "since_4_2"}
+"""The prefix of a version's symbols, and the file that has them."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def configure(
-    place: Path, prefix: str, board: str, monkeypatch: pytest.MonkeyPatch, tree: Path
+    place: Path, prefix: str, names: str, monkeypatch: pytest.MonkeyPatch, tree: Path
 ) -> kconfiglib.Kconfig:
     write_kconfig(tree, prefix)
     monkeypatch.setenv("srctree", str(tree))
@@ -39,16 +39,16 @@ def configure(
     (tree / "model").symlink_to(place / "model")
     kconfig = kconfiglib.Kconfig(str(place / "Kconfig"), warn_to_stderr=False)
     kconfig.warn_assign_undef = True  # as Zephyr does, which then refuses to build
-    for conf in ("prj.conf", f"boards/{board}.conf"):
+    for conf in ("prj.conf", f"model/zephyr/{names}.conf"):
         kconfig.load_config(str(place / conf), replace=False)
     return kconfig
 
 
-@pytest.mark.parametrize(("prefix", "board"), TARGETS.items())
+@pytest.mark.parametrize(("prefix", "names"), TARGETS.items())
 def test_kconfig_is_silent_and_chooses_the_npu(
-    place: Path, prefix: str, board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, prefix: str, names: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kconfig = configure(place, prefix, board, monkeypatch, tmp_path / "tree")
+    kconfig = configure(place, prefix, names, monkeypatch, tmp_path / "tree")
     assert not kconfig.warnings
     assert kconfig.syms[f"{prefix}U55_128"].str_value == "y"
     for name in ("ETHOSGEN", "ETHOSGEN_SERVER", "ETHOSGEN_NPU_BELL"):
@@ -59,18 +59,18 @@ def test_kconfig_is_silent_and_chooses_the_npu(
 def test_the_sizes_are_the_networks_own(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kconfig = configure(place, "ARM_ETHOS_", "mps3_an547", monkeypatch, tmp_path / "tree")
+    kconfig = configure(place, "ARM_ETHOS_", "before_4_2", monkeypatch, tmp_path / "tree")
     assert kconfig.syms["MAIN_STACK_SIZE"].str_value != "7777"
     assert kconfig.syms["COMMON_LIBC_MALLOC_ARENA_SIZE"].str_value == "72"
 
 
 @pytest.mark.parametrize(
-    ("prefix", "board"), [("ETHOS_", "mps3_an547"), ("ARM_ETHOS_", "mps3_corstone300_an547")]
+    ("prefix", "names"), [("ETHOS_", "before_4_2"), ("ARM_ETHOS_", "since_4_2")]
 )
 def test_the_other_versions_symbols_are_seen(
-    place: Path, prefix: str, board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, prefix: str, names: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kconfig = configure(place, prefix, board, monkeypatch, tmp_path / "tree")
+    kconfig = configure(place, prefix, names, monkeypatch, tmp_path / "tree")
     assert any("undefined symbol" in warning for warning in kconfig.warnings)
 
 
@@ -141,6 +141,14 @@ def test_the_modules_and_the_sample_are_what_zephyr_reads(place: Path) -> None:
     assert "mps3/an547" in sample["common"]["platform_allow"]
 
 
+def test_no_file_is_named_after_a_board(place: Path) -> None:
+    """Zephyr takes mps3_an547.conf for a short name of mps3/corstone300/an547 and refuses it."""
+    assert {path.name for path in (place / "boards").iterdir()} == {
+        "on_qemu.overlay",
+        "on_board.overlay",
+    }
+
+
 def test_a_project_knows_its_platform(place: Path) -> None:
     assert open_project(place).platform == ZEPHYR
 
@@ -149,7 +157,9 @@ def test_generating_again_leaves_the_application_alone(place: Path) -> None:
     (place / "src" / "main.c").write_text("mine")
     write(render(make_program(npu="ethos-u55-256"), BOARD, platform=ZEPHYR), place)
     assert (place / "src" / "main.c").read_text() == "mine"
-    assert "CONFIG_ARM_ETHOS_U55_128=y" in (place / "boards/mps3_an547.conf").read_text()
+    for names, prefix in (("before_4_2", "ARM_ETHOS_"), ("since_4_2", "ETHOS_")):
+        conf = (place / "model" / "zephyr" / f"{names}.conf").read_text()
+        assert f"CONFIG_{prefix}U55_256=y" in conf, "the driver's NPU is the library's"
 
 
 @pytest.mark.parametrize("io", list(IoStyle))
@@ -168,13 +178,13 @@ def test_bare_metal_has_no_trace_of_zephyr() -> None:
     ]
 
 
-@pytest.mark.parametrize(("prefix", "board"), TARGETS.items())
+@pytest.mark.parametrize(("prefix", "names"), TARGETS.items())
 def test_a_network_on_the_cpu_needs_no_npu(
-    prefix: str, board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prefix: str, names: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "app"
     write(render(make_cpu_program(), BOARD, platform=ZEPHYR), place)
-    kconfig = configure(place, prefix, board, monkeypatch, tmp_path / "tree")
+    kconfig = configure(place, prefix, names, monkeypatch, tmp_path / "tree")
     assert not kconfig.warnings
     values = {name: kconfig.syms[name].str_value for name in (f"{prefix}U", "ETHOSGEN_NPU")}
     assert set(values.values()) == {"n"}

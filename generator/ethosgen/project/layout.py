@@ -97,6 +97,8 @@ def _zephyr(board: Board) -> Layout:
             "network.c": "model/network.c",
             "zephyr/module.yml": "model/zephyr/module.yml",
             "zephyr/npu.cmake": "model/zephyr/npu.cmake",
+            "zephyr/before_4_2.conf": "model/zephyr/before_4_2.conf",
+            "zephyr/since_4_2.conf": "model/zephyr/since_4_2.conf",
             "zephyr/Kconfig.sizes": "model/zephyr/Kconfig.sizes",
             **{f"{_SERVER}/{file}": f"app/{file}" for file in _PROTOCOL},
         },
@@ -107,12 +109,6 @@ def _zephyr(board: Board) -> Layout:
         application={
             "README.md": "README.md",
             "sample.yaml": "sample.yaml",
-            **{
-                f"boards/{known.target.replace('/', '_')}.conf": _driver_conf(
-                    known.exists_in((4, 2))
-                )
-                for known in board.run.zephyr
-            },
         },
         way=("boards/on_{way}.overlay", "boards/on.overlay"),
         copies={
@@ -125,8 +121,3 @@ def _zephyr(board: Board) -> Layout:
             path.relative_to(app).as_posix(): path for path in app.rglob("*") if path.is_file()
         },
     )
-
-
-def _driver_conf(is_new: bool) -> str:
-    """Return the template with Arm's driver under its names before or since Zephyr 4.2."""
-    return f"boards/{'since' if is_new else 'before'}_4_2.conf"

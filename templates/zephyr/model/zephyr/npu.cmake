@@ -7,6 +7,10 @@ set(ETHOSGEN_QEMU_BOARDS {{ qemu_targets|join(" ") }})
 # Arm's driver drops what Zephyr's Kconfig says when it is configured for the first time (CMP0126),
 # unless the cache has it already.
 set(ETHOSU_TARGET_NPU_CONFIG {{ npu }} CACHE STRING "NPU configuration" FORCE)
+
+# The driver's own words would go to the console, among the frames. (Zephyr's options for this depend
+# on the console in one version, and on its logging in another.)
+set(ETHOSU_LOG_ENABLE OFF CACHE BOOL "Let Arm's driver print what it does")
 {% if npu_ports is not none %}
 
 # The ports by which it reaches each region, for drivers that are compiled with them.

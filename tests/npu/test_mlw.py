@@ -31,7 +31,7 @@ def test_only_the_wanted_weights_are_returned() -> None:
     assert mlw.decode(encode_weights([3, 2, 1]), 2).tolist() == [3, 2]
     with pytest.raises(NpuFault, match="holds 3 of 4 weights") as caught:
         mlw.decode(encode_weights([3, 2, 1]), 4)
-    assert caught.value.kind == "parse"
+    assert caught.value.kind == "weights"
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -46,7 +46,7 @@ def test_garbage_is_decoded_or_faults(seed: int) -> None:
     try:
         weights = mlw.decode(bytes(data), 500)
     except NpuFault as fault:
-        assert fault.kind == "parse"
+        assert fault.kind == "weights"
     else:
         assert weights.size == 500
 

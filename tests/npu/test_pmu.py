@@ -98,6 +98,9 @@ def test_an_overflow_is_flagged(driver: Driver) -> None:
     assert driver.read(pmu.PMEVCNTR0) == CYCLES - 1
     assert driver.read(pmu.PMOVSSET) == 1
     assert driver.read(reg.STATUS) & reg.STATUS_PMU_IRQ_RAISED
+    driver.write(reg.CMD, driver.read(reg.CMD) | reg.CMD_CLEAR_IRQ)
+    driver.file.poll()
+    assert not driver.read(reg.STATUS) & reg.STATUS_PMU_IRQ_RAISED
     driver.write(pmu.PMOVSCLR, 1)
     driver.file.poll()
     assert driver.read(pmu.PMOVSSET) == 0

@@ -36,7 +36,7 @@ class _Bits:
     def get(self, position: int, count: int) -> int:
         """Return up to 24 bits at a position."""
         if position + count > self.length:
-            raise NpuFault("parse", "a weight stream ends in the middle of a slice")
+            raise NpuFault("weights", "a weight stream ends in the middle of a slice")
         return int(self.fast[position >> 3]) >> (position & 7) & (1 << count) - 1
 
     def gather(self, positions: Ints, count: int) -> Ints:
@@ -104,7 +104,7 @@ class _Chunks:
 def decode(data: bytes, wanted: int) -> NDArray[np.int16]:
     """Return the first `wanted` weights of a stream, as int16.
 
-    Raises NpuFault of kind "parse" where the stream is malformed or holds fewer.
+    Raises NpuFault of kind "weights" where the stream is malformed or holds fewer.
     """
     bits = _Bits(data)
     parts: list[NDArray[np.int16]] = []
@@ -113,7 +113,7 @@ def decode(data: bytes, wanted: int) -> NDArray[np.int16]:
     while have < wanted:
         header = _read_header(bits, position, previous)
         if header is None:
-            raise NpuFault("parse", f"a weight stream holds {have} of {wanted} weights")
+            raise NpuFault("weights", f"a weight stream holds {have} of {wanted} weights")
         weights, position = _read_slice(bits, header)
         parts.append(weights)
         have += weights.size
@@ -129,7 +129,7 @@ def _read_header(bits: _Bits, position: int, previous: _Slice | None) -> _Slice 
         if position >= bits.length:
             return None
     if zero_division > 3 and zero_division != _ZDIV_DISABLE:
-        raise NpuFault("parse", f"a weight slice has the undefined ZDIV {zero_division}")
+        raise NpuFault("weights", f"a weight slice has the undefined ZDIV {zero_division}")
     header = _Slice(zero_division=zero_division, values=bits.get(position + 3, 15) + 1)
     division = bits.get(position + 18, 3)
     header.truncated = bool(bits.get(position + 21, 1))
@@ -138,7 +138,7 @@ def _read_header(bits: _Bits, position: int, previous: _Slice | None) -> _Slice 
     if header.new_palette:
         position = _read_palette(bits, header, position)
     elif previous is None or previous.has_zero_runs != header.has_zero_runs:
-        raise NpuFault("parse", "a weight slice needs a palette of its own and has none")
+        raise NpuFault("weights", "a weight slice needs a palette of its own and has none")
     else:
         header.direct_offset = previous.direct_offset
         header.palette, header.palette_bits = previous.palette, previous.palette_bits
@@ -147,7 +147,7 @@ def _read_header(bits: _Bits, position: int, previous: _Slice | None) -> _Slice 
         size = len(header.palette)
         division = (size - 1).bit_length() if size else header.palette_bits
     elif division > 5:
-        raise NpuFault("parse", f"a weight slice has the undefined WDIV {division}")
+        raise NpuFault("weights", f"a weight slice has the undefined WDIV {division}")
     header.division = division
     header.position = position
     return header
@@ -198,7 +198,7 @@ def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
     find = _find_uncompressed if header.uncompressed else _find_weights
     weights, position = find(bits, header)
     if position > bits.length:
-        raise NpuFault("parse", "a weight stream ends in the middle of a slice")
+        raise NpuFault("weights", "a weight stream ends in the middle of a slice")
     return weights, _Chunks(), position
 
 
@@ -274,7 +274,7 @@ def _find_both(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
         if before_w < 0 and before_z < 0:
             break
     if position > bits.length:
-        raise NpuFault("parse", "a weight stream ends in the middle of a slice")
+        raise NpuFault("weights", "a weight stream ends in the middle of a slice")
     return weights, zeros, position
 
 

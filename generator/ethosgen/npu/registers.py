@@ -4,16 +4,21 @@ The page lies in memory that the driver's CPU shares, so an access makes no nois
 because the model leaves recognisable values behind: RESET holds a sentinel that no driver writes,
 CMD's request bits are cleared when they are acted upon. Registers that are read-only on hardware
 are written again at each step, so that a stray write does not last.
+
+The AXI limits (AXI_LIMIT0 to 3) are kept as they are written. They bound how many accesses are
+under way at once, which the estimate of cycles does not know; REGIONCFG's choice of port is used.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.errors import NpuFault
-from ethosgen.npu.machine import Machine, RunReport
+from ethosgen.npu import culprit
+from ethosgen.npu.culprit import Channel
+from ethosgen.npu.machine import Machine, RunReport, load
 from ethosgen.npu.pmu import Pmu
 
 _log = logging.getLogger(__name__)
@@ -45,6 +50,11 @@ STATUS_CMD_PARSE_ERROR = 1 << 4
 STATUS_CMD_END_REACHED = 1 << 5
 STATUS_PMU_IRQ_RAISED = 1 << 6
 STATUS_WD_FAULT = 1 << 7
+"""The weight decoder's."""
+STATUS_FAULTS = STATUS_BUS_STATUS | STATUS_CMD_PARSE_ERROR | STATUS_WD_FAULT
+"""Only a reset clears them."""
+STATUS_FAULTING_INTERFACE_LSB = 11
+STATUS_FAULTING_CHANNEL_LSB = 12
 STATUS_IRQ_HISTORY_LSB = 16
 
 CMD_RUN = 1 << 0
@@ -60,8 +70,11 @@ _BASE_POINTERS = 8
 FAULT_BITS = {
     "bus": STATUS_BUS_STATUS,
     "parse": STATUS_CMD_PARSE_ERROR,
-    "timeout": STATUS_WD_FAULT,
+    "weights": STATUS_WD_FAULT,
+    "timeout": STATUS_CMD_PARSE_ERROR,
 }
+"""An NPU would go on for ever where the model gives up; so that a firmware gets to know, the model
+says what else it says of a stream that makes no sense."""
 
 
 class RegisterFile:
@@ -80,6 +93,7 @@ class RegisterFile:
         self._prot = 0
         self._queue_read = 0
         self._command_seen = CMD_POWER
+        self._queue_seen = (0, 0, 0)
         self._pmu = Pmu(self._read, self._write)
         self.last_fault: NpuFault | None = None
         self.last_report: RunReport | None = None
@@ -113,6 +127,7 @@ class RegisterFile:
             self._reset(request)
             acted = True
         acted |= self._pmu.poll(control)
+        self._look_at_queue()
         if command & (CMD_RUN | CMD_STOP):
             self._write(CMD, command & CMD_POWER)
             self._command(command)
@@ -142,14 +157,26 @@ class RegisterFile:
 
     def _command(self, command: int) -> None:
         if command & CMD_CLEAR_IRQ:
-            self._status &= ~STATUS_IRQ_RAISED
+            self._status &= ~(STATUS_IRQ_RAISED | STATUS_PMU_IRQ_RAISED)
         self._status &= ~(command >> 16 << STATUS_IRQ_HISTORY_LSB)
         self._publish()
         if command & CMD_RUN:
+            if self._status & STATUS_BUS_STATUS:
+                _log.warning("the NPU does not start after a bus fault: it must be reset first")
+                return
             self._run()
 
+    def _look_at_queue(self) -> None:
+        """Writing QBASE or QSIZE clears cmd_end_reached; only another value is seen."""
+        queue = self._read(QBASE), self._read(QBASE_HI), self._read(QSIZE)
+        if queue != self._queue_seen:
+            self._queue_seen = queue
+            if self._status & STATUS_CMD_END_REACHED:
+                self._status &= ~STATUS_CMD_END_REACHED
+                self._publish()
+
     def _run(self) -> None:
-        self._status &= STATUS_RESET_STATUS
+        self._status &= STATUS_RESET_STATUS | STATUS_FAULTS | STATUS_PMU_IRQ_RAISED
         self._status |= STATUS_RUNNING
         self._queue_read = 0
         self.last_fault = None
@@ -162,7 +189,9 @@ class RegisterFile:
             _log.info("%s", fault)
             self.last_fault, self.last_report = fault, None
             self._queue_read = fault.offset
-            self._status |= FAULT_BITS.get(fault.kind, STATUS_WD_FAULT)
+            self._status |= FAULT_BITS[fault.kind]
+            if fault.kind == "bus":
+                self._status |= self._faulting(fault, bases)
         else:
             self.last_report = report
             self._queue_read = report.consumed
@@ -174,6 +203,23 @@ class RegisterFile:
         self._status = self._status & ~STATUS_RUNNING | STATUS_IRQ_RAISED
         self._publish()
         self._raise_irq()
+
+    def _faulting(self, fault: NpuFault, bases: Sequence[int]) -> int:
+        """Return STATUS's account of a bus fault: the interface, and the channel."""
+        machine = self._machine
+        channel, port = Channel.COMMANDS, self._read(QCONFIG) & 3
+        if fault.command != "?":
+            stream = machine.bus.read(self._address(QBASE), self._read(QSIZE))
+            steps = load(stream, machine.accelerator).steps
+            step = next(step for step in steps if step.offset == fault.offset)
+            found = culprit.find(machine.bus, bases, step.operation)
+            if found is None:
+                return 0
+            channel, region = found
+            port = self._read(REGIONCFG) >> 2 * region & 3
+        # Of the four sets of limits that a port number chooses, the latter two are AXI1's.
+        interface = port >> 1 << STATUS_FAULTING_INTERFACE_LSB
+        return interface | channel << STATUS_FAULTING_CHANNEL_LSB
 
     def _publish(self) -> None:
         """Write the registers that are read-only for the driver; STATUS last."""

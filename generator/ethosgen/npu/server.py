@@ -16,7 +16,7 @@ from ethosgen.accelerator import ACCELERATORS, Accelerator
 from ethosgen.errors import NpuFault
 from ethosgen.npu.machine import Machine
 from ethosgen.npu.memory import Bus, Segment
-from ethosgen.npu.registers import FAULT_BITS, STATUS_CMD_END_REACHED, STATUS_WD_FAULT
+from ethosgen.npu.registers import FAULT_BITS, STATUS_CMD_END_REACHED
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def _answer(
         result = _RESULT.pack(STATUS_CMD_END_REACHED, report.consumed)
     except NpuFault as fault:
         _LOG.warning("%s", fault)
-        result = _RESULT.pack(FAULT_BITS.get(fault.kind, STATUS_WD_FAULT), fault.offset)
+        result = _RESULT.pack(FAULT_BITS[fault.kind], fault.offset)
     for memory, content in zip(memories, contents, strict=True):
         new = memory.tobytes()
         result += _WORD.pack(new != content) + (new if new != content else b"")

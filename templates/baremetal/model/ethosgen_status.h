@@ -17,7 +17,7 @@ typedef enum ethosgen_status {
     ETHOSGEN_NPU_OTHER_VERSION = 7, /* the network needs a newer architecture or stream version */
     ETHOSGEN_NPU_BUS_FAULT = 8,     /* STATUS.bus_status: an address that the bus refused */
     ETHOSGEN_NPU_PARSE_FAULT = 9,   /* STATUS.cmd_parse_error: a damaged command stream */
-    ETHOSGEN_NPU_WATCHDOG = 10,     /* STATUS.wd_fault */
+    ETHOSGEN_NPU_WEIGHT_FAULT = 10, /* STATUS.wd_fault: weights that cannot be decompressed */
     ETHOSGEN_NPU_ECC_FAULT = 11,    /* STATUS.ecc_fault */
     ETHOSGEN_NPU_STOPPED = 12,      /* an interrupt came before the end of the command stream */
     ETHOSGEN_NPU_TIMEOUT = 13,      /* ethosgen_npu_wait gave up */

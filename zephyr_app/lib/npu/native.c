@@ -64,7 +64,7 @@ static ethosgen_status verdict(uint32_t status)
         return ETHOSGEN_NPU_PARSE_FAULT;
     }
     if ((status & STATUS_WD_FAULT) != 0) {
-        return ETHOSGEN_NPU_WATCHDOG;
+        return ETHOSGEN_NPU_WEIGHT_FAULT;
     }
     return (status & STATUS_CMD_END_REACHED) != 0 ? ETHOSGEN_OK : ETHOSGEN_NPU_STOPPED;
 }

@@ -143,7 +143,7 @@ static ethosgen_status verdict(uint32_t status)
         return ETHOSGEN_NPU_PARSE_FAULT;
     }
     if ((status & STATUS_WD_FAULT) != 0) {
-        return ETHOSGEN_NPU_WATCHDOG;
+        return ETHOSGEN_NPU_WEIGHT_FAULT;
     }
     if ((status & STATUS_ECC_FAULT) != 0) {
         return ETHOSGEN_NPU_ECC_FAULT;

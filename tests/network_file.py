@@ -20,6 +20,7 @@ DTYPES = {
     "int8": "INT8",
     "uint32": "UINT32",
     "uint16": "UINT16",
+    "resource": "RESOURCE",
 }
 
 OPTIONS = {
@@ -65,6 +66,10 @@ OPTIONS = {
     "REDUCE_ALL": "ReducerOptions",
     "SHAPE": "ShapeOptions",
     "SPACE_TO_DEPTH": "SpaceToDepthOptions",
+    "CALL_ONCE": "CallOnceOptions",
+    "IF": "IfOptions",
+    "VAR_HANDLE": "VarHandleOptions",
+    "WHILE": "WhileOptions",
 }
 """The options table of each operator that has one that matters; others are written without."""
 
@@ -100,7 +105,7 @@ class OperatorSpec:
 
 @dataclass(frozen=True)
 class Layout:
-    """A whole file: one subgraph, its tensors and operators, and named metadata."""
+    """A whole file: a subgraph's tensors and operators, the other subgraphs, named metadata."""
 
     name: str
     tensors: Sequence[Spec]
@@ -108,6 +113,7 @@ class Layout:
     inputs: Sequence[int]
     outputs: Sequence[int]
     metadata: Mapping[str, bytes]
+    others: Sequence["Layout"] = ()
 
 
 class File:
@@ -120,20 +126,15 @@ class File:
     def write(self, net: Layout) -> bytes:
         """Return the file's bytes."""
         codes: list[tuple[str, str | None, int]] = []
-        for made in net.operators:
+        layouts = [net, *net.others]
+        for made in (made for layout in layouts for made in layout.operators):
             key = (made.code, made.custom_code, made.version)
             if key not in codes:
                 codes.append(key)
-        tensors = self.tables([self.tensor(spec, i) for i, spec in enumerate(net.tensors)])
-        operators = self.tables([self.operator(made, codes) for made in net.operators])
-        subgraph = self.table(
-            "SubGraph",
-            tensors=tensors,
-            inputs=self.numbers(net.inputs, "int32"),
-            outputs=self.numbers(net.outputs, "int32"),
-            operators=operators,
-            name=self.builder.CreateString("main"),
-        )
+        names = ["main", *(layout.name for layout in net.others)]
+        subgraphs = [
+            self.subgraph(layout, codes, name) for layout, name in zip(layouts, names, strict=True)
+        ]
         metadata = []
         for name, data in net.metadata.items():
             self.buffers.append(data)
@@ -143,13 +144,25 @@ class File:
             "Model",
             version=3,
             operator_codes=self.tables([self.code(*key) for key in codes]),
-            subgraphs=self.tables([subgraph]),
+            subgraphs=self.tables(subgraphs),
             description=self.builder.CreateString(net.name),
             buffers=self.tables([self.buffer(data) for data in self.buffers]),
             metadata=self.tables(metadata) if metadata else None,
         )
         self.builder.Finish(model, b"TFL3")
         return bytes(self.builder.Output())
+
+    def subgraph(self, net: Layout, codes: list[tuple[str, str | None, int]], name: str) -> int:
+        tensors = self.tables([self.tensor(spec, i) for i, spec in enumerate(net.tensors)])
+        operators = self.tables([self.operator(made, codes) for made in net.operators])
+        return self.table(
+            "SubGraph",
+            tensors=tensors,
+            inputs=self.numbers(net.inputs, "int32"),
+            outputs=self.numbers(net.outputs, "int32"),
+            operators=operators,
+            name=self.builder.CreateString(name),
+        )
 
     def table(self, schema: str, **fields: Any) -> int:
         """Write a table; None leaves a field out. Offsets must have been made before."""
@@ -244,5 +257,7 @@ class File:
             if value in DTYPES:
                 return getattr(tflite.TensorType, DTYPES[value])
             owner = tflite.Padding if value in ("SAME", "VALID") else tflite.ActivationFunctionType
+            if not hasattr(owner, value):
+                return self.builder.CreateString(value)
             return getattr(owner, value)
         return self.numbers(value, "int32") if isinstance(value, list | tuple) else value

@@ -37,6 +37,7 @@ class Network:
         self.operators: list[OperatorSpec] = []
         self.inputs: list[int] = []
         self.metadata: dict[str, bytes] = {}
+        self.others: list[Layout] = []
 
     # ---- tensors -------------------------------------------------------------------------------
 
@@ -408,12 +409,20 @@ class Network:
 
     # ---- the file ------------------------------------------------------------------------------
 
+    def subgraph(self, net: "Network", *outputs: int) -> int:
+        """Add a network as a subgraph and return its number, for IF, WHILE and CALL_ONCE."""
+        self.others.append(net.layout(outputs))
+        return len(self.others)
+
+    def layout(self, outputs: Sequence[int]) -> Layout:
+        """Describe the network as a subgraph with these outputs, and those that were added."""
+        tables = self.tensors, self.operators, self.inputs
+        return Layout(self.name, *tables, outputs, self.metadata, self.others)
+
     def build(self, *outputs: int) -> bytes:
         """Return the .tflite file's bytes; outputs default to the last operator's first output."""
         chosen = outputs or ((self.operators[-1].outputs[0],) if self.operators else ())
-        return File().write(
-            Layout(self.name, self.tensors, self.operators, self.inputs, chosen, self.metadata)
-        )
+        return File().write(self.layout(chosen))
 
 
 def _fixed(scale: float, zero_point: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import numpy as np
 import tflite
 
 from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.model import ABSENT, Graph, Model, Operator, Quantization, Tensor
+from ethosgen.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
 
 IDENTIFIER = b"TFL3"
 MAX_TENSOR_BYTES = 1 << 28
@@ -53,6 +53,7 @@ DTYPES = {
     tflite.TensorType.UINT64: "uint64",
     tflite.TensorType.BOOL: "bool",
     tflite.TensorType.COMPLEX64: "complex64",
+    tflite.TensorType.RESOURCE: HANDLE,
 }
 
 _DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
@@ -289,7 +290,7 @@ class _Decoder:
         axis = int(table.QuantizedDimension())
         if not all(math.isfinite(scale) and scale >= 0 for scale in scales):
             raise self.bad(f"tensor '{name}' has a scale that is no positive number")
-        if np.dtype(dtype).kind in "iu":
+        if dtype != HANDLE and np.dtype(dtype).kind in "iu":
             info = np.iinfo(dtype)
             if not info.min <= min(points) <= max(points) <= info.max:
                 raise self.bad(f"tensor '{name}' has a zero point outside {dtype}")
@@ -370,12 +371,12 @@ class _Decoder:
 @cache
 def _getters(schema: str) -> list[str]:
     """Name the fields of an options class: its public methods without what belongs to vectors."""
-    internal = ("GetRootAs", "Init")
     suffixes = ("AsNumpy", "IsNone", "Length", "HasIdentifier")
     return [
         name
         for name in vars(getattr(tflite, schema))
-        if name[0].isupper() and not name.startswith(internal) and not name.endswith(suffixes)
+        if name[0].isupper() and name != "Init"
+        if not name.startswith("GetRootAs") and not name.endswith(suffixes)
     ]
 
 
@@ -428,6 +429,11 @@ def _refuse_dynamic(model: Model) -> None:
                     "interpreter.resize_tensor_input)"
                 )
     for tensor in (*model.inputs, *model.outputs):
+        if tensor.dtype == HANDLE:
+            raise UnsupportedError(
+                f"tensor '{tensor.name}' of '{model.name}' is a variable's handle; convert the "
+                "network again with the variable's value as input or output"
+            )
         if not tensor.elements:
             raise UnsupportedError(
                 f"tensor '{tensor.name}' of '{model.name}' has no elements (shape "

@@ -10,6 +10,9 @@ import numpy as np
 ABSENT = -1
 """The index that TFLite writes for an optional input that is not there."""
 
+HANDLE = "resource"
+"""The dtype of what VAR_HANDLE makes: it tells one variable from another and has no bytes."""
+
 
 @dataclass(frozen=True)
 class Quantization:
@@ -40,7 +43,7 @@ class Tensor:
     @property
     def bytes(self) -> int:
         """Size in memory."""
-        return self.elements * np.dtype(self.dtype).itemsize
+        return 0 if self.dtype == HANDLE else self.elements * np.dtype(self.dtype).itemsize
 
     def array(self) -> np.ndarray[Any, Any]:
         """Return a constant's value in its shape; ValueError if the tensor is no constant."""

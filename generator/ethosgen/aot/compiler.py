@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
+from ethosgen.aot.comments import describe_functions
 from ethosgen.aot.csource import generate
-from ethosgen.aot.kernels import NamedKernel, choose_kernels, micro_kernels, workspace_bytes
+from ethosgen.aot.kernels import choose_kernels, micro_kernels, workspace_bytes
 from ethosgen.aot.memory import ALIGNMENT, Block, MemoryPlan, plan_memory
 from ethosgen.aot.micro_kernels import HEADERS, read_micro_kernels
-from ethosgen.aot.module import build_module, partition_name, value_name, workspace_name
+from ethosgen.aot.module import build_module, value_name, variable_name, workspace_name
 from ethosgen.aot.passes import Address, EntryParameter, EntrySignature, pipeline
 from ethosgen.aot.ports import name_ports
-from ethosgen.aot.schedule import Schedule, Step, make_schedule
+from ethosgen.aot.schedule import Schedule, make_schedule
 from ethosgen.aot.variables import initial_byte, state_bytes
 from ethosgen.model import Tensor
 from ethosgen.plan import IoStyle, Memory, OffloadPlan
@@ -21,7 +22,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     schedule = make_schedule(plan)
     kernels, constants = choose_kernels(schedule, name, packed=True)
     memory = plan_memory(schedule, workspace_bytes(kernels))
-    comments = _comments(schedule, kernels, name)
+    comments = describe_functions(schedule, kernels, name)
     symbols = [f"{name}_entry", f"{name}_npu_invoke", *comments, *(c.c_name for c in constants)]
     inputs, outputs = _make_ports(schedule, memory, symbols)
     state = state_bytes(schedule, memory.variables)
@@ -29,7 +30,8 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     addresses = _addresses(schedule, memory, inputs, outputs, constants)
     module = build_module(schedule, kernels, constants, name, memory.in_place)
     memories = {"arena": memory.arena_bytes} | ({"state": state} if state else {})
-    module = pipeline(signature, addresses, memories)(module)
+    callees = {c.name: c.function for named in kernels.values() for c in named.kernel.callees}
+    module = pipeline(signature, addresses, memories, callees)(module)
     written_by_hand = read_micro_kernels(micro_kernels(kernels))
     includes = HEADERS[:1] if written_by_hand else ()
     sources = generate(module, signature, comments, constants, plan, name, includes)
@@ -104,9 +106,10 @@ def _addresses(
     found = {value_name(tensor): address(block) for tensor, block in memory.by_tensor.items()}
     found |= {workspace_name(step): address(block) for step, block in memory.workspaces.items()}
     found |= {
-        value_name(held.tensor): Address("state", held.offset)
+        variable_name(held.tensor, index): Address("state", held.offset)
         for held in memory.variables
         if not held.on_npu
+        for index in range(len(schedule.steps))
     }
     found |= {constant.c_name: Address(constant.c_name) for constant in constants}
     scratch = Address("arena")
@@ -116,30 +119,6 @@ def _addresses(
         Memory.SCRATCH.value: scratch,
         Memory.SCRATCH_FAST.value: fast,
     }
-
-
-def _comments(
-    schedule: Schedule, kernels: Mapping[int, NamedKernel], name: str
-) -> Mapping[str, str]:
-    """Return what the C says above each function, in order of execution."""
-    comments = {}
-    for index, step in enumerate(schedule.steps):
-        if step.partition:
-            symbol = partition_name(schedule, step.partition, name)
-            why = step.partition.why_it_ends
-            comments[symbol] = f"NPU: {step.partition.name}" + (f"; {why}" if why else "")
-        else:
-            comments[kernels[index].name] = _describe(schedule, step)
-    return comments
-
-
-def _describe(schedule: Schedule, step: Step) -> str:
-    def ends(indices: Sequence[int]) -> str:
-        tensors = (schedule.graph.tensors[i] for i in indices)
-        return ", ".join(f"{t.dtype} {'x'.join(map(str, t.shape)) or '1'}" for t in tensors)
-
-    operands = f"{ends(schedule.reads(step))} to {ends(schedule.writes(step))}"
-    return f"CPU: {step.operator.code}, {operands}"
 
 
 def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[Placement, ...]:

@@ -36,6 +36,8 @@ _BITS = re.compile(r"\*\((?P<type>float|double) \*\)\(&\((?:\(int64_t\))?(?P<bit
 """How TVM's generator writes a floating-point constant that is given by its bits."""
 _MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
 """How it declares a function of <math.h>, which is all that returns such a number."""
+_PRAGMA = re.compile(r"^ *#pragma unroll.*\n", re.MULTILINE)
+"""What it writes before a while loop, and GCC does not know."""
 _PREFIX = re.compile(r'^#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL ', re.MULTILINE)
 _DEFINITION = re.compile(
     r"^(?P<type>\w+) (?P<name>\w+)\((?P<parameters>[^()]*)\) \{$", re.MULTILINE
@@ -82,6 +84,7 @@ def generate(
 def _emit(module: Any) -> str:
     """Return what TVM's generator writes, with symbols and float constants as C has them."""
     text = tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source()
+    text = _PRAGMA.sub("", text)
     return _BITS.sub(_float_literal, _PREFIX.sub("", text).replace(_SYMBOL_MARK, ""))
 
 

@@ -1,11 +1,12 @@
 """The residual graph on this machine: partitions through a callback, CPU operators through LLVM."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ethosgen.aot.schedule import Schedule, Step, make_schedule
+from ethosgen.aot.schedule import Schedule, Step, make_schedule, schedule_subgraph
+from ethosgen.aot.subgraphs import CONTROL, Subgraph, subgraphs_of
 from ethosgen.aot.variables import find_variables, initial_value
 from ethosgen.errors import InputError
 from ethosgen.model import Tensor
@@ -16,6 +17,8 @@ Array = np.ndarray[Any, Any]
 Invoke = Callable[[Partition, Arrays], Arrays]
 Run = Callable[[Mapping[int, Array]], None]
 """Runs a step: reads and writes arrays by tensor index."""
+RunStep = Callable[[Step, Mapping[int, Array]], dict[int, Array]]
+"""Runs a partition's step on the values by tensor index; returns what it wrote."""
 
 _last: list[tuple[OffloadPlan, "HostGraph"]] = []
 """The graph compiled last: samples of one plan follow each other."""
@@ -33,7 +36,7 @@ class HostGraph:
 
     def __init__(self, plan: OffloadPlan) -> None:
         self.schedule = make_schedule(plan)
-        self.functions = _compile(self.schedule)
+        self.steps = HostSteps(self.schedule)
         held = find_variables(self.schedule, alignment=1)
         tensors = self.schedule.graph.tensors
         self.variables = {one.tensor: initial_value(tensors[one.tensor]) for one in held}
@@ -42,14 +45,12 @@ class HostGraph:
     def run(self, inputs: Arrays, invoke: Invoke) -> Arrays:
         """Run once; outputs by tensor name. The variables keep their new values."""
         graph = self.schedule.graph
+
+        def run_partition(step: Step, values: Mapping[int, Array]) -> dict[int, Array]:
+            return self._invoke(step, step.partition, values, invoke) if step.partition else {}
+
         values = {t.index: _checked(inputs, t) for t in graph.input_tensors()}
-        for index, step in enumerate(self.schedule.steps):
-            if step.partition:
-                values |= self._invoke(step, step.partition, values, invoke)
-                continue
-            writes = {i: _empty(graph.tensors[i]) for i in self.schedule.writes(step)}
-            self.functions[index](values | writes | self.variables)
-            values |= writes
+        values = self.steps.run(values, self.variables, run_partition)
         return {t.name: values[t.index].copy() for t in graph.output_tensors()}
 
     def _invoke(
@@ -64,9 +65,88 @@ class HostGraph:
         return {i: np.asarray(made[tensors[i].name]) for i in self.schedule.writes(step)}
 
 
+class HostSteps:
+    """The steps of a schedule for this machine: operators by LLVM, subgraphs step by step."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self._functions = _compile(schedule)
+        self._inner = {
+            index: [HostSubgraph(subgraph) for subgraph in subgraphs_of(step.operator)]
+            for index, step in enumerate(schedule.steps)
+            if step.operator.code in CONTROL
+        }
+
+    def run(
+        self, values: Mapping[int, Array], variables: Mapping[int, Array], run_partition: RunStep
+    ) -> dict[int, Array]:
+        """Return the value of every tensor, given those of the inputs; variables change."""
+        graph, known = self.schedule.graph, dict(values)
+        for index, step in enumerate(self.schedule.steps):
+            if step.partition:
+                known |= run_partition(step, known)
+            elif index in self._inner:
+                known |= self._run_subgraphs(step, self._inner[index], known, variables)
+            else:
+                writes = {i: _empty(graph.tensors[i]) for i in self.schedule.writes(step)}
+                self._functions[index](known | writes | dict(variables))
+                known |= writes
+        return known
+
+    def _run_subgraphs(
+        self,
+        step: Step,
+        inner: Sequence["HostSubgraph"],
+        known: Mapping[int, Array],
+        variables: Mapping[int, Array],
+    ) -> dict[int, Array]:
+        """Run IF, WHILE or CALL_ONCE as TFLite Micro does."""
+        operator, tensors = step.operator, self.schedule.graph.tensors
+        values = [
+            known[i] if tensors[i].data is None else tensors[i].array()
+            for i in operator.inputs
+            if not tensors[i].is_variable
+        ]
+        kept = [variables[i] for i in operator.inputs if tensors[i].is_variable]
+        if operator.code == "CALL_ONCE":
+            has_run, *kept = kept
+            if not has_run[0]:
+                inner[0].run([], kept)
+                has_run[0] = True
+            return {}
+        if operator.code == "IF":
+            chosen = inner[0] if values[0].flat[0] else inner[1]
+            values = chosen.run(values[1:], kept)
+        else:
+            condition, body = inner
+            while condition.run(values, kept)[0].flat[0]:
+                values = body.run(values, kept)
+        return dict(zip(operator.outputs, values, strict=True))
+
+
+class HostSubgraph:
+    """A subgraph for this machine."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+        self._steps = HostSteps(schedule_subgraph(subgraph.graph, f"'{subgraph.graph.name}'"))
+
+    def run(self, inputs: Sequence[Array], variables: Sequence[Array]) -> list[Array]:
+        """Return the outputs; the variables, in the subgraph's order, change."""
+        graph = self._steps.schedule.graph
+        values = dict(zip(graph.inputs, map(np.ascontiguousarray, inputs), strict=True))
+        held = dict(zip(self._subgraph.variables, variables, strict=True))
+        made = self._steps.run(values, held, _no_partition)
+        return [made[i] for i in graph.outputs]
+
+
+def _no_partition(step: Step, _values: Mapping[int, Array]) -> dict[int, Array]:
+    raise ValueError(f"{step.operator.code} of a subgraph runs on the NPU")
+
+
 def _compile(schedule: Schedule) -> dict[int, Run]:
     """Return a function for each step on the CPU; tvm is imported if there is one."""
-    if all(step.partition for step in schedule.steps):
+    if all(step.partition or step.operator.code in CONTROL for step in schedule.steps):
         return {}
     from ethosgen.aot.llvm import compile_steps
 

@@ -1,14 +1,16 @@
 """From the CPU operators of a schedule to named kernels and the constants that they read."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ethosgen.aot.operators import Kernel, deciding_dtype, registry
+from ethosgen.aot.operators import Kernel, code_of, deciding_dtype, registry
 from ethosgen.aot.packed import pack
 from ethosgen.aot.primfunc import drop_unused_parameters
 from ethosgen.aot.schedule import Schedule
+from ethosgen.aot.subgraphs import SUBGRAPHS, SYMBOL
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 from ethosgen.program import Constant
@@ -34,39 +36,49 @@ def choose_kernels(
 ) -> tuple[dict[int, NamedKernel], tuple[Constant, ...]]:
     """Build the kernel of each CPU operator, by step; UnsupportedError names what has none.
 
-    With `packed`, operators that have a packed form take it: they call micro-kernels in C. Equal
-    constants are kept once.
+    With `packed`, which is for C, operators that have a packed form take it: they call
+    micro-kernels in C. Without, operators with subgraphs are left out. Equal constants are kept
+    once.
     """
     kernels: dict[int, NamedKernel] = {}
     pool: dict[tuple[str, bytes], Constant] = {}
     for index, step in enumerate(schedule.steps):
-        if step.partition:
+        if step.partition or (SUBGRAPHS in step.operator.options and not packed):
             continue
-        kernel = _build_kernel(schedule, step.operator, packed)
-        function = f"{name}_{step.operator.code.lower()}_{index}"
+        function = f"{name}_{_c_stem(step.operator)}_{index}"
+        kernel = _build_kernel(schedule, step.operator, function, packed)
         arguments = _pool_constants(schedule, kernel, function, pool)
         kernels[index] = NamedKernel(function, kernel, arguments)
     return kernels, tuple(pool.values())
 
 
-def _build_kernel(schedule: Schedule, operator: Operator, packed: bool) -> Kernel:
+def _c_stem(operator: Operator) -> str:
+    """Return what a kernel's name says of its operator."""
+    return re.sub(r"\W", "_", code_of(operator)).lower()
+
+
+def _build_kernel(schedule: Schedule, operator: Operator, symbol: str, packed: bool) -> Kernel:
     tensors = schedule.graph.tensors
+    if SUBGRAPHS in operator.options:
+        operator = replace(operator, options={**operator.options, SYMBOL: symbol})
     dtype = deciding_dtype(operator, tensors)
-    build = registry().get((operator.code, dtype))
+    build = registry().get((code_of(operator), dtype))
     if build is None:
         hint = QUANTIZE_HINT if dtype.startswith("float") else ""
         what = f"there is no CPU code for {dtype}{hint}"
-        raise UnsupportedError(_explain(schedule, operator, what))
+        raise _error(schedule, operator, what)
     try:
         kernel = pack(operator, tensors) if packed else None
         return _trim(_checked(kernel or build(operator, tensors), tensors))
+    except SubgraphError:
+        raise
     except UnsupportedError as error:
-        raise UnsupportedError(_explain(schedule, operator, str(error))) from None
+        raise _error(schedule, operator, str(error)) from None
 
 
 def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     """Say whether there is a kernel for an operator."""
-    build = registry().get((operator.code, deciding_dtype(operator, tensors)))
+    build = registry().get((code_of(operator), deciding_dtype(operator, tensors)))
     try:
         return build is not None and bool(_checked(build(operator, tensors), tensors))
     except UnsupportedError:
@@ -93,15 +105,24 @@ def _trim(kernel: Kernel) -> Kernel:
     )
 
 
+class SubgraphError(UnsupportedError):
+    """An operator within a subgraph that cannot be compiled; the message is complete."""
+
+
+def _error(schedule: Schedule, operator: Operator, what: str) -> UnsupportedError:
+    kind = SubgraphError if schedule.place else UnsupportedError
+    return kind(_explain(schedule, operator, what))
+
+
 def _explain(schedule: Schedule, operator: Operator, what: str) -> str:
     plan, tensors = schedule.plan, schedule.graph.tensors
     kept = {cpu.operator: cpu.reason for cpu in plan.cpu_operators}
     reason = kept.get(operator.index, "")
-    code = operator.custom_code or operator.code
+    code, place = code_of(operator), f" in {schedule.place}" if schedule.place else ""
     output = tensors[operator.outputs[0]].name if operator.outputs else "nothing"
+    number = f"operator {operator.index + 1} of {len(plan.residual.operators)}{place}"
     return (
-        f"operator {operator.index + 1} of {len(plan.residual.operators)}, {code} that makes "
-        f"'{output}', cannot be compiled: {what}"
+        f"{number}, {code} that makes '{output}', cannot be compiled: {what}"
         + (f" (it is not on the NPU because: {reason})" if reason else "")
         + "; change the network so that the NPU takes it, or add the operator to "
         "ethosgen/aot/operators"

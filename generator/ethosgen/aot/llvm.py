@@ -9,13 +9,14 @@ import tvm
 
 from ethosgen.aot.host import Array, Run
 from ethosgen.aot.kernels import NamedKernel, choose_kernels
+from ethosgen.aot.operators import code_of
 from ethosgen.aot.schedule import Schedule, Step
 from ethosgen.errors import InputError
 from ethosgen.program import Constant
 
 
 def compile_steps(schedule: Schedule) -> dict[int, Run]:
-    """Return a function for each CPU operator of a schedule, by step."""
+    """Return a function for each CPU operator of a schedule that has no subgraphs, by step."""
     kernels, constants = choose_kernels(schedule, "host", packed=False)
     functions = {
         named.name: named.kernel.function.with_attr("global_symbol", named.name)
@@ -39,9 +40,9 @@ def _bind(
         arrays += [values[i] for i in (*schedule.writes(step), *named.kernel.variables)]
         arrays += [workspace] if workspace.size else []
         if function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays)):
-            made = schedule.graph.tensors[step.operator.outputs[0]].name
+            made = [schedule.graph.tensors[i].name for i in step.operator.outputs]
             raise InputError(
-                f"{step.operator.code}, which makes '{made}', does not accept a value of its "
+                f"{code_of(step.operator)}, which makes {made}, does not accept a value of its "
                 "inputs: an index outside its tensor, a division by 0 or a negative number's root"
             )
 

@@ -37,6 +37,11 @@ def workspace_name(step: int) -> str:
     return f"workspace_{step}"
 
 
+def variable_name(tensor: int, step: int) -> str:
+    """Name the Relax variable that holds a variable after a step."""
+    return f"{value_name(tensor)}_after_{step}"
+
+
 def build_module(
     schedule: Schedule,
     kernels: Mapping[int, NamedKernel],
@@ -91,7 +96,7 @@ def _emit_step(
         function = named.kernel.function.with_attr(READS, len(arguments))
         function = function.with_attr("tirx.noalias", index not in in_place)
         for i in named.kernel.variables:
-            results[value_name(i)] = _tensor_type(schedule.graph.tensors[i])
+            results[variable_name(i, index)] = _tensor_type(schedule.graph.tensors[i])
         if named.kernel.workspace_bytes:
             results[workspace_name(index)] = relax.TensorType(
                 (named.kernel.workspace_bytes,), "int8"

@@ -45,17 +45,22 @@ class EntrySignature:
 
 
 def pipeline(
-    signature: EntrySignature, addresses: Mapping[str, Address], memories: Mapping[str, int]
+    signature: EntrySignature,
+    addresses: Mapping[str, Address],
+    memories: Mapping[str, int],
+    callees: Mapping[str, Any],
 ) -> Any:
     """Return the passes from the Relax module to PrimFuncs that the C generator takes.
 
     `memories` are the entry's parameters with more than one thing in them, and their sizes.
+    `callees` are functions that kernels call.
     """
     return tvm.transform.Sequential(
         [
             drop_copies_in_place(addresses),
             drop_unused_functions(),
             lower_main_to_entry(signature, addresses, memories),
+            add_functions(callees),
             *lowering(),
         ]
     )
@@ -109,6 +114,17 @@ def drop_unused_functions() -> Any:
         return tvm.IRModule({v: f for v, f in module.functions.items() if v.name_hint in called})
 
     return tvm.transform.module_pass(apply, opt_level=0, name="DropUnusedFunctions")
+
+
+def add_functions(functions: Mapping[str, Any]) -> Any:
+    """Pass: add PrimFuncs by name."""
+
+    def apply(module: Any, _context: Any) -> Any:
+        for symbol, function in functions.items():
+            module[symbol] = function.with_attr("global_symbol", symbol)
+        return module
+
+    return tvm.transform.module_pass(apply, opt_level=0, name="AddFunctions")
 
 
 def lower_main_to_entry(

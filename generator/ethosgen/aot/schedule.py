@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from ethosgen.aot.fusion import fuse_paddings
-from ethosgen.model import ABSENT, Graph, Operator, Tensor
+from ethosgen.aot.subgraphs import lift
+from ethosgen.model import ABSENT, Graph, Model, Operator, Tensor
 from ethosgen.plan import IoStyle, OffloadPlan, Partition
 
 COPY = "COPY"
@@ -20,11 +21,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What runs, in order. `graph` is the residual graph with COPY operators appended."""
+    """What runs, in order. `graph` is the residual graph with COPY operators appended.
+
+    `place` says where in the network that is, and is empty for the whole.
+    """
 
     plan: OffloadPlan
     graph: Graph
     steps: tuple[Step, ...]
+    place: str = ""
 
     def reads(self, step: Step) -> tuple[int, ...]:
         """Return the tensors that a step reads and that are neither constants nor variables."""
@@ -55,13 +60,37 @@ class Schedule:
 
 
 def make_schedule(plan: OffloadPlan) -> Schedule:
-    """Return the plan's operators in order, with the copies that outputs need, paddings fused.
+    """Return the plan's operators in order, with variables and subgraphs made plain.
 
     A copy is added for an output that is a constant or a variable, and where the caller owns the
     buffers for an output that is an input too or that is listed twice: one pointer cannot serve
-    both.
+    both. Paddings are fused.
     """
-    graph = fuse_paddings(_with_output_copies(plan.residual, plan.io), plan.offsets)
+    return schedule_graph(plan, lift(plan.residual, plan.model.graphs))
+
+
+def schedule_subgraph(graph: Graph, place: str) -> Schedule:
+    """Return the same for a lifted subgraph, which runs on the CPU in its caller's buffers."""
+    plan = OffloadPlan(
+        model=Model(graph.name, b"", (graph,)),
+        accelerator=None,
+        io=IoStyle.CALLER,
+        residual=graph,
+        partitions=(),
+        cpu_operators=(),
+        npu_operators=0,
+        read_only=b"",
+        scratch_bytes=0,
+        scratch_fast_bytes=0,
+        offsets={},
+        sram_bytes=0,
+    )
+    return replace(schedule_graph(plan, graph), place=place)
+
+
+def schedule_graph(plan: OffloadPlan, lifted: Graph) -> Schedule:
+    """Return the schedule of a plan whose residual graph is lifted already."""
+    graph = fuse_paddings(_with_output_copies(lifted, plan.io), plan.offsets)
     partitions = {partition.operator: partition for partition in plan.partitions}
     steps = tuple(Step(op, partitions.get(op.index)) for op in graph.operators)
     return Schedule(plan, graph, steps)
@@ -69,6 +98,7 @@ def make_schedule(plan: OffloadPlan) -> Schedule:
 
 def _with_output_copies(graph: Graph, io: IoStyle) -> Graph:
     tensors, operators = list(graph.tensors), list(graph.operators)
+    free = max((operator.index for operator in operators), default=-1) + 1
     outputs: list[int] = []
     for index in graph.outputs:
         taken = index in graph.inputs or index in outputs
@@ -79,7 +109,8 @@ def _with_output_copies(graph: Graph, io: IoStyle) -> Graph:
             outputs.append(index)
             continue
         target = _uninitialized(graph.tensors[index], len(tensors))
-        operators.append(Operator(len(operators), COPY, (index,), (target.index,)))
+        operators.append(Operator(free, COPY, (index,), (target.index,)))
+        free += 1
         tensors.append(target)
         outputs.append(target.index)
     return replace(

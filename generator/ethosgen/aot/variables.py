@@ -32,7 +32,8 @@ class Held:
 def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
     """Return every variable that a step uses, in order of first use.
 
-    UnsupportedError where two operators share one, or where Vela's output breaks the rules above.
+    UnsupportedError where one on the NPU has two users, or where Vela's output breaks the rules
+    above.
     """
     values = {i for step in schedule.steps for i in schedule.new_values(step)}
     on_npu = [
@@ -44,10 +45,11 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
     ]
     on_cpu = [i for step in schedule.steps if not step.partition for i in schedule.updates(step)]
     tensors = schedule.graph.tensors
-    for index in {*on_npu, *on_cpu}:
+    for index in on_npu:
         if on_npu.count(index) + on_cpu.count(index) > 1:
             raise UnsupportedError(
-                f"the variable '{tensors[index].name}' is used by two operators; give each its own"
+                f"the variable '{tensors[index].name}' is used by two operators, one of them on "
+                "the NPU; give each its own"
             )
     for step in schedule.steps:
         for index in () if step.partition else schedule.new_values(step):
@@ -56,7 +58,7 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
                 "which is not supported"
             )
     held, offset = [], 0
-    for index in on_cpu:
+    for index in dict.fromkeys(on_cpu):
         held.append(Held(index, offset, on_npu=False))
         offset = -(-(offset + tensors[index].bytes) // alignment) * alignment
     return (*_held_by_npu(schedule, on_npu), *held)

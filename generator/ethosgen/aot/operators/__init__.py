@@ -19,6 +19,7 @@ _FAMILIES = (
     "arithmetic",
     "comparison",
     "constant",
+    "control",
     "conversion",
     "copy",
     "function",
@@ -32,11 +33,13 @@ _FAMILIES = (
     "resize",
     "selection",
     "softmax",
+    "variable",
     "weighted",
 )
 """Modules of this package; importing one imports tvm, so it happens on the first look-up."""
 
 _DECIDING_INPUT = {
+    "ASSIGN_VARIABLE": 1,
     "EMBEDDING_LOOKUP": 1,
     "FILL": 1,
     "SELECT_V2": 1,
@@ -44,6 +47,9 @@ _DECIDING_INPUT = {
     "TRANSPOSE_CONV": 2,
 }
 """The input whose type tells one build from another, where it is not the first."""
+
+_DECIDED_BY_OUTPUT = {"READ_VARIABLE", "VAR_HANDLE"}
+"""Operators whose builds go by the output's type."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,8 @@ class Kernel:
     of `variables`, which it reads and leaves with their values for the next inference, and one
     more, of int8, where `workspace_bytes` is not 0. It writes all of its outputs and nothing else.
     The parameters' names are what the C shows; one that the body does not use is left out there.
-    `micro_kernels` names the C files of templates/kernels whose functions it calls.
+    `micro_kernels` names the C files of templates/kernels whose functions it calls, `callees` are
+    functions made for this kernel alone, each before those that call it.
     """
 
     function: Any
@@ -65,6 +72,16 @@ class Kernel:
     workspace_bytes: int = 0
     variables: tuple[int, ...] = ()
     micro_kernels: frozenset[str] = frozenset()
+    callees: tuple["Callee", ...] = ()
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A PrimFunc that a kernel calls: its C name, and what the C says above it."""
+
+    name: str
+    function: Any
+    comment: str
 
 
 Build = Callable[[Operator, Sequence[Tensor]], Kernel]
@@ -96,8 +113,15 @@ def tolerance_ulp(build: Build) -> int:
     return int(getattr(build, "ulp", 0))
 
 
+def code_of(op: Operator) -> str:
+    """Return the name by which an operator is registered: TFLite's, or that of a custom one."""
+    return op.custom_code or op.code
+
+
 def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
     """Return the dtype by which an operator's function is found; "no input" if it has none."""
+    if op.code in _DECIDED_BY_OUTPUT:
+        return tensors[op.outputs[0]].dtype
     present = [i for i in op.inputs if i != ABSENT]
     position = _DECIDING_INPUT.get(op.code, 0)
     return tensors[present[position]].dtype if position < len(present) else "no input"

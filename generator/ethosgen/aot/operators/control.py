@@ -1,0 +1,212 @@
+"""Operators that run subgraphs: IF, WHILE, CALL_ONCE. Each subgraph is a function of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from tvm import ir, tirx
+
+from ethosgen.aot.memory import ALIGNMENT
+from ethosgen.aot.operators import Callee, Kernel, operator
+from ethosgen.aot.operators.variable import DTYPES, copy_bytes
+from ethosgen.aot.primfunc import drop_unused_parameters, pointer
+from ethosgen.aot.routine import WORKSPACE, Routine, compile_routine
+from ethosgen.aot.subgraphs import SYMBOL, Subgraph, subgraphs_of
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+
+@operator("IF", dtypes=("bool",))
+def if_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Run one of two subgraphs (if.cc)."""
+    then, otherwise = subgraphs_of(op)
+    frame = _Frame(op, tensors, op.inputs[1:])
+    condition = frame.view("condition", op.inputs[0])
+    first, second = frame.compile(then, "then"), frame.compile(otherwise, "else")
+    branches = (tirx.stmt_seq(*frame.run(routine, {})) for routine in (first, second))
+    return frame.kernel([tirx.IfThenElse(condition[0], *branches)])
+
+
+@operator("CALL_ONCE", dtypes=("bool",))
+def call_once(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Run a subgraph in the first inference after a reset (call_once.cc)."""
+    (initial,) = subgraphs_of(op)
+    frame = _Frame(op, tensors, op.inputs[1:])
+    has_run = frame.view("has_run", op.inputs[0])
+    done = tirx.BufferStore(has_run, tirx.const(True, "bool"), [0])
+    block = tirx.stmt_seq(*frame.run(frame.compile(initial, "init"), {}), done)
+    return frame.kernel([tirx.IfThenElse(tirx.Not(has_run[0]), block, None)])
+
+
+@operator("WHILE", dtypes=DTYPES)
+def while_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Run a subgraph as long as another one says so (while.cc).
+
+    What goes from turn to turn lies in the outputs. The body writes it there where nothing needs
+    the old value any more, else beside it.
+    """
+    condition, body = subgraphs_of(op)
+    frame = _Frame(op, tensors, op.inputs)
+    test = frame.compile(condition, "cond", makes=())
+    if [condition.graph.tensors[i].dtype for i in condition.graph.outputs] != ["bool"]:
+        raise UnsupportedError("its condition is not one bool")
+    ends = zip(body.graph.inputs, body.graph.outputs, strict=True)
+    changing = [n for n, (source, target) in enumerate(ends) if source != target]
+    less = replace(body.graph, outputs=tuple(body.graph.outputs[n] for n in changing))
+    made = [op.outputs[n] for n in changing]
+    routine = frame.compile(replace(body, graph=less), "body", makes=made, replaces=changing)
+    beside = [k for k in range(len(changing)) if k not in routine.direct]
+    room = frame.reserve([tensors[made[k]] for k in beside])
+    new = dict(zip(beside, room, strict=True))
+    carried = {f"input {n}": frame.pointers[f"output {n}"] for n in range(len(op.outputs))}
+    places = {f"output {k}": new.get(k, carried[f"input {n}"]) for k, n in enumerate(changing)}
+    goes_on = tirx.decl_buffer((1,), "bool", "goes_on")
+
+    def ask() -> list[Any]:
+        return frame.run(test, {**carried, "output 0": tirx.address_of(goes_on[0])})
+
+    moves = [
+        copy_bytes(carried[f"input {changing[k]}"], new[k], tensors[made[k]].bytes) for k in beside
+    ]
+    turn = tirx.stmt_seq(*frame.run(routine, {**carried, **places}), *moves, *ask())
+    start = [
+        copy_bytes(carried[f"input {n}"], frame.pointers[f"input {n}"], tensors[i].bytes)
+        for n, i in enumerate(op.outputs)
+    ]
+    loop = tirx.While(goes_on[0], turn)
+    return frame.kernel([tirx.AllocBuffer(goes_on), *start, *ask(), loop])
+
+
+class _Frame:
+    """A kernel in the making that calls routines.
+
+    `pointers` are its parameters by role: "input 0" (those that subgraphs are `given`), "output 0",
+    "variable 0". The routines share one workspace, since one runs after the other.
+    """
+
+    def __init__(self, op: Operator, tensors: Sequence[Tensor], given: Sequence[int]) -> None:
+        self._op, self._tensors = op, tensors
+        self._given = [i for i in given if not tensors[i].is_variable]
+        self._kept = [i for i in given if tensors[i].is_variable]
+        self._first: list[tuple[Any, int]] = []
+        self._constants: dict[tuple[str, int], tuple[Any, np.ndarray[Any, Any]]] = {}
+        self._start: list[Any] = []
+        self._routines: list[Routine] = []
+        self._workspace = pointer(WORKSPACE, "int8")
+        self._bytes = 0
+        self.pointers: dict[str, Any] = {}
+        for kind, indices in (
+            ("input", self._given),
+            ("output", op.outputs),
+            ("variable", self._kept),
+        ):
+            for n, index in enumerate(indices):
+                self.pointers[f"{kind} {n}"] = pointer(f"{kind}_{n}", tensors[index].dtype)
+
+    def view(self, name: str, index: int) -> Any:
+        """Declare one element that the kernel itself looks at, and return it as a buffer."""
+        variable = pointer(name, self._tensors[index].dtype)
+        buffer = tirx.decl_buffer((1,), self._tensors[index].dtype, f"{name}_view", data=variable)
+        self._first.append((variable, index))
+        self._start.append(tirx.DeclBuffer(buffer, data=variable))
+        return buffer
+
+    def compile(
+        self,
+        subgraph: Subgraph,
+        which: str,
+        *,
+        makes: Sequence[int] | None = None,
+        replaces: Sequence[int] = (),
+    ) -> Routine:
+        """Compile a subgraph that is given all inputs and `makes` outputs, by default the kernel's.
+
+        `replaces` is `compile_routine`'s.
+        """
+        graph = subgraph.graph
+        self._check(graph.input_tensors(), self._given, which)
+        if makes != ():
+            wanted = self._op.outputs if makes is None else makes
+            self._check(graph.output_tensors(), wanted, which)
+        symbol = self._op.options[SYMBOL]
+        place = f"'{graph.name}' ({which} of {self._op.code})"
+        routine = compile_routine(subgraph, f"{symbol}_{which}", place, replaces=replaces)
+        for n, constant in enumerate(routine.constants):
+            name = constant.c_name.removeprefix(f"{symbol}_")
+            values = np.frombuffer(constant.data, constant.dtype)
+            self._constants[routine.name, n] = (pointer(name, constant.dtype), values)
+        self._routines.append(routine)
+        self._bytes = max(self._bytes, routine.workspace_bytes)
+        return routine
+
+    def _check(self, inner: Sequence[Tensor], outer: Sequence[int], which: str) -> None:
+        """Refuse a subgraph whose ends are not what the operator has."""
+        theirs = [(t.dtype, t.bytes) for t in inner]
+        ours = [(self._tensors[i].dtype, self._tensors[i].bytes) for i in outer]
+        if theirs != ours:
+            raise UnsupportedError(
+                f"its subgraph '{which}' has inputs or outputs of another type or shape than it"
+            )
+
+    def reserve(self, tensors: Sequence[Tensor]) -> list[Any]:
+        """Return a pointer to room for each tensor, beside what the routines work in."""
+        offsets = []
+        for tensor in tensors:
+            self._bytes = -(-self._bytes // ALIGNMENT) * ALIGNMENT
+            offsets.append(self._bytes)
+            self._bytes += tensor.bytes
+        if not tensors:
+            return []
+        view = tirx.decl_buffer((self._bytes,), "int8", "room", data=self._workspace)
+        self._start.append(tirx.DeclBuffer(view, data=self._workspace))
+        return [
+            tirx.reinterpret(pointer("", tensor.dtype).ty, tirx.address_of(view[offset]))
+            for tensor, offset in zip(tensors, offsets, strict=True)
+        ]
+
+    def run(self, routine: Routine, places: Mapping[str, Any]) -> list[Any]:
+        """Return the call of a routine, with other pointers for some roles; end on a status."""
+        arguments = [self._argument(routine, role, places) for role in routine.parameters]
+        status = tirx.Var("status", "int32")
+        call = tirx.call_extern("int32", routine.name, *arguments)
+        return [tirx.Bind(status, call), tirx.IfThenElse(status != 0, tirx.Return(status), None)]
+
+    def _argument(self, routine: Routine, role: str, places: Mapping[str, Any]) -> Any:
+        if role == WORKSPACE:
+            return self._workspace
+        kind, _, number = role.partition(" ")
+        if kind == "constant":
+            return self._constants[routine.name, int(number)][0]
+        return places[role] if role in places else self.pointers[role]
+
+    def kernel(self, statements: Sequence[Any]) -> Kernel:
+        """Return the kernel, without the parameters that turned out to be of no use."""
+        kinds: list[tuple[str, Any, Any]] = []
+        for variable, index in self._first:
+            kind = "variable" if self._tensors[index].is_variable else "input"
+            kinds.append((kind, variable, index))
+        kinds += [("input", self.pointers[f"input {n}"], i) for n, i in enumerate(self._given)]
+        kinds += [("constant", var, values) for var, values in self._constants.values()]
+        kinds += [
+            ("output", self.pointers[f"output {n}"], i) for n, i in enumerate(self._op.outputs)
+        ]
+        kinds += [("variable", self.pointers[f"variable {n}"], i) for n, i in enumerate(self._kept)]
+        kinds.append((WORKSPACE, self._workspace, None))
+        order = ("input", "constant", "output", "variable", WORKSPACE)
+        kinds.sort(key=lambda entry: order.index(entry[0]))
+        done = tirx.Return(tirx.const(0, "int32"))
+        body = tirx.stmt_seq(*self._start, *statements, done)
+        whole = tirx.PrimFunc([variable for _, variable, _ in kinds], body, ir.PrimType("int32"))
+        function, kept = drop_unused_parameters(whole)
+        used = [kinds[position] for position in kept]
+        callees: dict[str, Callee] = {c.name: c for r in self._routines for c in r.callees}
+        return Kernel(
+            function,
+            tuple(index for kind, _, index in used if kind == "input"),
+            tuple(values for kind, _, values in used if kind == "constant"),
+            workspace_bytes=self._bytes if used and used[-1][0] == WORKSPACE else 0,
+            variables=tuple(index for kind, _, index in used if kind == "variable"),
+            micro_kernels=frozenset().union(*(r.micro_kernels for r in self._routines)),
+            callees=tuple(callees.values()),
+        )

@@ -1,0 +1,51 @@
+"""Variables that a network reads and assigns by name, after `ethosgen.aot.subgraphs` found them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.primfunc import pointer
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import HANDLE, Operator, Tensor
+
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+
+
+@operator("READ_VARIABLE", dtypes=DTYPES)
+def read_variable(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy a variable's bytes."""
+    target = pointer("output", tensors[op.outputs[0]].dtype)
+    variable = pointer("variable", "int8")
+    size = _variable(op, tensors).bytes
+    function = tirx.PrimFunc([target, variable], copy_bytes(target, variable, size))
+    return Kernel(function, (), variables=op.inputs[:1])
+
+
+@operator("ASSIGN_VARIABLE", dtypes=DTYPES)
+def assign_variable(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy bytes to a variable; they stay until the next assignment or reset."""
+    source = pointer("input", tensors[op.inputs[1]].dtype)
+    variable = pointer("variable", "int8")
+    size = _variable(op, tensors).bytes
+    function = tirx.PrimFunc([source, variable], copy_bytes(variable, source, size))
+    return Kernel(function, op.inputs[1:], variables=op.inputs[:1])
+
+
+@operator("VAR_HANDLE", dtypes=(HANDLE,))
+def var_handle(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Do nothing: what a handle means is known when the network is compiled."""
+    raise UnsupportedError(f"the handle '{tensors[op.outputs[0]].name}' has no bytes to compute")
+
+
+def copy_bytes(target: Any, source: Any, size: int) -> Any:
+    """Return a statement that copies bytes from pointer to pointer."""
+    return tirx.Evaluate(tirx.call_extern("void", "memcpy", target, source, size))
+
+
+def _variable(op: Operator, tensors: Sequence[Tensor]) -> Tensor:
+    found = tensors[op.inputs[0]]
+    if not found.is_variable:
+        raise UnsupportedError(f"'{found.name}' is no variable that is known when it is compiled")
+    return found

@@ -1,0 +1,253 @@
+"""Variables and subgraphs made plain: what comes out has neither handles nor numbers of subgraphs.
+
+A variable that operators name (VAR_HANDLE) becomes a tensor that READ_VARIABLE and ASSIGN_VARIABLE
+have as their first input. IF, WHILE and CALL_ONCE carry their subgraphs as values, and every
+variable that these use, states of layers included, as further inputs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Graph, Operator, Quantization, Tensor
+
+SUBGRAPHS = "subgraphs"
+"""The option of a lifted operator that holds its Subgraphs, in the order of `_FIELDS`."""
+
+SYMBOL = "symbol"
+"""The option that such an operator is given before its kernel is built: the kernel's C name."""
+
+_FIELDS = {
+    "IF": ("then_subgraph_index", "else_subgraph_index"),
+    "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+    "CALL_ONCE": ("init_subgraph_index",),
+}
+CONTROL = frozenset(_FIELDS)
+"""Operators that run subgraphs."""
+
+_VARIABLE_USERS = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
+
+STATEFUL = CONTROL.union(_VARIABLE_USERS)
+"""Operators whose order among each other must stay as it is in the file."""
+
+Key = tuple[str, ...]
+"""What tells one variable from another: its kind, and its names or its place in the file."""
+
+
+def subgraphs_of(operator: Operator) -> tuple["Subgraph", ...]:
+    """Return the subgraphs of a lifted operator; UnsupportedError for one that is not."""
+    found: tuple[Subgraph, ...] = operator.options.get(SUBGRAPHS, ())
+    if len(found) != len(_FIELDS[operator.code]):
+        raise UnsupportedError("its subgraphs are not known")
+    return found
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """A lifted subgraph; `variables` are its tensors for the last inputs of the operator."""
+
+    graph: Graph
+    variables: tuple[int, ...]
+
+
+def lift(entry: Graph, graphs: Sequence[Graph]) -> Graph:
+    """Return the entry graph of a network with variables and subgraphs made plain.
+
+    `graphs` are all of the network's; the entry may be what an offload left of the first. Tensors
+    keep their indices, and new ones are appended. UnsupportedError for handles whose variable is
+    not known before the network runs, and for subgraphs that call themselves.
+    """
+    if not any(operator.code in STATEFUL for operator in entry.operators):
+        return entry
+    lifter = _Lifter((entry, *graphs[1:]))
+    return lifter.lift(0, {}, (0,)).graph
+
+
+class _Lifter:
+    """A network on the way."""
+
+    def __init__(self, graphs: Sequence[Graph]) -> None:
+        self._graphs = graphs
+        self._values = _assigned_values(graphs)
+
+    def lift(self, number: int, handles: Mapping[int, Key], path: tuple[int, ...]) -> "_Lifted":
+        """Lift a subgraph whose inputs have handles; `path` are those that called it, and it."""
+        lifted = _Lifted(self._graphs[number], dict(handles))
+        for operator in self._graphs[number].operators:
+            if operator.code == "VAR_HANDLE":
+                lifted.handles[operator.outputs[0]] = _named_key(operator)
+            elif operator.code in _VARIABLE_USERS:
+                self._lift_user(lifted, operator)
+            elif operator.code in CONTROL:
+                self._lift_control(lifted, operator, path)
+            else:
+                lifted.operators.append(operator)
+        if number:
+            for tensor in self._graphs[number].tensors:
+                if tensor.is_variable:
+                    lifted.own((f"state {number}", str(tensor.index)), tensor)
+        return lifted
+
+    def _lift_user(self, lifted: "_Lifted", operator: Operator) -> None:
+        key = lifted.handles.get(operator.inputs[0])
+        if key is None:
+            raise UnsupportedError(
+                f"{operator.code} has a handle that no VAR_HANDLE makes in its subgraph or in one "
+                "that calls it; convert the network again with variables that are named"
+            )
+        if key not in self._values:
+            raise UnsupportedError(
+                f"the variable '{key[-1]}' is read, but no ASSIGN_VARIABLE gives it a value"
+            )
+        variable = lifted.need(key, self._values[key])
+        lifted.operators.append(replace(operator, inputs=(variable, *operator.inputs[1:])))
+
+    def _lift_control(self, lifted: "_Lifted", operator: Operator, path: tuple[int, ...]) -> None:
+        numbers = [int(operator.options.get(field, 0)) for field in _FIELDS[operator.code]]
+        given = operator.inputs[1:] if operator.code == "IF" else operator.inputs
+        parts = []
+        for number in numbers:
+            if number in path or not 0 < number < len(self._graphs):
+                raise UnsupportedError(
+                    f"{operator.code} calls subgraph {number}, "
+                    + ("which calls itself" if number in path else "which is not there")
+                )
+            ends = self._graphs[number].inputs
+            if len(ends) != len(given):
+                raise UnsupportedError(
+                    f"{operator.code} has {len(given)} inputs for subgraph {number}, which takes "
+                    f"{len(ends)}"
+                )
+            known = zip(ends, given, strict=True)
+            handles = {end: lifted.handles[i] for end, i in known if i in lifted.handles}
+            parts.append(self.lift(number, handles, (*path, number)))
+        outputs = self._lift_outputs(lifted, operator, given, parts[-1])
+        needed = {key: tensor for part in parts for key, tensor in part.variables()}
+        variables = [lifted.need(key, tensor) for key, tensor in needed.items()]
+        subgraphs = tuple(part.subgraph(needed) for part in parts)
+        inputs = [i for i in operator.inputs if i not in lifted.handles]
+        if operator.code == "CALL_ONCE":
+            place = (f"once {path[-1]}", str(operator.index))
+            inputs = [lifted.need(place, _flag(f"CALL_ONCE {operator.index} has run"))]
+        lifted.operators.append(
+            replace(
+                operator,
+                inputs=(*inputs, *variables),
+                outputs=outputs,
+                options={**operator.options, SUBGRAPHS: subgraphs},
+            )
+        )
+
+    @staticmethod
+    def _lift_outputs(
+        lifted: "_Lifted", operator: Operator, given: Sequence[int], last: "_Lifted"
+    ) -> tuple[int, ...]:
+        """Return an operator's outputs without the handles that a loop passes from turn to turn."""
+        made = last.outputs
+        if len(made) != len(operator.outputs):
+            raise UnsupportedError(
+                f"{operator.code} has {len(operator.outputs)} outputs, but its subgraph makes "
+                f"{len(made)}"
+            )
+        for position, (output, inner) in enumerate(zip(operator.outputs, made, strict=True)):
+            key = last.handles.get(inner)
+            if key is None:
+                continue
+            if operator.code != "WHILE" or lifted.handles.get(given[position]) != key:
+                raise UnsupportedError(
+                    f"{operator.code} makes a handle; which variable it means must be known before "
+                    "the network runs"
+                )
+            lifted.handles[output] = key
+        return tuple(i for i in operator.outputs if i not in lifted.handles)
+
+
+class _Lifted:
+    """A subgraph on the way: its operators so far, and where it has which variable."""
+
+    def __init__(self, graph: Graph, handles: dict[int, Key]) -> None:
+        self.handles = handles
+        self.operators: list[Operator] = []
+        self._graph = graph
+        self._tensors = list(graph.tensors)
+        self._places: dict[Key, int] = {}
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it is now, without handles at its ends."""
+        return replace(
+            self._graph,
+            tensors=tuple(self._tensors),
+            operators=tuple(self.operators),
+            inputs=tuple(i for i in self._graph.inputs if i not in self.handles),
+            outputs=tuple(i for i in self._graph.outputs if i not in self.handles),
+        )
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The outputs, handles among them."""
+        return self._graph.outputs
+
+    def need(self, key: Key, like: Tensor) -> int:
+        """Return the tensor that stands for a variable here, added if it is new."""
+        if key not in self._places:
+            self._places[key] = len(self._tensors)
+            self._tensors.append(replace(like, index=len(self._tensors), is_variable=True))
+        return self._places[key]
+
+    def own(self, key: Key, tensor: Tensor) -> None:
+        """Say that a tensor of the graph itself is a variable."""
+        self._places[key] = tensor.index
+
+    def variables(self) -> list[tuple[Key, Tensor]]:
+        """Return the variables of this subgraph and of those that it calls."""
+        return [(key, self._tensors[index]) for key, index in self._places.items()]
+
+    def subgraph(self, needed: Mapping[Key, Tensor]) -> Subgraph:
+        """Return the subgraph with a tensor for each of the variables."""
+        variables = tuple(self.need(key, tensor) for key, tensor in needed.items())
+        return Subgraph(self.graph, variables)
+
+
+def _assigned_values(graphs: Sequence[Graph]) -> dict[Key, Tensor]:
+    """Return a variable's tensor by key: bytes like the first value that is assigned to it.
+
+    TFLite Micro's Prepare goes through the subgraphs in order, and there through the operators. The
+    first value's zero point is what fills the variable (MicroResourceVariables::Allocate).
+    """
+    values: dict[Key, Tensor] = {}
+    sizes: dict[Key, int] = {}
+    for graph in graphs:
+        handles = {
+            op.outputs[0]: _named_key(op) for op in graph.operators if op.code == "VAR_HANDLE"
+        }
+        for operator in graph.operators:
+            if operator.code not in _VARIABLE_USERS[1:] or operator.inputs[0] not in handles:
+                continue
+            key = handles[operator.inputs[0]]
+            is_read = operator.code == "READ_VARIABLE"
+            value = graph.tensors[operator.outputs[0] if is_read else operator.inputs[1]]
+            if sizes.setdefault(key, value.bytes) != value.bytes:
+                raise UnsupportedError(
+                    f"the variable '{key[-1]}' has {sizes[key]} bytes in one place, and "
+                    f"{value.bytes} in '{value.name}'; its shape must stay the same"
+                )
+            if not is_read:
+                values.setdefault(key, _as_bytes(key[-1], value))
+    return values
+
+
+def _named_key(operator: Operator) -> Key:
+    options = operator.options
+    return ("variable", str(options.get("container") or ""), str(options.get("shared_name") or ""))
+
+
+def _as_bytes(name: str, value: Tensor) -> Tensor:
+    """Return a variable for values like this one; int8, so that its zero point fills it."""
+    points = value.quantization.zero_point[:1] if value.quantization else ()
+    quantization = Quantization((1.0,), ((points[0] + 128) % 256 - 128,)) if points else None
+    return Tensor(0, name, (value.bytes,), "int8", quantization, None, True)
+
+
+def _flag(name: str) -> Tensor:
+    return Tensor(0, name, (1,), "bool", None, None, True)

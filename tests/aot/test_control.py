@@ -1,0 +1,170 @@
+"""Subgraphs and variables: the C and this machine equal TFLite Micro, call after call."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+
+from control_networks import (
+    BOOL,
+    COUNT,
+    HANDLE,
+    IMAGE,
+    NETWORKS,
+    assign,
+    below,
+    branch,
+    handle,
+    is_positive,
+    loop,
+    plus_one,
+    read,
+    subgraph,
+)
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot.host import Invoke
+from ethosgen.errors import UnsupportedError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.plan import IoStyle
+from networks import Network, Spec
+
+
+def model_of(name: str) -> Model:
+    net = Network(name, seed=7)
+    return parse_model(net.build(*NETWORKS[name](net)), name)
+
+
+def no_npu(*_: object) -> dict[str, object]:
+    raise AssertionError("there is no partition")
+
+
+unused: Invoke = no_npu  # type: ignore[assignment]
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", NETWORKS)
+def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
+    """The arena is poisoned before every call; what is kept is kept outside it."""
+    model = model_of(name)
+    samples, golden = samples_and_golden(model, 3)
+    for io in IoStyle:
+        plan, folder = cpu_plan(model, io), tmp_path / io.value
+        folder.mkdir()
+        generated = GeneratedC(compile_program(plan, "net"), folder)
+        for start in ("built", "reset"):
+            for sample, wanted in zip(samples, golden, strict=True):
+                status, made = generated.run(sample)
+                assert status == 0, start
+                assert_equal(made, wanted)
+            generated.reset()
+    for sample, wanted in zip(samples, golden, strict=True):
+        assert_equal(evaluate(plan, sample, unused), wanted)
+
+
+def test_a_loop_changes_in_place_what_it_can() -> None:
+    """The count and the sum need no room beside the outputs; what is swapped does."""
+    program = compile_program(cpu_plan(model_of("carried"), IoStyle.CALLER), "net")
+    text = program.sources["net_graph.c"]
+    turn = text[text.index("while (") :]
+    assert turn.count("memcpy") < text[: text.index("while (")].count("memcpy")
+
+
+def test_branches_share_their_room() -> None:
+    """Only one of them runs: the workspace is the larger one's, not the sum."""
+    net = Network("branches", seed=3)
+    x = net.input((1, 8, 8, 8), scale=0.05)
+    y = branch(net, is_positive(net), x, (3, 3))
+    both = compile_program(cpu_plan(net.build(y), IoStyle.CALLER), "net").arena_bytes
+    net = Network("one", seed=3)
+    y = branch(net, is_positive(net), net.input((1, 8, 8, 8), scale=0.05), (3, 1))
+    assert both == compile_program(cpu_plan(net.build(y), IoStyle.CALLER), "net").arena_bytes
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+def _missing_in_a_branch(net: Network) -> list[int]:
+    numbers = []
+    for name in ("then", "else"):
+        inner, (x,) = subgraph(name, [IMAGE])
+        made = inner.operator("ROUND", [x], [IMAGE])[0]  # TFLite knows it for float32 only
+        numbers.append(net.subgraph(inner, inner.relu(made)))
+    options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
+    x = net.input(IMAGE.shape, scale=0.05)
+    return list(net.operator("IF", [is_positive(net), x], [IMAGE], options))
+
+
+def _calls_itself(net: Network) -> list[int]:
+    body, (count,) = subgraph("body", [COUNT])
+    made = loop(body, [count], 1, 2)
+    cond = below(net, [COUNT])
+    number = net.subgraph(body, *made)
+    return list(loop(net, [net.input((1,), "int32", None)], cond, number))
+
+
+def _no_such_subgraph(net: Network) -> list[int]:
+    return list(loop(net, [net.input((1,), "int32", None)], 1, 7))
+
+
+def _never_assigned(net: Network) -> list[int]:
+    return [net.add(net.input(IMAGE.shape, scale=0.05), read(net, "nothing"))]
+
+
+def _chosen_handle(net: Network) -> list[int]:
+    numbers = []
+    for name in ("a", "b"):
+        inner, _ = subgraph(name, [])
+        numbers.append(net.subgraph(inner, handle(inner, name)))
+        assign(net, name, net.constant(np.zeros((3,)), "float32"))
+    options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
+    chosen = net.operator("IF", [is_positive(net)], [HANDLE], options)[0]
+    return list(net.operator("READ_VARIABLE", [chosen], [Spec((3,), "float32")]))
+
+
+def _two_sizes(net: Network) -> list[int]:
+    assign(net, "v", net.constant(np.zeros(3), "float32"))
+    return [net.relu(net.input(IMAGE.shape, scale=0.05)), read(net, "v", Spec((4,), "float32"))]
+
+
+def _another_type(net: Network) -> list[int]:
+    body, (count,) = subgraph("body", [COUNT])
+    wide = {"in_data_type": "int32", "out_data_type": "float32"}
+    made = body.operator("CAST", [plus_one(body, count)], [Spec((1,), "float32")], wide)
+    cond = below(net, [COUNT])
+    return list(loop(net, [net.input((1,), "int32", None)], cond, net.subgraph(body, *made)))
+
+
+REFUSED: dict[str, tuple[Callable[[Network], list[int]], str]] = {
+    "an operator of a branch": (
+        _missing_in_a_branch,
+        r"operator 1 of 2 in 'then' \(then of IF\), ROUND that makes 'round_1', cannot be "
+        r"compiled: there is no CPU code for int8; change",
+    ),
+    "recursion": (_calls_itself, "WHILE calls subgraph 2, which calls itself"),
+    "a subgraph that is not there": (_no_such_subgraph, "calls subgraph 1, which is not there"),
+    "a variable without a value": (_never_assigned, "'nothing' is read, but no ASSIGN_VARIABLE"),
+    "a handle that is chosen": (_chosen_handle, "IF makes a handle"),
+    "a variable of two sizes": (_two_sizes, "'v' has 12 bytes in one place, and 16"),
+    "a loop that changes a type": (_another_type, "'body' has inputs or outputs of another type"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_refused_with_its_place(name: str) -> None:
+    build, words = REFUSED[name]
+    net = Network("refused", seed=1)
+    with pytest.raises(UnsupportedError, match=words):
+        compile_program(cpu_plan(net.build(*build(net))), "net")
+
+
+def test_a_handle_is_no_input() -> None:
+    net = Network("handles", seed=1)
+    given = net.tensor(HANDLE)
+    net.inputs.append(given)
+    net.input((1,), "bool", None)
+    made = net.operator("READ_VARIABLE", [given], [BOOL])
+    with pytest.raises(UnsupportedError, match="is a variable's handle"):
+        parse_model(net.build(*made), "handles")

@@ -16,6 +16,7 @@ SOURCES = Path(__file__).parent.parent / "generator" / "ethosgen"
 
 VALUES = {
     "accelerator",
+    "axi",
     "board",
     "board_blanks",
     "board_facts",

@@ -86,6 +86,21 @@ def region_ports(project: Project) -> dict[str, int]:
     return {**ports, "commands": int(commands[1]) >> 1}
 
 
+def axi_beats(project: Project) -> list[int]:
+    """Return the field max_beats of each limit, from the direct driver and from Arm's options."""
+    driver = project.files["model/ethosgen_npu_direct.c"].decode()
+    options = project.files["model/CMakeLists.txt"].decode()
+    if found := re.search(r"\? (\d)u : (\d)u\)", driver):
+        direct = [int(found[1])] * 2 + [int(found[2])] * 2
+        return direct if direct == numbers(r"AXI_LIMIT\d_MAX_BEATS_BYTES=(\d)", options) else []
+    direct = numbers(r"LIMIT AXI_LIMIT\((\d)u", driver)
+    return direct if direct == numbers(r"AXI_LIMIT_\w+_MAX_BEATS=(\d)", options) else []
+
+
+def numbers(pattern: str, text: str) -> list[int]:
+    return [int(number) for number in re.findall(pattern, text)]
+
+
 @pytest.mark.parametrize(("name", "npu", "mode"), cases())
 def test_the_parts_agree(name: str, npu: str, mode: str) -> None:
     board = load_board(name)
@@ -112,6 +127,13 @@ def test_the_parts_agree(name: str, npu: str, mode: str) -> None:
     for part, memory in sections.items():
         if part != "io":
             assert ports[part] == board.memories[memory].npu_port, part
+
+    system = velas_words()[f"System_Config.{vela.system_config}"]
+    assumed = [int(system[f"{system[f'axi{port}_port']}_burst_length"]) for port in (0, 1)]
+    shortest = 256 if "u85" in npu else 64  # what Arm's driver never goes below
+    wanted = [{64: 0, 128: 1, 256: 2}[max(length, shortest)] for length in assumed]
+    assert sorted(set(axi_beats(project))) == sorted(set(wanted))
+    assert axi_beats(project)[:: 2 if len(axi_beats(project)) == 4 else 1] == wanted
 
 
 @pytest.mark.parametrize("mode", ["shared_sram", "sram_only", "dedicated_sram"])

@@ -11,6 +11,7 @@ from typing import Any, Self
 from pydantic import ValidationError, model_validator
 
 from ethosgen.accelerator import Accelerator, find_accelerator
+from ethosgen.axi import max_beats
 from ethosgen.board_blanks import ask_for_blanks
 from ethosgen.board_facts import (
     DEFAULT_MEMORY_MODE,
@@ -67,11 +68,15 @@ only reads, so that no arena can lie behind it."""
 
 @dataclass(frozen=True)
 class VelaOptions:
-    """What a memory mode means to Vela; `arena_cache_bytes` is its --arena-cache-size."""
+    """What a memory mode means to Vela; `arena_cache_bytes` is its --arena-cache-size.
+
+    `max_beats` is what the same choice means to the NPU's AXI port 0 and 1.
+    """
 
     system_config: str
     memory_mode: str
     arena_cache_bytes: int
+    max_beats: tuple[int, int] = (0, 0)
 
 
 class Board(BoardFacts):
@@ -119,9 +124,9 @@ class Board(BoardFacts):
         """Return what Vela is told, from the same placement that the linker script is made of."""
         placement = self.placement(mode)
         cache = self.memories[placement.fast or placement.arena].size_bytes
-        return VelaOptions(
-            VELA_SYSTEM_CONFIGS[accelerator.product, mode], VELA_MEMORY_MODES[mode], cache
-        )
+        system = VELA_SYSTEM_CONFIGS[accelerator.product, mode]
+        beats = max_beats(accelerator.product, system)
+        return VelaOptions(system, VELA_MEMORY_MODES[mode], cache, beats)
 
     def accelerator(self, name: str | None) -> Accelerator:
         """Return the NPU of that name, by default the board's own; InputError if it has no such."""

@@ -7,6 +7,7 @@ from typing import Any
 import jinja2
 
 from ethosgen import __version__
+from ethosgen.accelerator import Accelerator
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.model import Tensor
@@ -127,6 +128,7 @@ def _facts(program: Program, board: Board, memory_mode: str) -> dict[str, Any]:
         "product": npu.product if npu else None,
         "npu_config": npu.config_word if npu else None,
         "npu_id": npu.id_word if npu else None,
+        "axi_beats": _axi_beats(board, memory_mode, npu),
         "io": program.io.value,
         "inputs": [_port_facts(program, port) for port in program.inputs],
         "outputs": [_port_facts(program, port) for port in program.outputs],
@@ -237,6 +239,13 @@ def _stream_facts(
         "regioncfg": sum(_region(base, ports) << 2 * i for i, base in enumerate(bases)),
         "base_bytes": [_base_bytes(program, base) for base in bases],
     }
+
+
+def _axi_beats(board: Board, memory_mode: str, npu: Accelerator | None) -> tuple[int, int]:
+    """Return how long bursts are at the NPU's port 0 and 1, as the register has it."""
+    if npu is None:
+        return 0, 0
+    return board.vela_options(board.choose_memory_mode(memory_mode, npu), npu).max_beats
 
 
 def _fast_bytes(program: Program, board: Board, memory_mode: str) -> int:

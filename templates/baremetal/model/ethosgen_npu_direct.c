@@ -83,16 +83,20 @@ enum {
 #define MEM_ATTR_SRAM 0u
 #define MEM_ATTR_EXT (1u << 2)
 
-/* Outstanding bursts of at most 256 bytes, one less in each field; the defaults of Arm's driver. */
-#define AXI_LIMIT(reads, writes) (((reads)-1u) | ((writes)-1u) << 8 | 2u << 16)
-#define AXI_SRAM_LIMIT AXI_LIMIT(12u, 16u)
-#define AXI_EXT_LIMIT AXI_LIMIT(64u, 32u)
+/* Outstanding bursts, one less in each field, of at most 64, 128 or 256 bytes (0, 1, 2): the defaults
+ * of Arm's driver, and longer where Vela assumes longer ones. */
+#define AXI_LIMIT(beats, reads, writes) (((reads)-1u) | ((writes)-1u) << 8 | (beats) << 16)
+#define AXI_SRAM_LIMIT AXI_LIMIT({{ axi_beats[0] }}u, 12u, 16u)
+#define AXI_EXT_LIMIT AXI_LIMIT({{ axi_beats[1] }}u, 64u, 32u)
 {% else %}
-/* Outstanding bursts of 64 bytes, one less in each field; the defaults of Arm's driver. */
+/* Outstanding bursts, one less in each field: the defaults of Arm's driver. */
 #define AXI_LIMIT(reads, writes) (((reads)-1u) << 16 | ((writes)-1u) << 24)
 #define AXI_LIMIT_U55 AXI_LIMIT(32u, 16u)
 #define AXI_LIMIT_U65 AXI_LIMIT(64u, 32u)
 #define AXI_LIMITS 4u
+/* Bursts of at most 64, 128 or 256 bytes (0, 1, 2) at port 0, which has the first two limits, and at
+ * port 1: as long as Vela assumes them for the memories of this memory mode, and 64 at least. */
+#define AXI_MAX_BEATS(i) ((i) < AXI_LIMITS / 2 ? {{ axi_beats[0] }}u : {{ axi_beats[1] }}u)
 {% endif %}
 
 /* Words before the commands: what Arm's core driver reads and the NPU does not. */
@@ -168,7 +172,7 @@ static void start(const struct ethosgen_npu_stream *stream, const uintptr_t base
     uint32_t axi_limit = is_u65() ? AXI_LIMIT_U65 : AXI_LIMIT_U55;
 
     for (uint32_t i = 0; i < AXI_LIMITS; i++) {
-        put(AXI_LIMIT0 + 4 * i, axi_limit);
+        put(AXI_LIMIT0 + 4 * i, axi_limit | AXI_MAX_BEATS(i));
     }
 {% endif %}
     for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {

@@ -57,11 +57,14 @@ enum {
 #define ID_ARCH_MINOR(id) ((id) >> 20 & 0xFFu)
 #define ID_ARCH_MAJOR(id) ((id) >> 28)
 
-/* Outstanding bursts of 64 bytes, one less in each field; the defaults of Arm's driver. */
+/* Outstanding bursts, one less in each field: the defaults of Arm's driver. */
 #define AXI_LIMIT(reads, writes) (((reads)-1u) << 16 | ((writes)-1u) << 24)
 #define AXI_LIMIT_U55 AXI_LIMIT(32u, 16u)
 #define AXI_LIMIT_U65 AXI_LIMIT(64u, 32u)
 #define AXI_LIMITS 4u
+/* Bursts of at most 64, 128 or 256 bytes (0, 1, 2) at port 0, which has the first two limits, and at
+ * port 1: as long as Vela assumes them for the memories of this memory mode, and 64 at least. */
+#define AXI_MAX_BEATS(i) ((i) < AXI_LIMITS / 2 ? 0u : 1u)
 
 /* Words before the commands: what Arm's core driver reads and the NPU does not. */
 #define HEADER_WORDS 8u
@@ -120,7 +123,7 @@ static void start(const struct ethosgen_npu_stream *stream, const uintptr_t base
     uint32_t axi_limit = is_u65() ? AXI_LIMIT_U65 : AXI_LIMIT_U55;
 
     for (uint32_t i = 0; i < AXI_LIMITS; i++) {
-        put(AXI_LIMIT0 + 4 * i, axi_limit);
+        put(AXI_LIMIT0 + 4 * i, axi_limit | AXI_MAX_BEATS(i));
     }
     for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
         put(BASEP0 + 8 * i, (uint32_t)base[i]);

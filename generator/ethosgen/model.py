@@ -13,6 +13,12 @@ ABSENT = -1
 HANDLE = "resource"
 """The dtype of what VAR_HANDLE makes: it tells one variable from another and has no bytes."""
 
+CONTROL = frozenset({"IF", "WHILE", "CALL_ONCE"})
+"""Operators that run subgraphs."""
+
+STATEFUL = CONTROL | {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}
+"""Operators whose order among each other must stay as it is in the file."""
+
 
 @dataclass(frozen=True)
 class Quantization:

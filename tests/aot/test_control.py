@@ -5,7 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from aot_harness import (
+    ACCELERATOR,
+    GeneratedC,
+    assert_equal,
+    cpu_plan,
+    needs_gcc,
+    samples_and_golden,
+)
+from arena_npu import check_program
 
 from control_networks import (
     BOOL,
@@ -28,6 +36,7 @@ from ethosgen.aot.host import Invoke
 from ethosgen.errors import UnsupportedError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
+from ethosgen.offload import offload
 from ethosgen.plan import IoStyle
 from networks import Network, Spec
 
@@ -168,3 +177,16 @@ def test_a_handle_is_no_input() -> None:
     made = net.operator("READ_VARIABLE", [given], [BOOL])
     with pytest.raises(UnsupportedError, match="is a variable's handle"):
         parse_model(net.build(*made), "handles")
+
+
+# ---- beside the NPU ------------------------------------------------------------------------------
+
+
+@needs_gcc
+@pytest.mark.parametrize("io", IoStyle)
+@pytest.mark.parametrize("name", ["computed_condition", "accumulator"])
+def test_layers_around_it_run_on_the_npu(name: str, io: IoStyle, tmp_path: Path) -> None:
+    plan = offload(model_of(name), ACCELERATOR, io)
+    assert plan.partitions
+    assert any("no Ethos-U runs subgraphs" in cpu.reason for cpu in plan.cpu_operators)
+    check_program(plan, tmp_path)

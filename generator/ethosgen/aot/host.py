@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.schedule import Schedule, Step, make_schedule, schedule_subgraph
-from ethosgen.aot.subgraphs import CONTROL, Subgraph, subgraphs_of
+from ethosgen.aot.subgraphs import Subgraph, subgraphs_of
 from ethosgen.aot.variables import find_variables, initial_value
 from ethosgen.errors import InputError
-from ethosgen.model import Tensor
+from ethosgen.model import CONTROL, Tensor
 from ethosgen.outcome import Arrays
 from ethosgen.plan import OffloadPlan, Partition
 

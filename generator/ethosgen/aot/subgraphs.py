@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ethosgen.errors import UnsupportedError
-from ethosgen.model import Graph, Operator, Quantization, Tensor
+from ethosgen.model import CONTROL, STATEFUL, Graph, Operator, Quantization, Tensor
 
 SUBGRAPHS = "subgraphs"
 """The option of a lifted operator that holds its Subgraphs, in the order of `_FIELDS`."""
@@ -22,13 +22,7 @@ _FIELDS = {
     "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
     "CALL_ONCE": ("init_subgraph_index",),
 }
-CONTROL = frozenset(_FIELDS)
-"""Operators that run subgraphs."""
-
 _VARIABLE_USERS = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
-
-STATEFUL = CONTROL.union(_VARIABLE_USERS)
-"""Operators whose order among each other must stay as it is in the file."""
 
 Key = tuple[str, ...]
 """What tells one variable from another: its kind, and its names or its place in the file."""

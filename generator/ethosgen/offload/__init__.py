@@ -15,7 +15,14 @@ from ethosgen.offload.choice import WORTH, CanRun, Costs, choose, describe, tota
 from ethosgen.offload.constraints import NpuOperator, npu_operators
 from ethosgen.offload.cost import cpu_cycles, npu_cycles
 from ethosgen.offload.cpu_only import plan_cpu_only
-from ethosgen.offload.keeping import at_bool_ends, mark, unmark, with_absent_inputs
+from ethosgen.offload.keeping import (
+    at_bool_ends,
+    mark,
+    marked_operators,
+    unmark,
+    with_absent_inputs,
+)
+from ethosgen.offload.order import in_order, stateful_operators
 from ethosgen.offload.origin import Origin
 from ethosgen.offload.payload import strip_header
 from ethosgen.offload.precompiled import (
@@ -75,7 +82,8 @@ def offload(
             raise InputError(f"'{model.name}' is compiled already: its operators cannot move now")
         return plan_compiled(model, accelerator, io)
 
-    hidden, offered = at_bool_ends(model.graph), widen_int4(model)
+    hidden = at_bool_ends(model.graph) | stateful_operators(model.graph)
+    offered = widen_int4(model)
 
     def compile_with(more: Mapping[int, str]) -> tuple[OffloadPlan, Compiled]:
         kept = hidden | dict(more)
@@ -120,11 +128,12 @@ def _plan(
     partitions = residual.partitions(
         origin.on_npu, [why_it_ends(residual.graph, p, on_cpu) for p in residual.npu_operators]
     )
+    graph = with_absent_inputs(residual.graph, model.graph, origin.on_cpu)
     return OffloadPlan(
         model=model,
         accelerator=accelerator,
         io=io,
-        residual=with_absent_inputs(residual.graph, model.graph, origin.on_cpu),
+        residual=in_order(graph, marked_operators(compiled.network), placed=bool(residual.offsets)),
         partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=sum(len(operators) for operators in origin.on_npu),

@@ -54,7 +54,8 @@ def _bool_ends(graph: Graph) -> set[int]:
 def mark(model: Model, keep: Collection[int]) -> Model:
     """Return the model with operators of the entry graph, by index, made custom.
 
-    Its inputs and outputs of type bool become int8.
+    Its inputs and outputs of type bool become int8. Other graphs are left out: Vela would compile
+    them for nothing, as what calls them stays.
     """
     ends = _bool_ends(model.graph)
     if not keep and not ends:
@@ -62,6 +63,8 @@ def mark(model: Model, keep: Collection[int]) -> Model:
     data = padded(model.data)
     root = Table(data, int.from_bytes(data[:4], "little"))
     graphs = _field(root, _MODEL_GRAPHS)
+    count = _target(data, graphs)
+    data[count : count + 4] = (1).to_bytes(4, "little")
     tensors = _field(_element(root, graphs, 0), _GRAPH_TENSORS)
     for index in ends:
         data[_field(_element(root, tensors, index), _TENSOR_TYPE)] = _INT8
@@ -104,6 +107,15 @@ def _with_plain_bools(tensor: Tensor) -> Tensor:
     if tensor.dtype != "bool" or tensor.data is None:
         return tensor
     return replace(tensor, data=bytes(byte != 0 for byte in tensor.data))
+
+
+def marked_operators(network: Model) -> dict[int, int]:
+    """Return which operator of the original each marked one is that Vela passed through."""
+    return {
+        operator.index: int(marked[1])
+        for operator in network.graph.operators
+        if (marked := _MARKED.fullmatch(operator.custom_code or ""))
+    }
 
 
 def with_absent_inputs(graph: Graph, original: Graph, sources: Mapping[int, int]) -> Graph:

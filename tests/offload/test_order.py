@@ -1,0 +1,63 @@
+"""Operators with effects run in the file's order, whatever Vela makes of it."""
+
+import pytest
+
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Graph, Operator, Tensor
+from ethosgen.offload.order import in_order, stateful_operators
+
+
+def graph_of(*operators: Operator) -> Graph:
+    count = 1 + max(i for op in operators for i in (*op.inputs, *op.outputs))
+    tensors = tuple(Tensor(i, f"t{i}", (1,), "int8") for i in range(count))
+    return Graph("net", tensors, operators, (0,), (count - 1,))
+
+
+def npu(index: int, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Operator:
+    return Operator(index, "CUSTOM", inputs, outputs, "ethos-u")
+
+
+def order(graph: Graph, sources: dict[int, int], placed: bool = False) -> list[int]:
+    return [op.index for op in in_order(graph, sources, placed=placed).operators]
+
+
+READ, ASSIGN, ONCE = "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"
+
+
+def test_what_sets_a_variable_runs_before_it_is_read() -> None:
+    graph = graph_of(Operator(0, READ, (), (1,)), Operator(1, ONCE, (), ()), npu(2, (0, 1), (2,)))
+    assert order(graph, {0: 5, 1: 0}) == [1, 0, 2]
+
+
+def test_a_value_is_kept_as_soon_as_it_is_there() -> None:
+    graph = graph_of(
+        npu(0, (0,), (1,)), npu(1, (1,), (2,)), Operator(2, ASSIGN, (1,), ()), npu(3, (2,), (3,))
+    )
+    assert order(graph, {2: 0}) == [0, 2, 1, 3]
+
+
+def test_a_variable_is_read_again_after_it_was_assigned() -> None:
+    graph = graph_of(
+        Operator(0, READ, (), (1,)), Operator(1, READ, (), (2,)), npu(2, (0, 1), (3,)),
+        Operator(3, ASSIGN, (3,), ()), npu(4, (2, 3), (4,)),
+    )  # fmt: skip
+    assert order(graph, {0: 0, 3: 1, 1: 2}) == [0, 2, 3, 1, 4]
+
+
+def test_a_life_that_vela_does_not_know_of_is_refused_where_vela_placed_it() -> None:
+    """The value must wait for a variable that a later partition makes."""
+    graph = graph_of(
+        npu(0, (0,), (1,)), Operator(1, ASSIGN, (1,), ()), npu(2, (0,), (2,)),
+        Operator(3, ASSIGN, (2,), ()), npu(4, (0,), (3,)),
+    )  # fmt: skip
+    sources = {3: 0, 1: 1}
+    assert order(graph, sources) == [0, 2, 3, 1, 4]
+    with pytest.raises(UnsupportedError, match=r"'t1'.*--io caller"):
+        in_order(graph, sources, placed=True)
+
+
+def test_only_what_has_effects_is_kept() -> None:
+    graph = graph_of(npu(0, (0,), (1,)), Operator(1, "WHILE", (1,), (2,)))
+    assert list(stateful_operators(graph)) == [1]
+    plain = graph_of(npu(0, (0,), (1,)))
+    assert in_order(plain, {}, placed=True) is plain

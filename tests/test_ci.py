@@ -68,6 +68,22 @@ def test_the_workflow_runs_the_test_and_keeps_its_verdicts(tmp_path: Path) -> No
     compile(project.files["tests/test_firmware.py"], "test_firmware.py", "exec")
 
 
+def test_it_can_be_added_later_and_overwrites_nothing(tmp_path: Path) -> None:
+    place, board = tmp_path / "p", load_board("corstone300")
+    write(render(make_program(), board), place)
+    (place / "app" / "main.c").write_text("mine")
+    files = {".github/workflows/firmware.yml", "tests/test_firmware.py"}
+    assert write(render(make_program(), board, with_ci=True), place) == files
+    assert (place / "app" / "main.c").read_text() == "mine"
+    (place / "tests" / "test_firmware.py").write_text("mine")
+    (place / ".github" / "workflows" / "firmware.yml").unlink()
+    written = write(render(make_program(), board, with_ci=True), place)
+    assert written == {".github/workflows/firmware.yml"}
+    assert (place / "tests" / "test_firmware.py").read_text() == "mine"
+    assert not list(place.glob(".ethosgen-*")), "nothing is left of the stage"
+    assert write(render(make_program(), board, with_ci=True), place) == frozenset()
+
+
 def test_where_nothing_runs_there_is_nothing_to_check() -> None:
     with pytest.raises(InputError, match=r"'alif-e7-hp' has neither QEMU nor an FVP"):
         render(make_program(npu="ethos-u55-256"), load_board("alif-e7-hp"), with_ci=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ethosgen.accelerator import NO_NPU
 from ethosgen.errors import InputError
+from ethosgen.project.ci import CI_FILES
 from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, open_project
 from ethosgen.project_info import ProjectInfo
 
@@ -17,9 +18,10 @@ from ethosgen.project_info import ProjectInfo
 def write(project: Project, directory: Path) -> frozenset[str]:
     """Write a project, or replace the library of the one that is there; return what was written.
 
-    Everything is staged beside its place and moved there at the end. InputError, and nothing
-    changed, if the directory is something else, if it is a project of another name, board or I/O
-    style, or if a file of its library was edited.
+    Files for continuous integration are added to a project that has none. Everything is staged
+    beside its place and moved there at the end. InputError, and nothing changed, if the directory
+    is something else, if it is a project of another name, board or I/O style, or if a file of its
+    library was edited.
     """
     try:
         if _is_new(directory):
@@ -32,10 +34,11 @@ def write(project: Project, directory: Path) -> frozenset[str]:
         info = open_project(directory)
         _check_same(project, info)
         _check_unedited(info)
+        added = _add_ci(project, directory)
         if info.digest == project.digest and _is_complete(info):
-            return frozenset()
+            return added
         _replace_library(project, directory)
-        return project.library
+        return project.library | added
     except OSError as error:
         raise InputError(f"cannot write '{directory}': {error.strerror}") from None
 
@@ -70,6 +73,22 @@ def _move_all(stage: Path, place: Path) -> None:
             with suppress(OSError):
                 entry.rename(stage / entry.name)
         raise
+
+
+def _add_ci(project: Project, directory: Path) -> frozenset[str]:
+    """Write the files of --with-ci that are not there yet; return them."""
+    missing = frozenset(
+        path for path in CI_FILES if path in project.files and not (directory / path).exists()
+    )
+    stage = _stage(project, missing, directory.absolute())
+    try:
+        for path in missing:
+            place = directory / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            (stage / path).rename(place)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+    return missing
 
 
 def _replace_library(project: Project, directory: Path) -> None:

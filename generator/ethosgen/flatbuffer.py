@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import tflite
+from flatbuffers import flexbuffers
 
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
@@ -35,6 +36,9 @@ MAX_RANK = 16
 
 NPU_CUSTOM_CODE = "ethos-u"
 """The custom operator that stands for a command stream."""
+
+DETECTION = "TFLite_Detection_PostProcess"
+"""A custom operator whose options are a map in flexbuffers' format."""
 
 NPU_MEMORIES = 4
 """Its first inputs, which are no tensors: commands, read-only blob, scratch, fast scratch."""
@@ -332,11 +336,18 @@ class _Decoder:
             self.indices(table, "Inputs", count, absent=True),
             self.indices(table, "Outputs", count),
             custom_code,
-            self.options(table),
+            self.custom_options(bytes(custom)) if custom_code == DETECTION else self.options(table),
             bytes(custom),
             self.indices(table, "Intermediates", count),
             version,
         )
+
+    def custom_options(self, data: bytes) -> dict[str, Any]:
+        """Return the options of a custom operator that keeps them as a flexbuffer."""
+        found = flexbuffers.Loads(data) if data else {}
+        if not isinstance(found, dict):
+            raise self.bad(f"the options of {DETECTION} are no map")
+        return found
 
     def options(self, table: Any) -> dict[str, Any]:
         kind, union, known = table.BuiltinOptionsType(), table.BuiltinOptions(), _OPTIONS

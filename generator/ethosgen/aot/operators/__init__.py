@@ -22,6 +22,7 @@ _FAMILIES = (
     "control",
     "conversion",
     "copy",
+    "detection",
     "function",
     "layout",
     "matmul",

@@ -4,6 +4,7 @@ A Nest is a PrimFunc in the making: `read`, `table` and `write` declare its para
 `when` open blocks, `let` and `store` fill them.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -24,6 +25,9 @@ BAD_VALUE = 15
 """ETHOSGEN_BAD_VALUE: an element that the operator refuses, where TFLite Micro returns an error."""
 
 
+_WORKSPACE_ALIGNMENT = 8
+
+
 class Nest:
     """A kernel in the making; statements go to the innermost block that is open."""
 
@@ -34,6 +38,8 @@ class Nest:
         self._tables: list[tuple[Any, Array]] = []
         self._writes: list[Any] = []
         self._variables: list[tuple[Any, int]] = []
+        self._workspace: Any = None
+        self._workspace_bytes = 0
         self._returns_status = False
 
     # ---- parameters ----------------------------------------------------------------------------
@@ -68,6 +74,19 @@ class Nest:
             name, tensor.dtype, tensor.shape if shape is None else shape
         )
         self._variables.append((variable, tensor.index))
+        return buffer
+
+    def workspace(self, name: str, dtype: str, shape: Sequence[int]) -> Any:
+        """Declare memory that is the kernel's while it runs, and return it as a buffer."""
+        if self._workspace is None:
+            self._workspace, self._bytes_view = self._declare("workspace", "int8", (1,))
+        place = tirx.address_of(self._bytes_view[self._workspace_bytes])
+        variable = pointer(name, dtype)
+        self._declarations.append(tirx.Bind(variable, tirx.reinterpret(variable.ty, place)))
+        buffer = tirx.decl_buffer(tuple(shape), dtype, f"{name}_view", data=variable)
+        self._declarations.append(tirx.DeclBuffer(buffer, data=variable))
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        self._workspace_bytes += -(-size // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
         return buffer
 
     def _declare(self, name: str, dtype: str, shape: Sequence[int]) -> tuple[Any, Any]:
@@ -174,10 +193,12 @@ class Nest:
         reads = [variable for variable, _ in self._reads]
         tables = [variable for variable, _ in self._tables]
         kept = [variable for variable, _ in self._variables]
+        room = [] if self._workspace is None else [self._workspace]
         return Kernel(
-            tirx.PrimFunc([*reads, *tables, *self._writes, *kept], body, returns),
+            tirx.PrimFunc([*reads, *tables, *self._writes, *kept, *room], body, returns),
             tuple(index for _, index in self._reads),
             tuple(values for _, values in self._tables),
+            workspace_bytes=self._workspace_bytes,
             variables=tuple(index for _, index in self._variables),
         )
 

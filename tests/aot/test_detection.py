@@ -1,0 +1,112 @@
+"""TFLite_Detection_PostProcess against TFLite Micro: both variants, ties, few boxes, refusals."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aot_harness import GeneratedC, cpu_plan, needs_gcc
+from flatbuffers import flexbuffers
+
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.errors import UnsupportedError
+from ethosgen.flatbuffer import DETECTION, parse_model
+from ethosgen.model import Model
+from ethosgen.outcome import Arrays
+from ethosgen.reference import golden_outputs
+from networks import Network, Spec
+
+MOST = 8
+
+
+def detector(rows: int, classes: int, columns: int, **options: Any) -> Model:
+    net = Network("detector", seed=rows)
+    encodings = net.input((1, rows, 4), "float32", None, name="encodings")
+    scores = net.input((1, rows, columns), "float32", None, name="scores")
+    centres, sizes = net.random.uniform(0, 1, (rows, 2)), net.random.uniform(0.1, 0.5, (rows, 2))
+    anchors = net.constant(np.concatenate([centres, sizes], 1).astype(np.float32))
+    given = {
+        "max_detections": MOST, "max_classes_per_detection": 1, "detections_per_class": 4,
+        "use_regular_nms": True, "nms_score_threshold": 0.1, "nms_iou_threshold": 0.5,
+        "num_classes": classes, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
+    } | options  # fmt: skip
+    outputs = [Spec(shape, "float32") for shape in ((1, MOST, 4), (1, MOST), (1, MOST), (1,))]
+    made = net.operator(
+        "CUSTOM", [encodings, scores, anchors], outputs, custom_code=DETECTION,
+        custom_options=bytes(flexbuffers.Dumps({k: v for k, v in given.items() if v is not None})),
+    )  # fmt: skip
+    return parse_model(net.build(*made), "detector")
+
+
+def samples_of(model: Model, steps: int | None) -> list[Arrays]:
+    """Return boxes and scores, which have so many steps between 0 and 1."""
+    random, samples = np.random.default_rng(1), []
+    for _ in range(3):
+        scores = random.uniform(0, 1, model.inputs[1].shape)
+        scores = np.round(scores * steps) / steps if steps else scores
+        boxes = random.normal(0, 2, model.inputs[0].shape)
+        samples.append({"encodings": boxes.astype(np.float32), "scores": scores.astype(np.float32)})
+    return samples
+
+
+CASES: dict[str, tuple[Model, int | None]] = {
+    "regular": (detector(40, 3, 4), None),
+    "regular, equal scores": (detector(40, 3, 3), 5),
+    "regular, few": (detector(3, 1, 2, detections_per_class=None), None),
+    "fast": (detector(40, 3, 4, use_regular_nms=False), None),
+    "fast, equal scores": (detector(40, 2, 2, use_regular_nms=None), 4),
+    "fast, one": (detector(1, 1, 1, use_regular_nms=False), None),
+}
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", CASES)
+def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
+    """The fast variant leaves what lies behind the number of detections to chance; here it is 0."""
+    model, steps = CASES[name]
+    samples, plan = samples_of(model, steps), cpu_plan(model)
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    for sample, golden in zip(samples, golden_outputs(model, samples), strict=True):
+        status, made = generated.run(sample)
+        assert status == 0
+        *_, count = golden.values()
+        assert 0 < count.item() <= MOST
+        for outputs in (made, evaluate(plan, sample, lambda *_: {})):
+            for tensor, wanted in golden.items():
+                _assert_first(outputs[tensor], wanted, int(count.item()))
+
+
+def _assert_first(made: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], count: int) -> None:
+    """Compare the detections that there are; the number of them is an output of one element."""
+    if wanted.shape == (1,):
+        assert made.item() == wanted.item()
+        return
+    np.testing.assert_array_equal(made[0, :count], wanted[0, :count])
+    assert not made[0, count:].any()
+
+
+@needs_gcc
+def test_a_box_without_area_ends_the_network(tmp_path: Path) -> None:
+    model, _ = CASES["regular"]
+    generated = GeneratedC(compile_program(cpu_plan(model), "net"), tmp_path)
+    (sample, *_) = samples_of(model, None)
+    sample["encodings"][0, 7, 2] = -10000  # a height of 0
+    assert generated.run(sample)[0] == 15
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "several classes, fast": (
+        {"use_regular_nms": False, "max_classes_per_detection": 2},
+        "max_classes_per_detection is 2, where TFLite Micro writes outside",
+    ),
+    "no overlap": ({"nms_iou_threshold": 0.0}, "nms_iou_threshold is 0.0"),
+    "a missing option": ({"num_classes": None}, "lack 'num_classes'"),
+    "other shapes": ({"max_detections": 9}, "do not fit its options"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_covered_is_named(name: str) -> None:
+    options, words = REFUSED[name]
+    with pytest.raises(UnsupportedError, match=words):
+        compile_program(cpu_plan(detector(40, 3, 4, **options)), "net")

@@ -20,7 +20,7 @@ def test_every_board_is_listed_with_what_matters() -> None:
     for name in board_names():
         assert name in text
     assert "cortex-m55, ethos-u55-128 (or 5 more); itcm 512 KiB" in text
-    assert "baremetal, zephyr; runs on qemu, fvp, serial" in text
+    assert "baremetal, zephyr, csolution; runs on qemu, fvp, serial" in text
     rows = json.loads(run("--json").stdout)
     assert [row["name"] for row in rows] == board_names()
     assert rows[3]["memory_modes"] == ["shared_sram", "sram_only", "dedicated_sram"]

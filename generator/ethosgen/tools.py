@@ -101,6 +101,14 @@ GCC = Tool(
 )
 CMAKE = Tool("cmake", "ETHOSGEN_CMAKE", "cmake", "configures a project")
 NINJA = Tool("ninja", "ETHOSGEN_NINJA", "ninja-build", "builds a project")
+CBUILD = Tool(
+    "cbuild",
+    "ETHOSGEN_CBUILD",
+    "",
+    "CMSIS-Toolbox's build command",
+    "installing CMSIS-Toolbox, or open firmware.csolution.yml in Keil Studio, or render the project "
+    "with --platform baremetal",
+)
 QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "qemu-system-arm", "simulates the board")
 
 TOOLS = (GCC, CMAKE, NINJA, QEMU)

@@ -39,7 +39,7 @@ IO = click.option(
 )
 PLATFORM = click.option(
     "--platform",
-    type=click.Choice(["baremetal", "zephyr"]),
+    type=click.Choice(["baremetal", "zephyr", "csolution"]),
     default="baremetal",
     show_default=True,
     help="What the firmware is built on.",

@@ -90,15 +90,18 @@ def _check_target(board: Board, on: str) -> None:
 
 def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built":
     """Compile a project for a target."""
-    from ethosgen.project import ZEPHYR, open_project
+    from ethosgen.project import CSOLUTION, ZEPHYR, open_project
     from ethosgen.target import way_of
-    from ethosgen.toolchain import build, build_zephyr
+    from ethosgen.toolchain import build, build_csolution, build_zephyr
 
     info, way = open_project(directory), way_of(on)
     _check_target(info.board, on)
     if info.platform == ZEPHYR:
         with watch.stage("build", "compiling the application (Zephyr)"):
             return replace(build_zephyr(info, way), on=on)
+    if info.platform == CSOLUTION:
+        with watch.stage("build", "compiling the solution (cbuild)"):
+            return replace(build_csolution(directory, way), on=on)
     with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
         return replace(build(directory, way), on=on)
 

@@ -1,17 +1,18 @@
-"""Program and Board to a project, bare metal or Zephyr: rendered in memory, written in one step.
+"""Program and Board to a project, for CMake, Zephyr or CMSIS-Toolbox: rendered in memory, written in one step.
 
 `model/` is the model library: generated, never edited, replaced when it is generated again. All
 else is the application, which is the user's after the first time.
 """
 
 from ethosgen.project.directory import write
-from ethosgen.project.layout import BAREMETAL, PLATFORMS, ZEPHYR
+from ethosgen.project.layout import BAREMETAL, CSOLUTION, PLATFORMS, ZEPHYR
 from ethosgen.project.manifest import Project, open_project
 from ethosgen.project.rendering import render
 from ethosgen.project_info import ProjectInfo
 
 __all__ = [
     "BAREMETAL",
+    "CSOLUTION",
     "PLATFORMS",
     "ZEPHYR",
     "Project",

@@ -1,7 +1,7 @@
 """What a project consists of, by platform: which template becomes which file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ethosgen.board import Board
@@ -9,7 +9,8 @@ from ethosgen.errors import InputError
 
 BAREMETAL = "baremetal"
 ZEPHYR = "zephyr"
-PLATFORMS = (BAREMETAL, ZEPHYR)
+CSOLUTION = "csolution"
+PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION)
 """What a project is made for; the first is the default."""
 
 
@@ -38,6 +39,8 @@ def find_layout(platform: str, board: Board) -> Layout:
         return _BAREMETAL
     if platform == ZEPHYR:
         return _zephyr(board)
+    if platform == CSOLUTION:
+        return _CSOLUTION
     raise InputError(f"unknown platform '{platform}'; choose one of: {', '.join(PLATFORMS)}")
 
 
@@ -80,6 +83,25 @@ _BAREMETAL = Layout(
         "board/board.h": "board/board.h",
     },
     way=("board/{way}.ld", "board/board.ld"),
+)
+_CSOLUTION = replace(
+    _BAREMETAL,
+    templates=("csolution", *_BAREMETAL.templates),
+    library={
+        **{file: made for file, made in _BAREMETAL.library.items() if file != "CMakeLists.txt"},
+        "model.clayer.yml": "model/clayer.yml",
+    },
+    npu={file: made for file, made in _BAREMETAL.npu.items() if not file.startswith("cmsis/")},
+    application={
+        **{
+            f: made
+            for f, made in _BAREMETAL.application.items()
+            if f.startswith(("app/", "board/"))
+        },
+        "README.md": "README.md",
+        "firmware.csolution.yml": "csolution.yml",
+        "firmware.cproject.yml": "cproject.yml",
+    },
 )
 _SERVER = "ethosgen/lib/server"
 _PROTOCOL = ("frames.c", "frames.h", "server.c", "server.h")

@@ -61,6 +61,7 @@ def render(
     check_capacity(program, board, memory_mode)
     environment = _environment(layout)
     facts = _facts(program, board, memory_mode)
+    facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
     if platform == ZEPHYR:
         facts |= zephyr_facts(program, board, facts["streams"])
     library = _render_library(environment, layout, program, facts, "0" * DIGEST_LENGTH)

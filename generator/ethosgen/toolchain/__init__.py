@@ -4,10 +4,20 @@ from pathlib import Path
 
 from ethosgen.errors import InputError
 from ethosgen.toolchain.baremetal import build
+from ethosgen.toolchain.csolution import build_csolution
 from ethosgen.toolchain.sizes import Built, Sizes, measure_elf
 from ethosgen.toolchain.zephyr import build_zephyr, find_zephyr
 
-__all__ = ["Built", "Sizes", "build", "build_zephyr", "find_built", "find_zephyr", "measure_elf"]
+__all__ = [
+    "Built",
+    "Sizes",
+    "build",
+    "build_csolution",
+    "build_zephyr",
+    "find_built",
+    "find_zephyr",
+    "measure_elf",
+]
 
 
 def find_built(directory: Path, on: str = "qemu") -> Built:

@@ -1,0 +1,29 @@
+"""Building a project for CMSIS-Toolbox: its cbuild, where it is installed."""
+
+import shutil
+from pathlib import Path
+
+from ethosgen.errors import BuildError
+from ethosgen.toolchain.process import run_step
+from ethosgen.toolchain.sizes import Built, measure_elf
+from ethosgen.tools import CBUILD
+
+_SOLUTION = "firmware.csolution.yml"
+
+
+def build_csolution(directory: Path, on: str) -> Built:
+    """Compile the Release of the target type `on`, and leave it where every platform leaves it.
+
+    ToolError, with what to do instead, where there is no cbuild.
+    """
+    cbuild = CBUILD.find()
+    source = directory.absolute()
+    context = f"firmware.Release+{on}"
+    run_step([str(cbuild), str(source / _SOLUTION), "--packs", "--context", context], directory)
+    made = source / "out" / "firmware" / on / "Release" / "firmware.elf"
+    if not made.is_file():
+        raise BuildError(f"cbuild left no '{made}'")
+    elf = source / "build" / on / "firmware.elf"
+    elf.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(made, elf)
+    return Built(elf, on, measure_elf(elf))

@@ -106,8 +106,8 @@ CBUILD = Tool(
     "ETHOSGEN_CBUILD",
     "",
     "CMSIS-Toolbox's build command",
-    "installing CMSIS-Toolbox, or open firmware.csolution.yml in Keil Studio, or render the project "
-    "with --platform baremetal",
+    "installing CMSIS-Toolbox, or open firmware.csolution.yml in Keil Studio, or render the "
+    "project with --platform baremetal",
 )
 QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "qemu-system-arm", "simulates the board")
 

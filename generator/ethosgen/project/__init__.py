@@ -1,4 +1,4 @@
-"""Program and Board to a project, for CMake, Zephyr or CMSIS-Toolbox: rendered in memory, written in one step.
+"""Program and Board to a project for CMake, Zephyr or CMSIS-Toolbox, written in one step.
 
 `model/` is the model library: generated, never edited, replaced when it is generated again. All
 else is the application, which is the user's after the first time.

@@ -57,6 +57,36 @@ void ethosgen_ring_row_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t 
     }
 }
 
+void ethosgen_ring_copies_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t slot,
+                             const int32_t *shape)
+{
+    const struct ethosgen_depthwise *layer = (const struct ethosgen_depthwise *)shape;
+    int32_t channels = layer->channels, columns = layer->columns, copies = layer->copies;
+    int32_t width = y < 0 || y >= layer->height ? 0 : layer->width;
+    int32_t before = width == 0 ? columns : layer->before;
+    int16x8_t outside = vdupq_n_s16((int16_t)layer->zero_point);
+
+    ring += slot * blocks_of(layer) * columns * BLOCK;
+    for (int32_t channel = 0; channel < channels; channel += BLOCK) {
+        const int8_t *from = input + y * layer->row_bytes;
+        mve_pred16_t inside = vctp16q((uint32_t)(channels - channel));
+        uint16_t sources[BLOCK];
+
+        for (int32_t lane = 0; lane < BLOCK; lane++) {
+            sources[lane] = (uint16_t)((channel + lane) / copies);
+        }
+        uint16x8_t offsets = vldrhq_u16(sources);
+
+        ring = fill(ring, outside, before);
+        for (int32_t left = width; left > 0; left--) {
+            vstrbq_s16(ring, vldrbq_gather_offset_z_s16(from, offsets, inside));
+            ring += BLOCK;
+            from += channels / copies;
+        }
+        ring = fill(ring, outside, columns - before - width);
+    }
+}
+
 /* Sums of the even channels of a block, and of the odd ones. */
 struct sums {
     int32x4_t even;
@@ -218,11 +248,12 @@ void ethosgen_depthwise_row_s8(int8_t *output, const int8_t *ring, int32_t first
     }
 }
 #else
-void ethosgen_ring_row_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t slot,
-                          const int32_t *shape)
+void ethosgen_ring_copies_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t slot,
+                             const int32_t *shape)
 {
     const struct ethosgen_depthwise *layer = (const struct ethosgen_depthwise *)shape;
     bool is_outside = y < 0 || y >= layer->height;
+    int32_t pixel = layer->channels / layer->copies;
 
     ring += slot * blocks_of(layer) * layer->columns * BLOCK;
     for (int32_t channel = 0; channel < blocks_of(layer) * BLOCK; channel++) {
@@ -234,9 +265,15 @@ void ethosgen_ring_row_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t 
 
             to[column * BLOCK] = !is_inside || is_outside
                 ? (int8_t)layer->zero_point
-                : input[y * layer->row_bytes + x * layer->channels + channel];
+                : input[y * layer->row_bytes + x * pixel + channel / layer->copies];
         }
     }
+}
+
+void ethosgen_ring_row_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t slot,
+                          const int32_t *shape)
+{
+    ethosgen_ring_copies_s8(ring, input, y, slot, shape);
 }
 
 void ethosgen_depthwise_row_s8(int8_t *output, const int8_t *ring, int32_t first,

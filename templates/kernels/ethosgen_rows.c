@@ -82,26 +82,42 @@ static void copy_taps(int8_t *patch, const int8_t *input, int32_t y, int32_t x,
         int32_t column = x + tap % window->taps_x * window->dilation_x;
 
         if (row >= 0 && row < window->height && column >= 0 && column < window->width) {
-            copy(patch, input + (row * window->width + column) * window->channels,
+            copy(patch, input + (row * window->width + column) * window->pixel,
                  window->channels);
         }
         patch += window->channels;
     }
 }
 
-void ethosgen_patch_s8(int8_t *patch, const int8_t *input, int32_t y, int32_t x,
-                       const int32_t *shape)
+/* Fill a patch with the zero point if the window leaves the input. */
+static inline void fill_if_outside(int8_t *patch, int32_t y, int32_t x,
+                                   const struct ethosgen_window *window)
 {
-    const struct ethosgen_window *window = (const struct ethosgen_window *)shape;
     int32_t end_y = y + (window->taps_y - 1) * window->dilation_y + 1;
     int32_t end_x = x + (window->taps_x - 1) * window->dilation_x + 1;
 
     if (y < 0 || x < 0 || end_y > window->height || end_x > window->width) {
         fill(patch, window->zero_point, window->taps_y * window->taps_x * window->channels);
     }
+}
+
+void ethosgen_patch_s8(void *patch, const void *input, int32_t y, int32_t x, const int32_t *shape)
+{
+    const struct ethosgen_window *window = (const struct ethosgen_window *)shape;
+
+    fill_if_outside(patch, y, x, window);
     if (window->dilation_x == 1) {
         copy_rows(patch, input, y, x, window);
     } else {
         copy_taps(patch, input, y, x, window);
     }
+}
+
+void ethosgen_patch_part_s8(void *patch, const void *input, int32_t y, int32_t x,
+                            const int32_t *shape)
+{
+    const struct ethosgen_window *window = (const struct ethosgen_window *)shape;
+
+    fill_if_outside(patch, y, x, window);
+    copy_taps(patch, input, y, x, window);
 }

@@ -60,26 +60,49 @@ DEPTHWISE: dict[str, Build] = {
     "columns apart": lambda n: n.depthwise(n.input((1, 9, 7, 8)), dilation=(1, 2)),
     "stride beyond the window": lambda n: n.depthwise(n.input((1, 9, 9, 8)), (2, 2), (3, 4)),
     "higher than the input": lambda n: n.depthwise(n.input((1, 2, 3, 8)), (5, 3)),
+    "two outputs a channel": lambda n: n.depthwise(n.input((1, 5, 7, 7)), multiplier=2),
+    "three outputs a channel": lambda n: n.depthwise(
+        n.input((2, 6, 5, 3)), (2, 3), (2, 1), multiplier=3, activation="RELU"
+    ),
     "one scale": lambda n: n.depthwise(n.input((1, 5, 5, 11)), per_channel=False, bias=False),
 }
 OTHERS: dict[str, Build] = {
     "mean": lambda n: n.average_pool(n.input((2, 7, 5, 13)), (7, 5), activation="RELU"),
+    "averages": lambda n: n.average_pool(n.input((2, 7, 5, 21)), (3, 2), (2, 1), padding="SAME"),
+    "averages of most": lambda n: n.average_pool(n.input((1, 17, 16, 9)), (16, 16), (1, 1)),
+    "averages of one": lambda n: n.average_pool(n.input((1, 3, 2, 5)), (1, 1), activation="RELU"),
+    "maxima": lambda n: n.max_pool(n.input((2, 7, 5, 21)), (2, 3), (1, 2), padding="SAME"),
+    "maxima in bounds": lambda n: n.max_pool(n.input((1, 4, 4, 16)), (2, 2), activation="RELU6"),
 }
-CASES = MATRIX | DEPTHWISE | OTHERS
+WIDE: dict[str, Build] = {
+    "dense": lambda n: n.fully_connected(n.input((2, 35), "int16"), 7),
+    "dense, no bias": lambda n: n.fully_connected(n.input((1, 8), "int16"), 4, bias=False),
+    "pixels": lambda n: n.conv2d(n.input((1, 3, 5, 9), "int16"), 5, (1, 1), activation="RELU"),
+    "window": lambda n: n.conv2d(n.input((2, 6, 5, 3), "int16"), 4, (3, 2), (2, 1)),
+    "depthwise": lambda n: n.depthwise(n.input((2, 6, 5, 10), "int16"), activation="RELU6"),
+    "depthwise, apart": lambda n: n.depthwise(n.input((1, 9, 7, 4), "int16"), dilation=(2, 3)),
+    "depthwise of one": lambda n: n.depthwise(n.input((1, 5, 6, 1), "int16"), multiplier=3),
+}
+GROUPS = {
+    "matrix": MATRIX | {f"int16 {name}": build for name, build in WIDE.items()},
+    "depthwise": DEPTHWISE | OTHERS,
+}
 PLAIN: dict[str, Build] = {
     "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
-    "several outputs a channel": lambda n: n.depthwise(n.input((1, 5, 5, 2)), multiplier=2),
-    "pool of a part": lambda n: n.average_pool(n.input((1, 8, 8, 3)), (2, 2)),
+    "sums beyond 16 bits": lambda n: n.average_pool(n.input((1, 18, 18, 3)), (17, 17), (1, 1)),
+    "several outputs of int16": lambda n: n.depthwise(n.input((1, 5, 5, 2), "int16"), multiplier=2),
 }
 
 
 @needs_gcc
-@pytest.mark.parametrize("case", CASES)
-def test_the_twin_equals_tflite_micro(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
     net = SymmetricNetwork("network", seed=8)
-    plan = cpu_plan(net.build(CASES[case](net)))
+    plan = cpu_plan(net.build(*(build(net) for build in GROUPS[group].values())))
     program = compile_program(plan, "net")
-    assert "ethosgen_kernels.h" in program.sources
+    kernels = program.sources["net_graph.c"].split("/* CPU: ")[1:]
+    assert len(kernels) == len(GROUPS[group])
+    assert all("  ethosgen_" in kernel for kernel in kernels)
     generated = GeneratedC(program, tmp_path)
     for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
         status, outputs = generated.run(sample)
@@ -95,10 +118,10 @@ def test_what_has_no_packed_form_is_left_to_tvm(case: str) -> None:
 
 
 @needs_tools
-@pytest.mark.parametrize("group", [MATRIX, DEPTHWISE | OTHERS], ids=["matrix", "depthwise"])
-def test_helium_equals_tflite_micro(group: dict[str, Build], tmp_path: Path) -> None:
+@pytest.mark.parametrize("group", GROUPS)
+def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     net = SymmetricNetwork("network", seed=9)
-    data = net.build(*(build(net) for build in group.values()))
+    data = net.build(*(build(net) for build in GROUPS[group].values()))
     (tmp_path / "network.tflite").write_bytes(data)
     report = pipeline.verify(
         tmp_path / "network.tflite", "corstone300", npu="none", inputs=Inputs(None, 3, 5),

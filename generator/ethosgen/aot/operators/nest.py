@@ -172,6 +172,10 @@ class Nest:
         places = tirx.address_of(target[tuple(at)]), tirx.address_of(source[tuple(of)])
         self._statements.append(tirx.Evaluate(tirx.call_extern("void", "memcpy", *places, size)))
 
+    def call(self, function: str, *arguments: Any) -> None:
+        """Call a function of C that returns nothing."""
+        self._statements.append(tirx.Evaluate(tirx.call_extern("void", function, *arguments)))
+
     def rescale(self, x: Any, multiplier: Multiplier) -> Any:
         """Return x times a multiplier, rounded twice (MultiplyByQuantizedMultiplier)."""
         return divide(self.let("product", multiply(x, multiplier)), multiplier)

@@ -33,7 +33,7 @@ Finish = Callable[[Nest, Any, Any], Any]
 @operator("AVERAGE_POOL_2D", dtypes=QUANTIZED)
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Average over the part of the window inside the input, halves rounded away from zero."""
-    bounds = _bounds(op, tensors)
+    bounds = pool_bounds(op, tensors)
 
     def finish(nest: Nest, total: Any, count: Any) -> Any:
         half = tirx.truncdiv(int32(count), int32(2))
@@ -46,7 +46,7 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("MAX_POOL_2D", dtypes=QUANTIZED)
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Greatest value of the part of the window inside the input."""
-    bounds = _bounds(op, tensors)
+    bounds = pool_bounds(op, tensors)
     least = int32(limits(tensors[op.inputs[0]].dtype)[0])
     return _pool(
         op, tensors, least, lambda most, x: tirx.max(most, int32(x)),
@@ -119,7 +119,7 @@ def _count(vertical: Axis, oy: Any, horizontal: Axis, ox: Any) -> Any:
     return (bottom - top) * (right - left)
 
 
-def _bounds(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int]:
+def pool_bounds(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int]:
     """Return the bounds of the fused activation, once it is sure that nothing must be rescaled."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     near = abs(scale_of(source) - scale_of(target)) <= SCALES_DIFFER_BY

@@ -12,18 +12,19 @@ from importlib import import_module
 from ethosgen.aot.operators import Kernel
 from ethosgen.model import Operator, Tensor
 
-_FAMILIES = ("matrix", "depthwise", "mean")
+_FAMILIES = ("matrix", "depthwise", "pool", "wide")
 """Modules of this package; importing one imports tvm, so it happens on the first look-up."""
 
 Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]
 """Returns the packed form of an operator, None for shapes that it does not cover."""
 
 
-def packed(*codes: str) -> Callable[[Pack], Pack]:
-    """Declare that the decorated function packs these operators, int8 from end to end."""
+def packed(*codes: str, dtype: str = "int8") -> Callable[[Pack], Pack]:
+    """Declare that the decorated function packs these operators, of one type from end to end."""
 
     def declare(pack: Pack) -> Pack:
-        pack.packs = codes  # type: ignore[attr-defined]
+        packs = [(code, dtype) for code in codes]
+        pack.packs = [*getattr(pack, "packs", ()), *packs]  # type: ignore[attr-defined]
         return pack
 
     return declare
@@ -31,17 +32,16 @@ def packed(*codes: str) -> Callable[[Pack], Pack]:
 
 def pack(operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Return an operator's packed form, None if it has none."""
-    found = _registry().get(operator.code)
-    ends = (*operator.inputs[:1], *operator.outputs)
-    is_int8 = all(tensors[i].dtype == "int8" for i in ends)
-    return found(operator, tensors) if found and is_int8 else None
+    dtypes = {tensors[i].dtype for i in (*operator.inputs[:1], *operator.outputs)}
+    found = _registry().get((operator.code, *dtypes)) if len(dtypes) == 1 else None
+    return found(operator, tensors) if found else None
 
 
 @cache
-def _registry() -> dict[str, Pack]:
+def _registry() -> dict[tuple[str, ...], Pack]:
     functions = [
         value
         for family in _FAMILIES
         for value in vars(import_module(f"{__name__}.{family}")).values()
     ]
-    return {code: function for function in functions for code in getattr(function, "packs", ())}
+    return {key: function for function in functions for key in getattr(function, "packs", ())}

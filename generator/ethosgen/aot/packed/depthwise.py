@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
-"""DEPTHWISE_CONV_2D with one output for each channel."""
+"""DEPTHWISE_CONV_2D of int8."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from ethosgen.aot.operators.layer import Layer
 from ethosgen.aot.operators.quantization import zero_point_of
 from ethosgen.aot.operators.window import Axis, make_window
 from ethosgen.aot.packed import order, packed
-from ethosgen.aot.packed.matrix import depthwise_of_one_channel
+from ethosgen.aot.packed.matrix import convolution
 from ethosgen.model import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
@@ -23,15 +23,13 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute a row of outputs at a time, from a ring of as many rows as a window is high.
 
     Rows are copied into the ring with the zero point around them, so that the kernel knows no
-    borders. Each is copied once.
+    borders. Each is copied once; a channel with several outputs so often side by side.
     """
     layer = order.packable_layer(op, tensors)
     if layer is None:
         return None
     if layer.source.shape[3] == 1:
-        return depthwise_of_one_channel(op, layer)
-    if layer.source.shape[3] != layer.channels:
-        return None
+        return convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
     vertical, horizontal = make_window(op, _taps(layer), layer.source, layer.target)
     return _ring(layer, vertical, horizontal)
 
@@ -42,6 +40,9 @@ def _ring(layer: Layer, vertical: Axis, horizontal: Axis) -> Kernel:
     kept = max(slots - vertical.stride, 0)
     columns = (target.shape[2] - 1) * horizontal.stride + 1
     columns += (horizontal.taps - 1) * horizontal.dilation
+    copy = "ethosgen_ring_row_s8"
+    if source.shape[3] != layer.channels:
+        copy = "ethosgen_ring_copies_s8"
 
     @T.prim_func(private=True)
     def function(
@@ -60,7 +61,7 @@ def _ring(layer: Layer, vertical: Axis, horizontal: Axis) -> Kernel:
                 T.evaluate(
                     T.call_extern(
                         "void",
-                        "ethosgen_ring_row_s8",
+                        copy,
                         ring,
                         T.address_of(x[n, 0, 0, 0]),
                         first + i - vertical.padding,
@@ -91,15 +92,16 @@ def _constants(
     layer: Layer, vertical: Axis, horizontal: Axis, slots: int, columns: int
 ) -> tuple[np.ndarray[Any, Any], ...]:
     """Return packed weights, scales, and struct ethosgen_depthwise."""
-    _, height, width, channels = layer.source.shape
+    _, height, width, depth = layer.source.shape
+    channels = layer.channels
     weights = layer.weights.array().reshape(-1, channels)
     table = order.channel_table(layer, weights.T)
     shape = (
-        *(height, width * channels, channels, zero_point_of(layer.source), horizontal.padding),
+        *(height, width * depth, channels, zero_point_of(layer.source), horizontal.padding),
         *(min(width, columns - horizontal.padding), columns, slots),
         *(layer.target.shape[2], horizontal.stride, vertical.taps, horizontal.taps),
-        *(vertical.dilation, horizontal.dilation, order.pairs_fit(weights)),
-        *(zero_point_of(layer.target), *layer.bounds),
+        *(vertical.dilation, horizontal.dilation, channels // depth),
+        *(order.pairs_fit(weights), zero_point_of(layer.target), *layer.bounds),
     )
     return (
         order.depthwise_weights(weights),

@@ -2,7 +2,7 @@
 """Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from tvm.script import tirx as T  # noqa: N812
@@ -12,13 +12,32 @@ from ethosgen.aot.operators.layer import Layer
 from ethosgen.aot.operators.quantization import zero_point_of
 from ethosgen.aot.operators.window import Axis, make_window
 from ethosgen.aot.packed import order, packed
+from ethosgen.aot.packed.order import Array
 from ethosgen.model import Operator, Tensor
 
-MATRIX = frozenset({"ethosgen_matrix.c"})
 ROWS = frozenset({"ethosgen_rows.c"})
 
 
+@dataclass(frozen=True)
+class Form:
+    """A micro-kernel for rows times weights, and how long the rows that it reads are at least."""
+
+    function: str
+    files: frozenset[str]
+    depth: int
+
+
+FORMS = {
+    "int8": Form("ethosgen_matrix_s8", frozenset({"ethosgen_matrix.c"}), order.MATRIX_DEPTH),
+    "int16": Form(
+        "ethosgen_matrix_s16", frozenset({"ethosgen_matrix_s16.c", "ethosgen_wide.h"}), 1
+    ),
+}
+"""By the type of the rows."""
+
+
 @packed("FULLY_CONNECTED")
+@packed("FULLY_CONNECTED", dtype="int16")
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply all rows of the input in one call."""
     layer = order.packable_layer(op, tensors)
@@ -30,45 +49,43 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 
 
 @packed("CONV_2D")
+@packed("CONV_2D", dtype="int16")
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels where a window is one pixel, and copies of what windows cover elsewhere."""
     layer = order.packable_layer(op, tensors)
-    if layer is None or layer.source.shape[3] != layer.weights.shape[3]:
-        return None
-    return _convolution(op, layer, layer.weights.array())
+    return None if layer is None else convolution(op, layer, layer.weights.array())
 
 
-def depthwise_of_one_channel(op: Operator, layer: Layer) -> Kernel:
-    """With one input channel it is a convolution with other names."""
-    return _convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
-
-
-def _convolution(op: Operator, layer: Layer, weights: np.ndarray[Any, Any]) -> Kernel:
+def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
+    """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     flat = weights.reshape(len(weights), -1)
-    if all(axis.taps == axis.stride == 1 and axis.is_inside for axis in (vertical, horizontal)):
+    if weights.shape[3] == layer.source.shape[3] and all(
+        axis.taps == axis.stride == 1 and axis.is_inside for axis in (vertical, horizontal)
+    ):
         return _product(layer, flat, layer.target.elements // layer.channels)
-    return _patches(layer, flat, vertical, horizontal)
+    return _patches(layer, flat, weights.shape[3], vertical, horizontal)
 
 
-def _product(layer: Layer, weights: np.ndarray[Any, Any], rows: int) -> Kernel:
+def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     """Return a kernel for rows that lie in the input as they are."""
     inputs, outputs = layer.source.elements, layer.target.elements
+    dtype, form = layer.source.dtype, FORMS[layer.source.dtype]
 
     @T.prim_func(private=True)
     def function(
-        input: T.handle("int8"),
+        input: T.handle(dtype),
         weights: T.handle("int8"),
         scales: T.handle("int32"),
         shape: T.handle("int32"),
-        output: T.handle("int8"),
+        output: T.handle(dtype),
     ):
-        x = T.decl_buffer((inputs,), "int8", data=input)
-        y = T.decl_buffer((outputs,), "int8", data=output)
+        x = T.decl_buffer((inputs,), dtype, data=input)
+        y = T.decl_buffer((outputs,), dtype, data=output)
         T.evaluate(
             T.call_extern(
                 "void",
-                "ethosgen_matrix_s8",
+                form.function,
                 T.address_of(y[0]),
                 T.address_of(x[0]),
                 weights,
@@ -77,41 +94,51 @@ def _product(layer: Layer, weights: np.ndarray[Any, Any], rows: int) -> Kernel:
             )
         )
 
-    constants = _constants(layer, weights, rows, weights.shape[1])
-    return Kernel(function, (layer.source.index,), constants, micro_kernels=MATRIX)
+    constants = _constants(layer, weights, 1, rows, weights.shape[1])
+    return Kernel(function, (layer.source.index,), constants, micro_kernels=form.files)
 
 
-def _patches(
-    layer: Layer, weights: np.ndarray[Any, Any], vertical: Axis, horizontal: Axis
-) -> Kernel:
-    """Return a kernel that copies what each window covers into a row of the workspace."""
+def _patches(layer: Layer, weights: Array, depth: int, vertical: Axis, horizontal: Axis) -> Kernel:
+    """Return a kernel that copies what each window covers into a row of the workspace.
+
+    With several groups each window is copied group by group.
+    """
     source, target = layer.source, layer.target
+    dtype, form = source.dtype, FORMS[source.dtype]
+    groups = source.shape[3] // depth
+    channels, size = layer.channels // groups, np.dtype(dtype).itemsize
     window = (
-        *source.shape[1:],
+        *(*source.shape[1:3], depth * size),
         *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
-        zero_point_of(source),
+        *(zero_point_of(source), source.shape[3] * size),
     )
-    depth = -(-weights.shape[1] // order.MATRIX_DEPTH) * order.MATRIX_DEPTH
+    row = -(-weights.shape[1] // form.depth) * form.depth
+    packed_weights, scales, shape = _constants(layer, weights, groups, 1, row)
+    counts = len(packed_weights), len(scales)
+    steps = counts[0] // groups, counts[1] // groups
+    copy = "ethosgen_patch_s8" if groups == 1 else "ethosgen_patch_part_s8"
 
     @T.prim_func(private=True)
     def function(
-        input: T.handle("int8"),
+        input: T.handle(dtype),
         weights: T.handle("int8"),
         scales: T.handle("int32"),
         shape: T.handle("int32"),
         window: T.handle("int32"),
-        output: T.handle("int8"),
+        output: T.handle(dtype),
         patch: T.handle("int8"),
     ):
-        x = T.decl_buffer(source.shape, "int8", data=input)
-        y = T.decl_buffer(target.shape, "int8", data=output)
-        for n, oy, ox in T.grid(*target.shape[:3]):
+        x = T.decl_buffer(source.shape, dtype, data=input)
+        w = T.decl_buffer((counts[0],), "int8", data=weights)
+        s = T.decl_buffer((counts[1],), "int32", data=scales)
+        y = T.decl_buffer(target.shape, dtype, data=output)
+        for n, oy, ox, group in T.grid(*target.shape[:3], groups):
             T.evaluate(
                 T.call_extern(
                     "void",
-                    "ethosgen_patch_s8",
+                    copy,
                     patch,
-                    T.address_of(x[n, 0, 0, 0]),
+                    T.address_of(x[n, 0, 0, group * depth]),
                     oy * vertical.stride - vertical.padding,
                     ox * horizontal.stride - horizontal.padding,
                     window,
@@ -120,27 +147,31 @@ def _patches(
             T.evaluate(
                 T.call_extern(
                     "void",
-                    "ethosgen_matrix_s8",
-                    T.address_of(y[n, oy, ox, 0]),
+                    form.function,
+                    T.address_of(y[n, oy, ox, group * channels]),
                     patch,
-                    weights,
-                    scales,
+                    T.address_of(w[group * steps[0]]),
+                    T.address_of(s[group * steps[1]]),
                     shape,
                 )
             )
 
-    constants = (*_constants(layer, weights, 1, depth), np.array(window, np.int32))
-    return Kernel(function, (source.index,), constants, depth, micro_kernels=MATRIX | ROWS)
+    constants = (packed_weights, scales, shape, np.array(window, np.int32))
+    return Kernel(function, (source.index,), constants, row * size, micro_kernels=form.files | ROWS)
 
 
 def _constants(
-    layer: Layer, weights: np.ndarray[Any, Any], rows: int, depth: int
-) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return packed weights, scales, and struct ethosgen_matrix."""
-    table = order.channel_table(layer, weights)
-    shape = (rows, depth, layer.channels, zero_point_of(layer.target), *layer.bounds)
-    return (
-        order.matrix_weights(weights),
-        order.matrix_scales(table),
-        np.array(shape, np.int32),
-    )
+    layer: Layer, weights: Array, groups: int, rows: int, depth: int
+) -> tuple[Array, ...]:
+    """Return packed weights and scales, group by group, and struct ethosgen_matrix."""
+    shape = (rows, depth, layer.channels // groups, zero_point_of(layer.target), *layer.bounds)
+    parts = np.split(weights, groups)
+    if layer.source.dtype == "int16":
+        packs = [np.ascontiguousarray(weights).reshape(-1), order.wide_scales(layer).reshape(-1)]
+    else:
+        tables = np.split(order.channel_table(layer, weights), groups)
+        packs = [
+            np.concatenate([order.matrix_weights(part) for part in parts]),
+            np.concatenate([order.matrix_scales(table) for table in tables]),
+        ]
+    return (*packs, np.array(shape, np.int32))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.operators.layer import Layer, read_layer
+from ethosgen.aot.operators.quantization import Multiplier, shorten
 from ethosgen.model import Operator, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -22,10 +23,16 @@ DEPTHWISE_CHANNELS = 8
 
 
 def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
-    """Return a layer whose constants are known and multipliers below 1, as nearly all are."""
+    """Return a layer that the micro-kernels compute, as nearly all are.
+
+    Its constants are known, and with 32-bit sums its multipliers are below 1; int16 has 64-bit
+    sums.
+    """
     layer = read_layer(op, tensors)
     known = layer.weights.data is not None and not layer.weights_offset
     known = known and (layer.biases is None or layer.biases.data is not None)
+    if layer.source.dtype == "int16":
+        return layer if known and layer.sum_dtype == "int64" else None
     fits = known and all(multiplier.shift <= 0 for multiplier in layer.multipliers)
     return layer if fits else None
 
@@ -41,10 +48,24 @@ def channel_table(layer: Layer, weights: Array) -> Array:
         biases += layer.biases.array().reshape(-1)
     biases -= layer.input_offset * weights.astype(np.int64).sum(axis=1)
     wrapped = (biases & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-    multipliers = list(layer.multipliers)
-    multipliers *= layer.channels if len(multipliers) == 1 else 1
+    multipliers = _each(layer)
     columns = (wrapped, [m.mantissa for m in multipliers], [m.shift for m in multipliers])
     return np.stack([np.asarray(column, np.int32) for column in columns], axis=1)
+
+
+def wide_scales(layer: Layer) -> Array:
+    """Return (channels, 4) of an int16 layer: the bias's halves, mantissa, shift to the right."""
+    biases = np.zeros(layer.channels, np.int64)
+    if layer.biases is not None:
+        biases += layer.biases.array().reshape(-1)
+    halves = biases.astype("<i8").view("<i4").reshape(-1, 2)
+    return np.hstack([halves, np.array([shorten(m) for m in _each(layer)], np.int32)])
+
+
+def _each(layer: Layer) -> list[Multiplier]:
+    """Return one multiplier for each channel."""
+    multipliers = list(layer.multipliers)
+    return multipliers * (layer.channels if len(multipliers) == 1 else 1)
 
 
 def matrix_weights(weights: Array) -> Array:

@@ -1,0 +1,83 @@
+# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
+"""Pools of int8: over the whole of an input's height and width, and over windows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from tvm import tirx
+from tvm.script import tirx as T  # noqa: N812
+
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.nest import Nest
+from ethosgen.aot.operators.pooling import pool_bounds, pool_window
+from ethosgen.aot.packed import packed
+from ethosgen.model import Operator, Tensor
+
+MEAN = frozenset({"ethosgen_mean.c"})
+POOL = frozenset({"ethosgen_pool.c"})
+MOST_TAPS = 256
+"""Elements of int8 that always add up in 16 bits."""
+
+
+@packed("AVERAGE_POOL_2D")
+def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Add up all pixels or those of a window, several channels at a time."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    window = pool_window(op, tensors)
+    taps = window[0].taps, window[1].taps
+    whole = taps == source.shape[1:3] and target.shape[1:3] == (1, 1)
+    if whole and not any(axis.padding for axis in window):
+        return _mean(op, tensors)
+    if taps[0] * taps[1] > MOST_TAPS:
+        return None
+    return _windows("ethosgen_average_pool_s8", op, tensors)
+
+
+@packed("MAX_POOL_2D")
+def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Compare the pixels of a window, 16 channels at a time."""
+    return _windows("ethosgen_max_pool_s8", op, tensors)
+
+
+def _windows(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Return a kernel that calls a function for each pixel of the output."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    vertical, horizontal = pool_window(op, tensors)
+    _, _, width, channels = source.shape
+    numbers = (width * channels, channels, *pool_bounds(op, tensors))
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    shape = nest.table("shape", np.array(numbers, np.int32))
+    with nest.loops(target.shape[:3]) as (n, oy, ox):
+        (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
+        first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
+        ends = tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)
+        nest.call(function, *ends, bottom - top, right - left, shape.data)
+    return replace(nest.kernel(), micro_kernels=POOL)
+
+
+def _mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    count, channels = source.shape[1] * source.shape[2], source.shape[3]
+    low, high = pool_bounds(op, tensors)
+
+    @T.prim_func(private=True)
+    def function(input: T.handle("int8"), output: T.handle("int8")):
+        x = T.decl_buffer(source.shape, "int8", data=input)
+        y = T.decl_buffer(target.shape, "int8", data=output)
+        for n in T.serial(source.shape[0]):
+            T.evaluate(
+                T.call_extern(
+                    "void",
+                    "ethosgen_mean_s8",
+                    T.address_of(y[n, 0, 0, 0]),
+                    T.address_of(x[n, 0, 0, 0]),
+                    count,
+                    channels,
+                    low,
+                    high,
+                )
+            )
+
+    return Kernel(function, (source.index,), micro_kernels=MEAN)

@@ -1,0 +1,50 @@
+"""DEPTHWISE_CONV_2D of int16."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.nest import Nest
+from ethosgen.aot.operators.window import make_window
+from ethosgen.aot.packed import order, packed
+from ethosgen.aot.packed.matrix import convolution
+from ethosgen.model import Operator, Tensor
+
+FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_wide.h"})
+MOST_TAPS = 511
+"""Products of int16 and int8 that always add up in 32 bits."""
+
+
+@packed("DEPTHWISE_CONV_2D", dtype="int16")
+def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute all channels of a pixel in one call, from the taps inside the input."""
+    layer = order.packable_layer(op, tensors)
+    if layer is None:
+        return None
+    source, target = layer.source, layer.target
+    if source.shape[3] == 1:
+        return convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
+    _, height, width, channels = layer.weights.shape
+    if source.shape[3] != channels or height * width > MOST_TAPS:
+        return None
+    vertical, horizontal = make_window(op, (height, width), source, target)
+    row, tap = vertical.dilation * source.shape[2] * channels, horizontal.dilation * channels
+    numbers = (channels, row, tap, width * channels, 0, *layer.bounds)
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    w = nest.read("weights", layer.weights)
+    scales = nest.table("scales", order.wide_scales(layer).reshape(-1))
+    shape = nest.table("shape", np.array(numbers, np.int32))
+    with nest.loops(target.shape[:3]) as (n, oy, ox):
+        (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
+        first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
+        nest.call(
+            "ethosgen_depthwise_pixel_s16",
+            *(tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)),
+            *(tirx.address_of(w[0, top, left, 0]), bottom - top, right - left),
+            *(scales.data, shape.data),
+        )
+    return replace(nest.kernel(), micro_kernels=FILES)

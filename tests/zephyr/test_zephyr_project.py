@@ -138,7 +138,12 @@ def test_the_modules_and_the_sample_are_what_zephyr_reads(place: Path) -> None:
         assert (place / "model/ethosgen" / part).exists(), part
     sample = read_yaml(place / "sample.yaml")
     assert set(sample) == {"sample", "common", "tests"}
-    assert "mps3/an547" in sample["common"]["platform_allow"]
+    (name,) = {test.split(".")[1] for test in sample["tests"]}
+    assert name == "plus_one"
+    allowed = {test.split(".")[2]: t["platform_allow"] for test, t in sample["tests"].items()}
+    assert allowed["qemu"] == ["mps3/an547", "mps3/corstone300/an547"]
+    assert allowed["native"] == ["native_sim/native/64"]
+    assert "mps3/corstone300/fvp" in allowed["board"]
 
 
 def test_no_file_is_named_after_a_board(place: Path) -> None:

@@ -30,6 +30,10 @@ config THREAD_STACK_INFO
 config BUILD_OUTPUT_BIN
 	bool "bin"
 	default y
+config BUILD_OUTPUT_HEX
+	bool "hex"
+config BUILD_NO_GAP_FILL
+	bool "gaps"
 config MAIN_STACK_SIZE
 	int "stack"
 	default 7777

@@ -1,6 +1,7 @@
 """What a Zephyr application says beside what bare metal does: configuration symbols and sizes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ethosgen.accelerator import Accelerator
@@ -50,8 +51,16 @@ def zephyr_facts(
         "malloc_bytes": heap_bytes([_DEVICE_BYTES]),
         "stack_bytes": 1024,
         "npu_ports": npu_ports(streams),
+        "pyocd_target": _pyocd_target(board),
         **_program(board),
     }
+
+
+def _pyocd_target(board: Board) -> str | None:
+    """Return pyOCD's name of the board by the command that flashes it, None if there is none."""
+    command = board.flash["pyocd"].command if "pyocd" in board.flash else []
+    named = [word for option, word in pairwise(command) if option in ("--target", "-t")]
+    return named[0] if named else None
 
 
 def _program(board: Board) -> dict[str, Any]:

@@ -18,6 +18,10 @@ _CHUNK = 4096
 _COMMAND = "ETHOSGEN"
 """The variable that names the command with the NPU's model to the application."""
 
+_CONSOLE = "ETHOSGEN_CONSOLE"
+"""The variable that tells the application that we are at its console. Without it the application
+starts `ethosgen run`, which comes back here."""
+
 
 class NativeTarget(ProcessTarget):
     """An application, from entering the context to leaving it; it is its own console."""
@@ -31,7 +35,7 @@ class NativeTarget(ProcessTarget):
             [str(self._program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={_COMMAND: _own_command(), **os.environ},
+            env={_COMMAND: _own_command(), **os.environ, _CONSOLE: "stdio"},
         )
         if process.stdin is not None and process.stdout is not None:
             self._console = _Pipes(process.stdin, process.stdout)

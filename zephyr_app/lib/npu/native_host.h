@@ -38,6 +38,10 @@ int ethosgen_host_start(void);
 int ethosgen_host_run(const struct ethosgen_host_run *run, const void *commands,
                       struct ethosgen_host_result *result);
 
+/* See that ethosgen is at the other end of stdin and stdout: where the program was started by hand,
+ * by "west build -t run" or by twister, let ethosgen run it again and check its outputs. */
+void ethosgen_host_attend(const char *project, const char *build);
+
 /* Read a byte from stdin: 1, 0 if there is none, -1 at its end. */
 int ethosgen_host_read(uint8_t *byte);
 void ethosgen_host_write(uint8_t byte);

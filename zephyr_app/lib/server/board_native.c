@@ -12,6 +12,7 @@
 
 void board_init(void)
 {
+    ethosgen_host_attend(ETHOSGEN_PROJECT, ETHOSGEN_BUILD);
 }
 
 uint32_t board_ticks(void)

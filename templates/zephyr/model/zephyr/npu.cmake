@@ -2,6 +2,11 @@
 
 # Boards of Zephyr that QEMU runs, with ethosgen's model of the NPU beside it.
 set(ETHOSGEN_QEMU_BOARDS {{ qemu_targets|join(" ") }})
+{% if pyocd_target %}
+
+# What pyOCD calls the board, for west flash: Zephyr has no runner for it.
+set(ETHOSGEN_PYOCD_TARGET {{ pyocd_target }})
+{% endif %}
 {% if npu %}
 
 # Arm's driver drops what Zephyr's Kconfig says when it is configured for the first time (CMP0126),
@@ -11,6 +16,13 @@ set(ETHOSU_TARGET_NPU_CONFIG {{ npu }} CACHE STRING "NPU configuration" FORCE)
 # The driver's own words would go to the console, among the frames. (Zephyr's options for this depend
 # on the console in one version, and on its logging in another.)
 set(ETHOSU_LOG_ENABLE OFF CACHE BOOL "Let Arm's driver print what it does")
+
+# How long the NPU's bursts are, as Vela assumed them.
+{% if product == "u85" %}
+set(ETHOSGEN_NPU_LIMITS "AXI_LIMIT_SRAM_MAX_BEATS={{ axi_beats[0] }};AXI_LIMIT_EXT_MAX_BEATS={{ axi_beats[1] }}")
+{% else %}
+set(ETHOSGEN_NPU_LIMITS "{% for i in range(4) %}AXI_LIMIT{{ i }}_MAX_BEATS_BYTES={{ axi_beats[i // 2] }}{{ ";" if not loop.last }}{% endfor %}")
+{% endif %}
 {% if npu_ports is not none %}
 
 # The ports by which it reaches each region, for drivers that are compiled with them.

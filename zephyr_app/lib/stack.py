@@ -1,0 +1,135 @@
+"""Compute how deep the main thread's stack gets; fail if CONFIG_MAIN_STACK_SIZE is less.
+
+    stack.py BUILD SIZE INTERRUPT
+
+The build calls this after linking. GCC has left a call graph with each function's frame beside each
+object file (-fcallgraph-info=su). The deepest path from main(), or from the devices' start,
+which the main thread does before, is summed up. INTERRUPT bytes come on top: what the processor
+stacks when an interrupt comes. Where a function is called by pointer, POINTERS says which; what
+GCC did not compile (assembly, the C library) counts as LEAF bytes.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+LEAF = 40
+"""For a function without a call graph: Zephyr's assembly and newlib's string functions push at most
+ten registers."""
+ROOTS = ("main", "z_sys_init_run_level")
+"""What the main thread calls, one after the other, from THREAD."""
+THREAD = "bg_thread_main"
+POINTERS = {
+    "z_sys_init_run_level": r"\w+_init$",
+    "do_device_init": r"\w+_init$",
+    "z_impl_uart_poll_out": r"uart_\w+_poll_out$",
+    "uart_poll_out": r"uart_\w+_poll_out$",
+    "z_impl_uart_poll_in": r"uart_\w+_poll_in$",
+    "uart_poll_in": r"uart_\w+_poll_in$",
+    "uart_irq_rx_enable": r"uart_\w+_irq_rx_enable$",
+    "z_impl_uart_irq_rx_enable": r"uart_\w+_irq_rx_enable$",
+    "uart_irq_callback_user_data_set": r"uart_\w+_irq_callback_set$",
+}
+"""Who calls by pointer, and whom. The application and its server, as in NETWORKS, call networks."""
+SERVERS = ("main.c", "server.c")
+NETWORKS = re.compile(r"/model/[^/]+\.c$|/(main|network|ethosgen_networks)\.c$")
+"""Files whose functions, where nobody calls them by name, the server calls by pointer."""
+_NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
+_EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
+_FRAME = re.compile(r"(\d+) bytes \((static|dynamic)")
+_POINTER = "__indirect_call"
+
+_Deep = tuple[int, tuple[str, ...]]
+
+
+class Graph:
+    """Frames and calls of all that was compiled, by GCC's titles: name, or file:name."""
+
+    def __init__(self) -> None:
+        self._frames: dict[str, int] = {}
+        self._files: dict[str, str] = {}
+        self._titles: dict[str, set[str]] = defaultdict(set)
+        self._calls: dict[str, set[str]] = defaultdict(set)
+        self._depths: dict[str, _Deep] = {}
+
+    def read(self, path: Path) -> None:
+        """Add what a .ci file has."""
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for title, label in _NODE.findall(text):
+            words = label.split("\\n")
+            frame = _FRAME.match(words[2]) if len(words) > 2 else None
+            if frame is not None:
+                self._frames[title] = max(self._frames.get(title, 0), int(frame[1]))
+                self._files[title] = words[1].split(":")[0]
+                self._titles[words[0]].add(title)
+        for source, target in _EDGE.findall(text):
+            self._calls[source].add(target)
+
+    def deepest(self, name: str) -> _Deep:
+        """Return the deepest path from a function of this name: bytes, and who they are of."""
+        return max((self._depth(title, ()) for title in self._titles[name]), default=(0, ()))
+
+    def _depth(self, title: str, above: tuple[str, ...]) -> _Deep:
+        if title in above:
+            return 0, ()  # a cycle by pointers: the program does not take it
+        if title not in self._depths:
+            frame = self._frames.get(title, LEAF)
+            deeper = (self._depth(one, (*above, title)) for one in self._callees(title))
+            below = max(deeper, default=(0, ()))
+            name = title.rsplit(":", 1)[-1]
+            self._depths[title] = frame + below[0], (f"{name} {frame}", *below[1])
+        return self._depths[title]
+
+    def _callees(self, title: str) -> set[str]:
+        """Return whom a function calls. A weak function's title has its file, its calls have not."""
+        found: set[str] = set()
+        for target in self._calls[title]:
+            if target == _POINTER:
+                found |= self._pointed_at(title)
+            else:
+                found |= self._titles.get(target.rsplit(":", 1)[-1], {target})
+        return found
+
+    def _pointed_at(self, title: str) -> set[str]:
+        name = title.rsplit(":", 1)[-1]
+        if name in POINTERS:
+            matches = re.compile(POINTERS[name]).match
+            return {one for known, ones in self._titles.items() if matches(known) for one in ones}
+        if Path(self._files[title]).name in SERVERS:
+            called = {target.rsplit(":", 1)[-1] for ones in self._calls.values() for target in ones}
+            return {
+                one
+                for name, ones in self._titles.items()
+                if name not in called
+                for one in ones
+                if NETWORKS.search(self._files[one])
+            }
+        return {f"{name}'s pointer"}
+
+
+def check(build: Path, size: int, interrupt: int) -> tuple[int, str]:
+    """Return what the main thread needs, in bytes, and its deepest path."""
+    graph = Graph()
+    for path in sorted(build.rglob("*.ci")):
+        graph.read(path)
+    depth, path_ = max(graph.deepest(root) for root in ROOTS)
+    thread = graph.deepest(THREAD)[1][:1] or (f"{THREAD} 0",)
+    need = depth + int(thread[0].split()[1]) + interrupt
+    return need, ", ".join((*thread, *path_, f"an interrupt {interrupt}"))
+
+
+def main(arguments: list[str]) -> int:
+    """Print the need, or what to do if there is less."""
+    size = int(arguments[1])
+    need, path = check(Path(arguments[0]), size, int(arguments[2]))
+    sys.stdout.write(f"ethosgen: the main thread needs {need} of {size} bytes of stack ({path})\n")
+    if need > size:
+        sys.stderr.write(f"ethosgen: set CONFIG_MAIN_STACK_SIZE={-(-need // 8) * 8} in prj.conf\n")
+    return int(need > size)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -262,3 +262,52 @@ def cast(net: Bench, dtype: str) -> Sequence[int]:
         kinds = {"in_data_type": dtype, "out_data_type": target}
         made.append(net.make("CAST", [x], spec, kinds))
     return made
+
+
+# ---- places that TFLite Micro hardly knows -------------------------------------------------------
+
+
+def tile(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for shape, times in (((2, 3), (2, 3)), ((2, 1, 4), (1, 3, 2)), ((5,), (1,))):
+        x = net.given(shape, dtype)
+        whole = [size * n for size, n in zip(shape, times, strict=True)]
+        made.append(net.make("TILE", [x, net.constant(times, "int32")], net.to(dtype, whole, x)))
+    return made
+
+
+def select_rows(net: Bench, dtype: str) -> Sequence[int]:
+    """SELECT with a condition for each element, and with one for each row."""
+    made = []
+    for condition in ((3, 4), (3,)):
+        a = net.given((3, 4), dtype, scale=0.1, zero_point=0)
+        b = net.given((3, 4), dtype, scale=0.1, zero_point=0)
+        made.append(
+            net.make("SELECT", [net.given(condition, "bool"), a, b], net.to(dtype, (3, 4), a))
+        )
+    return made
+
+
+def update_slice(net: Bench, dtype: str) -> Sequence[int]:
+    """Places inside and outside, in both types of index, and a part as large as the whole."""
+    made = []
+    for whole, part, kind in (
+        ((4, 5), (2, 3), "int32"),
+        ((2, 3, 4), (1, 3, 2), "int64"),
+        ((6,), (6,), "int32"),
+    ):
+        x = net.given(whole, dtype, scale=0.1, zero_point=0)
+        update = net.given(part, dtype, scale=0.1, zero_point=0)
+        begin = net.given((len(whole),), kind, -2, 6)
+        made.append(net.make("DYNAMIC_UPDATE_SLICE", [x, update, begin], net.to(dtype, whole, x)))
+    return made
+
+
+def gelu(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for approximate in (False, True):
+        low = -1.0 if dtype == "float32" else None
+        x = net.given((400,), dtype, low, scale=0.04 if dtype == "int8" else None)
+        spec = Spec((400,), dtype, 0.03 if dtype == "int8" else None, -20 if dtype == "int8" else 0)
+        made.append(net.make("GELU", [x], spec, {"approximate": approximate}))
+    return made

@@ -17,6 +17,7 @@ from operator_bench import (
     binary,
     cast,
     divide_int8,
+    gelu,
     hard_swish,
     leaky_relu,
     logistic_or_tanh,
@@ -24,7 +25,10 @@ from operator_bench import (
     quantize,
     relu6,
     same_scale_quantize,
+    select_rows,
+    tile,
     unary,
+    update_slice,
 )
 
 # ---- places --------------------------------------------------------------------------------------
@@ -414,6 +418,14 @@ TABLE: list[tuple[str, tuple[str, ...], Build]] = [
         (code, ("int8", "int32", "int64", "float32"), binary(code, result="bool"))
         for code in ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
     ),
+    *(
+        (code, ("int16",), binary(code, result="bool", same=True))
+        for code in ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+    ),
+    ("GELU", ("int8", "float32"), gelu),
+    ("TILE", EVERY, tile),
+    ("SELECT", EVERY, select_rows),
+    ("DYNAMIC_UPDATE_SLICE", NUMBERS, update_slice),
     ("EQUAL", ("bool",), binary("EQUAL", result="bool")),
     ("NOT_EQUAL", ("bool",), binary("NOT_EQUAL", result="bool")),
     ("LOGICAL_AND", ("bool",), binary("LOGICAL_AND")),
@@ -428,7 +440,8 @@ TABLE: list[tuple[str, tuple[str, ...], Build]] = [
     *((code, ("float32",), unary(code, 0.01, 50)) for code in ("LOG", "SQRT", "RSQRT")),
     ("RSQRT", ("int8",), unary("RSQRT", -5, 127, zero_point=-5)),
     ("RELU", (*QUANTIZED, "float32"), unary("RELU")),
-    ("RELU_N1_TO_1", ("float32",), unary("RELU_N1_TO_1")),
+    ("RELU_N1_TO_1", ("int8", "float32"), unary("RELU_N1_TO_1")),
+    ("RELU_0_TO_1", ("int8", "float32"), unary("RELU_0_TO_1")),
     ("RELU6", QUANTIZED, relu6),
     ("RELU6", ("float32",), unary("RELU6", -2, 9)),
     ("LOGISTIC", (*QUANTIZED, "float32"), logistic_or_tanh("LOGISTIC")),
@@ -461,12 +474,12 @@ TABLE: list[tuple[str, tuple[str, ...], Build]] = [
     ("REVERSE_V2", EVERY, reverse),
     ("RESIZE_NEAREST_NEIGHBOR", (*QUANTIZED, "float32"), resize("RESIZE_NEAREST_NEIGHBOR")),
     ("RESIZE_BILINEAR", ("int8", "float32"), resize("RESIZE_BILINEAR")),
-    ("SELECT_V2", (*QUANTIZED, "float32"), select),
+    ("SELECT_V2", EVERY, select),
     ("GATHER", ("int8", "float32"), gather),
     ("GATHER_ND", ("int8", "float32"), gather_nd),
     ("EMBEDDING_LOOKUP", ("int8", "float32"), embedding_lookup),
     ("SHAPE", EVERY, shape),
-    ("FILL", ("int8", "int32", "float32"), fill),
+    ("FILL", EVERY, fill),
     ("ZEROS_LIKE", ("int8", "int32", "int64", "float32"), zeros_like),
     ("BROADCAST_ARGS", ("int32", "int64"), broadcast_args),
     ("MEAN", (*QUANTIZED, "float32"), reduction("MEAN")),

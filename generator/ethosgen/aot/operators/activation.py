@@ -78,9 +78,26 @@ def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, lambda _, a: clamp(int32(a), zero, six))
 
 
-@operator("RELU", "RELU6", "RELU_N1_TO_1", dtypes=("float32",))
+@operator("RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("int8",))
+def relu_to_one(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """min(max(x, -1 or 0), 1), rescaled (lite/kernels/activations.cc; TFLite Micro has neither)."""
+    source, target = _ends(op, tensors)
+    multiplier = quantize_multiplier(_ratio(source, target))
+    before, after = zero_point_of(source), zero_point_of(target)
+    floor, ceiling = (
+        quantize(-1.0 if op.code == "RELU_N1_TO_1" else 0.0, target),
+        quantize(1.0, target),
+    )
+    return byte_table(
+        source,
+        target,
+        lambda q: min(max(apply(multiplier, q - before) + after, floor), ceiling),
+    )
+
+
+@operator("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("float32",))
 def relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """max(x, 0), min(max(x, 0), 6), min(max(x, -1), 1); what is not a number stays so."""
+    """x between 0 and nothing, 0 and 6, -1 and 1, 0 and 1; what is not a number stays so."""
     source, target = _ends(op, tensors)
     low = real(-1.0 if op.code == "RELU_N1_TO_1" else 0.0)
     high = None if op.code == "RELU" else real(6.0 if op.code == "RELU6" else 1.0)

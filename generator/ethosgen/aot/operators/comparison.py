@@ -63,6 +63,23 @@ def compare_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise(sources, tensors[op.outputs[0]], formula)
 
 
+@operator("EQUAL", "NOT_EQUAL", *ORDER, dtypes=("int16",))
+def compare_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Compare as stored, where both inputs mean the same by it.
+
+    LiteRT compares int16 so whatever the scales are. TFLite Micro knows it for GREATER alone, with
+    multipliers that nothing has set.
+    """
+    first, second = _inputs(op, tensors)
+    if first.quantization != second.quantization:
+        raise UnsupportedError(
+            "its inputs are int16 with two scales, which TFLite compares as if they had one; give "
+            "them one"
+        )
+    relation = RELATIONS[op.code]
+    return pointwise((first, second), tensors[op.outputs[0]], lambda _, a, b: relation(a, b))
+
+
 @operator("LOGICAL_AND", "LOGICAL_OR", dtypes=("bool",))
 def logical(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """a and b, a or b."""

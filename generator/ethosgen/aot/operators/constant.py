@@ -25,7 +25,7 @@ def shape(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-@operator("FILL", dtypes=("int8", "int32", "float32"))
+@operator("FILL", dtypes=DTYPES)
 def fill(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """One value everywhere."""
     return pointwise([tensors[op.inputs[1]]], tensors[op.outputs[0]], lambda _, a: a)

@@ -94,6 +94,23 @@ def broadcast_to(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([tensors[op.inputs[0]]], tensors[op.outputs[0]], lambda _, a: a)
 
 
+@operator("TILE", dtypes=DTYPES)
+def tile(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Repeat along every dimension."""
+    source, _, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    shape = [
+        n
+        for size, whole in zip(source.shape, target.shape, strict=True)
+        for n in (whole // size, size)
+    ]
+    nest = Nest()
+    x = nest.read("input", source)
+    y = nest.write("output", target, shape)
+    with nest.loops(shape) as index:
+        nest.store(y, index, x[tuple(index[1::2])])
+    return nest.kernel()
+
+
 # ---- parts ---------------------------------------------------------------------------------------
 
 
@@ -148,6 +165,30 @@ def _first(start: int, step: int, size: int, masked: bool) -> int:
         return 0 if step > 0 else size - 1
     start += size if start < 0 else 0
     return min(max(start, 0), size) if step > 0 else min(max(start, -1), size - 1)
+
+
+@operator("DYNAMIC_UPDATE_SLICE", dtypes=("int8", "int16", "int32", "float32"))
+def dynamic_update_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Copy the input and put a part in, which is moved inside where it would stick out."""
+    source, part, begin, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    if begin.dtype not in ("int32", "int64") or part.dtype != source.dtype:
+        raise UnsupportedError(f"its part is {part.dtype}, and it begins at {begin.dtype}")
+    nest = Nest()
+    x = nest.read("input", source, (source.elements,))
+    update = nest.read("update", part)
+    given = nest.read("begin", begin)
+    y = nest.write("output", target)
+    nest.copy(y, (0,) * len(target.shape), x, (0,), target.elements)
+    starts = []
+    for axis, (whole, size) in enumerate(zip(target.shape, part.shape, strict=True)):
+        most = tirx.const(whole - size, begin.dtype)
+        start = nest.let("start", given[axis])
+        low = nest.let("low", tirx.max(start, tirx.const(0, begin.dtype)))
+        starts.append(nest.let("inside", int32(nest.let("inside", tirx.min(low, most)))))
+    with nest.loops(part.shape[:-1]) as index:
+        place = [i + start for i, start in zip(index, starts, strict=False)]
+        nest.copy(y, (*place, starts[-1]), update, (*index, 0), part.shape[-1])
+    return nest.kernel()
 
 
 @operator("MIRROR_PAD", dtypes=("int8", "float32"))

@@ -1,22 +1,24 @@
-"""Operators that choose by values: SELECT_V2, GATHER, GATHER_ND, EMBEDDING_LOOKUP."""
+"""Operators that choose by values: SELECT, SELECT_V2, GATHER, GATHER_ND, EMBEDDING_LOOKUP."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.aot.operators.nest import BAD_VALUE, Array, Nest, pointwise, real, strides
 from ethosgen.aot.operators.quantization import scale_of
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
 
-@operator("SELECT_V2", dtypes=("int8", "int16", "float32"))
+@operator("SELECT", "SELECT_V2", dtypes=DTYPES)
 def select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """a where the condition holds, else b."""
+    """a where the condition holds, else b; SELECT takes a vector of conditions row by row."""
     condition, first, second = (tensors[i] for i in op.inputs)
     target = tensors[op.outputs[0]]
     if condition.dtype != "bool" or not first.dtype == second.dtype == target.dtype:
@@ -24,6 +26,8 @@ def select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             f"its inputs are {condition.dtype}, {first.dtype} and {second.dtype}; a bool and two "
             "of one type are covered"
         )
+    if op.code == "SELECT" and len(condition.shape) == 1 < len(target.shape):
+        condition = replace(condition, shape=condition.shape + (1,) * (len(target.shape) - 1))
     return pointwise((condition, first, second), target, lambda _, c, a, b: tirx.Select(c, a, b))
 
 

@@ -1,0 +1,62 @@
+"""GELU, which TFLite Micro does not have: after LiteRT (lite/kernels/internal/reference/gelu.h)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.nest import Nest, call, pointwise, real
+from ethosgen.aot.operators.quantization import scale_of, zero_point_of
+from ethosgen.aot.operators.table import byte_table
+from ethosgen.model import Operator, Tensor
+
+_ULP = 16
+"""LiteRT has erfc and tanh of its own. Below -1 the approximation adds 1 and nearly -1, and no two
+libraries agree on the digits that are left."""
+
+_ROOT_HALF = float(np.float32(math.sqrt(0.5)))
+_ROOT_TWO_BY_PI = float(np.float32(math.sqrt(2 / math.pi)))
+_CUBIC = float(np.float32(0.044715))
+
+
+@operator("GELU", dtypes=("float32",), ulp=_ULP)
+def gelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """x times the normal distribution's integral up to x, by erfc or, approximated, by tanh."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+
+    def formula(nest: Nest, a: Any) -> Any:
+        half = nest.let("half", real(0.5) * a)
+        if not op.options.get("approximate"):
+            return half * call("erfcf", a * real(-_ROOT_HALF))
+        cube = nest.let("cube", real(_CUBIC) * a * a * a)
+        return half * (real(1.0) + call("tanhf", real(_ROOT_TWO_BY_PI) * (a + cube)))
+
+    return pointwise([source], target, formula)
+
+
+@operator("GELU", dtypes=("int8",))
+def gelu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """A table of the function in float32 (LUTPopulate)."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    scale, before, after = (
+        np.float32(scale_of(source)),
+        zero_point_of(source),
+        zero_point_of(target),
+    )
+    inverse = np.float32(1) / np.float32(scale_of(target))
+
+    def value(q: int) -> int:
+        x = np.float32(scale * np.float32(q - before))
+        made = np.float32(_gelu(float(x), bool(op.options.get("approximate"))) * inverse)
+        return int(math.copysign(math.floor(abs(float(made)) + 0.5), made)) + after
+
+    return byte_table(source, target, value)
+
+
+def _gelu(x: float, approximate: bool) -> np.float32:
+    if approximate:
+        inner = np.float32(_ROOT_TWO_BY_PI * (x + _CUBIC * x**3))
+        return np.float32(0.5 * x * (1 + math.tanh(float(inner))))
+    return np.float32(0.5 * x * math.erfc(x * -_ROOT_HALF))

@@ -3,11 +3,13 @@
 import dataclasses
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
+from ethosgen import pipeline
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.errors import ToolError
 from ethosgen.plan import IoStyle
@@ -15,7 +17,9 @@ from ethosgen.program import Program
 from ethosgen.project import render, write
 from ethosgen.toolchain import build
 from ethosgen.tools import CMAKE, GCC, NINJA
+from ethosgen.watch import Watch
 from programs import make_cpu_program, make_program
+from small_models import image_net
 
 PARTS = {
     ".vectors": "code",
@@ -126,16 +130,7 @@ def test_every_core_with_and_without_mve(
 ) -> None:
     monkeypatch.setenv("CFLAGS", "-Werror")
     has_cache = core != "cortex-m33"
-    text = (Path(__file__).parent.parent / "boards" / "corstone300.toml").read_text()
-    for old, new in (
-        ('core = "cortex-m55"', f'core = "{core}"\nmve = {str(mve).lower()}'),
-        ("icache = true", f"icache = {str(has_cache).lower()}"),
-        ("dcache = true", f"dcache = {str(has_cache).lower()}"),
-    ):
-        assert old in text
-        text = text.replace(old, new, 1)
-    (tmp_path / "mine.toml").write_text(text)
-    board = load_board(str(tmp_path / "mine.toml"))
+    board = board_with(tmp_path, core, f"mve = {str(mve).lower()}")
     write(render(make_program(), board), tmp_path / "p")
     elf = build(tmp_path / "p", "board").elf
     check_sections(elf, board, "shared_sram")
@@ -145,6 +140,56 @@ def test_every_core_with_and_without_mve(
     assert ("Tag_MVE_arch" in told) == mve
     symbols = subprocess.run([readelf, "-s", elf], capture_output=True, text=True, check=True)
     assert ("board_enable_caches" in symbols.stdout) == has_cache
+
+
+def board_with(folder: Path, core: str, more: str) -> Board:
+    """Return a Corstone-300 with another core; a Cortex-M33 has no caches."""
+    has_cache = str(core != "cortex-m33").lower()
+    text = (Path(__file__).parent.parent / "boards" / "corstone300.toml").read_text()
+    for old, new in (
+        ('core = "cortex-m55"', f'core = "{core}"\n{more}'),
+        ("icache = true", f"icache = {has_cache}"),
+        ("dcache = true", f"dcache = {has_cache}"),
+    ):
+        assert old in text
+        text = text.replace(old, new, 1)
+    (folder / "mine.toml").write_text(text)
+    return load_board(str(folder / "mine.toml"))
+
+
+@pytest.mark.parametrize(
+    ("core", "more", "has_fpu"),
+    [
+        ("cortex-m33", 'fpu = "none"', False),
+        ("cortex-m55", 'mve = false\nfpu = "none"', False),
+        ("cortex-m55", "mve_float = false", True),
+        ("cortex-m85", 'mve = false\nfpu = "none"', False),
+    ],
+)
+def test_cores_without_floating_point(
+    tmp_path: Path, core: str, more: str, has_fpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-Werror")
+    write(render(make_program(), board_with(tmp_path, core, more)), tmp_path / "p")
+    elf = build(tmp_path / "p", "board").elf
+    readelf = GCC.find().parent / "arm-none-eabi-readelf"
+    told = subprocess.run([readelf, "-A", elf], capture_output=True, text=True, check=True).stdout
+    assert ("Tag_FP_arch" in told) == ("Tag_ABI_VFP_args" in told) == has_fpu
+    assert ("Tag_MVE_arch: MVE Integer only" in told) == (more == "mve_float = false")
+
+
+@pytest.mark.parametrize("core", ["cortex-m33", "cortex-m85"])
+def test_our_kernels_compile_without_helium(
+    tmp_path: Path, core: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole network on the CPU: what Helium does elsewhere has a form in plain C."""
+    monkeypatch.setenv("CFLAGS", "-Werror")
+    board = board_with(tmp_path, core, "mve = false")
+    network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
+    options: dict[str, Any] = {"npu": "none", "directory": place, "watch": Watch()}
+    pipeline.create_project(network, str(tmp_path / "mine.toml"), **options)
+    assert list((place / "model").glob("ethosgen_matrix.c")), "a kernel of ours is in it"
+    check_sections(build(place, "board").elf, board, "shared_sram")
 
 
 def test_a_board_without_known_start_up_is_refused() -> None:

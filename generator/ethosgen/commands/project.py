@@ -60,4 +60,12 @@ def project(
             watch=progress.watch(),
         )
     click.echo(written_text(written))
-    tell_next(f"ethosgen build {written.directory}")
+    tell_next(f"ethosgen build {written.directory}{_way(board)}")
+
+
+def _way(board: str) -> str:
+    """Return what `build` must be told where the board does not run on QEMU."""
+    from ethosgen.board import load_board
+
+    run = load_board(board).run
+    return "" if run.qemu else f" --on {'fvp' if run.fvp else 'serial'}"

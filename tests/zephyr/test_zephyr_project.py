@@ -151,6 +151,7 @@ def test_no_file_is_named_after_a_board(place: Path) -> None:
     assert {path.name for path in (place / "boards").iterdir()} == {
         "on_qemu.overlay",
         "on_board.overlay",
+        "native_sim_native_64.conf",
     }
 
 

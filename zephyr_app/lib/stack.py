@@ -97,7 +97,8 @@ class Graph:
         name = title.rsplit(":", 1)[-1]
         if name in POINTERS:
             matches = re.compile(POINTERS[name]).match
-            return {one for known, ones in self._titles.items() if matches(known) for one in ones}
+            found = [ones for known, ones in self._titles.items() if matches(known)]
+            return {one for ones in found for one in ones}
         if Path(self._files[title]).name in SERVERS:
             called = {target.rsplit(":", 1)[-1] for ones in self._calls.values() for target in ones}
             return {

@@ -84,7 +84,7 @@ class Graph:
         return self._depths[title]
 
     def _callees(self, title: str) -> set[str]:
-        """Return whom a function calls. A weak function's title has its file, its calls have not."""
+        """Return whom a function calls: a weak one's title has its file, and calls do not."""
         found: set[str] = set()
         for target in self._calls[title]:
             if target == _POINTER:

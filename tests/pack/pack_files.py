@@ -17,7 +17,10 @@ ENSEMBLE = """
   <memory name="SRAM0" start="0x02000000" size="0x00400000" access="rwx" default="1"/>
   <memory name="SRAM0_alias" start="0x12000000" size="0x00400000" access="rwx" alias="SRAM0"/>
   <memory name="ITCM" start="0x00000000" size="0x00040000" access="rwx"/>
-  <memory name="DTCM" start="0x20000000" size="0x00100000" access="rwx"/>
+  <memory name="SRAM3" start="0x50800000" size="0x00100000" access="rwx"/>
+  <memory name="DTCM" Pname="M55_HP" start="0x20000000" size="0x00100000" access="rwx" alias="SRAM3"/>
+  <memory name="SRAM5" start="0x58800000" size="0x00040000" access="rwx"/>
+  <memory name="DTCM_HE" Pname="M55_HE" start="0x20000000" size="0x00040000" access="rwx" alias="SRAM5"/>
   <memory name="DTCM_part" start="0x20000000" size="0x00001000" access="rwx"/>
   <memory name="Peripherals" start="0x40000000" size="0x10000000" access="rwp"/>
   <algorithm name="flash\\MRAM.FLM" start="0x80000000" size="0x00580000" default="1"/>

@@ -74,7 +74,8 @@ def test_a_board_file_has_what_the_pack_says(tmp_path: Path, index: str) -> None
         "mram": memory(0x80000000, 0x580000, "flash", "rx", npu_port="?"),
         "sram0": memory(0x02000000, 0x200000, "sram", "rwx", npu_port="?"),  # the device's own
         "itcm": memory(0x00000000, 0x40000, "tcm", "rwx"),
-        "dtcm": memory(0x20000000, 0x100000, "tcm", "rwx"),
+        # SRAM3 is what the rest of the chip calls it; SRAM5 is the other core's.
+        "dtcm": {**memory(0x20000000, 0x100000, "tcm", "rwx"), "npu_start_addr": 0x50800000},
     }
     assert facts["cmsis"] == {
         "device": "Alif Semiconductor::AE722F80",

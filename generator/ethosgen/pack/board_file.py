@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class _Chosen:
     kind: str | None
     startup: bool
     default: bool
+    npu_start_addr: int | None = None
 
 
 def file_name(device: Device, processor: Processor) -> str:
@@ -53,6 +54,7 @@ def board_text(device: Device, processor: Processor, path: Path) -> str:
     doubts = [
         "npu.secure", "npu.privileged", "placements", "counter", "flash.pyocd",
         *(f"memories.{m.name}.kind" for m in memories if m.kind),
+        *(f"memories.{m.name}.npu_start_addr" for m in memories if m.npu_start_addr is not None),
     ]  # fmt: skip
     if processor.mve is None and processor.core != "Cortex-M33":
         doubts.append("cpu.core")
@@ -162,8 +164,20 @@ def _configurations(npu: NpuFeature) -> list[str]:
 
 
 def _memories(device: Device, processor: Processor) -> list[_Chosen]:
-    """Return the core's memories, one alias of each, the secure one where there are two."""
-    own = [m for m in device.memories if m.processor in (None, processor.name)]
+    """Return the core's memories, one alias of each, the secure one where there are two.
+
+    Where an alias is this core's own (its TCM), the other address is what the rest of the chip
+    knows the memory by, the NPU too; where it is another core's, the memory is left to that one.
+    """
+    by_name = {memory.name: memory for memory in device.memories}
+    cores = {m.alias: m.processor for m in device.memories if m.alias and m.processor}
+    own = [
+        memory
+        for memory in device.memories
+        if memory.processor in (None, processor.name)
+        and (memory.alias is None or memory.processor is not None)
+        and memory.name not in cores
+    ]
     has_secure = any("s" in memory.access for memory in own)
     chosen: list[_Chosen] = []
     for memory in own:
@@ -177,7 +191,11 @@ def _memories(device: Device, processor: Processor) -> list[_Chosen]:
             memory.start_addr < c.start_addr + c.size_bytes and c.start_addr < end for c in chosen
         ):
             continue
-        chosen.append(_choose(memory, access, {c.name for c in chosen}, device.algorithms))
+        one = _choose(memory, access, {c.name for c in chosen}, device.algorithms)
+        seen_as = by_name.get(memory.alias or "")
+        if seen_as is not None:
+            one = replace(one, npu_start_addr=seen_as.start_addr)
+        chosen.append(one)
     return chosen
 
 
@@ -224,6 +242,8 @@ def _memory(memory: _Chosen) -> Iterator[str]:
             f'npu_port = "{BLANK}"  # 0 or 1, the NPU\'s AXI port that reaches it; delete this '
             "line where none does"
         )
+    if memory.npu_start_addr is not None:
+        yield f"npu_start_addr = {_hex(memory.npu_start_addr)}"
     yield ""
 
 

@@ -36,7 +36,10 @@ class Processor:
 
 @dataclass(frozen=True)
 class PackMemory:
-    """A <memory>; `access` has the letters of the specification, p, s, n and c among them."""
+    """A <memory>; `access` has the letters of the specification, p, s, n and c among them.
+
+    `alias` names the memory that this is another address of.
+    """
 
     name: str
     start_addr: int
@@ -45,6 +48,7 @@ class PackMemory:
     default: bool
     startup: bool
     processor: str | None
+    alias: str | None = None
 
 
 @dataclass(frozen=True)
@@ -237,7 +241,7 @@ def _memories(chain: tuple[ET.Element, ...]) -> Iterator[PackMemory]:
         for memory in element.iterfind("memory"):
             name = memory.get("id") or memory.get("name") or "?"
             start, size = _number(memory.get("start")), _number(memory.get("size"))
-            if start is None or size is None or memory.get("alias"):
+            if start is None or size is None:
                 continue
             found[name, memory.get("Pname")] = PackMemory(
                 name=name,
@@ -247,6 +251,7 @@ def _memories(chain: tuple[ET.Element, ...]) -> Iterator[PackMemory]:
                 default=memory.get("default") in ("1", "true"),
                 startup=memory.get("startup") in ("1", "true"),
                 processor=memory.get("Pname"),
+                alias=memory.get("alias"),
             )
     yield from found.values()
 

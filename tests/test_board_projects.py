@@ -178,6 +178,35 @@ def test_cores_without_floating_point(
     assert ("Tag_MVE_arch: MVE Integer only" in told) == (more == "mve_float = false")
 
 
+NEWER_GCC = """#!/bin/sh
+echo "$@" >> {said}
+for word; do
+    shift
+    case $word in -mcpu=cortex-m85*) word=-mcpu=cortex-m55 ;; esac
+    set -- "$@" "$word"
+done
+exec {gcc} "$@"
+"""
+
+
+def test_a_compiler_that_knows_the_core_is_told_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gcc = tmp_path / "arm-none-eabi-gcc"
+    gcc.write_text(NEWER_GCC.format(said=tmp_path / "said", gcc=GCC.find()))
+    gcc.chmod(0o755)
+    monkeypatch.setenv("ETHOSGEN_GCC", str(gcc))
+    for mve, flag in ((True, "-mcpu=cortex-m85 "), (False, "-mcpu=cortex-m85+nomve ")):
+        place = tmp_path / f"p{mve}"
+        board = board_with(tmp_path, "cortex-m85", f"mve = {str(mve).lower()}")
+        write(render(make_cpu_program(), board), place)
+        build(place, "board")
+        compiled = [
+            line for line in (tmp_path / "said").read_text().splitlines() if "startup.c" in line
+        ]
+        assert flag in compiled[-1]
+
+
 @pytest.mark.parametrize("core", ["cortex-m33", "cortex-m85"])
 def test_our_kernels_compile_without_helium(
     tmp_path: Path, core: str, monkeypatch: pytest.MonkeyPatch

@@ -13,9 +13,10 @@ from ethosgen.errors import InputError, ToolError
 from ethosgen.plan import IoStyle
 from ethosgen.program import Program
 from ethosgen.project import Project, open_project, render, write
-from ethosgen.tools import GCC
+from ethosgen.tools import GCC, QEMU
 from ethosgen.watch import Watch
 from programs import make_cpu_program, make_program
+from small_models import image_net
 from test_board_projects import check_sections
 
 SOLUTION, PROJECT, LAYER = "firmware.csolution.yml", "firmware.cproject.yml", "model.clayer.yml"
@@ -95,6 +96,22 @@ def test_what_the_files_say_compiles_and_links(
     Solution(tmp_path / "p", "board").build(cpu, tmp_path / "firmware.elf")
     seen = check_sections(tmp_path / "firmware.elf", load_board(board), mode)
     assert {".vectors", ".text", ".stack", ".ethosgen_arena"} <= seen
+
+
+def test_what_comes_out_runs_and_is_exact(tmp_path: Path) -> None:
+    for tool in (GCC, QEMU):
+        try:
+            tool.find()
+        except ToolError as error:
+            pytest.skip(str(error))
+    network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
+    options: dict[str, Any] = {"directory": place, "platform": "csolution", "watch": Watch()}
+    pipeline.create_project(network, "corstone300", **options)
+    elf = place / "build" / "qemu" / "firmware.elf"
+    elf.parent.mkdir(parents=True)
+    Solution(place, "qemu").build("-mcpu=cortex-m55", elf)
+    report = pipeline.run_project(place, inputs=pipeline.Inputs(None, 2, 3), watch=Watch())
+    assert report.passed
 
 
 def test_every_source_is_named_once_and_nothing_else(tmp_path: Path) -> None:

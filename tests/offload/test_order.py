@@ -2,8 +2,8 @@
 
 import pytest
 
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Graph, Operator, Tensor
+from ethosgen.errors import RefusalError
+from ethosgen.model import Graph, Model, Operator, Tensor
 from ethosgen.offload.order import in_order, stateful_operators
 
 
@@ -18,7 +18,12 @@ def npu(index: int, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Operat
 
 
 def order(graph: Graph, sources: dict[int, int], placed: bool = False) -> list[int]:
-    return [op.index for op in in_order(graph, sources, placed=placed).operators]
+    """Return the order in which operators run whose places in the original are given."""
+    originals = {place: graph.operators[index] for index, place in sources.items()}
+    filler = Operator(0, "RELU", (), ())
+    operators = tuple(originals.get(i, filler) for i in range(1 + max(originals)))
+    model = Model("net", b"", (Graph("net", graph.tensors, operators, (), ()),))
+    return [op.index for op in in_order(graph, sources, model, placed=placed).operators]
 
 
 READ, ASSIGN, ONCE = "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"
@@ -52,12 +57,20 @@ def test_a_life_that_vela_does_not_know_of_is_refused_where_vela_placed_it() -> 
     )  # fmt: skip
     sources = {3: 0, 1: 1}
     assert order(graph, sources) == [0, 2, 3, 1, 4]
-    with pytest.raises(UnsupportedError, match=r"'t1'.*--io caller"):
-        in_order(graph, sources, placed=True)
+    with pytest.raises(RefusalError, match="places 't1' as if variables"):
+        order(graph, sources, placed=True)
+
+
+def test_a_partition_cannot_run_in_two_parts() -> None:
+    """It makes what is assigned, and reads what is read after that."""
+    graph = graph_of(
+        Operator(0, READ, (), (1,)), npu(1, (0, 1), (2, 3)), Operator(2, ASSIGN, (2,), ())
+    )
+    with pytest.raises(RefusalError, match="in one partition"):
+        order(graph, {2: 0, 0: 1})
 
 
 def test_only_what_has_effects_is_kept() -> None:
     graph = graph_of(npu(0, (0,), (1,)), Operator(1, "WHILE", (1,), (2,)))
     assert list(stateful_operators(graph)) == [1]
-    plain = graph_of(npu(0, (0,), (1,)))
-    assert in_order(plain, {}, placed=True) is plain
+    assert order(graph, {1: 0}, placed=True) == [0, 1]

@@ -129,11 +129,12 @@ def _plan(
         origin.on_npu, [why_it_ends(residual.graph, p, on_cpu) for p in residual.npu_operators]
     )
     graph = with_absent_inputs(residual.graph, model.graph, origin.on_cpu)
+    marked = marked_operators(compiled.network)
     return OffloadPlan(
         model=model,
         accelerator=accelerator,
         io=io,
-        residual=in_order(graph, marked_operators(compiled.network), placed=bool(residual.offsets)),
+        residual=in_order(graph, marked, model, placed=bool(residual.offsets)),
         partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=sum(len(operators) for operators in origin.on_npu),

@@ -8,9 +8,9 @@ set it. Their order among each other is put right afterwards.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ethosgen.errors import UnsupportedError
+from ethosgen.errors import RefusalError
 from ethosgen.flatbuffer import NPU_CUSTOM_CODE
-from ethosgen.model import STATEFUL, Graph, Operator
+from ethosgen.model import STATEFUL, Graph, Model, Operator
 
 
 def stateful_operators(graph: Graph) -> dict[int, str]:
@@ -22,28 +22,45 @@ def stateful_operators(graph: Graph) -> dict[int, str]:
     }
 
 
-def in_order(graph: Graph, sources: Mapping[int, int], *, placed: bool) -> Graph:
-    """Return a residual graph whose stateful operators run in the order of the original's.
+def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: bool) -> Graph:
+    """Return a residual graph whose operators with effects run in the original's order.
 
-    `sources` maps them to the original operators; `placed` says that Vela placed tensors by its own
-    order. Others keep their order, and what is only written runs as early as it can, what is only
-    read as late. UnsupportedError where that would keep a tensor alive across a partition for which
-    Vela believes its place free.
+    `sources` maps operators to those of the model; `placed` says that Vela placed tensors by its
+    own order. Others keep their order, and what is only written runs as early as it can, what is only
+    read as late. RefusalError where a partition would have to run in two parts, or where a tensor
+    would live across a partition for which Vela believes its place free.
     """
-    stateful = sorted(
-        (op for op in graph.operators if op.code in STATEFUL), key=lambda op: sources[op.index]
-    )
-    if not stateful:
+    effects = {
+        op.index
+        for op in graph.operators
+        if op.index in sources and _has_effects(model.graph.operators[sources[op.index]], model)
+    }
+    if not effects:
         return graph
-    order = tuple(_merged(graph, stateful))
+    concerned = [op for op in graph.operators if op.index in effects]
+    order = tuple(_merged(graph, sorted(concerned, key=lambda op: sources[op.index])))
     if placed:
-        _check_lives(graph, order)
+        _check_lives(graph, order, effects)
     return replace(graph, operators=order)
 
 
-def _merged(graph: Graph, stateful: Sequence[Operator]) -> Iterator[Operator]:
-    """Yield all operators, the stateful ones in their order."""
-    waiting = list(stateful)
+def _has_effects(operator: Operator, model: Model, depth: int = 0) -> bool:
+    """Say whether an operator uses variables, in its subgraphs or theirs too."""
+    if operator.code not in STATEFUL or depth > len(model.graphs):
+        return False
+    if operator.code not in ("IF", "WHILE"):
+        return True
+    numbers = [int(v) for name, v in operator.options.items() if name.endswith("subgraph_index")]
+    return any(
+        any(tensor.is_variable for tensor in graph.tensors)
+        or any(_has_effects(inner, model, depth + 1) for inner in graph.operators)
+        for graph in (model.graphs[n] for n in numbers if 0 <= n < len(model.graphs))
+    )
+
+
+def _merged(graph: Graph, ordered: Sequence[Operator]) -> Iterator[Operator]:
+    """Yield all operators, some of them in this order."""
+    waiting, held = list(ordered), {op.index for op in ordered}
     made_later = {i for op in graph.operators for i in op.outputs}
 
     def run(operator: Operator) -> Operator:
@@ -54,9 +71,11 @@ def _merged(graph: Graph, stateful: Sequence[Operator]) -> Iterator[Operator]:
         return not made_later.intersection(operator.inputs)
 
     for operator in graph.operators:
-        if operator.code in STATEFUL:
+        if operator.index in held:
             continue
         while not ready(operator):
+            if not waiting or not ready(waiting[0]):
+                raise _refusal("what runs before and after a variable is used is in one partition")
             yield run(waiting.pop(0))
         yield run(operator)
         while (last := _last_ready_effect(waiting, made_later)) >= 0:
@@ -77,19 +96,21 @@ def _last_ready_effect(waiting: Sequence[Operator], made_later: set[int]) -> int
     return last
 
 
-def _check_lives(graph: Graph, order: Sequence[Operator]) -> None:
+def _check_lives(graph: Graph, order: Sequence[Operator], effects: set[int]) -> None:
     """Refuse an order in which a tensor lives in a partition where in Vela's it does not."""
-    before, after = _lives(graph.operators), _lives(order)
+    before, after = _lives(graph.operators, effects), _lives(order, effects)
     for tensor, partitions in after.items():
         if partitions - before.get(tensor, frozenset()):
-            raise UnsupportedError(
-                f"Vela places '{graph.tensors[tensor].name}' as if variables were used in another "
-                "order; use --io caller, which leaves its place to us"
-            )
+            name = graph.tensors[tensor].name
+            raise _refusal(f"Vela places '{name}' as if variables were used in another order")
 
 
-def _lives(operators: Sequence[Operator]) -> dict[int, frozenset[int]]:
-    """Return the partitions that run while a tensor of a stateful operator is alive."""
+def _refusal(why: str) -> RefusalError:
+    return RefusalError(f"{why}; use --npu none for this network", why)
+
+
+def _lives(operators: Sequence[Operator], effects: set[int]) -> dict[int, frozenset[int]]:
+    """Return the partitions that run while a tensor of these operators is alive."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for place, operator in enumerate(operators):
@@ -97,7 +118,7 @@ def _lives(operators: Sequence[Operator]) -> dict[int, frozenset[int]]:
             first[tensor] = place
         for tensor in operator.inputs:
             last[tensor] = place
-    concerned = {i for op in operators if op.code in STATEFUL for i in (*op.inputs, *op.outputs)}
+    concerned = {i for op in operators if op.index in effects for i in (*op.inputs, *op.outputs)}
     return {
         tensor: frozenset(
             op.index

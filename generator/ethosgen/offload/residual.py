@@ -198,7 +198,10 @@ def placement(compiled: Model) -> tuple[int, ...]:
 
 
 def _named_like(graph: Graph, original: Model) -> Graph:
-    """Give the inputs and outputs of a compiled graph the names that the original's have."""
+    """Give the inputs and outputs of a compiled graph the names that the original's have.
+
+    Outputs that are constants get back their values, which Vela drops.
+    """
     pairs = (
         *zip(graph.input_tensors(), original.inputs, strict=False),
         *zip(graph.output_tensors(), original.outputs, strict=False),
@@ -210,9 +213,10 @@ def _named_like(graph: Graph, original: Model) -> Graph:
     if not same_counts or any((a.shape, a.dtype) != (b.shape, b.dtype) for a, b in pairs):
         raise UnsupportedError(
             "Vela's output has other inputs or outputs than the network; a network that returns "
-            "a constant or a state is not supported"
+            "a state is not supported"
         )
     names = {ours.index: theirs.name for ours, theirs in pairs}
+    values = {ours.index: theirs.data for ours, theirs in pairs if theirs.data is not None}
     taken = set(names.values())
     tensors = []
     for tensor in graph.tensors:
@@ -222,5 +226,5 @@ def _named_like(graph: Graph, original: Model) -> Graph:
             while name in taken:
                 name = f"{name}_{tensor.index}"
             taken.add(name)
-        tensors.append(replace(tensor, name=name))
+        tensors.append(replace(tensor, name=name, data=values.get(tensor.index, tensor.data)))
     return replace(graph, tensors=tuple(tensors))

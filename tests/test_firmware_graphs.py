@@ -1,0 +1,73 @@
+"""Graphs of every form through the firmware on QEMU: ends, chains, control flow, one operator."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from control_networks import accumulator, branch, is_positive, no_turn_or_many
+from ethosgen import pipeline
+from ethosgen.pipeline import Inputs
+from ethosgen.report import Report
+from ethosgen.watch import Watch
+from networks import Network
+
+needs_tools = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
+)
+
+Build = Callable[[Network], list[int]]
+
+
+def verify(build: Build, folder: Path, **options: object) -> Report:
+    net = Network(build.__name__.strip("_"), seed=5)
+    path = folder / f"{net.name}.tflite"
+    path.write_bytes(net.build(*build(net)))
+    inputs = Inputs(None, 3, 9)
+    return pipeline.verify(path, "corstone300", inputs=inputs, watch=Watch(), **options)  # type: ignore[arg-type]
+
+
+def _ends_and_chains(net: Network) -> list[int]:
+    """CPU, NPU, CPU, NPU, CPU; an input and a constant that are outputs, beside computed ones."""
+    x, other = net.input((1, 8, 8, 4)), net.input((1, 4, 4, 8), scale=0.02)
+    x = net.conv2d(net.average_pool(x, (2, 2)), 8)
+    middle = net.average_pool(x, (3, 3), (1, 1), padding="SAME")
+    x = net.average_pool(net.conv2d(middle, 4), (2, 2))
+    constant = net.constant(np.arange(12).reshape(3, 4), "int8", 0.1, name="constant")
+    return [x, other, net.average_pool(other, (2, 2)), middle, constant]
+
+
+def _control(net: Network) -> list[int]:
+    """A variable that CALL_ONCE sets, IF between layers, WHILE over floats."""
+    kept = accumulator(net)
+    chosen = branch(net, is_positive(net), kept[1], (3, 1))
+    return [*kept, net.conv2d(chosen, 4), *no_turn_or_many(net)]
+
+
+def _one(net: Network) -> list[int]:
+    return [net.softmax(net.input((1, 10)))]
+
+
+@needs_tools
+@pytest.mark.parametrize("io", ["arena", "caller"])
+def test_ends_and_chains(io: str, tmp_path: Path) -> None:
+    report = verify(_ends_and_chains, tmp_path, io=io, cpu_ops=["AVERAGE_POOL_2D"])
+    assert report.passed and report.plan.partitions == 2
+    assert report.golden is not None and report.golden.elements == 3 * (16 + 128 + 32 + 128 + 12)
+
+
+@needs_tools
+@pytest.mark.parametrize(("npu", "io"), [("ethos-u55-128", "arena"), ("none", "caller")])
+def test_control_flow_and_variables(npu: str, io: str, tmp_path: Path) -> None:
+    """The samples are a sequence: what one leaves in a variable the next one finds."""
+    report = verify(_control, tmp_path, npu=npu, io=io)
+    assert report.passed and bool(report.plan.partitions) == (npu != "none")
+
+
+@needs_tools
+def test_one_operator_that_no_npu_gets(tmp_path: Path) -> None:
+    report = verify(_one, tmp_path, cpu_ops=["SOFTMAX"])
+    assert report.passed and report.plan.partitions == 0

@@ -8,11 +8,13 @@
     passes     from there to one entry PrimFunc with fixed addresses, and TVM's lowering
     csource    TVM's C generator, and the preamble and signatures that are ours
     host       the same PrimFuncs on this machine (llvm), for `evaluate`
+    direct     `evaluate` where one partition is the whole plan
 
 `compiler` calls them in this order.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from ethosgen.model import Graph, Operator
 from ethosgen.outcome import Arrays
@@ -64,6 +66,17 @@ def evaluate(
     PrimFuncs that `compile_program` emits, compiled by TVM for the host; tvm is imported only if
     there are any.
     """
+    if not _last or _last[0][0] is not plan:
+        _last[:] = [(plan, _evaluator(plan))]
+    return _last[0][1](inputs, invoke)
+
+
+_last: list[tuple[OffloadPlan, Callable[..., Arrays]]] = []
+"""What evaluates the plan that was asked for last: samples of one plan follow each other."""
+
+
+def _evaluator(plan: OffloadPlan) -> Callable[..., Arrays]:
+    from ethosgen.aot.direct import find_direct
     from ethosgen.aot.host import evaluate as run
 
-    return run(plan, inputs, invoke)
+    return find_direct(plan) or partial(run, plan)

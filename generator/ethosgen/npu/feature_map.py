@@ -113,6 +113,11 @@ def read(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> NDArray[Any]:
     return Placed(bus, fm, base, shape).read()
 
 
+def check_write(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> None:
+    """Raise the NpuFault that writing such a feature map would raise."""
+    Placed(bus, fm, base, shape, write=True)
+
+
 def check_size(shape: tuple[int, ...]) -> None:
     """Raise NpuFault of kind "timeout" for more elements than the model takes on."""
     elements = 1

@@ -1,7 +1,7 @@
 """Partitions on the functional model, in process: no firmware, no QEMU."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,19 @@ from ethosgen.plan import Memory, OffloadPlan, Partition
 
 _ALIGNMENT = 4096
 """Segments start on pages of their own, so that an overrun faults and never meets a neighbour."""
+
+
+Array = np.ndarray[Any, Any]
+
+
+class _Call(NamedTuple):
+    """What it takes to run a partition: its tensors as they lie in memory, and its addresses."""
+
+    inputs: list[tuple[str, Array]]
+    outputs: list[tuple[str, Array]]
+    stream_addr: int
+    stream_bytes: int
+    bases: tuple[int, ...]
 
 
 class PartitionRunner:
@@ -32,7 +45,7 @@ class PartitionRunner:
         self._segments: list[Segment] = []
         self._next_addr = _ALIGNMENT
         self._memories = {
-            Memory.READ_ONLY: self._add("read_only", _bytes(plan.read_only), writable=False),
+            Memory.READ_ONLY: self._add_constant("read_only", plan.read_only),
             Memory.SCRATCH: self._add("scratch", _zeros(plan.scratch_bytes)),
         }
         self._memories[Memory.SCRATCH_FAST] = (
@@ -41,10 +54,10 @@ class PartitionRunner:
             else self._memories[Memory.SCRATCH]
         )
         self._streams = {
-            p.name: self._add(f"{p.name} commands", _bytes(p.commands), writable=False)
-            for p in plan.partitions
+            p.name: self._add_constant(f"{p.name} commands", p.commands) for p in plan.partitions
         }
         self._tensors = self._own_tensors()
+        self._calls: dict[str, _Call] = {}
         self._machine = Machine(plan.accelerator, Bus(self._segments), trace)
         self.reports: list[RunReport] = []
 
@@ -54,27 +67,38 @@ class PartitionRunner:
         What it leaves in variables among its inputs is returned too.
         NpuFault if the command stream does something that the NPU cannot.
         """
-        for index in partition.inputs:
-            tensor = self._plan.residual.tensors[index]
-            place = self._place(index, tensor)
-            place[:] = np.ascontiguousarray(inputs[tensor.name]).view(np.uint8).reshape(-1)
+        call = self._calls.get(partition.name)
+        if call is None:
+            call = self._calls[partition.name] = self._prepare(partition)
+        for name, place in call.inputs:
+            array = inputs[name]
+            place[...] = array if array.shape == place.shape else array.reshape(place.shape)
         if self._trace is not None:
             self._trace.begin_partition(partition.name)
-        bases = [self._base_addr(base) for base in partition.bases]
-        stream = self._streams[partition.name]
-        report = self._machine.run(stream.start, len(partition.commands), bases)
+        report = self._machine.run(call.stream_addr, call.stream_bytes, call.bases)
         self.reports.append(report)
-        kept = [i for i in partition.inputs if self._tensor(i).is_variable]
-        return {t.name: self._fetch(t) for t in map(self._tensor, (*partition.outputs, *kept))}
+        return {name: place.copy() for name, place in call.outputs}
 
-    def _tensor(self, index: int) -> Tensor:
-        return self._plan.residual.tensors[index]
+    def _prepare(self, partition: Partition) -> "_Call":
+        tensors = self._plan.residual.tensors
+        given = [tensors[i] for i in partition.inputs]
+        made = [tensors[i] for i in partition.outputs]
+        return _Call(
+            [(t.name, self._view(t)) for t in given],
+            [(t.name, self._view(t)) for t in (*made, *(t for t in given if t.is_variable))],
+            self._streams[partition.name].start,
+            len(partition.commands),
+            tuple(self._base_addr(base) for base in partition.bases),
+        )
 
-    def _fetch(self, tensor: Tensor) -> np.ndarray[Any, Any]:
-        return self._place(tensor.index, tensor).copy().view(tensor.dtype).reshape(tensor.shape)
+    def _view(self, tensor: Tensor) -> Array:
+        return self._place(tensor.index, tensor).view(tensor.dtype).reshape(tensor.shape)
 
-    def _add(self, name: str, memory: np.ndarray[Any, Any], writable: bool = True) -> Segment:
-        segment = Segment(self._next_addr, memory, writable, name)
+    def _add_constant(self, name: str, data: bytes) -> Segment:
+        return self._add(name, np.frombuffer(data, np.uint8), writable=False)
+
+    def _add(self, name: str, memory: Array, writable: bool = True) -> Segment:
+        segment = Segment(self._next_addr, memory, writable, name, constant=not writable)
         self._segments.append(segment)
         pages = -(-max(len(memory), 1) // _ALIGNMENT)
         self._next_addr += (pages + 1) * _ALIGNMENT
@@ -94,16 +118,12 @@ class PartitionRunner:
             return self._memories[base].start
         return self._tensors[base].start
 
-    def _place(self, index: int, tensor: Tensor) -> np.ndarray[Any, Any]:
+    def _place(self, index: int, tensor: Tensor) -> Array:
         if index in self._tensors:
             return self._tensors[index].memory[: tensor.bytes]
         offset = self._plan.offsets[index]
         return self._memories[Memory.SCRATCH].memory[offset : offset + tensor.bytes]
 
 
-def _bytes(data: bytes) -> np.ndarray[Any, Any]:
-    return np.frombuffer(data, np.uint8)
-
-
-def _zeros(size: int) -> np.ndarray[Any, Any]:
+def _zeros(size: int) -> Array:
     return np.zeros(size, np.uint8)

@@ -15,7 +15,7 @@ from ethosgen.npu.feature_map import Placed
 from ethosgen.npu.memory import Bus, Bytes
 from ethosgen.npu.operation import Convolution, Dma, Elementwise, Operation, Pool, Step
 from ethosgen.npu.ops import conv, dma, elementwise, pool
-from ethosgen.npu.ops.context import Action, Context, WeightCache
+from ethosgen.npu.ops.context import Action, Context, Shram, WeightCache
 from ethosgen.npu.state import Registers
 
 _MAX_PROGRAMS = 64
@@ -79,7 +79,7 @@ class Machine:
         self._cache = WeightCache()
         self._programs: dict[bytes, _Program] = {}
         self._runs: dict[tuple[int, ...], _Run] = {}
-        self._shram = np.zeros(accelerator.shram_kib * 1024 // accelerator.cores, np.uint8)
+        self._shram = Shram(accelerator.shram_kib * 1024 // accelerator.cores)
 
     def run(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> RunReport:
         """Run the register commands at `stream_addr` until NPU_OP_STOP.
@@ -90,7 +90,7 @@ class Machine:
         """
         key = (stream_addr, stream_bytes, *bases)
         run = self._runs.get(key)
-        if run is None or run.memory.tobytes() != run.stream:
+        if run is None or run.has_changed():
             run = self._begin(stream_addr, stream_bytes, bases)
             _keep(self._runs, key, run)
         if self.observer is not None or not run.is_prepared:
@@ -104,17 +104,21 @@ class Machine:
 
     def _begin(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> "_Run":
         memory = self.bus.view(stream_addr, stream_bytes)
+        is_constant = self.bus.is_constant(stream_addr, stream_bytes)
+        context = Context(self.accelerator, self.bus, tuple(bases), self._shram, self._cache)
+        return _Run(self._decode(memory), context, memory, is_constant)
+
+    def _decode(self, memory: Bytes) -> _Program:
         stream = memory.tobytes()
         program = self._programs.get(stream)
         if program is None:
             program = load(stream, self.accelerator)
             _keep(self._programs, stream, program)
-        context = Context(self.accelerator, self.bus, tuple(bases), self._shram, self._cache)
-        return _Run(program, context, memory, stream)
+        return program
 
     def _step_by_step(self, run: "_Run") -> None:
         """Run with all checks, under the observer's eyes, and prepare what is not prepared yet."""
-        program = run.program
+        program = self._decode(run.memory)
         for index, (step, effort_s) in enumerate(zip(program.steps, program.effort_s, strict=True)):
             if effort_s > self._limit_s:
                 reason = "the stream keeps asking for work that comes to nothing"
@@ -127,33 +131,40 @@ class Machine:
                         run.actions.append(prepare(run.context, step.operation))
                     run.actions[index]()
             except NpuFault as fault:
-                raise _located(fault, step) from None
+                raise _located(fault, step.offset, step.command) from None
             if self.observer is not None:
                 self.observer.after(run.context, step, _products(step.operation))
         if program.fault is not None:
             raise program.fault
         run.is_prepared = True
+        if run.stream is None and self.observer is None:
+            self._programs.clear()  # not needed again: they take more than what is prepared
 
 
 class _Run:
-    """A program at its place in memory: each operation prepared when it is first carried out."""
+    """A program at its place in memory: each operation prepared when it is first carried out.
+
+    `stream` is what was decoded, None where nobody can write other commands there.
+    """
 
     __slots__ = (
         "actions",
         "context",
         "is_prepared",
         "is_quiet",
+        "marks",
         "memory",
-        "program",
         "report",
         "stream",
     )
 
-    def __init__(self, program: _Program, context: Context, memory: Bytes, stream: bytes) -> None:
-        self.program = program
+    def __init__(
+        self, program: _Program, context: Context, memory: Bytes, is_constant: bool
+    ) -> None:
         self.context = context
         self.memory = memory
-        self.stream = stream
+        self.stream = None if is_constant else memory.tobytes()
+        self.marks = [(step.offset, step.command) for step in program.steps]
         self.actions: list[Action] = []
         self.is_prepared = False
         operations = [step.operation for step in program.steps]
@@ -169,6 +180,10 @@ class _Run:
             program.activity,
         )
 
+    def has_changed(self) -> bool:
+        """Say whether somebody has written other commands to the stream's memory."""
+        return self.stream is not None and self.memory.tobytes() != self.stream
+
     def replay(self) -> None:
         """Carry out all operations once more."""
         index = -1
@@ -176,7 +191,7 @@ class _Run:
             for index, action in enumerate(self.actions):  # noqa: B007
                 action()
         except NpuFault as fault:  # weights that have become nonsense since
-            raise _located(fault, self.program.steps[index]) from None
+            raise _located(fault, *self.marks[index]) from None
 
 
 _Key = TypeVar("_Key")
@@ -190,8 +205,8 @@ def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
     kept[key] = value
 
 
-def _located(fault: NpuFault, step: Step) -> NpuFault:
-    return NpuFault(fault.kind, fault.reason, step.offset, step.command)
+def _located(fault: NpuFault, offset: int, command: str) -> NpuFault:
+    return NpuFault(fault.kind, fault.reason, offset, command)
 
 
 def _products(operation: Operation) -> int:

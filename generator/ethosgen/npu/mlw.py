@@ -3,46 +3,55 @@
 The stream is a row of slices. A slice has a header, an optional palette, and chunks of up to 12
 weight symbols and 12 zero-run symbols, Golomb-Rice coded: the unary parts of a chunk come first,
 the remainders one chunk later. Only the positions of chunks depend on one another, so one short
-loop finds them, and numpy decodes all symbols of a slice at once. Format: Vela's mlw_decode.c.
+loop finds them, and numpy decodes some thousand symbols at once. Format: Vela's mlw_decode.c.
 """
 
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.errors import NpuFault
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.int32]
 
 _ZDIV_DISABLE = 6
 _ZDIV_EOS = 7
 _WDIV_UNCOMPRESSED = 7
 _MAX_SYMBOLS = 12
 _RUN_AHEAD = 8
-_PADDING = b"\0" * 16
+_BATCH_CHUNKS = 128
+"""As many are decoded at once: of more, the intermediate arrays would outgrow the weights."""
 
 
 class _Bits:
     """A bit string, least significant bit of each byte first."""
 
-    def __init__(self, data: bytes) -> None:
-        padded = np.frombuffer(data + _PADDING, np.uint8).astype(np.uint32)
-        windows = padded[:-3] | padded[1:-2] << 8 | padded[2:-1] << 16 | padded[3:] << 24
-        self._windows = windows.astype(np.uint32)
-        self.fast = memoryview(self._windows.data)
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._words = np.zeros(len(data) // 4 + 4, np.uint32)
+        self._words.view(np.uint8)[: len(data)] = np.frombuffer(data, np.uint8)
+        self.fast = memoryview(self._words.data)
+        """The string as words of 32 bits."""
         self.length = len(data) * 8
 
     def get(self, position: int, count: int) -> int:
         """Return up to 24 bits at a position."""
         if position + count > self.length:
             raise NpuFault("weights", "a weight stream ends in the middle of a slice")
-        return int(self.fast[position >> 3]) >> (position & 7) & (1 << count) - 1
+        index = position >> 5
+        window = self.fast[index] | self.fast[index + 1] << 32
+        return int(window) >> (position & 31) & (1 << count) - 1
 
     def gather(self, positions: Ints, count: int) -> Ints:
         """Return `count` bits at each of many positions; all must lie within the string."""
-        windows = self._windows[positions >> 3].astype(np.int64)
-        result: Ints = windows >> (positions & 7) & (1 << count) - 1
+        index = positions >> 5
+        windows = self._words[index].astype(np.int64)
+        windows |= self._words[index + 1].astype(np.int64) << 32
+        windows >>= positions & 31
+        result: Ints = windows.astype(np.int32) & (1 << count) - 1
         return result
 
 
@@ -76,10 +85,10 @@ class _Slice:
 class _Chunks:
     """Where the symbols of a slice lie: unary codes, and bit positions of remainders."""
 
-    unary0: list[int] = field(default_factory=list)
-    unary1: list[int] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
-    remainders: list[int] = field(default_factory=list)
+    unary0: "array[int]" = field(default_factory=lambda: array("H"))
+    unary1: "array[int]" = field(default_factory=lambda: array("H"))
+    counts: "array[int]" = field(default_factory=lambda: array("I"))
+    remainders: "array[int]" = field(default_factory=lambda: array("Q"))
     seen: int = 0
     """Symbols whose unary part was found."""
     done: int = 0
@@ -101,13 +110,21 @@ class _Chunks:
         return used
 
 
-def decode(data: bytes, wanted: int) -> NDArray[np.int16]:
+def decode(data: bytes | memoryview, wanted: int) -> NDArray[np.int16]:
     """Return the first `wanted` weights of a stream, as int16.
 
     Raises NpuFault of kind "weights" where the stream is malformed or holds fewer.
     """
+    parts = [*pieces(data, wanted)]
+    return np.concatenate(parts)[:wanted] if parts else np.zeros(0, np.int16)
+
+
+def pieces(data: bytes | memoryview, wanted: int) -> Iterator[NDArray[np.int16]]:
+    """Yield a stream's weights piece by piece, until there are at least as many as `wanted`.
+
+    Raises NpuFault as `decode` does.
+    """
     bits = _Bits(data)
-    parts: list[NDArray[np.int16]] = []
     have, position = 0, 0
     previous: _Slice | None = None
     while have < wanted:
@@ -115,10 +132,9 @@ def decode(data: bytes, wanted: int) -> NDArray[np.int16]:
         if header is None:
             raise NpuFault("weights", f"a weight stream holds {have} of {wanted} weights")
         weights, position = _read_slice(bits, header)
-        parts.append(weights)
         have += weights.size
         previous = header
-    return np.concatenate(parts)[:wanted] if parts else np.zeros(0, np.int16)
+        yield weights
 
 
 def _read_header(bits: _Bits, position: int, previous: _Slice | None) -> _Slice | None:
@@ -168,27 +184,28 @@ def _read_palette(bits: _Bits, header: _Slice, position: int) -> int:
 def _read_slice(bits: _Bits, header: _Slice) -> tuple[NDArray[np.int16], int]:
     """Decode one slice; returns its weights and the position behind it."""
     weights, zeros, position = _find_chunks(bits, header)
-    if header.uncompressed:
-        quotients = np.zeros(header.values, np.int64)
-    else:
-        quotients = _weight_quotients(weights, header)
-    remainders = _remainders(bits, weights, header.division, header.values)
-    codes = (quotients[: header.values] << header.division) + remainders
-    magnitudes = codes - len(header.palette) + header.direct_offset
-    if header.palette:
-        palette = np.array(header.palette, np.int64)
-        indexed = codes < palette.size
-        magnitudes[indexed] = palette[codes[indexed]]
-    values = (magnitudes >> 1) * (1 - 2 * (magnitudes & 1))
+    values = np.empty(header.values, np.int16)
+    _fill(values, _weights(bits, weights, header))
     if not header.has_zero_runs:
-        return values.astype(np.int16), position
-    lengths = _zero_lengths(bits, zeros, header)
+        return values, position
+    lengths = np.empty(header.runs, np.int32)
+    _fill(lengths, _zero_lengths(bits, zeros, header))
     lead = int(lengths[0]) if header.new_palette else 0
     after = lengths[1:] if header.new_palette else lengths
-    places = lead + np.arange(values.size) + np.cumsum(after) - after
+    places = np.cumsum(after, dtype=np.int32)
+    places += np.arange(lead, lead + values.size, dtype=np.int32)
     result = np.zeros(lead + values.size + int(after.sum()), np.int16)
-    result[places] = values
+    result[places - after] = values
     return result, position
+
+
+def _fill(target: NDArray[Any], parts: Iterator[Ints]) -> None:
+    """Lay parts one behind the other; what is too much of the last is left out."""
+    start = 0
+    for part in parts:
+        used = target[start : start + part.size]
+        used[...] = part[: used.size]
+        start += used.size
 
 
 def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
@@ -204,14 +221,16 @@ def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
 
 def _find_uncompressed(_: _Bits, header: _Slice) -> tuple[_Chunks, int]:
     """Lay out a slice that has nothing but remainders: one after another, as if in one chunk."""
-    chunks = _Chunks([0], [0], [header.values], [header.position])
+    chunks = _Chunks()
+    chunks.add(0, 0, header.values)
+    chunks.add_remainders(header.position, header.values, header.values)
     return chunks, header.position + header.values * header.division
 
 
 def _find_weights(bits: _Bits, header: _Slice) -> tuple[_Chunks, int]:
     """Walk over the chunks of a slice without zero runs, which is what most slices are."""
     chunks = _Chunks()
-    windows, length = bits.fast, bits.length
+    words, length = bits.fast, bits.length
     add_first, add_second = chunks.unary0.append, chunks.unary1.append
     add_count, add_remainder = chunks.counts.append, chunks.remainders.append
     position, values, division = header.position, header.values, header.division
@@ -219,7 +238,8 @@ def _find_weights(bits: _Bits, header: _Slice) -> tuple[_Chunks, int]:
     while seen < values:
         if position > length:
             break
-        window = windows[position >> 3] >> (position & 7)  # 25 bits, of which 24 are enough
+        index = position >> 5
+        window = (words[index] | words[index + 1] << 32) >> (position & 31)  # at least 24 bits
         unary0 = window & 0xFFF
         ones = unary0.bit_count()
         unary1 = window >> 12 & (1 << ones) - 1
@@ -278,34 +298,78 @@ def _find_both(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
     return weights, zeros, position
 
 
-def _weight_quotients(chunks: _Chunks, header: _Slice) -> Ints:
-    """Return the quotients of all weight symbols: sums of unary codes up to each symbol's end."""
-    unary0 = np.array(chunks.unary0, np.int64)[:, None]
-    unary1 = np.array(chunks.unary1, np.int64)[:, None]
-    first = unary0 >> np.arange(_MAX_SYMBOLS) & 1
-    rank = np.cumsum(first, axis=1) - first
-    second = first & (unary1 >> rank)
-    code = (first + second).ravel()
-    ends = np.ones(code.size, bool) if header.truncated else code < 2
-    return np.diff(np.cumsum(code)[ends], prepend=0)
+def _weights(bits: _Bits, chunks: _Chunks, header: _Slice) -> Iterator[Ints]:
+    """Yield the weights of a slice."""
+    palette = np.array(header.palette, np.int32)
+    carry = 0
+    for batch in _batches(chunks):
+        remainders = _remainders(bits, batch, header.division)
+        quotients: Ints | int = 0
+        if not header.uncompressed:
+            quotients, carry = _quotients(_weight_codes(batch), header.truncated, carry)
+        magnitudes = (quotients << header.division) + remainders
+        if header.palette:
+            indexed = np.minimum(magnitudes, palette.size)
+            direct = magnitudes - palette.size + header.direct_offset
+            magnitudes = np.where(indexed < palette.size, np.append(palette, 0)[indexed], direct)
+        else:
+            magnitudes += header.direct_offset
+        yield (magnitudes >> 1) * (1 - 2 * (magnitudes & 1))
 
 
-def _remainders(bits: _Bits, chunks: _Chunks, division: int, limit: int) -> Ints:
-    """Return the remainders of the first `limit` symbols."""
-    if division == 0:
-        return np.zeros(limit, np.int64)
-    counts = np.array(chunks.counts, np.int64)
-    within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = np.repeat(np.array(chunks.remainders, np.int64), counts)
-    return bits.gather((starts + within * division)[:limit], division)
-
-
-def _zero_lengths(bits: _Bits, chunks: _Chunks, header: _Slice) -> Ints:
-    """Return the lengths of all zero runs."""
+def _zero_lengths(bits: _Bits, chunks: _Chunks, header: _Slice) -> Iterator[Ints]:
+    """Yield the lengths of all zero runs."""
     run_bits = 12 if header.zero_division < 3 else 8
-    unary = np.array(chunks.unary0, np.int64)[:, None]
-    code = (unary >> np.arange(run_bits) & 1).ravel()
-    quotients = np.diff(np.cumsum(code)[code == 0], prepend=0)[: header.runs]
-    remainders = _remainders(bits, chunks, header.zero_division, header.runs)
-    lengths: Ints = (quotients << header.zero_division) + remainders
-    return lengths
+    carry = 0
+    for batch in _batches(chunks):
+        remainders = _remainders(bits, batch, header.zero_division)
+        unary = np.array(batch.unary0, np.int32)[:, None]
+        code = (unary >> np.arange(run_bits, dtype=np.int32) & 1).ravel()
+        quotients, carry = _quotients(code, False, carry, longest=1)
+        yield (quotients << header.zero_division) + remainders
+
+
+def _batches(chunks: _Chunks) -> Iterator[_Chunks]:
+    """Cut the chunks of a slice into as many as are decoded at once."""
+    if len(chunks.counts) == 1:  # one without a unary part may be as long as the slice
+        yield chunks
+        return
+    for first in range(0, len(chunks.counts), _BATCH_CHUNKS):
+        part = slice(first, first + _BATCH_CHUNKS)
+        yield _Chunks(
+            chunks.unary0[part], chunks.unary1[part], chunks.counts[part], chunks.remainders[part]
+        )
+
+
+def _weight_codes(chunks: _Chunks) -> Ints:
+    """Return what each bit of the first unary parts adds to a quotient; below 2 it ends it."""
+    unary0 = np.array(chunks.unary0, np.int32)[:, None]
+    unary1 = np.array(chunks.unary1, np.int32)[:, None]
+    first = unary0 >> np.arange(_MAX_SYMBOLS, dtype=np.int32) & 1
+    rank = np.cumsum(first, axis=1, dtype=np.int32) - first
+    return (first + (first & (unary1 >> rank))).ravel()
+
+
+def _quotients(code: Ints, truncated: bool, carry: int, longest: int = 2) -> tuple[Ints, int]:
+    """Return the quotients of symbols, and what the last codes add to the next one.
+
+    A quotient is the sum of unary codes up to the symbol's end, and `carry` comes before them.
+    """
+    ends = np.ones(code.size, bool) if truncated else code < longest
+    total = np.cumsum(code, dtype=np.int32) + np.int32(carry)
+    at_ends = total[ends]
+    last = int(at_ends[-1]) if at_ends.size else 0
+    quotients: Ints = np.diff(at_ends, prepend=np.int32(0))
+    return quotients, int(total[-1]) - last
+
+
+def _remainders(bits: _Bits, chunks: _Chunks, division: int) -> Ints:
+    """Return the remainders of all symbols; those too many of the last chunk mean nothing."""
+    counts = np.array(chunks.counts, np.int32)
+    symbols = int(counts.sum())
+    if division == 0:
+        return np.zeros(symbols, np.int32)
+    ends = np.cumsum(counts, dtype=np.int32)
+    within = np.arange(symbols, dtype=np.int32) - np.repeat(ends - counts, counts)
+    positions = np.repeat(np.array(chunks.remainders, np.int64), counts) + within * division
+    return bits.gather(np.minimum(positions, bits.length), division)

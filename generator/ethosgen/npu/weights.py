@@ -5,8 +5,9 @@ input channels, sub-kernels and micro-blocks, and pads with zeros where a block 
 the same walk yields, for each weight of the stream, its place in an array of (O, H, W, I).
 """
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,34 +74,38 @@ def traversal(operation: Convolution, accelerator: Accelerator, core: int) -> Tr
     )
 
 
-@lru_cache(maxsize=2)
-def places(order: Traversal) -> NDArray[np.int32]:
-    """Return each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order."""
+@dataclass(frozen=True, slots=True)
+class _SubKernel:
+    """A sub-kernel of a pair of blocks: what comes in one piece, padding included.
+
+    `extents` are its axes in stream order: outer IFM micro-blocks, OFM micro-blocks, kernel
+    elements, inner IFM micro-blocks, channels of an OFM micro-block, and of an IFM micro-block.
+    """
+
+    ofm_block: int
+    ifm_block: int
+    corner: tuple[int, int]
+    rows: int
+    columns: int
+    extents: tuple[int, int, int, int, int, int]
+
+
+def _sub_kernels(order: Traversal) -> Iterator[_SubKernel]:
+    """Yield all sub-kernels in stream order."""
     out_depth, height, width, in_depth = order.shape
-    if order.ofm_block_depth == 0:
-        raise NpuFault("parse", "a block of one output channel leaves nothing for the second core")
-    blocks = -(-out_depth // order.ofm_block_depth) * -(-in_depth // order.ifm_block_depth)
-    sub_kernels = -(-height // order.sub_kernel[0]) * -(-width // order.sub_kernel[1])
-    if blocks * sub_kernels > _MAX_PARTS:
-        raise NpuFault("timeout", "weights in so many small blocks are beyond the model")
-    parts: list[NDArray[np.int32]] = []
     for ofm_block in range(0, out_depth, order.ofm_block_depth):
-        block = min(order.ofm_block_depth, out_depth - ofm_block)
         for ifm_block in range(0, in_depth, order.ifm_block_depth):
             for y in range(0, height, order.sub_kernel[0]):
                 for x in range(0, width, order.sub_kernel[1]):
-                    parts.append(_sub_kernel_places(order, ofm_block, block, ifm_block, (y, x)))
-    return np.concatenate(parts)
+                    yield _sub_kernel(order, ofm_block, ifm_block, (y, x))
 
 
-def _sub_kernel_places(
-    order: Traversal, ofm_block: int, block: int, ifm_block: int, corner: tuple[int, int]
-) -> NDArray[np.int32]:
-    """Return the places of one sub-kernel of one pair of blocks, in stream order."""
+def _sub_kernel(
+    order: Traversal, ofm_block: int, ifm_block: int, corner: tuple[int, int]
+) -> _SubKernel:
     out_depth, height, width, in_depth = order.shape
-    y0, x0 = corner
-    rows = min(height - y0, order.sub_kernel[0])
-    columns = min(width - x0, order.sub_kernel[1])
+    rows = min(height - corner[0], order.sub_kernel[0])
+    columns = min(width - corner[1], order.sub_kernel[1])
     elements = -(-rows * columns // order.round_to) * order.round_to
     if order.depthwise:
         ifm_outer, ifm_inner, in_ublock = 1, 1, 1
@@ -110,21 +115,32 @@ def _sub_kernel_places(
     else:
         ifm_outer, ifm_inner = 1, order.ifm_block_depth // order.ifm_ublock
         in_ublock = order.ifm_ublock
+    block = min(order.ofm_block_depth, out_depth - ofm_block)
     ofm_ublocks = -(-block // order.ofm_ublock)
-    # Axes: outer IFM micro-block, OFM micro-block, kernel element, inner IFM micro-block,
-    # channel of the OFM micro-block, channel of the IFM micro-block.
-    grid = np.ogrid[:ifm_outer, :ofm_ublocks, :elements, :ifm_inner, : order.ofm_ublock, :in_ublock]
-    outer, ofm_ublock, element, inner, out_z, in_z = grid
-    in_channel = ifm_block + (outer + inner) * order.ifm_ublock + in_z
-    out_channel = ofm_block + ofm_ublock * order.ofm_ublock + out_z
-    row, column = element // columns, element % columns
-    index = ((out_channel * height + y0 + row) * width + x0 + column) * in_depth + in_channel
-    valid = (in_channel < in_depth) & (out_channel < out_depth) & (row < rows)
-    result: NDArray[np.int32] = np.where(valid, index, -1).astype(np.int32).ravel()
+    extents = (ifm_outer, ofm_ublocks, elements, ifm_inner, order.ofm_ublock, in_ublock)
+    return _SubKernel(ofm_block, ifm_block, corner, rows, columns, extents)
+
+
+def _places(order: Traversal, part: _SubKernel) -> NDArray[np.int32]:
+    """Return each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order."""
+    out_depth, height, width, in_depth = order.shape
+    y0, x0 = part.corner
+    axes = (np.arange(extent, dtype=np.int32) for extent in part.extents)
+    outer, ofm_ublock, element, inner, out_z, in_z = np.ix_(*axes)
+    in_channel = part.ifm_block + (outer + inner) * order.ifm_ublock + in_z
+    out_channel = part.ofm_block + ofm_ublock * order.ofm_ublock + out_z
+    row, column = element // part.columns, element % part.columns
+    kernel = (y0 + row) * width + x0 + column
+    index = (out_channel * (height * width) + kernel) * in_depth + in_channel
+    valid = (in_channel < in_depth) & (out_channel < out_depth) & (row < part.rows)
+    index[~valid] = -1
+    result: NDArray[np.int32] = index.ravel()
     return result
 
 
-def decode_weights(streams: tuple[bytes, ...], orders: tuple[Traversal, ...]) -> NDArray[np.int16]:
+def decode_weights(
+    streams: Sequence[bytes | memoryview], orders: tuple[Traversal, ...]
+) -> NDArray[np.int16]:
     """Decode and merge the cores' streams into one array of (O, H, W, I), values in -255..255.
 
     Core i holds output channels i, i + cores, … Raises NpuFault of kind "parse" for streams that
@@ -136,13 +152,34 @@ def decode_weights(streams: tuple[bytes, ...], orders: tuple[Traversal, ...]) ->
     for core, (data, order) in enumerate(zip(streams, orders, strict=True)):
         if order.shape[0] == 0:
             continue
-        index = places(order)
-        values = mlw.decode(data, index.size)
-        flat = np.zeros(int(np.prod(order.shape)), np.int16)
-        kept = index >= 0
-        flat[index[kept]] = values[kept]
+        if cores == 1:
+            _decode_core(data, order, merged.reshape(-1))
+            continue
+        flat = np.zeros(math.prod(order.shape), np.int16)
+        _decode_core(data, order, flat)
         merged[core::cores] = flat.reshape(order.shape)
     return merged
+
+
+def _decode_core(data: bytes | memoryview, order: Traversal, flat: NDArray[np.int16]) -> None:
+    """Decode one core's stream into a flat (O, H, W, I), a sub-kernel at a time."""
+    out_depth, height, width, in_depth = order.shape
+    if order.ofm_block_depth == 0:
+        raise NpuFault("parse", "a block of one output channel leaves nothing for the second core")
+    blocks = -(-out_depth // order.ofm_block_depth) * -(-in_depth // order.ifm_block_depth)
+    sub_kernels = -(-height // order.sub_kernel[0]) * -(-width // order.sub_kernel[1])
+    if blocks * sub_kernels > _MAX_PARTS:
+        raise NpuFault("timeout", "weights in so many small blocks are beyond the model")
+    wanted = sum(math.prod(part.extents) for part in _sub_kernels(order))
+    pieces = mlw.pieces(data, wanted)
+    values = np.zeros(0, np.int16)
+    for part in _sub_kernels(order):
+        index = _places(order, part)
+        while values.size < index.size:
+            values = np.concatenate([values, next(pieces)])
+        taken, values = values[: index.size], values[index.size :]
+        kept = index >= 0
+        flat[index[kept]] = taken[kept]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -32,12 +33,18 @@ Action = Callable[[], object]
 class Filter:
     """Decoded weights as a matrix, and how large they are.
 
-    `matrix` is (H * W * I, O) for a convolution and (H * W, O) for a depthwise one; `reach` is the
-    largest sum of magnitudes that any output channel adds up.
+    `matrix` is (H * W * I, O) for a convolution and (H * W, O) for a depthwise one; `sums` are the
+    channels' sums, and `totals` the sums of their magnitudes.
     """
 
     matrix: NDArray[Any]
-    reach: int
+    sums: NDArray[np.int64]
+    totals: NDArray[np.int64]
+
+    @property
+    def reach(self) -> int:
+        """The largest sum of magnitudes that any output channel adds up."""
+        return int(self.totals.max(initial=0))
 
 
 @dataclass
@@ -55,7 +62,7 @@ class WeightCache:
         key = (tuple(sha256(stream.data).digest() for stream in streams), orders)
         found = self._filters.get(key)
         if found is None:
-            data = tuple(stream.tobytes() for stream in streams)
+            data = [stream.data for stream in streams]
             found = _build_filter(decode_weights(data, orders), orders[0].depthwise)
             self._bytes += found.matrix.nbytes
             while self._bytes > self.limit_bytes and self._filters:
@@ -68,10 +75,11 @@ def _build_filter(ohwi: NDArray[np.int16], depthwise: bool) -> Filter:
     out_depth, height, width, in_depth = ohwi.shape
     rows = height * width * (1 if depthwise else in_depth)
     flat = ohwi.reshape(out_depth, rows)
-    reach = int(np.abs(flat).sum(axis=1, dtype=np.int64).max(initial=0))
+    sums = flat.sum(axis=1, dtype=np.int64)
+    totals = 2 * flat.sum(axis=1, dtype=np.int64, where=flat > 0) - sums
     low, high = int(flat.min(initial=0)), int(flat.max(initial=0))
     narrow = low >= -128 and high <= 127
-    return Filter(np.ascontiguousarray(flat.T, np.int8 if narrow else np.int16), reach)
+    return Filter(np.ascontiguousarray(flat.T, np.int8 if narrow else np.int16), sums, totals)
 
 
 class Constants:
@@ -113,6 +121,19 @@ class Constants:
         return together.digest()
 
 
+class Shram:
+    """The NPU's own memory; it comes into being when an operation first reaches for it."""
+
+    def __init__(self, size: int) -> None:
+        """Take its bytes."""
+        self.size = size
+
+    @cached_property
+    def memory(self) -> Bytes:
+        """All of it, 0 at first."""
+        return np.zeros(self.size, np.uint8)
+
+
 @dataclass
 class Context:
     """The surroundings of a running stream."""
@@ -120,7 +141,7 @@ class Context:
     accelerator: Accelerator
     bus: Bus
     bases: Sequence[int]
-    shram: Bytes
+    shram: Shram
     cache: WeightCache
 
     def base(self, region: int) -> int:
@@ -163,7 +184,7 @@ class Context:
         size = entries * np.dtype(dtype).itemsize
         if start + size > self.shram.size:
             raise NpuFault("parse", f"a table of {size} bytes in slot {slot} is beyond SHRAM")
-        return self.shram[start : start + size].view(dtype)
+        return self.shram.memory[start : start + size].view(dtype)
 
     def table(self, slot: int, entries: int, dtype: str) -> NDArray[np.int64]:
         """Return a copy of a look-up table."""

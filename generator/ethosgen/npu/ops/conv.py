@@ -5,6 +5,7 @@ every partial sum is exact in float32 (float64), whatever the order of additions
 not subtracted from the IFM but, times the sum of its weights, from each channel's bias.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,8 +26,10 @@ _EXACT_FLOAT64 = 1 << 53
 _MAX_TAPS = 64 * 64
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
-_CHUNK_ELEMENTS = 1 << 14
-"""Of a chunk of rows, whichever is more: what its windows gather, or what comes of them."""
+_CHUNK_ELEMENTS = (1 << 11, 1 << 14)
+"""At least and at most, of a chunk of rows: what its windows gather, or what comes of them."""
+_SHARE_BYTES = 16
+"""Of the tensors for each element of a chunk, so that chunks take no more memory than tensors."""
 _FOLDED_ROWS = 64
 """Of a matrix that takes the scales and the bias in: a float64 product costs twice as much."""
 _KEPT_BYTES = 1 << 12
@@ -78,14 +81,16 @@ def _check_work(operation: Convolution) -> None:
 class _Source:
     """Where a convolution's IFM comes from.
 
-    `pad` returns it padded, which may be the memory itself if `is_memory`; its elements have
-    magnitudes of at most `most`, and `zero_point` is still to be subtracted.
+    `pad` returns it padded; its elements have magnitudes of at most `most`, and `zero_point` is
+    still to be subtracted. `place` is the memory itself, None where that is not as it is padded;
+    `is_overwritten` where the OFM may lie on it.
     """
 
     pad: Padded
-    is_memory: bool
     most: int
     zero_point: int
+    place: NDArray[Any] | None = None
+    is_overwritten: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +112,19 @@ class _Task:
         assert self.quantize is not None
         return self.quantize(sums)
 
+    @property
+    def tensor_bytes(self) -> int:
+        """Bytes of the IFM, the OFM and the weights."""
+        ifm, ofm = self.operation.ifm_shape, self.operation.ofm.shape
+        size = np.dtype(self.operation.ifm.dtype).itemsize * math.prod(ifm)
+        return size + self.ofm.dtype.itemsize * math.prod(ofm) + self.matrix.nbytes
+
     def chunks(self, elements: int) -> Iterator[tuple[int, int]]:
         """Yield the first and the last row, exclusive, of chunks with so many elements a row."""
         height = self.operation.ofm.shape[0]
-        step = max(1, _CHUNK_ELEMENTS // max(1, elements))
+        low, high = _CHUNK_ELEMENTS
+        most = min(max(low, self.tensor_bytes // _SHARE_BYTES), high)
+        step = max(1, most // max(1, elements))
         for top in range(0, height, step):
             yield top, min(top + step, height)
 
@@ -123,19 +137,19 @@ def _build(context: Context, operation: Convolution, ofm: Placed, constants: Con
     if most * found.reach > _EXACT_FLOAT64:
         raise NpuFault("parse", "the accumulators of this operation exceed 53 bits")
     source = _source(context, operation, ofm, found.reach)
-    totals = np.abs(found.matrix).sum(axis=0, dtype=np.int64)
-    correction = source.zero_point * found.matrix.sum(axis=0, dtype=np.int64)
+    correction = source.zero_point * found.sums
     factors = Factors.of(operation.ofm, records, correction)
-    stage = exact(operation.ofm, factors, totals * source.most)
+    stage = exact(operation.ofm, factors, found.totals * source.most)
     reach = source.most * found.reach
     quantize = None if stage else integers(context, operation.ofm, factors, reach)
     dtype: Floating = np.float32 if reach <= _EXACT_FLOAT32 else np.float64
     task = _Task(operation, ofm, source, found.matrix, dtype, stage, quantize)
     if operation.depthwise:
         return lambda: _depthwise(task)
-    if stage is None or found.matrix.shape[0] > _FOLDED_ROWS:
-        return lambda: _dense(task)
-    return _folded(task, stage)
+    rows, depth = found.matrix.shape
+    folded_bytes = (rows + 1) * depth * 8
+    fits = rows <= _FOLDED_ROWS and folded_bytes <= max(_KEPT_BYTES, task.tensor_bytes)
+    return _folded(task, stage) if stage and fits else lambda: _dense(task)
 
 
 def _source(context: Context, operation: Convolution, ofm: Placed, reach: int) -> _Source:
@@ -145,15 +159,17 @@ def _source(context: Context, operation: Convolution, ofm: Placed, reach: int) -
     most = max(int(info.max), -int(info.min))
     if info.min <= zero_point <= info.max and most * reach <= _EXACT_FLOAT64:
         pad = padder(operation, ifm, ifm.dtype, zero_point, zero_point)
-        return _Source(pad, ifm.touches(ofm), most, zero_point)
+        is_plain = not operation.padding.any and operation.upscale is IfmUpscaleMode.NONE
+        place = ifm.whole if is_plain else None
+        return _Source(pad, most, zero_point, place, ifm.touches(ofm))
     wide = padder(operation, ifm, np.dtype(np.int64), zero_point, zero_point)
     most = max(int(info.max) - zero_point, zero_point - int(info.min))
-    return _Source(lambda: wide() - zero_point, False, most, 0)
+    return _Source(lambda: wide() - zero_point, most, 0)
 
 
 def _padded(task: _Task) -> NDArray[Any]:
     values = task.source.pad()
-    return values.copy() if task.source.is_memory else values
+    return values.copy() if task.source.is_overwritten else values
 
 
 def _gather(view: NDArray[Any], rows: int, extra: int, dtype: Floating) -> NDArray[Any]:
@@ -206,25 +222,39 @@ def _is_plain_pixel(task: _Task) -> bool:
     """Say whether one pixel of the IFM becomes one of the OFM, both in one piece."""
     operation = task.operation
     return (
-        operation.ofm.shape[:2] == operation.ifm_shape[:2] == operation.kernel.size == (1, 1)
-        and operation.upscale is IfmUpscaleMode.NONE
-        and not operation.padding.any
+        operation.ofm.shape[:2] == operation.kernel.size == (1, 1)
+        and task.source.place is not None
         and task.ofm.whole is not None
     )
 
 
 def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
-    """Return the same for a single pixel, as small networks have it: with few calls of numpy."""
-    row = np.ones(matrix.shape[0])
-    channels, pad = row[:-1], task.source.pad
-    assert task.ofm.whole is not None
-    values, target = np.empty(matrix.shape[1]), task.ofm.whole[0, 0]
-    multiply, finish = row.dot, stage.finish
+    """Return the same for a single pixel, as small networks have it: with few calls of numpy.
+
+    Steps write to the one buffer and to the other in turn: numpy is slow in place on one element.
+    """
+    depth = matrix.shape[1]
+    double, low, high = stage.double, stage.low, stage.high
+    if stage.rest is not None:  # each channel twice: as its sign counts, and with the rest added
+        matrix = np.hstack([matrix, matrix])
+        matrix[-1, depth:] += stage.rest
+    row, sums, other = np.ones(matrix.shape[0]), np.empty(matrix.shape[1]), np.empty(depth)
+    values, rested = sums[:depth], sums[depth:]
+    assert task.source.place is not None and task.ofm.whole is not None
+    channels, place, target = row[:-1], task.source.place[0, 0], task.ofm.whole[0, 0]
+    multiply, copysign, add, floor = row.dot, np.copysign, np.add, np.floor
+    maximum, minimum = np.maximum, np.minimum
 
     def run() -> None:
-        channels[...] = pad()[0, 0]
-        multiply(matrix, values)
-        target[...] = finish(values)
+        channels[...] = place
+        multiply(matrix, sums)
+        if double is not None:
+            copysign(double, values, other)
+            add(other, rested, values)
+        floor(values, other)
+        maximum(other, low, out=values)
+        minimum(values, high, out=other)
+        target[...] = other
 
     return run
 

@@ -70,4 +70,4 @@ def _window(
     size = shape[0] * shape[1] * shape[2]
     if dims > 1 or address + size > context.shram.size:
         raise NpuFault("bus", f"a transfer of {size} bytes at 0x{address:x} is outside SHRAM")
-    return context.shram[address : address + size].reshape(shape)
+    return context.shram.memory[address : address + size].reshape(shape)

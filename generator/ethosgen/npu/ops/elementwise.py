@@ -92,9 +92,7 @@ def _binary(operation: Elementwise) -> _Binary:
         scale = _product_scale(operation)
         return lambda a, b: scale(a * b)
     if mode is ElementwiseMode.SHR:
-        return lambda a, b: Rescale(1, _shift_amount(b), ofm.rounding)(
-            np.broadcast_to(a, ofm.shape)
-        )
+        return _shift_right(operation)
     return _SIMPLE[mode]
 
 
@@ -151,8 +149,15 @@ def _times(factor: int) -> _Unary:
     return lambda values: values * factors
 
 
-def _shift_amount(b: Ints) -> Ints:
-    return np.clip(b, 0, _MAX_SHIFT)
+def _shift_right(operation: Elementwise) -> _Binary:
+    """Return what shifts right and rounds; the result has the OFM's shape."""
+    ofm, (bound, _) = operation.ofm, _bounds(operation)
+
+    def shift(a: Ints, b: Ints) -> Ints:
+        amount = np.minimum(np.maximum(b, 0), _MAX_SHIFT)
+        return Rescale(1, amount, ofm.rounding, bound=bound)(np.broadcast_to(a, ofm.shape))
+
+    return shift
 
 
 def _shift_left(a: Ints, b: Ints) -> Ints:

@@ -1,5 +1,6 @@
 """NPU_OP_POOL: maximum, average, and the sum over channels."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -62,10 +63,17 @@ def _average(context: Context, operation: Pool) -> _Pooled:
     """Sum the window; divide by OFM_SCALE, or by the elements inside the IFM where it is padded."""
     ifm = place_ifm(context, operation)
     zero_point = operation.ifm.zero_point
-    padded = padder(operation, ifm, np.dtype(np.int64), zero_point, zero_point)
+    padded = padder(operation, ifm, _sum_dtype(operation), zero_point, zero_point)
     offset = np.array(zero_point * operation.kernel.size[0] * operation.kernel.size[1], np.int64)
     scale = _mean(operation)
     return lambda: scale(_over_windows(np.add, operation, padded()) - offset)
+
+
+def _sum_dtype(operation: Pool) -> np.dtype[Any]:
+    """Return the narrower type that holds a window's sum, zero point included."""
+    info, taps = np.iinfo(operation.ifm.dtype), math.prod(operation.kernel.size)
+    most = max(int(info.max), -int(info.min), abs(operation.ifm.zero_point))
+    return np.dtype(np.int32 if most * taps < 1 << 31 else np.int64)
 
 
 def _mean(operation: Pool) -> Callable[[Ints], Ints]:

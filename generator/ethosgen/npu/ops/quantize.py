@@ -51,20 +51,20 @@ class Exact:
     """How sums become elements in float64.
 
     A sum times `factor` plus `bias` is scaled. `double` is what DBL's first rounding adds above 0
-    and takes away below, None where that cannot be seen; `rest` is then what is left to be added,
-    which the bias has in it otherwise.
+    and takes away below, and `rest` what is left to be added; both are None, and the bias has them
+    in it, where the sign cannot be seen in the result.
     """
 
     factor: Floats
     bias: Floats
     double: Floats | None
-    rest: Floats
+    rest: Floats | None
     low: Floats
     high: Floats
 
     def finish(self, values: Floats) -> Floats:
         """Round and clip scaled values, in place."""
-        if self.double is not None:
+        if self.double is not None and self.rest is not None:
             values += np.copysign(self.double, values)
             values += self.rest
         np.floor(values, values)
@@ -98,12 +98,10 @@ def exact(ofm: Output, factors: Factors, reach: Ints) -> Exact | None:
     bias = factors.bias * scale * unit
     half, double = (above + below) * (unit / 2), (above - below) * (unit / 2)
     rest = half + zero_point
+    limits = (np.array(low, np.float64), np.array(high, np.float64))
     if not double.any() or low >= zero_point:  # clipped below 0, so that only above 0 counts
-        bias, seen = bias + (rest + double), None
-    else:
-        seen = double
-    limits = (np.array(limit, np.float64) for limit in (low, high))
-    return Exact(scale * unit, bias, seen, rest, *limits)
+        return Exact(scale * unit, bias + (rest + double), None, None, *limits)
+    return Exact(scale * unit, bias, double, rest, *limits)
 
 
 def integers(context: Context, ofm: Output, factors: Factors, reach: int) -> Quantize:

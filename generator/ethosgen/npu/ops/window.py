@@ -67,7 +67,10 @@ def padder(
 
     if padding.any or upscale is not IfmUpscaleMode.NONE:
         return pad
-    return lambda: ifm.read().astype(dtype, copy=False)
+    whole = ifm.whole
+    if whole is None or whole.dtype != dtype:
+        return lambda: ifm.read().astype(dtype, copy=False)
+    return lambda: whole
 
 
 def windows(operation: Windowed, padded: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,49 @@
+"""A plan that is one partition and nothing else, as most are: no schedule, one call."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ethosgen.errors import InputError
+from ethosgen.outcome import Arrays
+from ethosgen.plan import OffloadPlan, Partition
+
+Invoke = Callable[[Partition, Arrays], Arrays]
+Evaluate = Callable[[Arrays, Invoke], Arrays]
+
+
+def find_direct(plan: OffloadPlan) -> Evaluate | None:
+    """Return what runs such a plan on inputs by name, None where there is more to a plan."""
+    graph = plan.residual
+    if len(plan.partitions) != 1 or len(graph.operators) != 1:
+        return None
+    (partition,) = plan.partitions
+    given = [graph.tensors[i] for i in partition.inputs]
+    if any(t.is_variable for t in given) or not set(graph.outputs) <= set(partition.outputs):
+        return None
+    if set(partition.inputs) != set(graph.inputs):
+        return None
+    inputs = tuple((t.name, t.shape, np.dtype(t.dtype)) for t in graph.input_tensors())
+    outputs = tuple(t.name for t in graph.output_tensors())
+
+    def evaluate(arrays: Arrays, invoke: Invoke) -> Arrays:
+        for name, shape, dtype in inputs:
+            array = arrays.get(name)
+            if array is None or array.shape != shape or array.dtype != dtype:
+                raise InputError(_complaint(name, shape, dtype, arrays))
+        made = invoke(partition, arrays)
+        return {name: made[name] for name in outputs}
+
+    return evaluate
+
+
+def _complaint(
+    name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], arrays: Arrays
+) -> str:
+    array = arrays.get(name)
+    if array is None:
+        return f"input '{name}' is missing; there is {', '.join(arrays) or 'none'}"
+    return (
+        f"input '{name}' is {array.dtype.name} {list(array.shape)}; the network wants "
+        f"{dtype.name} {list(shape)}"
+    )

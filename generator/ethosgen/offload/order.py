@@ -26,9 +26,9 @@ def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: 
     """Return a residual graph whose operators with effects run in the original's order.
 
     `sources` maps operators to those of the model; `placed` says that Vela placed tensors by its
-    own order. Others keep their order, and what is only written runs as early as it can, what is only
-    read as late. RefusalError where a partition would have to run in two parts, or where a tensor
-    would live across a partition for which Vela believes its place free.
+    own order. Others keep their order, and what is only written runs as early as it can, what is
+    only read as late. RefusalError where a partition would have to run in two parts, or where a
+    tensor would live across a partition for which Vela believes its place free.
     """
     effects = {
         op.index

@@ -89,7 +89,9 @@ def test_what_is_no_stream_is_refused(tmp_path: Path, data: bytes) -> None:
 def test_a_header_for_an_unknown_npu_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "commands.bin"
     path.write_bytes(cop1(0x3000_1808))
-    with pytest.raises(UnsupportedError, match=r"'commands.bin' is compiled for an unknown NPU \(product 3"):
+    with pytest.raises(
+        UnsupportedError, match=r"'commands.bin' is compiled for an unknown NPU \(product 3"
+    ):
         list_streams(path, None, Watch())
 
 

@@ -16,7 +16,7 @@ from ethosgen.plan import IoStyle
 from ethosgen.program import Constant, Port, Program
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.literals import array_text, float_text, word_text
-from ethosgen.project.rendering import driver_header
+from ethosgen.project.words import driver_header
 from golden_project import PLACE, render_golden
 from programs import COMMANDS, SCRATCH_BYTES, make_program
 
@@ -64,7 +64,8 @@ def test_rendering_is_deterministic_and_the_digest_is_of_everything() -> None:
 
 def test_the_firmware_knows_its_digest() -> None:
     project = render(make_program(), BOARD)
-    assert f'#define PLUS_ONE_DIGEST "{project.digest}"' in text(project, "model/plus_one.h")
+    header = text(project, "model/ethosgen_networks.h")
+    assert f'#define ETHOSGEN_DIGEST "{project.digest}"' in header
     assert json.loads(project.files["model/ethosgen.json"])["digest"] == project.digest
 
 
@@ -115,7 +116,8 @@ def test_several_ports_and_odd_quantization() -> None:
     header = text(project, "model/plus_one.h")
     assert "not quantized" in header and "quantized along dimension 0" in header
     assert "static inline int16_t *plus_one_b(void)" in header
-    assert "{plus_one_wide(), PLUS_ONE_WIDE_BYTES}," in text(project, "app/main.c")
+    port = "{&plus_one_arena[PLUS_ONE_WIDE_OFFSET], PLUS_ONE_WIDE_BYTES},"
+    assert port in text(project, "model/ethosgen_networks.c")
 
 
 @pytest.mark.parametrize("name", ["server", "board", "main"])
@@ -303,12 +305,12 @@ def test_what_is_on_disk_can_be_opened(tmp_path: Path, project: Project) -> None
     write(project, tmp_path / "p")
     info = open_project(tmp_path / "p")
     program = make_program()
-    assert (info.name, info.npu, info.io) == ("plus_one", "ethos-u55-128", IoStyle.ARENA)
+    assert (info.names, info.npu, info.io) == (("plus_one",), "ethos-u55-128", IoStyle.ARENA)
     assert info.board == BOARD
     assert info.digest == project.digest
-    assert [t.name for t in info.inputs] == ["serving/input:0"]
-    assert info.outputs[0].quantization == program.outputs[0].tensor.quantization
-    assert info.model_path.read_bytes() == program.plan.model.data
+    assert [t.name for t in info.network.inputs] == ["serving/input:0"]
+    assert info.network.outputs[0].quantization == program.outputs[0].tensor.quantization
+    assert info.network.model_path.read_bytes() == program.plan.model.data
 
 
 def test_regenerating_replaces_the_library_only(tmp_path: Path, project: Project) -> None:
@@ -434,7 +436,8 @@ def test_a_full_disk_leaves_nothing(
     [
         ("{", "is damaged"),
         ("[]", "is damaged"),
-        ('{"format": 1}', "is damaged"),
+        ('{"format": 2}', "is damaged"),
+        ('{"format": 1, "ethosgen": "0.1"}', "has format 1.*generate the project again elsewhere"),
         ('{"format": 99, "ethosgen": "9.0"}', "has format 99.*use ethosgen 9.0"),
     ],
 )

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from ethosgen.errors import EthosgenError, InputError
-from ethosgen.report import Report
+from ethosgen.report import FirmwareReport, Report
 
 _OUTPUTS = "outputs equal TensorFlow Lite Micro's"
 _MARKER = "the firmware's end marker was seen"
@@ -22,7 +22,7 @@ class JUnitFile:
     def __init__(self, path: Path | None, name: str) -> None:
         self._path = path
         self._name = name
-        self._report: Report | None = None
+        self._report: Report | FirmwareReport | None = None
 
     def __enter__(self) -> Self:
         if self._path is not None:
@@ -32,7 +32,7 @@ class JUnitFile:
                 raise InputError(f"cannot replace '{self._path}': {error.strerror}") from None
         return self
 
-    def record(self, report: Report) -> None:
+    def record(self, report: Report | FirmwareReport) -> None:
         """Take the report that the file will tell."""
         self._report = report
 
@@ -52,8 +52,13 @@ class JUnitFile:
             raise InputError(f"cannot write '{self._path}': {problem.strerror}") from None
 
 
-def make_suite(name: str, report: Report | None, error: BaseException | None) -> ET.Element:
-    """Return a <testsuites> with one suite; an error or a missing report is an <error> in it."""
+def make_suite(
+    name: str, report: Report | FirmwareReport | None, error: BaseException | None
+) -> ET.Element:
+    """Return a <testsuites> with one suite; an error or a missing report is an <error> in it.
+
+    Of several networks, each has its cases in a class of its own.
+    """
     cases = []
     if error is not None or report is None:
         case = ET.Element("testcase", classname=f"ethosgen.{name}", name="run")
@@ -62,6 +67,8 @@ def make_suite(name: str, report: Report | None, error: BaseException | None) ->
         expected = error is None or isinstance(error, EthosgenError)
         ET.SubElement(case, "error", type=kind, message=words if expected else f"bug: {words}")
         cases.append(case)
+    elif isinstance(report, FirmwareReport):
+        cases = [case for one in report.reports for case in _cases(f"{name}.{one.model}", one)]
     else:
         cases = _cases(name, report)
     counts = {

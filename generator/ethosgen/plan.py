@@ -136,6 +136,10 @@ class OffloadPlan:
         """
         return max(tensor.bytes, self.reach.get(tensor.index, 0))
 
+    cpu_ops: tuple[str, ...] = ()
+    mode: OffloadMode = OffloadMode.ALL
+    """With `cpu_ops`, what was asked for: it makes the same plan again."""
+
     @property
     def npu(self) -> str:
         """Name of the NPU, or NO_NPU."""

@@ -37,6 +37,8 @@ class Report:
     npu_pmu: Mapping[str, int] | None = None
     """What the firmware read from the NPU's PMU: cycles, and events by Arm's names."""
     wall_s: Mapping[str, float] = field(default_factory=dict)
+    network_bytes: Mapping[str, int] | None = None
+    """Of several networks in a firmware, what this one takes alone."""
 
     @property
     def passed(self) -> bool:
@@ -66,6 +68,7 @@ class Report:
             "flash_bytes": dict(self.flash_bytes) if self.flash_bytes else None,
             "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,
             "library_bytes": dict(self.library_bytes) if self.library_bytes else None,
+            "network_bytes": dict(self.network_bytes) if self.network_bytes else None,
             "vela_sram_bytes": self.plan.sram_bytes,
             "cpu_instructions": self.cpu_instructions,
             "init_instructions": self.init_instructions,
@@ -83,6 +86,54 @@ class Report:
                 {"operator": c.code, "output": c.output, "reason": c.reason}
                 for c in self.plan.cpu_operators
             ],
+            "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
+        }
+
+
+@dataclass(frozen=True)
+class FirmwareReport:
+    """The answer for a firmware of several networks: a Report of each, and the whole one's sizes.
+
+    `shared_bytes` is what the networks have together: the library's code, constants and data beside
+    their own, and the arena.
+    """
+
+    reports: tuple[Report, ...]
+    flash_bytes: Mapping[str, int]
+    ram_bytes: Mapping[str, int]
+    library_bytes: Mapping[str, int]
+    shared_bytes: Mapping[str, int]
+    wall_s: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """True only if every network passed."""
+        return bool(self.reports) and all(report.passed for report in self.reports)
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL if any network fails, or NOT COMPARED."""
+        if self.passed:
+            return "PASS"
+        verdicts = {report.verdict for report in self.reports}
+        return "NOT COMPARED" if "FAIL" not in verdicts and verdicts else "FAIL"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as one object of JSON types; "samples" are of each network."""
+        first = self.reports[0]
+        counts = [report.golden.mismatches for report in self.reports if report.golden]
+        return {
+            "board": first.board,
+            "on": first.on,
+            "passed": self.passed,
+            "verdict": self.verdict,
+            "samples": max(report.samples for report in self.reports),
+            "mismatches": sum(counts) if len(counts) == len(self.reports) else None,
+            "flash_bytes": dict(self.flash_bytes),
+            "ram_bytes": dict(self.ram_bytes),
+            "library_bytes": dict(self.library_bytes),
+            "shared_bytes": dict(self.shared_bytes),
+            "networks": [report.as_json() for report in self.reports],
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
         }
 

@@ -1,4 +1,4 @@
-"""{{ name }} on {{ board.description }}: builds, runs, and equals TensorFlow Lite Micro.
+"""{{ title }} on {{ board.description }}: builds, runs, and equals TensorFlow Lite Micro.
 
 Generated once by ethosgen; yours from now on. A run passes only if its status, its report and its
 JUnit file all say so.

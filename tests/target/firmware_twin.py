@@ -22,7 +22,7 @@ class Twin:
         self, digest: str, *, restarts: tuple[int, ...] = (), vanishes: tuple[int, ...] = ()
     ) -> None:
         self.digest, self.restarts, self.vanishes = digest, list(restarts), list(vanishes)
-        self.protocol = 1
+        self.protocol = 2
         self.tried = 0
         self.decoder = Decoder()
         self.left = False
@@ -43,8 +43,8 @@ class Twin:
         if frame.type == HELLO:
             self._start()
             self.is_greeted = True
-            facts = (self.protocol, 1024, 1_000_000, 0, 5, self.digest.encode(), 1, 1)
-            return say(struct.pack("<IIIII16sBBxx", *facts) + b"plus_one")
+            facts = (self.protocol, 1024, 1_000_000, 0, 5, self.digest.encode(), 1, 1, 1)
+            return say(struct.pack("<IIIII16sBBBx", *facts) + b"plus_one")
         if not self.is_greeted:
             return Frame(RESTARTED, frame.sequence).encode()
         if frame.type == INPUT:
@@ -62,7 +62,7 @@ class Twin:
         return b""
 
     def _run(self, frame: Frame, say: Callable[[bytes], bytes]) -> bytes:
-        number = int.from_bytes(frame.body, "little")
+        number, _network = struct.unpack("<II", frame.body)
         if number != self.number:
             self.tried += 1
             if self.tried in self.vanishes:

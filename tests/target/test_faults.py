@@ -44,9 +44,11 @@ def resetting(firmware: Firmwares, place: Path, condition: str) -> tuple[Path, P
     shutil.copytree(info.directory, place, ignore=shutil.ignore_patterns("build"))
     main = place / "app" / "main.c"
     text = main.read_text()
-    head = "static void run(struct server_run *result)\n{"
+    head = "struct server_run *result)\n{\n#if ETHOSGEN_HAS_NPU\n    counted ="
     assert head in text
-    main.write_text(text.replace(head, head + RESET.format(condition=condition), 1))
+    main.write_text(
+        text.replace(head, head.replace("#if", RESET.format(condition=condition) + "#if"), 1)
+    )
     return build(place).elf, info
 
 

@@ -318,9 +318,9 @@ def test_an_application_that_fails_at_the_end(firmware: Firmwares, tmp_path: Pat
     place = copy_sources(info.directory, tmp_path / "p")
     main = place / "app" / "main.c"
     source = main.read_text()
-    leave = "board_exit(server_run(&network))"
+    leave = "board_exit(server_run(&firmware))"
     assert leave in source
-    source = source.replace(leave, "(void)server_run(&network);\n    board_exit(nine)")
+    source = source.replace(leave, "(void)server_run(&firmware);\n    board_exit(nine)")
     main.write_text(
         source.replace("static void run", "static volatile uint32_t nine = 9;\n\nstatic void run")
     )

@@ -104,8 +104,8 @@ def test_a_firmware_of_another_project(info: ProjectInfo, terminal: Callable[[Tw
 
 def test_a_firmware_of_another_version(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
     twin = Twin(info.digest)
-    twin.protocol = 2
-    with pytest.raises(ProtocolError, match="speaks version 2 of the console protocol"):
+    twin.protocol = 3
+    with pytest.raises(ProtocolError, match="speaks version 3 of the console protocol"):
         run(info, terminal(twin), make_samples(1))
 
 

@@ -10,7 +10,8 @@ from ethosgen.errors import ProtocolError, TargetError
 from ethosgen.target.frames import Decoder, Frame
 from ethosgen.target.session import EndMarker, Session
 
-HELLO = struct.pack("<IIIII16sBBxx", 1, 64, 32_000_000, 0, 100, b"0123456789abcdef", 1, 1) + b"net"
+HELLO = struct.pack("<IIIII16sBBBx", 2, 64, 32_000_000, 0, 100, b"0123456789abcdef", 1, 1, 1)
+HELLO += b"net"
 Answer = Callable[[Frame, int], list[bytes]]
 
 
@@ -83,11 +84,13 @@ def test_answers_to_repetitions_are_not_mixed_up() -> None:
     numbers = []
 
     def twice(frame: Frame, _: int) -> list[bytes]:
-        numbers.append(int.from_bytes(frame.body, "little"))
-        return say(frame, frame.body + struct.pack("<5I", 0, 32, 8, len(numbers), 300)) * 2
+        number, network = struct.unpack("<II", frame.body)
+        assert network == 2
+        numbers.append(number)
+        return say(frame, frame.body[:4] + struct.pack("<5I", 0, 32, 8, len(numbers), 300)) * 2
 
     asker, _ = greeted(twice)
-    assert [asker.run(1).cpu_ticks for _ in range(300)] == list(range(1, 301))
+    assert [asker.run(1, network=2).cpu_ticks for _ in range(300)] == list(range(1, 301))
     assert numbers == list(range(1, 301))
 
 
@@ -95,8 +98,8 @@ def test_inputs_and_outputs_go_in_portions() -> None:
     stored = bytearray(150)
 
     def serve(frame: Frame, _: int) -> list[bytes]:
-        port, offset = struct.unpack_from("<II", frame.body)
-        assert port == 3
+        port, network, offset = struct.unpack_from("<HHI", frame.body)
+        assert (port, network) == (3, 1)
         if frame.type == 2:
             stored[offset : offset + len(frame.body) - 8] = frame.body[8:]
             return say(frame, b"")
@@ -105,9 +108,9 @@ def test_inputs_and_outputs_go_in_portions() -> None:
 
     asker, console = greeted(serve)
     data = bytes(range(150))
-    asker.write_input(3, data, 1)
+    asker.write_input(3, data, 1, network=1)
     assert bytes(stored) == data
-    assert asker.read_output(3, 150, 1) == data
+    assert asker.read_output(3, 150, 1, network=1) == data
     assert [frame.type for frame in console.asked] == [2, 2, 2, 4, 4, 4]
     assert max(len(frame.body) for frame in console.asked) == 64
 
@@ -122,7 +125,7 @@ def test_the_end_marker() -> None:
     [
         (HELLO[:10], "makes no sense"),
         (HELLO[:20] + b"\xff" * 16 + HELLO[36:], "makes no sense"),
-        (b"\x02" + HELLO[1:], r"speaks version 2 .* and this ethosgen version 1"),
+        (b"\x01" + HELLO[1:], r"speaks version 1 .* and this ethosgen version 2"),
     ],
 )
 def test_a_strange_hello(body: bytes, said: str) -> None:

@@ -171,8 +171,8 @@ def test_generating_again_leaves_the_application_alone(place: Path) -> None:
 @pytest.mark.parametrize("io", list(IoStyle))
 def test_the_network_has_its_ports(io: IoStyle) -> None:
     files = render(make_program(io), BOARD, platform=ZEPHYR).files
-    network = files["model/network.c"].decode()
-    assert ("IO_BUFFER static int8_t input_buffer" in network) == (io is IoStyle.CALLER)
+    network = files["model/ethosgen_networks.c"].decode()
+    assert ("IO_BUFFER static int8_t input_of_plus_one" in network) == (io is IoStyle.CALLER)
     assert "plus_one_lock" in files["model/plus_one.h"].decode()
     assert "k_mutex_lock" in files["model/plus_one.c"].decode()
 

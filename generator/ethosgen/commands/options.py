@@ -63,6 +63,16 @@ GOLDEN = click.option(
     help="The original of a file that Vela compiled, for TFLite Micro to answer.",
 )
 MODEL = click.argument("model", type=click.Path(path_type=Path))
+MODELS = click.argument(
+    "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+NAMES = click.option(
+    "--name",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Prefix of the C functions; once for each MODEL, in order [default: its file's name].",
+)
 DIR = click.argument("directory", type=click.Path(path_type=Path))
 JUNIT = click.option(
     "--junit",

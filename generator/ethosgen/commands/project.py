@@ -5,16 +5,26 @@ from pathlib import Path
 import click
 
 from ethosgen.commands.answers import tell_next
-from ethosgen.commands.options import BOARD, CPU_OPS, IO, MEMORY_MODE, MODEL, NPU, OFFLOAD, PLATFORM
+from ethosgen.commands.options import (
+    BOARD,
+    CPU_OPS,
+    IO,
+    MEMORY_MODE,
+    MODELS,
+    NAMES,
+    NPU,
+    OFFLOAD,
+    PLATFORM,
+)
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import written_text
 
 
 @click.command()
-@MODEL
+@MODELS
 @BOARD
 @NPU
-@click.option("--name", help="Prefix of the C functions [default: from the file's name].")
+@NAMES
 @click.option(
     "-o",
     "--output",
@@ -29,10 +39,10 @@ from ethosgen.commands.wording import written_text
 @MEMORY_MODE
 @click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
 def project(
-    model: Path,
+    models: tuple[Path, ...],
     board: str,
     npu: str | None,
-    name: str | None,
+    names: tuple[str, ...],
     directory: Path | None,
     io: str,
     cpu_ops: tuple[str, ...],
@@ -41,15 +51,20 @@ def project(
     memory_mode: str | None,
     with_ci: bool,
 ) -> None:
-    """Render a project: the model as a C library, and an application around it."""
+    """Render a project: the model as a C library, and an application around it.
+
+    Several models get a library each and share the NPU's driver and one arena, which is as large as
+    the largest needs. Generating again into a project leaves its application alone; of several
+    models, those that are not named stay as they are.
+    """
     from ethosgen import pipeline
 
     with Progress() as progress:
         written = pipeline.create_project(
-            model,
+            models,
             board,
             npu=npu,
-            name=name,
+            name=names,
             directory=directory,
             io=io,
             cpu_ops=cpu_ops,

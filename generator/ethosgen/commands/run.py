@@ -25,6 +25,7 @@ from ethosgen.junit import JUnitFile
 @click.command()
 @DIR
 @ON
+@click.option("--network", metavar="NAME", help="Run this one of several [default: all in turn].")
 @INPUT
 @OUTPUT
 @GOLDEN
@@ -43,6 +44,7 @@ from ethosgen.junit import JUnitFile
 def run(
     directory: Path,
     on: str,
+    network: str | None,
     input_path: Path | None,
     output_path: Path | None,
     original: Path | None,
@@ -60,6 +62,7 @@ def run(
         report = pipeline.run_project(
             directory,
             on=on,
+            network=network,
             inputs=pipeline.Inputs(input_path, samples, seed),
             output_path=output_path,
             original=original,

@@ -15,7 +15,8 @@ from ethosgen.commands.options import (
     JSON,
     JUNIT,
     MEMORY_MODE,
-    MODEL,
+    MODELS,
+    NAMES,
     NPU,
     OFFLOAD,
     ON,
@@ -29,9 +30,10 @@ from ethosgen.junit import JUnitFile
 
 
 @click.command()
-@MODEL
+@MODELS
 @BOARD
 @NPU
+@NAMES
 @ON
 @IO
 @CPU_OPS
@@ -47,9 +49,10 @@ from ethosgen.junit import JUnitFile
 @click.option("--flash", "flasher", metavar="TOOL", help="Flash the board first, by this tool.")
 @with_line
 def verify(
-    model: Path,
+    models: tuple[Path, ...],
     board: str,
     npu: str | None,
+    names: tuple[str, ...],
     on: str,
     io: str,
     cpu_ops: tuple[str, ...],
@@ -67,15 +70,20 @@ def verify(
 ) -> None:
     """Answer "does my network work on this board?": project, build and run, in a temporary place.
 
-    Exit status 0 only if every element of every sample equals TensorFlow Lite Micro's.
+    Several go into one firmware and take turns there, with one arena. Exit status 0 only if every
+    element of every sample equals TensorFlow Lite Micro's.
     """
     from ethosgen import pipeline
 
-    with JUnitFile(junit_path, model.stem) as junit, Progress() as progress:
+    with (
+        JUnitFile(junit_path, "_".join(model.stem for model in models)) as junit,
+        Progress() as progress,
+    ):
         report = pipeline.verify(
-            model,
+            models,
             board,
             npu=npu,
+            name=names,
             on=on,
             io=io,
             cpu_ops=cpu_ops,

@@ -3,19 +3,26 @@
 from typing import Any
 
 from ethosgen.accelerator import NO_NPU
+from ethosgen.report import FirmwareReport
 
 
 def written_text(written: Any) -> str:
     """Say what a project is and where its API is documented."""
-    plan, program = written.plan, written.program
     what = f"{len(written.files)} files written" if written.files else "up to date"
-    lines = [
-        f"{written.directory}: {what}",
-        *plan_lines(plan.summary()),
-        f"  arena     {program.arena_bytes} B (Vela's own figure: {plan.sram_bytes} B)",
-        f"  call      {program.name}_run(), documented in {written.directory}/model/"
-        f"{program.name}.h",
-    ]
+    lines = [f"{written.directory}: {what}"]
+    is_alone = len(written.programs) == 1
+    for program in written.programs:
+        plan, name = program.plan, program.name
+        header = f"{name}.h" if is_alone else f"{name}/{name}.h"
+        lines += [
+            *([] if is_alone else [name]),
+            *plan_lines(plan.summary()),
+            f"  arena     {program.arena_bytes} B (Vela's own figure: {plan.sram_bytes} B)",
+            f"  call      {name}_run(), documented in {written.directory}/model/{header}",
+        ]
+    if not is_alone:
+        most = max(program.arena_bytes for program in written.programs)
+        lines.append(f"together\n  arena     {most} B, which they share")
     return "\n".join(lines)
 
 
@@ -42,7 +49,18 @@ def _choice_line(choice: Any) -> str:
 
 
 def report_text(report: Any) -> str:
-    """Say how a run went."""
+    """Say how a run went: of one network, or of several in turns."""
+    if isinstance(report, FirmwareReport):
+        shared = ", ".join(f"{key} {value}" for key, value in report.shared_bytes.items())
+        return "\n".join(
+            [
+                *(report_text(one) for one in report.reports),
+                f"all {len(report.reports)} networks in one firmware",
+                size_lines(report.flash_bytes, report.ram_bytes),
+                f"  shared    {shared} B",
+                report.verdict,
+            ]
+        )
     plan = report.plan
     place = report.board or ("this machine" if plan.npu == NO_NPU else "the NPU model")
     lines = [
@@ -59,6 +77,9 @@ def report_text(report: Any) -> str:
         lines.append(f"  {comparison.oracle:<9} {comparison.elements} elements: {verdict}")
     if report.flash_bytes and report.ram_bytes:
         lines.append(size_lines(report.flash_bytes, report.ram_bytes))
+    if report.network_bytes:
+        own = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in report.network_bytes.items())
+        lines.append(f"  its own   {own} B")
     if report.cpu_instructions is not None:
         lines.append(
             f"  CPU       {report.cpu_instructions} instructions an inference"

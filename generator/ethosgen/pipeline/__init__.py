@@ -6,10 +6,9 @@ Every function takes a Watch, which times the stages and tells the user where th
 stages are imported when they are needed: Vela and TVM take seconds to load.
 """
 
+from ethosgen.pipeline.creation import Written, create_project
 from ethosgen.pipeline.firmware import (
-    Written,
     build_project,
-    create_project,
     flash_project,
     run_project,
     verify,

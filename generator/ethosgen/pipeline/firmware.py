@@ -1,82 +1,23 @@
-"""A network's firmware: rendered, built, flashed, run and judged."""
+"""Firmware: built, flashed, run and judged."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ethosgen.accelerator import NO_NPU, find_accelerator
-from ethosgen.board import Board, Placement, load_board
+from ethosgen.board import Board, load_board
 from ethosgen.errors import InputError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
-from ethosgen.pipeline.npu_model import attach_model
-from ethosgen.pipeline.planning import choose_accelerator, make_plan, make_program, read
-from ethosgen.plan import IoStyle, OffloadPlan
-from ethosgen.program import Program
-from ethosgen.report import Report
-from ethosgen.samples import save_samples
+from ethosgen.pipeline.creation import create_project
+from ethosgen.pipeline.judgement import Inputs
+from ethosgen.pipeline.planning import read
+from ethosgen.pipeline.turns import Turn, run_and_judge
+from ethosgen.report import FirmwareReport, Report
 from ethosgen.watch import Watch
 
 if TYPE_CHECKING:
-    from ethosgen.outcome import Outcome
-    from ethosgen.project_info import ProjectInfo
-    from ethosgen.target import Attach, Line
+    from ethosgen.target import Line
     from ethosgen.toolchain import Built
-
-
-@dataclass(frozen=True)
-class Written:
-    """A project on disk: `files` are those that this call wrote, none if it was up to date."""
-
-    directory: Path
-    files: frozenset[str]
-    plan: OffloadPlan
-    program: Program
-
-
-def create_project(
-    path: Path,
-    board_name: str,
-    *,
-    npu: str | None = None,
-    name: str | None = None,
-    directory: Path | None = None,
-    io: str = "arena",
-    cpu_ops: Sequence[str] = (),
-    offload: str = "all",
-    platform: str = "baremetal",
-    memory_mode: str | None = None,
-    with_ci: bool = False,
-    watch: Watch,
-) -> Written:
-    """Render a project into `directory`, by default one of the network's name."""
-    from ethosgen.project import render, write
-
-    board = load_board(board_name)
-    if npu not in (None, NO_NPU):
-        board.accelerator(npu)
-    model = read(path, name, watch)
-    accelerator = choose_accelerator(model, npu, board)
-    mode = board.choose_memory_mode(memory_mode, accelerator)
-    vela = board.vela_options(mode, accelerator) if accelerator else None
-    plan = make_plan(model, accelerator, IoStyle(io), watch, cpu_ops, vela, offload)
-    program = _make_program(plan, board.placement(mode), watch)
-    place = directory or Path(model.name)
-    with watch.stage("render", f"writing the project to {place}"):
-        project = render(program, board, platform=platform, memory_mode=mode, with_ci=with_ci)
-        files = write(project, place)
-    return Written(place, files, plan, program)
-
-
-def _make_program(plan: OffloadPlan, placement: Placement, watch: Watch) -> Program:
-    """Compile, with fast scratch outside the arena where it has a memory of its own."""
-    if placement.fast is None:
-        return make_program(plan, watch)
-    program = make_program(replace(plan, scratch_fast_bytes=0), watch)
-    return replace(program, plan=plan)
 
 
 def _check_target(board: Board, on: str) -> None:
@@ -111,31 +52,40 @@ def run_project(
     *,
     on: str = "qemu",
     inputs: Inputs,
+    network: str | None = None,
     output_path: Path | None = None,
     original: Path | None = None,
     build: Path | None = None,
     line: "Line | None" = None,
     watch: Watch,
-) -> Report:
-    """Run a built project on a target, and compare its outputs with the golden ones."""
+) -> Report | FirmwareReport:
+    """Run a built project on a target, and compare its outputs with the golden ones.
+
+    All its networks take turns, or `network` alone does; of several, each has a Report.
+    """
     from ethosgen.project import ZEPHYR, open_project
     from ethosgen.target import way_of
     from ethosgen.toolchain import find_built, find_zephyr
 
     info, way = open_project(directory), way_of(on)
+    chosen = range(len(info.networks)) if network is None else [info.index(network)]
+    _check_one(len(chosen), inputs, output_path, original, "choose one by --network")
     is_zephyr = info.platform == ZEPHYR
     built = find_zephyr(info, way, build) if is_zephyr else find_built(directory, way)
-    with watch.stage("read", "reading the project's network"):
-        model = parse_model(info.model_path.read_bytes(), info.name)
+    turns = [
+        Turn(index, read(info.networks[index].model_path, info.names[index], watch))
+        for index in chosen
+    ]
     built = replace(built, on=on)
-    return _run_and_judge(model, info, built, inputs, output_path, original, watch, line)
+    return run_and_judge(turns, info, built, inputs, output_path, original, watch, line)
 
 
 def verify(
-    path: Path,
+    networks: Path | Sequence[Path],
     board_name: str,
     *,
     npu: str | None = None,
+    name: str | Sequence[str] | None = None,
     on: str = "qemu",
     io: str = "arena",
     cpu_ops: Sequence[str] = (),
@@ -147,17 +97,24 @@ def verify(
     line: "Line | None" = None,
     flasher: str | None = None,
     watch: Watch,
-) -> Report:
-    """Do all of it in a temporary directory: does this network work on this board?"""
+) -> Report | FirmwareReport:
+    """Do all of it in a temporary directory: do these networks work on this board?
+
+    Several go into one firmware, where they take turns.
+    """
     from ethosgen.project import open_project
 
+    count = 1 if isinstance(networks, Path) else len(networks)
+    remedy = "make a project, and choose one by: ethosgen run --network"
+    _check_one(count, inputs, None, original, remedy)
     _check_target(load_board(board_name), on)
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         written = create_project(
-            path,
+            networks,
             board_name,
             npu=npu,
+            name=name,
             directory=directory,
             io=io,
             cpu_ops=cpu_ops,
@@ -170,7 +127,18 @@ def verify(
         info = open_project(directory)
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
-        return _run_and_judge(written.plan.model, info, built, inputs, None, original, watch, line)
+        turns = [Turn(i, program.plan.model) for i, program in enumerate(written.programs)]
+        return run_and_judge(turns, info, built, inputs, None, original, watch, line)
+
+
+def _check_one(
+    count: int, inputs: Inputs, output: Path | None, original: Path | None, remedy: str
+) -> None:
+    """Refuse for several networks what is of one."""
+    given = (("--input", inputs.path), ("--output", output), ("--golden", original))
+    for option, path in given:
+        if count > 1 and path is not None:
+            raise InputError(f"{option} is for one network, and there are {count}; {remedy}")
 
 
 def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> Path:
@@ -186,84 +154,3 @@ def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> 
     with watch.stage("flash", f"flashing {info.board.name}"):
         flash(elf, info.board, tool)
     return elf
-
-
-def _run_and_judge(
-    model: Model,
-    info: "ProjectInfo",
-    built: "Built",
-    inputs: Inputs,
-    output_path: Path | None,
-    original: Path | None,
-    watch: Watch,
-    line: "Line | None" = None,
-) -> Report:
-    from ethosgen.target import run
-
-    samples = choose_samples(model, inputs)
-    with watch.stage("run", f"running on {built.on}"):
-        outcome = run(
-            built.elf,
-            info,
-            samples,
-            on=built.on,
-            attach=_model_for(info, built.on),
-            line=line,
-            progress=_tell_samples(watch, built.on),
-        )
-    outputs = [sample.outputs for sample in outcome.samples]
-    if output_path is not None:
-        save_samples(output_path, outputs)
-    golden, second = judge(model, samples, outputs, watch, original)
-    return Report(
-        **_counters(outcome),
-        model=model.name,
-        plan=info.summary,
-        board=info.board.name,
-        on=built.on,
-        samples=len(samples),
-        golden=golden,
-        second=second,
-        ended=outcome.ended,
-        flash_bytes=built.sizes.flash,
-        ram_bytes=built.sizes.ram,
-        library_bytes=built.sizes.library,
-        wall_s=watch.wall_s,
-    )
-
-
-def _model_for(info: "ProjectInfo", on: str) -> "Attach | None":
-    """Return what attaches the functional model, None where there is no NPU or a real one."""
-    from ethosgen.target import way_of
-
-    if info.npu == NO_NPU or way_of(on) == "board":
-        return None
-    return attach_model(find_accelerator(info.npu))
-
-
-def _counters(outcome: "Outcome") -> dict[str, Any]:
-    """Return the worst of each counter over the samples."""
-
-    def worst(values: list[int | None]) -> int | None:
-        return max((v for v in values if v is not None), default=None)
-
-    samples = outcome.samples
-    return {
-        "cpu_instructions": worst([s.cpu_instructions for s in samples]),
-        "init_instructions": worst([s.init_instructions for s in samples]),
-        "stack_bytes": worst([s.stack_bytes for s in samples]),
-        "npu_pmu": _largest([s.npu_pmu for s in samples if s.npu_pmu]),
-    }
-
-
-def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
-    """Return the largest of each figure; not every sample has all, as runs take turns."""
-    names = dict.fromkeys(name for one in figures for name in one)
-    return {name: max(one.get(name, 0) for one in figures) for name in names} or None
-
-
-def _tell_samples(watch: Watch, on: str) -> Callable[[int, int], None]:
-    def tell(done: int, count: int) -> None:
-        watch.say(f"running on {on}: {done} of {count} samples")
-
-    return tell

@@ -1,10 +1,13 @@
 """What a network becomes before there are files: Model, OffloadPlan, Program."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ethosgen.accelerator import DEFAULT_NPU, NO_NPU, Accelerator, find_accelerator
 from ethosgen.board import Board, VelaOptions
+from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled, read_model
 from ethosgen.model import Model
 from ethosgen.naming import check_name, name_from_file
@@ -18,7 +21,7 @@ def read(path: Path, name: str | None, watch: Watch) -> Model:
     chosen = check_name(name) if name is not None else name_from_file(path.stem)
     with watch.stage("read", f"reading {path.name}"):
         model = read_model(path)
-    return Model(chosen, model.data, model.graphs, model.metadata)
+    return replace(model, name=chosen)
 
 
 def choose_npu(model: Model, npu: str | None) -> str | None:
@@ -41,6 +44,18 @@ def choose_accelerator(model: Model, npu: str | None, board: Board | None) -> Ac
     return board.accelerator(name) if board else find_accelerator(name or DEFAULT_NPU)
 
 
+def choose_common_npu(models: Sequence[Model], npu: str | None) -> str | None:
+    """Return the NPU that the user names, or compiled files agree on; None if nobody names one."""
+    found = {chosen: model.name for model in models if (chosen := choose_npu(model, npu))}
+    if len(found) > 1:
+        (one, its), (other, others) = list(found.items())[:2]
+        raise InputError(
+            f"'{its}' was compiled for {one} and '{others}' for {other}, and a firmware has one "
+            "NPU; give the networks as they were before Vela"
+        )
+    return next(iter(found), None)
+
+
 def make_plan(
     model: Model,
     accelerator: Accelerator | None,
@@ -60,20 +75,20 @@ def make_plan(
 
     what = f"compiling for {accelerator.name} (Vela)" if accelerator else "planning for the CPU"
     with watch.stage("offload", what):
-        if vela is None:
-            wanted = OffloadMode(mode)
-            return offload(model, accelerator, io, ignore=cpu_ops, mode=wanted, can_run=can_run)
-        return offload(
-            model,
-            accelerator,
-            io,
-            ignore=cpu_ops,
-            system_config=vela.system_config,
-            memory_mode=vela.memory_mode,
-            schedule=Schedule(arena_bytes=vela.arena_cache_bytes),
-            mode=OffloadMode(mode),
-            can_run=can_run,
+        wanted = OffloadMode(mode)
+        board: dict[str, Any] = (
+            {
+                "system_config": vela.system_config,
+                "memory_mode": vela.memory_mode,
+                "schedule": Schedule(arena_bytes=vela.arena_cache_bytes),
+            }
+            if vela is not None
+            else {}
         )
+        plan = offload(
+            model, accelerator, io, ignore=cpu_ops, mode=wanted, can_run=can_run, **board
+        )
+    return replace(plan, cpu_ops=tuple(cpu_ops), mode=wanted)
 
 
 def make_program(plan: OffloadPlan, watch: Watch) -> Program:

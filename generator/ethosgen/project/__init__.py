@@ -1,12 +1,14 @@
-"""Program and Board to a project for CMake, Zephyr or CMSIS-Toolbox, written in one step.
+"""Programs and Board to a project for CMake, Zephyr or CMSIS-Toolbox, written in one step.
 
-`model/` is the model library: generated, never edited, replaced when it is generated again. All
-else is the application, which is the user's after the first time.
+`model/` is the model library: generated, never edited, replaced when it is generated again. Of
+several networks each has a folder there, beside what they share. All else is the application, which
+is the user's after the first time.
 """
 
+from ethosgen.project.clashes import check_names
 from ethosgen.project.directory import write
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, PLATFORMS, ZEPHYR
-from ethosgen.project.manifest import Project, open_project
+from ethosgen.project.manifest import Project, is_project, open_project
 from ethosgen.project.rendering import render
 from ethosgen.project_info import ProjectInfo
 
@@ -17,6 +19,8 @@ __all__ = [
     "ZEPHYR",
     "Project",
     "ProjectInfo",
+    "check_names",
+    "is_project",
     "open_project",
     "render",
     "write",

@@ -1,6 +1,9 @@
-"""Does a network fit a board's memories?"""
+"""Do networks fit a board's memories?"""
 
-from ethosgen.board import Board
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ethosgen.board import Board, Placement
 from ethosgen.errors import CapacityError
 from ethosgen.plan import IoStyle
 from ethosgen.program import Program
@@ -8,6 +11,11 @@ from ethosgen.project.linkage import capacity_bytes, placement, ways
 
 _HEADER_BYTES = 32
 _ALIGNMENT = 16
+SHARED_PARTS = ("arena", "fast")
+"""What several networks have together, one after the other."""
+
+_Sizes = Mapping[str, Mapping[str, int]]
+"""Network → part → bytes."""
 
 
 def part_sizes(program: Program) -> dict[str, int]:
@@ -16,7 +24,7 @@ def part_sizes(program: Program) -> dict[str, int]:
     owned = program.io is IoStyle.CALLER
     return {
         "arena": _aligned(program.arena_bytes),
-        "io": sum(_aligned(port.tensor.bytes) for port in ports) if owned else 0,
+        "io": sum(_aligned(program.plan.buffer_bytes(p.tensor)) for p in ports) if owned else 0,
         "commands": sum(_aligned(_HEADER_BYTES + len(p.commands)) for p in program.plan.partitions),
         "weights": _aligned(len(program.plan.read_only))
         + sum(_aligned(len(constant.data)) for constant in program.constants),
@@ -24,50 +32,82 @@ def part_sizes(program: Program) -> dict[str, int]:
     }
 
 
-def check_capacity(program: Program, board: Board, memory_mode: str) -> None:
+def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) -> None:
     """Compare sizes with memories; CapacityError says which memory lacks how much.
 
-    It names the memory modes that would do, by the same sizes. Code, data and stack are some
-    kilobytes and the linker's to check.
+    Networks share one arena, which is as large as the largest needs; all else adds up. The error
+    names the networks that take part in it, and the memory modes that would do, by the same sizes.
+    Code, data and stack are some kilobytes and the linker's to check.
     """
-    lack = _find_lack(program, board, memory_mode)
+    sizes = {program.name: part_sizes(program) for program in programs}
+    lack = _find_lack(sizes, board, memory_mode)
     if lack is None:
         return
     able = [
         mode
-        for mode in board.memory_modes(program.plan.accelerator)
-        if mode != memory_mode and _find_lack(program, board, mode) is None
+        for mode in board.memory_modes(programs[0].plan.accelerator)
+        if mode != memory_mode and _find_lack(sizes, board, mode) is None
     ]
     remedy = (
         f"--memory-mode {' or '.join(able)} would do"
         if able
-        else "choose a smaller network or a board with more memory"
+        else f"choose {'a smaller network' if len(programs) == 1 else 'smaller or fewer networks'} "
+        "or a board with more memory"
     )
+    names = " and ".join(f"'{name}'" for name in lack.networks)
+    verb = "does" if len(lack.networks) == 1 else "together do"
     raise CapacityError(
-        f"'{program.name}' does not fit board '{board.name}' in memory mode {memory_mode}: "
-        f"{lack}; {remedy}"
+        f"{names} {verb} not fit board '{board.name}' in memory mode {memory_mode}: "
+        f"{lack.words}; {remedy}"
     )
 
 
-def _find_lack(program: Program, board: Board, memory_mode: str) -> str | None:
+@dataclass(frozen=True)
+class _Lack:
+    networks: tuple[str, ...]
+    words: str
+
+
+def _find_lack(sizes: _Sizes, board: Board, memory_mode: str) -> _Lack | None:
     """Return what a mode lacks in the first memory that is too small, None if all fits."""
-    sizes = part_sizes(program)
     for way in ways(board):
-        chosen = placement(board, way, memory_mode)
-        by_memory: dict[str, list[str]] = {}
-        for part, memory in chosen.npu_parts().items():
-            if sizes[part]:
-                by_memory.setdefault(memory, []).append(part)
-        stored = [part for part in ("commands", "weights") if chosen.copied_from and sizes[part]]
-        if stored and chosen.copied_from:
-            kept = by_memory.setdefault(chosen.copied_from, [])
-            kept += [part for part in stored if part not in kept]
-        for memory, parts in by_memory.items():
-            have, need = capacity_bytes(board, way, memory), sum(sizes[part] for part in parts)
-            if need > have:
-                what = " and ".join(f"{part} ({sizes[part]:,} bytes)" for part in parts)
-                return f"{what} need {need - have:,} bytes more than the {have:,} of '{memory}'"
+        for memory, parts in _by_memory(sizes, placement(board, way, memory_mode)).items():
+            have = capacity_bytes(board, way, memory)
+            if _need(sizes, parts) > have:
+                return _describe_lack(sizes, parts, memory, have)
     return None
+
+
+def _by_memory(sizes: _Sizes, chosen: Placement) -> dict[str, list[str]]:
+    """Return the parts that each memory has to hold, where they are stored included."""
+    used = [part for part in chosen.npu_parts() if any(one[part] for one in sizes.values())]
+    by_memory: dict[str, list[str]] = {}
+    for part in used:
+        by_memory.setdefault(chosen.npu_parts()[part], []).append(part)
+    if chosen.copied_from:
+        stored = [part for part in ("commands", "weights") if part in used]
+        kept = by_memory.setdefault(chosen.copied_from, [])
+        kept += [part for part in stored if part not in kept]
+    return by_memory
+
+
+def _need(sizes: _Sizes, parts: Sequence[str]) -> int:
+    return sum(_part_bytes(sizes, part) for part in parts)
+
+
+def _part_bytes(sizes: _Sizes, part: str) -> int:
+    each = [one[part] for one in sizes.values()]
+    return max(each) if part in SHARED_PARTS else sum(each)
+
+
+def _describe_lack(sizes: _Sizes, parts: Sequence[str], memory: str, have: int) -> _Lack:
+    """Blame the networks that do not fit alone; if each does, all that take part."""
+    alone = [name for name, one in sizes.items() if sum(one[part] for part in parts) > have]
+    blamed = {name: sizes[name] for name in alone[:1] or sizes}
+    what = " and ".join(f"{part} ({_part_bytes(blamed, part):,} bytes)" for part in parts)
+    short = _need(blamed, parts) - have
+    words = f"{what} need {short:,} bytes more than the {have:,} of '{memory}'"
+    return _Lack(tuple(blamed), words)
 
 
 def _aligned(size: int) -> int:

@@ -20,7 +20,7 @@ def write(project: Project, directory: Path) -> frozenset[str]:
 
     Files for continuous integration are added to a project that has none. Everything is staged
     beside its place and moved there at the end. InputError, and nothing changed, if the directory
-    is something else, if it is a project of another name, board or I/O style, or if a file of its
+    is something else, if it is of other networks, another board or I/O style, or if a file of its
     library was edited.
     """
     try:
@@ -128,7 +128,7 @@ def _umask() -> int:
 
 def _check_same(project: Project, info: ProjectInfo) -> None:
     for what, new, old in (
-        ("name", project.name, info.name),
+        (_named(info.names), ", ".join(project.names), ", ".join(info.names)),
         ("board", project.board, info.board.name),
         ("--io", project.io.value, info.io.value),
         ("--memory-mode", project.memory_mode, info.memory_mode),
@@ -139,6 +139,10 @@ def _check_same(project: Project, info: ProjectInfo) -> None:
                 f"'{info.directory}' was generated with {what} '{old}', and its application relies "
                 f"on it; for '{new}' choose another directory with -o"
             )
+
+
+def _named(names: tuple[str, ...]) -> str:
+    return "name" if len(names) == 1 else "the networks"
 
 
 def _check_unedited(info: ProjectInfo) -> None:

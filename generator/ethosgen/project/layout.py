@@ -19,13 +19,16 @@ class Layout:
     """A platform's files, each by its path in the project.
 
     `templates` are the folders of templates/ to search, in order. `library` is below model/ and
-    replaced when it is generated again; `npu` adds to it what drives an NPU. `application` is the
-    user's. `way` is a file for each way in which the board runs. `copies` (to the library) and
+    replaced when it is generated again; `network` adds to it each network's own files, `shared`
+    what several networks have together, `npu` what drives an NPU. `application` is the user's.
+    `way` is a file for each way in which the board runs. `copies` (to the library) and
     `application_copies` need no rendering.
     """
 
     templates: tuple[str, ...]
     library: Mapping[str, str]
+    network: Mapping[str, str]
+    shared: Mapping[str, str]
     npu: Mapping[str, str]
     application: Mapping[str, str]
     way: tuple[str, str]
@@ -51,15 +54,22 @@ def source_folder(name: str) -> Path:
     return installed if installed.is_dir() else package.parent.parent / name
 
 
-_NETWORK = {
-    "{name}.h": "model/model.h",
-    "{name}.c": "model/model.c",
+_NETWORK = {"{name}.h": "model/model.h", "{name}.c": "model/model.c"}
+_SHARED = {
+    "ethosgen_arena.h": "model/ethosgen_arena.h",
+    "ethosgen_arena.c": "model/ethosgen_arena.c",
+}
+_LIBRARY = {
     "ethosgen_status.h": "model/ethosgen_status.h",
+    "ethosgen_networks.h": "model/ethosgen_networks.h",
+    "ethosgen_networks.c": "model/ethosgen_networks.c",
     "CMakeLists.txt": "model/CMakeLists.txt",
 }
 _BAREMETAL = Layout(
-    templates=("baremetal",),
-    library=_NETWORK,
+    templates=("baremetal", "common"),
+    library=_LIBRARY,
+    network=_NETWORK,
+    shared=_SHARED,
     npu={
         "ethosgen_npu.h": "model/ethosgen_npu.h",
         "ethosgen_npu_hooks.c": "model/ethosgen_npu_hooks.c",
@@ -105,7 +115,7 @@ _CSOLUTION = replace(
 )
 _SERVER = "ethosgen/lib/server"
 _PROTOCOL = ("frames.c", "frames.h", "server.c", "server.h")
-_SHARED = ("zephyr", "dts", "include", "lib", "CMakeLists.txt", "Kconfig")
+_MODULE = ("zephyr", "dts", "lib", "CMakeLists.txt", "Kconfig")
 """Of zephyr_app/: the module that goes into each project."""
 
 
@@ -113,10 +123,9 @@ def _zephyr(board: Board) -> Layout:
     root = source_folder("zephyr_app")
     app = root / "app"
     return Layout(
-        templates=("zephyr", "baremetal"),
+        templates=("zephyr", "common", "baremetal"),
         library={
-            **_NETWORK,
-            "network.c": "model/network.c",
+            **_LIBRARY,
             "zephyr/module.yml": "model/zephyr/module.yml",
             "zephyr/npu.cmake": "model/zephyr/npu.cmake",
             "zephyr/before_4_2.conf": "model/zephyr/before_4_2.conf",
@@ -124,18 +133,21 @@ def _zephyr(board: Board) -> Layout:
             "zephyr/Kconfig.sizes": "model/zephyr/Kconfig.sizes",
             **{f"{_SERVER}/{file}": f"app/{file}" for file in _PROTOCOL},
         },
+        network=_NETWORK,
+        shared=_SHARED,
         npu={
             "ethosgen_npu.h": "model/ethosgen_npu.h",
             "ethosgen/lib/npu/ethosgen_npu_pmu.c": "model/ethosgen_npu_pmu.c",
         },
         application={
             "README.md": "README.md",
+            "src/main.c": "app/main.c",
             "sample.yaml": "sample.yaml",
         },
         way=("boards/on_{way}.overlay", "boards/on.overlay"),
         copies={
             f"ethosgen/{path.relative_to(root).as_posix()}": path
-            for part in _SHARED
+            for part in _MODULE
             for path in sorted([root / part, *(root / part).rglob("*")])
             if path.is_file()
         },

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,27 +14,29 @@ from ethosgen import __version__
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.errors import InputError
 from ethosgen.model import Quantization, Tensor
-from ethosgen.plan import Choice, CpuOperator, IoStyle, PlanSummary
+from ethosgen.plan import Choice, CpuOperator, IoStyle, OffloadMode, PlanSummary
 from ethosgen.program import Port, Program
+from ethosgen.project.capacity import part_sizes
 from ethosgen.project.layout import BAREMETAL
-from ethosgen.project_info import ProjectInfo
+from ethosgen.project_info import NetworkInfo, ProjectInfo
 
 LIBRARY = "model"
 """The folder of the model library."""
 MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Says what the library is and what its files were when written. It lies in the library's folder,
 so that both change in one step."""
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Project:
     """A project in memory: `files` maps a relative path to its content.
 
-    `library` names the files that generating again replaces; `digest` is of them all.
+    `names` are the networks'. `library` names the files that generating again replaces; `digest` is
+    of them all.
     """
 
-    name: str
+    names: tuple[str, ...]
     board: str
     npu: str
     io: IoStyle
@@ -59,7 +61,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
 
 
 def make_manifest(
-    program: Program,
+    programs: Sequence[Program],
     board: Board,
     digest: str,
     library: Mapping[str, bytes],
@@ -70,21 +72,39 @@ def make_manifest(
     content = {
         "ethosgen": __version__,
         "format": FORMAT,
-        "name": program.name,
         "digest": digest,
-        "npu": program.plan.npu,
-        "io": program.io.value,
+        "npu": programs[0].plan.npu,
+        "io": programs[0].io.value,
         "memory_mode": memory_mode,
-        "plan": dataclasses.asdict(program.plan.summary()),
-        "model": f"{program.name}.tflite",
-        "arena_bytes": program.arena_bytes,
-        "inputs": [_write_port(port) for port in program.inputs],
-        "outputs": [_write_port(port) for port in program.outputs],
+        "networks": [_write_network(program, folder_of(program, programs)) for program in programs],
         "board": board.model_dump(mode="json"),
         **({"platform": platform} if platform != BAREMETAL else {}),
         "files": {path: hashlib.sha256(data).hexdigest() for path, data in library.items()},
     }
     return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def folder_of(program: Program, programs: Sequence[Program]) -> str:
+    """Return where a network's files lie below LIBRARY, "" or a folder with a slash behind."""
+    return f"{program.name}/" if len(programs) > 1 else ""
+
+
+def _write_network(program: Program, folder: str) -> dict[str, Any]:
+    return {
+        "name": program.name,
+        "model": f"{folder}{program.name}.tflite",
+        "plan": dataclasses.asdict(program.plan.summary()),
+        "parts": part_sizes(program),
+        "cpu_ops": list(program.plan.cpu_ops),
+        "offload": program.plan.mode.value,
+        "inputs": [_write_port(port) for port in program.inputs],
+        "outputs": [_write_port(port) for port in program.outputs],
+    }
+
+
+def is_project(directory: Path) -> bool:
+    """Say whether a directory looks like a project."""
+    return (directory / MANIFEST).is_file()
 
 
 def open_project(directory: Path) -> ProjectInfo:
@@ -99,7 +119,7 @@ def open_project(directory: Path) -> ProjectInfo:
         if content["format"] != FORMAT:
             raise InputError(
                 f"'{path}' has format {content['format']}, and this ethosgen knows {FORMAT}; "
-                f"use ethosgen {content['ethosgen']}"
+                f"use ethosgen {content['ethosgen']}, or generate the project again elsewhere"
             )
         return _read_manifest(directory, content)
     except OSError as error:
@@ -111,21 +131,36 @@ def open_project(directory: Path) -> ProjectInfo:
 
 
 def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
+    networks = tuple(_read_network(directory, network) for network in content["networks"])
+    if not networks:
+        raise ValueError("no network")
     return ProjectInfo(
         directory=directory,
-        name=str(content["name"]),
+        networks=networks,
         board=Board.model_validate(content["board"]),
         npu=str(content["npu"]),
-        summary=_read_summary(content["plan"]),
         io=IoStyle(content["io"]),
         digest=str(content["digest"]),
-        inputs=tuple(_read_port(i, port) for i, port in enumerate(content["inputs"])),
-        outputs=tuple(_read_port(i, port) for i, port in enumerate(content["outputs"])),
-        arena_bytes=int(content["arena_bytes"]),
-        model_path=directory / LIBRARY / Path(content["model"]).name,
         files={str(path): str(digest) for path, digest in content["files"].items()},
         platform=str(content.get("platform", BAREMETAL)),
         memory_mode=str(content.get("memory_mode", DEFAULT_MEMORY_MODE)),
+    )
+
+
+def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
+    library = directory / LIBRARY
+    path = library / str(network["model"])
+    if not path.resolve().is_relative_to(library.resolve()):
+        raise ValueError("a path that leaves the library")
+    return NetworkInfo(
+        name=str(network["name"]),
+        summary=_read_summary(network["plan"]),
+        inputs=tuple(_read_port(i, port) for i, port in enumerate(network["inputs"])),
+        outputs=tuple(_read_port(i, port) for i, port in enumerate(network["outputs"])),
+        parts={str(part): int(size) for part, size in network["parts"].items()},
+        model_path=path,
+        cpu_ops=tuple(map(str, network["cpu_ops"])),
+        mode=OffloadMode(network["offload"]),
     )
 
 

@@ -26,18 +26,18 @@ _HEAP_OWN_BYTES = 48
 
 
 def zephyr_facts(
-    program: Program, board: Board, streams: Sequence[Mapping[str, Any]]
+    programs: Sequence[Program], board: Board, streams: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return what the templates of a Zephyr project need; UnsupportedError if Zephyr cannot.
 
-    `streams` are the templates' facts of the command streams.
+    `streams` are the templates' facts of the networks' command streams.
     """
     if not board.run.zephyr:
         raise InputError(
             f"board '{board.name}' has no board of Zephyr's; name one in run.zephyr of its board "
             "file, or use --platform baremetal"
         )
-    accelerator = program.plan.accelerator
+    accelerator = programs[0].plan.accelerator
     return {
         "platform": "zephyr",
         "zephyr_targets": [known.target for known in board.run.zephyr],

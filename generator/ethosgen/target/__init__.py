@@ -15,7 +15,7 @@ import numpy as np
 from ethosgen.errors import InputError, ProtocolError, TargetError
 from ethosgen.model import Tensor
 from ethosgen.outcome import Arrays, Outcome, Sample
-from ethosgen.project_info import ProjectInfo
+from ethosgen.project_info import NetworkInfo, ProjectInfo
 from ethosgen.target.attachment import Attach, NpuModel, SharedMemory
 from ethosgen.target.console import Console
 from ethosgen.target.fvp import FvpTarget
@@ -164,6 +164,7 @@ def run(
     samples: Sequence[Arrays],
     *,
     on: str = "qemu",
+    order: Sequence[int] = (),
     attach: Attach | None,
     line: Line | None = None,
     timeout_s: float = 120.0,
@@ -171,20 +172,22 @@ def run(
 ) -> Outcome:
     """Run samples through a firmware and return its outputs, counters and verdict.
 
-    `timeout_s` is for one inference. `attach` makes the NPU model that serves the firmware's
-    driver, None where there is none. `line` is the way to a board. A target that restarts gets all
-    samples again, from the first, since a network may have a state. TargetError if the firmware or
-    the target fails, NpuFault if the NPU model stopped at a command, ToolError if the target's
-    program is missing.
+    `order` says which network each sample is for, by its place in `info.networks`; without it all
+    are for the first. `timeout_s` is for one inference. `attach` makes the NPU model that serves
+    the firmware's driver, None where there is none. `line` is the way to a board. A target that
+    restarts gets all samples again, from the first, since a network may have a state. TargetError
+    if the firmware or the target fails, NpuFault if the NPU model stopped at a command, ToolError
+    if the target's program is missing.
     """
     if on not in TARGETS:
         raise InputError(f"unknown target '{on}'; choose one of: {', '.join(TARGETS)}")
     counts = on in _COUNTS_INSTRUCTIONS
+    jobs = list(zip(order or [0] * len(samples), samples, strict=True))
     with TARGETS[on](Firmware(elf, info, attach, line)) as target:
         session = Session(target.console, target.check)
         for restarts in range(_RESTARTS + 1):
             try:
-                done = _run_session(session, target, info, samples, timeout_s, progress, counts)
+                done = _run_session(session, target, info, jobs, timeout_s, progress, counts)
                 break
             except RestartError as error:
                 _LOG.warning("%s; asking again from the first sample", error)
@@ -204,25 +207,25 @@ def _run_session(
     session: Session,
     target: Target,
     info: ProjectInfo,
-    samples: Sequence[Arrays],
+    jobs: Sequence[tuple[int, Arrays]],
     timeout_s: float,
     progress: Progress,
     counts: bool,
 ) -> list[Sample]:
-    """Run all samples, from the greeting to the end marker."""
+    """Run all jobs, a sample for a network each, from the greeting to the end marker."""
     hello = session.hello(_ANSWER_S)
     target.settle()
     _check_hello(hello, info)
     done = []
-    for index, sample in enumerate(samples):
-        progress(index, len(samples))
-        done.append(_run_sample(session, target, hello, info, sample, timeout_s, counts))
-    progress(len(samples), len(samples))
+    for index, job in enumerate(jobs):
+        progress(index, len(jobs))
+        done.append(_run_sample(session, target, hello, info, job, timeout_s, counts))
+    progress(len(jobs), len(jobs))
     marker = session.end(_ANSWER_S)
-    if (marker.runs, marker.failed) != (len(samples), 0):
+    if (marker.runs, marker.failed) != (len(jobs), 0):
         raise TargetError(
             f"the firmware counted {marker.runs} runs and {marker.failed} failures, where "
-            f"{len(samples)} succeeded"
+            f"{len(jobs)} succeeded"
         )
     return done
 
@@ -231,9 +234,11 @@ def _check_hello(hello: Hello, info: ProjectInfo) -> None:
     if hello.digest != info.digest:
         raise TargetError(
             f"the firmware that answers is '{hello.name}' {hello.digest}, and the project "
-            f"'{info.name}' is {info.digest}; build the project again"
+            f"'{', '.join(info.names)}' is {info.digest}; build the project again"
         )
-    if (hello.inputs, hello.outputs) != (len(info.inputs), len(info.outputs)):
+    inputs = sum(len(network.inputs) for network in info.networks)
+    outputs = sum(len(network.outputs) for network in info.networks)
+    if (hello.networks, hello.inputs, hello.outputs) != (len(info.networks), inputs, outputs):
         raise ProtocolError("the firmware has other inputs or outputs than its project")
     if hello.init_status != 0:
         raise TargetError(f"the firmware could not start: {_status_name(hello.init_status)}")
@@ -244,19 +249,21 @@ def _run_sample(
     target: Target,
     hello: Hello,
     info: ProjectInfo,
-    sample: Arrays,
+    job: tuple[int, Arrays],
     timeout_s: float,
     counts: bool,
 ) -> Sample:
-    for port, tensor in enumerate(info.inputs):
-        session.write_input(port, _input_bytes(sample, tensor), _ANSWER_S)
-    reply = session.run(timeout_s)
+    index, sample = job
+    network = info.networks[index]
+    for port, tensor in enumerate(network.inputs):
+        session.write_input(port, _input_bytes(sample, tensor), _ANSWER_S, index)
+    reply = session.run(timeout_s, index)
     if reply.status != 0:
-        raise _explain(reply, target)
-    outputs = {
-        tensor.name: _output_array(session.read_output(port, tensor.bytes, _ANSWER_S), tensor)
-        for port, tensor in enumerate(info.outputs)
-    }
+        raise _explain(reply, target, network)
+    outputs = {}
+    for port, tensor in enumerate(network.outputs):
+        data = session.read_output(port, tensor.bytes, _ANSWER_S, index)
+        outputs[tensor.name] = _output_array(data, tensor)
     if not counts:  # the counter of hardware counts time
         return Sample(outputs=outputs, stack_bytes=reply.stack_bytes)
     instruction_ns = info.board.run.qemu.instruction_ns if info.board.run.qemu else 1
@@ -294,11 +301,11 @@ def _pmu_figures(reply: RunReply) -> dict[str, int] | None:
     return {"cycles": reply.npu_cycles, **named}
 
 
-def _explain(reply: RunReply, target: Target) -> Exception:
+def _explain(reply: RunReply, target: Target, network: NetworkInfo) -> Exception:
     if target.last_fault is not None:
         return target.last_fault
     return TargetError(
-        f"the inference failed with {_status_name(reply.status)}: NPU STATUS "
+        f"the inference of '{network.name}' failed with {_status_name(reply.status)}: NPU STATUS "
         f"0x{reply.npu_status:08x}, QREAD {reply.npu_qread}"
     )
 

@@ -15,12 +15,13 @@ from ethosgen.target.console import Console
 from ethosgen.target.deadline import Deadline
 from ethosgen.target.frames import Decoder, Frame
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The version of the protocol; the firmware tells its own in its first answer."""
 
 _ANSWER = 0x80
-_HELLO = struct.Struct("<IIIII16sBBxx")
-_PLACE = struct.Struct("<II")
+_HELLO = struct.Struct("<IIIII16sBBBx")
+_PLACE = struct.Struct("<HHI")
+_RUN_REQUEST = struct.Struct("<II")
 _RUN = struct.Struct("<IIIIII")
 _PMU = struct.Struct("<Q8I")
 """Behind an answer to RUN, from firmware that reads the NPU's PMU: cycles, events, counts."""
@@ -65,7 +66,10 @@ class RestartError(TargetError):
 
 @dataclass(frozen=True)
 class Hello:
-    """Who answers: versions, sizes, and how its start went."""
+    """Who answers: versions, sizes, and how its start went.
+
+    `inputs` and `outputs` are those of all networks together; `name` is the first one's.
+    """
 
     protocol: int
     body_max: int
@@ -75,6 +79,7 @@ class Hello:
     digest: str
     inputs: int
     outputs: int
+    networks: int
     name: str
 
 
@@ -136,17 +141,18 @@ class Session:
         self._body_max = hello.body_max
         return hello
 
-    def write_input(self, port: int, data: bytes, timeout_s: float) -> None:
-        """Write an input, in as many frames as it takes."""
+    def write_input(self, port: int, data: bytes, timeout_s: float, network: int = 0) -> None:
+        """Write an input of a network, in as many frames as it takes."""
         chunk = self._body_max - _PLACE.size
         for offset in range(0, len(data), chunk):
-            body = _PLACE.pack(port, offset) + data[offset : offset + chunk]
+            body = _PLACE.pack(port, network, offset) + data[offset : offset + chunk]
             self._ask(Request.INPUT, body, timeout_s, "take the input")
 
-    def run(self, timeout_s: float) -> RunReply:
-        """Run one inference on the inputs that were written."""
+    def run(self, timeout_s: float, network: int = 0) -> RunReply:
+        """Run one inference of a network on the inputs that were written."""
         number = next(self._run_numbers)
-        body = self._ask(Request.RUN, number.to_bytes(4, "little"), timeout_s, "end its inference")
+        request = _RUN_REQUEST.pack(number, network)
+        body = self._ask(Request.RUN, request, timeout_s, "end its inference")
         if len(body) not in (_RUN.size, _RUN.size + _PMU.size):
             raise ProtocolError("the firmware's answer to a run makes no sense; build it anew")
         echoed, status, npu_status, npu_qread, ticks, stack_bytes = _RUN.unpack_from(body)
@@ -155,12 +161,12 @@ class Session:
         cycles, events = _read_pmu(body[_RUN.size :])
         return RunReply(status, npu_status, npu_qread, ticks, stack_bytes, cycles, events)
 
-    def read_output(self, port: int, size: int, timeout_s: float) -> bytes:
-        """Read an output of `size` bytes."""
+    def read_output(self, port: int, size: int, timeout_s: float, network: int = 0) -> bytes:
+        """Read an output of `size` bytes of a network."""
         data = bytearray()
         while len(data) < size:
             wanted = min(self._body_max, size - len(data))
-            body = _PLACE.pack(port, len(data)) + wanted.to_bytes(4, "little")
+            body = _PLACE.pack(port, network, len(data)) + wanted.to_bytes(4, "little")
             answer = self._ask(Request.OUTPUT, body, timeout_s, "give its output")
             if len(answer) != wanted:
                 raise ProtocolError(
@@ -229,20 +235,12 @@ class Session:
 
 def _read_hello(body: bytes) -> Hello:
     try:
-        protocol, body_max, ticks_hz, status, ticks, digest, inputs, outputs = _HELLO.unpack_from(
-            body
-        )
+        *numbers, digest, inputs, outputs, networks = _HELLO.unpack_from(body)
+        protocol, body_max, ticks_hz, status, ticks = numbers
         name = body[_HELLO.size :].decode("ascii")
+        digest = digest.decode("ascii")
         return Hello(
-            protocol,
-            body_max,
-            ticks_hz,
-            status,
-            ticks,
-            digest.decode("ascii"),
-            inputs,
-            outputs,
-            name,
+            protocol, body_max, ticks_hz, status, ticks, digest, inputs, outputs, networks, name
         )
     except (struct.error, UnicodeDecodeError):
         raise ProtocolError("the firmware's first answer makes no sense; build it anew") from None

@@ -1,7 +1,7 @@
 """What a firmware takes: sizes from its ELF, by the sections of its linker script."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
@@ -14,9 +14,8 @@ _COMMANDS = ".ethosgen_commands"
 _WEIGHTS = ".ethosgen_weights"
 _ARENA = ".ethosgen_arena"
 _IO = ".ethosgen_io"
-_LIBRARY_CODE = ".model_text"
-_LIBRARY_CONSTANTS = ".model_rodata"
-_LIBRARY_DATA = ".model_bss"
+_LIBRARY = {"code": ".model_text", "constants": ".model_rodata", "data": ".model_bss"}
+"""Sections of the model library; of several networks, each has its own, "." and its name behind."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,14 @@ class Sizes:
     and table constants, and initial values of variables. In `ram`, io is what the application owns
     beside the arena (none with --io arena, whose buffers the arena holds); total includes static
     data and the stack's reservation. `library` is the share of the model library and its driver,
-    beside command streams, weights and arena: code, constants, data.
+    beside command streams, weights and arena: code, constants, data. `networks` is, of several
+    networks, what each of their libraries takes of that; the rest is what they share.
     """
 
     flash: Mapping[str, int]
     ram: Mapping[str, int]
     library: Mapping[str, int]
+    networks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,17 @@ def measure_elf(elf: Path) -> Sizes:
             "io": size.get(_IO, 0),
         },
         library={
-            "code": size.get(_LIBRARY_CODE, 0),
-            "constants": size.get(_LIBRARY_CONSTANTS, 0),
-            "data": size.get(_LIBRARY_DATA, 0),
+            kind: sum(b for name, b in size.items() if f"{name}.".startswith(f"{part}."))
+            for kind, part in _LIBRARY.items()
         },
+        networks=_network_sizes(size),
     )
+
+
+def _network_sizes(size: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    code = f"{_LIBRARY['code']}."
+    names = [section.removeprefix(code) for section in size if section.startswith(code)]
+    return {
+        name: {kind: size.get(f"{part}.{name}", 0) for kind, part in _LIBRARY.items()}
+        for name in names
+    }

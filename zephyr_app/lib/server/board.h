@@ -18,6 +18,11 @@
 #define BOARD_TICKS_HZ sys_clock_hw_cycles_per_sec()
 #endif
 
+/* Where the NPU is and what it may do is the devicetree's. */
+#define BOARD_NPU_BASE 0
+#define BOARD_NPU_SECURE false
+#define BOARD_NPU_PRIVILEGED false
+
 /* Start the clock. */
 void board_init(void);
 

@@ -16,9 +16,10 @@
 
 /* Requests; an answer has the request's type with the highest bit set. */
 enum {
-    HELLO = 1,  /*                            -> struct hello, port sizes, name                  */
+    HELLO = 1,  /*                            -> struct hello, the first network's name          */
     INPUT = 2,  /* struct place, bytes        ->                                                 */
-    RUN = 3,    /* number of the run (4)      -> number (4), struct server_run                   */
+    RUN = 3,    /* number of the run (4),
+                   network (4)                -> number (4), struct server_run                   */
     OUTPUT = 4, /* struct place, count (4)    -> bytes                                           */
     END = 5,    /*                            -> runs (4), failed runs (4): the end marker       */
     BYE = 6,    /* the end marker has arrived -> no answer                                       */
@@ -35,18 +36,20 @@ struct hello {
     uint32_t init_status;
     uint32_t init_ticks;
     char digest[16];
-    uint8_t input_count;
+    uint8_t input_count; /* of all networks together, as the outputs are */
     uint8_t output_count;
-    uint8_t reserved[2];
+    uint8_t network_count;
+    uint8_t reserved;
 };
 
 struct place {
-    uint32_t port;
+    uint16_t port;
+    uint16_t network;
     uint32_t offset;
 };
 
 static struct {
-    const struct server_network *network;
+    const struct server_firmware *firmware;
     bool is_greeted;
     uint32_t last_number;
     uint32_t runs;
@@ -72,39 +75,53 @@ static void answer(const struct frame *frame, const void *head, uint32_t head_by
 /* A session begins: what was before is forgotten. */
 static void say_hello(const struct frame *frame)
 {
-    const struct server_network *network = server.network;
+    const struct server_firmware *firmware = server.firmware;
 
     server.is_greeted = true;
     server.last_number = 0;
     server.runs = 0;
     server.failed = 0;
-    if (network->reset != NULL) {
-        network->reset();
-    }
     struct hello hello = {
         .protocol = SERVER_PROTOCOL,
         .body_max = FRAME_BODY_MAX,
-        .ticks_hz = network->ticks_hz,
-        .init_status = network->init_status,
-        .init_ticks = network->init_ticks,
-        .input_count = network->input_count,
-        .output_count = network->output_count,
+        .ticks_hz = firmware->ticks_hz,
+        .init_status = firmware->init_status,
+        .init_ticks = firmware->init_ticks,
+        .network_count = ETHOSGEN_NETWORKS,
     };
-    memcpy(hello.digest, network->digest, sizeof hello.digest);
-    answer(frame, &hello, sizeof hello, network->name, (uint32_t)strlen(network->name));
+    for (uint32_t i = 0; i < ETHOSGEN_NETWORKS; i++) {
+        const struct ethosgen_network *network = &ethosgen_networks[i];
+
+        if (network->reset != NULL) {
+            network->reset();
+        }
+        hello.input_count = (uint8_t)(hello.input_count + network->input_count);
+        hello.output_count = (uint8_t)(hello.output_count + network->output_count);
+    }
+    memcpy(hello.digest, ETHOSGEN_DIGEST, sizeof hello.digest);
+    const char *name = ethosgen_networks[0].name;
+    answer(frame, &hello, sizeof hello, name, (uint32_t)strlen(name));
 }
 
 /* Return where `bytes` bytes of a request's place lie, or NULL. */
-static uint8_t *find(const struct frame *frame, const struct server_port *ports, uint32_t count,
-                     uint32_t bytes)
+static uint8_t *find(const struct frame *frame, bool is_output, uint32_t bytes)
 {
-    uint32_t port = word(frame, offsetof(struct place, port));
-    uint32_t offset = word(frame, offsetof(struct place, offset));
+    struct place place;
 
-    if (port >= count || offset > ports[port].bytes || bytes > ports[port].bytes - offset) {
+    memcpy(&place, frame->body, sizeof place);
+    if (place.network >= ETHOSGEN_NETWORKS) {
         return NULL;
     }
-    return (uint8_t *)ports[port].buffer + offset;
+    const struct ethosgen_network *network = &ethosgen_networks[place.network];
+    if (place.port >= (is_output ? network->output_count : network->input_count)) {
+        return NULL;
+    }
+    const struct ethosgen_port *port =
+        is_output ? &network->outputs[place.port] : &network->inputs[place.port];
+    if (place.offset > port->bytes || bytes > port->bytes - place.offset) {
+        return NULL;
+    }
+    return (uint8_t *)port->buffer + place.offset;
 }
 
 static bool take_input(const struct frame *frame)
@@ -113,7 +130,7 @@ static bool take_input(const struct frame *frame)
         return false;
     }
     uint32_t bytes = frame->body_bytes - (uint32_t)sizeof(struct place);
-    uint8_t *to = find(frame, server.network->inputs, server.network->input_count, bytes);
+    uint8_t *to = find(frame, false, bytes);
     if (to == NULL) {
         return false;
     }
@@ -124,13 +141,17 @@ static bool take_input(const struct frame *frame)
 
 static bool run(const struct frame *frame)
 {
-    if (frame->body_bytes != sizeof(uint32_t)) {
+    if (frame->body_bytes != 2 * sizeof(uint32_t)) {
         return false;
     }
     uint32_t number = word(frame, 0);
+    uint32_t network = word(frame, sizeof number);
+    if (network >= ETHOSGEN_NETWORKS) {
+        return false;
+    }
     /* A repeated request gets the old answer: the inputs may be gone by now. */
     if (number != server.last_number) {
-        server.network->run(&server.last);
+        server.firmware->run(&ethosgen_networks[network], &server.last);
         server.last_number = number;
         server.runs++;
         server.failed += server.last.status != 0;
@@ -145,7 +166,7 @@ static bool give_output(const struct frame *frame)
         return false;
     }
     uint32_t bytes = word(frame, sizeof(struct place));
-    const uint8_t *from = find(frame, server.network->outputs, server.network->output_count, bytes);
+    const uint8_t *from = find(frame, true, bytes);
     if (from == NULL || bytes > FRAME_BODY_MAX) {
         return false;
     }
@@ -173,9 +194,9 @@ static bool serve(const struct frame *frame)
     }
 }
 
-uint32_t server_run(const struct server_network *network)
+uint32_t server_run(const struct server_firmware *firmware)
 {
-    server.network = network;
+    server.firmware = firmware;
     for (;;) {
         struct frame frame;
 

@@ -10,15 +10,12 @@
 #ifndef SERVER_H
 #define SERVER_H
 
+#include "ethosgen_networks.h"
+
 #include <stdint.h>
 
-#define SERVER_PROTOCOL 1u
+#define SERVER_PROTOCOL 2u
 #define SERVER_NPU_EVENTS 4
-
-struct server_port {
-    void *buffer;
-    uint32_t bytes;
-};
 
 /* What one inference cost and how it ended. */
 struct server_run {
@@ -32,22 +29,16 @@ struct server_run {
     uint32_t npu_count[SERVER_NPU_EVENTS];
 };
 
-struct server_network {
-    const char *name;
-    const char *digest;      /* of what the firmware was generated from */
-    uint32_t init_status;    /* 0: ready */
+struct server_firmware {
+    uint32_t init_status; /* 0: ready */
     uint32_t init_ticks;
     uint32_t ticks_hz;
-    const struct server_port *inputs;
-    const struct server_port *outputs;
-    uint8_t input_count;
-    uint8_t output_count;
-    void (*run)(struct server_run *result);
-    void (*reset)(void); /* forget earlier runs; NULL where nothing stays from run to run */
+    void (*run)(const struct ethosgen_network *network, struct server_run *result);
 };
 
-/* Serve until the other side says goodbye; return the number of runs that failed. */
-uint32_t server_run(const struct server_network *network);
+/* Serve the networks of ethosgen_networks.h until the other side says goodbye; return the number of
+ * runs that failed. */
+uint32_t server_run(const struct server_firmware *firmware);
 
 /* Tell the other side of a processor fault: the fault status register, and where it happened. */
 void server_fault(uint32_t cfsr, uint32_t pc);

@@ -9,13 +9,14 @@
 
 #include <assert.h>
 #include <stddef.h>
-{% if platform is defined and platform == "zephyr" %}
+{% if platform is defined and platform == "zephyr" and not is_shared %}
 #include <zephyr/kernel.h>
 {% endif %}
 {% if variables %}
 #include <string.h>
 {% endif %}
 
+{% if not is_shared %}
 /* The linker script places these sections; their names carry the network's. */
 #define SECTION(kind) __attribute__((section(".ethosgen_" kind ".{{ name }}")))
 
@@ -25,15 +26,18 @@ _Alignas(ETHOSGEN_NPU_ALIGNMENT) SECTION("fast") static int8_t {{ name }}_fast[{
 
 {% endif %}
 {% if arena_bytes %}
-{% if io == "arena" %}
-_Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("arena") int8_t {{ name }}_arena[{{ NAME }}_ARENA_BYTES];
-{% else %}
-_Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("arena") static int8_t {{ name }}_arena[{{ NAME }}_ARENA_BYTES];
-{% endif %}
-{% if npu %}
+_Alignas({{ NAME }}_ARENA_ALIGNMENT) SECTION("arena") {{ "static " if io == "caller" }}int8_t {{ name }}_arena[{{ NAME }}_ARENA_BYTES];
 
-static_assert({{ NAME }}_ARENA_ALIGNMENT % ETHOSGEN_NPU_ALIGNMENT == 0, "the NPU reads the arena");
 {% endif %}
+{% else %}
+static_assert({{ NAME }}_ARENA_BYTES <= ETHOSGEN_ARENA_BYTES, "the arena is large enough");
+static_assert(ETHOSGEN_ARENA_ALIGNMENT % {{ NAME }}_ARENA_ALIGNMENT == 0, "the arena is aligned");
+{% if fast_bytes %}
+static_assert({{ fast_bytes }} <= ETHOSGEN_FAST_BYTES, "the fast scratch is large enough");
+{% endif %}
+{% endif %}
+{% if npu and arena_bytes %}
+static_assert({{ NAME }}_ARENA_ALIGNMENT % ETHOSGEN_NPU_ALIGNMENT == 0, "the NPU reads the arena");
 {% endif %}
 {% for port in inputs + outputs if port.offset is not none %}
 static_assert({{ port.MACRO }}_OFFSET + {{ port.MACRO }}_BYTES <= {{ NAME }}_ARENA_BYTES,
@@ -75,7 +79,7 @@ int32_t {{ name }}_npu_invoke(int32_t stream, void *base0, void *base1, void *ba
     void *base4, void *base5, void *base6, void *base7)
 {
     const uintptr_t base[ETHOSGEN_NPU_BASES] = {
-        (uintptr_t)base0, (uintptr_t)base1, (uintptr_t){{ name ~ "_fast" if fast_bytes else "base2" }}, (uintptr_t)base3,
+        (uintptr_t)base0, (uintptr_t)base1, (uintptr_t){{ fast if fast_bytes else "base2" }}, (uintptr_t)base3,
         (uintptr_t)base4, (uintptr_t)base5, (uintptr_t)base6, (uintptr_t)base7,
     };
 {% if fast_bytes %}
@@ -85,7 +89,20 @@ int32_t {{ name }}_npu_invoke(int32_t stream, void *base0, void *base1, void *ba
 }
 {% endif %}
 
-{% if platform is defined and platform == "zephyr" %}
+{% set lock = platform is defined and platform == "zephyr" %}
+{% if lock %}
+{% if is_shared %}
+void {{ name }}_lock(void)
+{
+    ethosgen_arena_lock();
+}
+
+void {{ name }}_unlock(void)
+{
+    ethosgen_arena_unlock();
+}
+
+{% else %}
 /* One arena, several threads: one of them at a time runs the network. */
 K_MUTEX_DEFINE({{ name }}_mutex);
 
@@ -99,23 +116,62 @@ void {{ name }}_unlock(void)
     (void)k_mutex_unlock(&{{ name }}_mutex);
 }
 
-{% set lock = true %}
+{% endif %}
+{% endif %}
+{% if kept_bytes %}
+/* What the NPU keeps from one run to the next, while another network has the arena. */
+static int8_t {{ name }}_kept[{{ kept_bytes }}];
+
+static void put_state_back(void)
+{
+{% for variable in variables if variable.memory == "arena" %}
+    memcpy(&{{ arena }}[{{ variable.offset }}], &{{ variable.place }}[{{ variable.place_offset }}], {{ variable.bytes }});
+{% endfor %}
+}
+
+static void keep_state(void)
+{
+{% for variable in variables if variable.memory == "arena" %}
+    memcpy(&{{ variable.place }}[{{ variable.place_offset }}], &{{ arena }}[{{ variable.offset }}], {{ variable.bytes }});
+{% endfor %}
+}
+
 {% endif %}
 {% if variables %}
 void {{ name }}_reset(void)
 {
-{% if lock is defined %}
+{% if lock %}
     {{ name }}_lock();
 {% endif %}
 {% for variable in variables %}
-    memset(&{{ name }}_{{ variable.memory }}[{{ variable.offset }}], {{ variable.initial_byte }}, {{ variable.bytes }}); /* {{ variable.comment }} */
+    memset(&{{ variable.place }}[{{ variable.place_offset }}], {{ variable.initial_byte }}, {{ variable.bytes }}); /* {{ variable.comment }} */
 {% endfor %}
-{% if lock is defined %}
+{% if lock %}
     {{ name }}_unlock();
 {% endif %}
 }
 
 {% endif %}
+{% macro run_body() %}
+{% if lock or kept_bytes %}
+{% if lock %}
+    {{ name }}_lock();
+{% endif %}
+{% if kept_bytes %}
+    put_state_back();
+{% endif %}
+    ethosgen_status status = (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+{% if kept_bytes %}
+    keep_state();
+{% endif %}
+{% if lock %}
+    {{ name }}_unlock();
+{% endif %}
+    return status;
+{% else %}
+    return (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+{% endif %}
+{% endmacro %}
 ethosgen_status {{ name }}_init(void)
 {
 {% if variables %}
@@ -131,14 +187,7 @@ ethosgen_status {{ name }}_init(void)
 {% if io == "arena" %}
 ethosgen_status {{ name }}_run(void)
 {
-{% if lock is defined %}
-    {{ name }}_lock();
-    ethosgen_status status = (ethosgen_status){{ name }}_entry({{ entry_arguments }});
-    {{ name }}_unlock();
-    return status;
-{% else %}
-    return (ethosgen_status){{ name }}_entry({{ entry_arguments }});
-{% endif %}
+{{ run_body() -}}
 }
 {% else %}
 static inline bool is_unusable(const void *buffer)
@@ -153,13 +202,6 @@ ethosgen_status {{ name }}_run(
     if ({% for port in inputs + outputs %}is_unusable({{ port.c_name }}){{ " || " if not loop.last }}{% endfor %}) {
         return ETHOSGEN_BAD_BUFFER;
     }
-{% if lock is defined %}
-    {{ name }}_lock();
-    ethosgen_status status = (ethosgen_status){{ name }}_entry({{ entry_arguments }});
-    {{ name }}_unlock();
-    return status;
-{% else %}
-    return (ethosgen_status){{ name }}_entry({{ entry_arguments }});
-{% endif %}
+{{ run_body() -}}
 }
 {% endif %}

@@ -1,0 +1,127 @@
+"""From networks to a project on disk."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ethosgen.accelerator import NO_NPU
+from ethosgen.board import Placement, load_board
+from ethosgen.errors import InputError
+from ethosgen.model import Model
+from ethosgen.pipeline.planning import (
+    choose_accelerator,
+    choose_common_npu,
+    make_plan,
+    make_program,
+    read,
+)
+from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.program import Program
+from ethosgen.watch import Watch
+
+
+@dataclass(frozen=True)
+class Written:
+    """A project on disk: `files` are those that this call wrote, none if it was up to date."""
+
+    directory: Path
+    files: frozenset[str]
+    programs: tuple[Program, ...]
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A network for a project, and what of it the NPU gets."""
+
+    model: Model
+    cpu_ops: Sequence[str]
+    offload: str
+
+
+def create_project(
+    networks: Path | Sequence[Path],
+    board_name: str,
+    *,
+    npu: str | None = None,
+    name: str | Sequence[str] | None = None,
+    directory: Path | None = None,
+    io: str = "arena",
+    cpu_ops: Sequence[str] = (),
+    offload: str = "all",
+    platform: str = "baremetal",
+    memory_mode: str | None = None,
+    with_ci: bool = False,
+    watch: Watch,
+) -> Written:
+    """Render a project into `directory`, by default one of the networks' names.
+
+    Where a project of several networks is there already and only some of them are named, the others
+    are made again from what the project has of them.
+    """
+    from ethosgen.project import render, write
+
+    board = load_board(board_name)
+    if npu not in (None, NO_NPU):
+        board.accelerator(npu)
+    models = _read_all(networks, name, watch)
+    place = directory or Path("_".join(model.name for model in models))
+    wanted = _with_the_others([_Wanted(model, cpu_ops, offload) for model in models], place, watch)
+    models = [one.model for one in wanted]
+    accelerator = choose_accelerator(models[0], choose_common_npu(models, npu), board)
+    mode = board.choose_memory_mode(memory_mode, accelerator)
+    vela = board.vela_options(mode, accelerator) if accelerator else None
+    programs = []
+    for one in wanted:
+        plan = make_plan(one.model, accelerator, IoStyle(io), watch, one.cpu_ops, vela, one.offload)
+        programs.append(_make_program(plan, board.placement(mode), watch))
+    with watch.stage("render", f"writing the project to {place}"):
+        project = render(programs, board, platform=platform, memory_mode=mode, with_ci=with_ci)
+        files = write(project, place)
+    return Written(place, files, tuple(programs))
+
+
+def _read_all(
+    networks: Path | Sequence[Path], name: str | Sequence[str] | None, watch: Watch
+) -> list[Model]:
+    """Read networks and name them; InputError if there are more or fewer names than networks."""
+    from ethosgen.project import check_names
+
+    paths = [networks] if isinstance(networks, Path) else networks
+    asked: Sequence[str | None] = [name] if isinstance(name, str) else name or [None] * len(paths)
+    if len(asked) != len(paths):
+        raise InputError(
+            f"--name names {len(asked)} networks of {len(paths)}; give it once for each, in their "
+            "order, or not at all"
+        )
+    models = [read(path, name, watch) for path, name in zip(paths, asked, strict=True)]
+    check_names([model.name for model in models])
+    return models
+
+
+def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> list[_Wanted]:
+    """Return the networks in the order of the project that is there, with those that it keeps."""
+    from ethosgen.project import is_project, open_project
+
+    by_name = {one.model.name: one for one in wanted}
+    if not is_project(directory):
+        return wanted
+    there = open_project(directory).networks
+    if not by_name.keys() <= {network.name for network in there}:
+        return wanted  # which is refused when it comes to writing
+    return [
+        by_name.get(network.name)
+        or _Wanted(
+            read(network.model_path, network.name, watch),
+            network.cpu_ops,
+            network.mode.value,
+        )
+        for network in there
+    ]
+
+
+def _make_program(plan: OffloadPlan, placement: Placement, watch: Watch) -> Program:
+    """Compile, with fast scratch outside the arena where it has a memory of its own."""
+    if placement.fast is None:
+        return make_program(plan, watch)
+    program = make_program(replace(plan, scratch_fast_bytes=0), watch)
+    return replace(program, plan=plan)

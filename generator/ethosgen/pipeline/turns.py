@@ -1,0 +1,182 @@
+"""Networks that take turns in one firmware, and what each answers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ethosgen.accelerator import NO_NPU, find_accelerator
+from ethosgen.model import Model
+from ethosgen.outcome import Arrays, Outcome, Sample
+from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
+from ethosgen.pipeline.npu_model import attach_model
+from ethosgen.report import FirmwareReport, Report
+from ethosgen.samples import save_samples
+from ethosgen.watch import Watch
+
+if TYPE_CHECKING:
+    from ethosgen.project_info import ProjectInfo
+    from ethosgen.target import Attach, Line
+    from ethosgen.toolchain import Built
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A network that runs, by its place in the project."""
+
+    index: int
+    model: Model
+
+
+def run_and_judge(
+    turns: Sequence[Turn],
+    info: "ProjectInfo",
+    built: "Built",
+    inputs: Inputs,
+    output_path: Path | None,
+    original: Path | None,
+    watch: Watch,
+    line: "Line | None" = None,
+) -> Report | FirmwareReport:
+    """Run samples of each network, one of each in turn so that they meet, and compare all.
+
+    The answer is a Report for one network, else a FirmwareReport.
+    """
+    samples = {turn.index: choose_samples(turn.model, inputs) for turn in turns}
+    jobs = _interleave(samples)
+    outcome = _run(jobs, info, built, watch, line)
+    done = {turn.index: _of(turn.index, jobs, outcome.samples) for turn in turns}
+    if output_path is not None:
+        save_samples(output_path, [sample.outputs for sample in done[turns[0].index]])
+    reports = []
+    for turn in turns:
+        results = done[turn.index]
+        given, outputs = samples[turn.index], [sample.outputs for sample in results]
+        golden, second = judge(turn.model, given, outputs, watch, original)
+        reports.append(
+            Report(
+                **_counters(results),
+                **_sizes(info, built, turn.index, len(turns) == 1),
+                model=info.names[turn.index],
+                plan=info.networks[turn.index].summary,
+                board=info.board.name,
+                on=built.on,
+                samples=len(results),
+                golden=golden,
+                second=second,
+                ended=outcome.ended,
+                wall_s=watch.wall_s if len(turns) == 1 else {},
+            )
+        )
+    if len(reports) == 1:
+        return reports[0]
+    return FirmwareReport(
+        reports=tuple(reports),
+        flash_bytes=built.sizes.flash,
+        ram_bytes=built.sizes.ram,
+        library_bytes=built.sizes.library,
+        shared_bytes=_shared(built),
+        wall_s=watch.wall_s,
+    )
+
+
+def _run(
+    jobs: Sequence[tuple[int, Arrays]],
+    info: "ProjectInfo",
+    built: "Built",
+    watch: Watch,
+    line: "Line | None",
+) -> Outcome:
+    from ethosgen.target import run
+
+    with watch.stage("run", f"running on {built.on}"):
+        return run(
+            built.elf,
+            info,
+            [sample for _, sample in jobs],
+            order=[index for index, _ in jobs],
+            on=built.on,
+            attach=_model_for(info, built.on),
+            line=line,
+            progress=_tell_samples(watch, built.on),
+        )
+
+
+def _model_for(info: "ProjectInfo", on: str) -> "Attach | None":
+    """Return what attaches the functional model, None where there is no NPU or a real one."""
+    from ethosgen.target import way_of
+
+    if info.npu == NO_NPU or way_of(on) == "board":
+        return None
+    return attach_model(find_accelerator(info.npu))
+
+
+def _interleave(samples: Mapping[int, Sequence[Arrays]]) -> list[tuple[int, Arrays]]:
+    """Return first samples, second samples, …: a network that spoils another's memory shows."""
+    rounds = zip_longest(*samples.values())
+    return [
+        (index, sample)
+        for one in rounds
+        for index, sample in zip(samples, one, strict=True)
+        if sample is not None
+    ]
+
+
+def _of(index: int, jobs: Sequence[tuple[int, Arrays]], samples: Sequence[Sample]) -> list[Sample]:
+    return [sample for (i, _), sample in zip(jobs, samples, strict=True) if i == index]
+
+
+def _sizes(info: "ProjectInfo", built: "Built", index: int, is_alone: bool) -> dict[str, Any]:
+    """Return what a report says of sizes: the firmware's if it is the only one, and a share."""
+    network = info.networks[index]
+    share = None
+    if len(info.networks) > 1:
+        share = {
+            **built.sizes.networks.get(network.name, {}),
+            "command_streams": network.parts["commands"],
+            "weights": network.parts["weights"],
+            "arena": network.parts["arena"],
+        }
+    if not is_alone:
+        return {"network_bytes": share}
+    return {
+        "network_bytes": share,
+        "flash_bytes": built.sizes.flash,
+        "ram_bytes": built.sizes.ram,
+        "library_bytes": built.sizes.library,
+    }
+
+
+def _shared(built: "Built") -> dict[str, int]:
+    """Return what the networks have together: the driver and its like, and the arena."""
+    own = built.sizes.networks.values()
+    code = {kind: all_ - sum(o[kind] for o in own) for kind, all_ in built.sizes.library.items()}
+    return {**code, "arena": built.sizes.ram.get("arena", 0)}
+
+
+def _counters(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return the worst of each counter over the samples."""
+
+    def worst(values: list[int | None]) -> int | None:
+        return max((v for v in values if v is not None), default=None)
+
+    return {
+        "cpu_instructions": worst([s.cpu_instructions for s in samples]),
+        "init_instructions": worst([s.init_instructions for s in samples]),
+        "stack_bytes": worst([s.stack_bytes for s in samples]),
+        "npu_pmu": _largest([s.npu_pmu for s in samples if s.npu_pmu]),
+    }
+
+
+def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
+    """Return the largest of each figure; not every sample has all, as runs take turns."""
+    names = dict.fromkeys(name for one in figures for name in one)
+    return {name: max(one.get(name, 0) for one in figures) for name in names} or None
+
+
+def _tell_samples(watch: Watch, on: str) -> Callable[[int, int], None]:
+    def tell(done: int, count: int) -> None:
+        watch.say(f"running on {on}: {done} of {count} samples")
+
+    return tell

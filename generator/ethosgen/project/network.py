@@ -1,0 +1,205 @@
+"""What the templates say of one network."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ethosgen.board import Board
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Tensor
+from ethosgen.plan import Base, Memory, Partition
+from ethosgen.program import Port, Program, Variable
+from ethosgen.project.literals import c_type, float_text
+from ethosgen.project.words import ALIGNMENT, HEADER_BYTES
+
+FAST_BASE = 2
+"""The base pointer to fast scratch, in Vela's order of memories."""
+SHARED_ARENA = "ethosgen_arena"
+SHARED_FAST = "ethosgen_fast"
+"""C names of the memory that several networks have together."""
+
+_LIBRARY_NAMES = re.compile(
+    r"arena|commands\w*|entry|init|lock|npu_\w+|reset|run|state|unlock|weights"
+)
+"""What follows NAME_ in names of the library's own; ports of these names get a "_" behind."""
+
+
+def network_facts(
+    program: Program, board: Board, memory_mode: str, is_shared: bool
+) -> dict[str, Any]:
+    """Return what the templates may use of a network.
+
+    `is_shared` says that its arena is one that other networks use too: what must stay there from
+    run to run gets a copy of its own.
+    """
+    plan = program.plan
+    streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
+    NAME = program.name.upper()  # noqa: N806
+    memories = _memories(program, board, memory_mode, is_shared)
+    graph = f"{program.name}_graph.c"
+    return {
+        "name": program.name,
+        "NAME": NAME,
+        "folder": f"{program.name}/" if is_shared else "",
+        "source": f"{plan.model.name}.tflite",
+        "inputs": [_port_facts(program, port) for port in program.inputs],
+        "outputs": [_port_facts(program, port) for port in program.outputs],
+        **memories,
+        "arena_bytes": program.arena_bytes,
+        "arena_alignment": max(program.arena_alignment, ALIGNMENT),
+        "alignment_macro": (
+            "ETHOSGEN_NPU_ALIGNMENT" if plan.accelerator else f"{NAME}_ARENA_ALIGNMENT"
+        ),
+        "state_bytes": program.state_bytes,
+        "weights_bytes": len(plan.read_only),
+        "commands_bytes": sum(stream["bytes"] for stream in streams),
+        "streams": streams,
+        "entry_arguments": ", ".join(
+            _argument(program, parameter, memories["arena"])
+            for parameter in program.entry_parameters
+        ),
+        "graph_source": graph if graph in program.sources else None,
+        "own_sources": _own_sources(program),
+    }
+
+
+def _memories(program: Program, board: Board, memory_mode: str, is_shared: bool) -> dict[str, Any]:
+    """Return the names of a network's memories, and what of it stays from run to run."""
+    variables = [_variable_facts(variable) for variable in program.variables]
+    kept_bytes = 0
+    for variable in variables:
+        variable["place"] = f"{program.name}_{variable['memory']}"
+        variable["place_offset"] = variable["offset"]
+        if is_shared and variable["memory"] == "arena":
+            variable["place"], variable["place_offset"] = f"{program.name}_kept", kept_bytes
+            kept_bytes += variable["bytes"]
+    return {
+        "arena": SHARED_ARENA if is_shared else f"{program.name}_arena",
+        "fast": SHARED_FAST if is_shared else f"{program.name}_fast",
+        "fast_bytes": _fast_bytes(program, board, memory_mode),
+        "variables": variables,
+        "kept_bytes": kept_bytes,
+    }
+
+
+def is_own(program: Program, source: str) -> bool:
+    """Say whether a source is of this network alone: the others serve every network alike."""
+    return source.startswith(f"{program.name}_")
+
+
+def _own_sources(program: Program) -> list[str]:
+    sources = [f"{program.name}.c"]
+    sources += sorted(n for n in program.sources if n.endswith(".c") and is_own(program, n))
+    if program.plan.partitions:
+        sources.append(f"{program.name}_commands.c")
+    if program.plan.read_only or program.constants:
+        sources.append(f"{program.name}_weights.c")
+    return sources
+
+
+def _argument(program: Program, parameter: str, arena: str) -> str:
+    if parameter == "arena":
+        return arena if program.arena_bytes else "NULL"
+    if parameter == "state":
+        return f"{program.name}_state"
+    if parameter == "read_only":
+        return f"(const int8_t *){program.name}_weights" if program.plan.read_only else "NULL"
+    return parameter
+
+
+def _variable_facts(variable: Variable) -> dict[str, Any]:
+    facts = {key: getattr(variable, key) for key in ("memory", "offset", "bytes", "initial_byte")}
+    return {**facts, "comment": variable.name.replace("*/", "* /")}
+
+
+def _port_facts(program: Program, port: Port) -> dict[str, Any]:
+    tensor = port.tensor
+    scale, zero_point, note = _quantization(tensor)
+    label = f"{port.c_name}_" if _LIBRARY_NAMES.fullmatch(port.c_name) else port.c_name
+    return {
+        "c_name": port.c_name,
+        "label": label,
+        "buffer": f"{program.name}_{label}()" if port.offset is not None else f"{label}_buffer",
+        "MACRO": f"{program.name}_{label}".upper(),
+        "comment": tensor.name.replace("*/", "* /"),
+        "ctype": c_type(tensor.dtype),
+        "shape": tensor.shape or (1,),
+        "elements": tensor.elements,
+        "bytes": tensor.bytes,
+        "buffer_bytes": program.plan.buffer_bytes(tensor),
+        "offset": port.offset,
+        "scale": float_text(scale) if scale is not None else None,
+        "scale_text": f"{scale:.9g}" if scale is not None else None,
+        "zero_point": zero_point,
+        "quantization_note": note,
+    }
+
+
+def _quantization(tensor: Tensor) -> tuple[float | None, int | None, str | None]:
+    quantization = tensor.quantization
+    if quantization is None or not quantization.scale:
+        return None, None, "not quantized"
+    if len(quantization.scale) > 1:
+        return None, None, f"quantized along dimension {quantization.axis}; see the .tflite"
+    return quantization.scale[0], quantization.zero_point[0], None
+
+
+def _stream_facts(
+    program: Program, board: Board, memory_mode: str, partition: Partition
+) -> dict[str, Any]:
+    placement = board.placement(memory_mode)
+    ports = {part: board.memories[m].npu_port or 0 for part, m in placement.npu_parts().items()}
+    bases = [*partition.bases, *[None] * (8 - len(partition.bases))]
+    index = program.plan.partitions.index(partition)
+    return {
+        "name": partition.name,
+        "comment": f"{len(partition.operators)} of the network's operators",
+        "symbol": f"{program.name}_commands_{index}",
+        "bytes": HEADER_BYTES + len(partition.commands),
+        "qconfig": 2 * ports["commands"],
+        "regioncfg": sum(_region(base, ports) << 2 * i for i, base in enumerate(bases)),
+        "base_bytes": [_base_bytes(program, base) for base in bases],
+    }
+
+
+def _fast_bytes(program: Program, board: Board, memory_mode: str) -> int:
+    """Return the size of the SRAM that is the NPU's own, 0 where the arena holds fast scratch.
+
+    UnsupportedError if a command stream has it elsewhere than Vela puts it.
+    """
+    if board.placement(memory_mode).fast is None:
+        return 0
+    for partition in program.plan.partitions:
+        if Memory.SCRATCH_FAST in partition.bases[:FAST_BASE] + partition.bases[FAST_BASE + 1 :]:
+            raise UnsupportedError(f"{partition.name} has its fast scratch at an unknown BASEP")
+    return program.plan.scratch_fast_bytes
+
+
+def _region(base: Base | None, ports: Mapping[str, int]) -> int:
+    """Return a region's REGIONCFG field: 0 and 1 are port 0's two AXI limits, 2 and 3 port 1's.
+
+    Each kind of traffic has a limit of its own, so that an application can tune them apart: weights
+    have the port's second, the arena its first.
+    """
+    if base is None:
+        return 0
+    if base is Memory.READ_ONLY:
+        return 2 * ports["weights"] + 1
+    if base is Memory.SCRATCH:
+        return 2 * ports["arena"]
+    if base is Memory.SCRATCH_FAST:
+        return 2 * ports.get("fast", ports["arena"]) + 1
+    return 2 * ports["io"]
+
+
+def _base_bytes(program: Program, base: Base | None) -> int:
+    plan = program.plan
+    if base is None:
+        return 0
+    if base is Memory.READ_ONLY:
+        return len(plan.read_only)
+    if base is Memory.SCRATCH:
+        return program.arena_bytes
+    if base is Memory.SCRATCH_FAST:
+        return plan.scratch_fast_bytes or program.arena_bytes
+    return plan.buffer_bytes(plan.residual.tensors[int(base)])

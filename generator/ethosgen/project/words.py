@@ -1,0 +1,62 @@
+"""Command streams and weights as C writes them: arrays of words and elements."""
+
+from typing import Any
+
+from ethosgen.program import Program
+from ethosgen.project.literals import array_text, c_type, word_text
+
+HEADER_BYTES = 32
+"""Of Arm's core driver, in front of each command stream."""
+ALIGNMENT = 16
+"""What the NPU asks of base pointers and command streams."""
+
+
+def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:
+    """Return the 32 bytes in front of a command stream that Arm's core driver wants.
+
+    Eight words: the four letters COP1; OPTIMIZER_CONFIG with the CONFIG and ID words that the
+    stream was made for; three NOPs, so that the commands are aligned; COMMAND_STREAM with the
+    length in words (hal_ethos_u ethosu_driver.c).
+    """
+    words = len(commands) // 4
+    length = 2 | (words >> 16 & 0xFF) << 8 | (words & 0xFFFF) << 16
+    header = (0x31504F43, 0x00100001, config_word, id_word, 5, 5, 5, length)
+    return b"".join(word.to_bytes(4, "little") for word in header)
+
+
+def command_arrays(program: Program) -> list[dict[str, Any]]:
+    return [
+        {
+            "symbol": f"{program.name}_commands_{index}",
+            "comment": f"{p.name}: eight words of Arm's driver header, then the commands.",
+            "ctype": "uint32_t",
+            "alignment": ALIGNMENT,
+            **word_text(driver_header(p.config_word, p.id_word, p.commands) + p.commands),
+        }
+        for index, p in enumerate(program.plan.partitions)
+    ]
+
+
+def weight_arrays(program: Program) -> list[dict[str, Any]]:
+    arrays = []
+    if program.plan.read_only:
+        arrays.append(
+            {
+                "symbol": f"{program.name}_weights",
+                "comment": "What the NPU reads: weights, scales, tables, as Vela packed them.",
+                "ctype": "uint32_t",
+                "alignment": ALIGNMENT,
+                **word_text(program.plan.read_only),
+            }
+        )
+    arrays += [
+        {
+            "symbol": constant.c_name,
+            "comment": "",
+            "ctype": c_type(constant.dtype),
+            "alignment": constant.alignment,
+            **array_text(constant.dtype, constant.data),
+        }
+        for constant in program.constants
+    ]
+    return arrays

@@ -1,5 +1,5 @@
 /*
- * The inner loops of networks on the CPU: int8 with 32-bit sums, int16 with 64-bit sums.
+ * The inner loops of networks on the CPU: int8, and int16 with int8 weights; 32-bit sums.
  *
  * Each has two forms with the same results: Helium (MVE) where the processor has it, plain C
  * elsewhere. Weights and scales are packed in the order in which they are read; see ethosgen's
@@ -38,9 +38,10 @@ void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weight
                         const int32_t *scales, const int32_t *shape);
 
 /*
- * The same for int16 rows, without a zero point. weights: the vector of each channel, one behind
- * the other. scales: for each channel the bias's lower and upper half, a mantissa of 15 bits, and a
- * shift to the right.
+ * The same for int16 rows, without a zero point; 32 bits must hold the sums. weights: for every 4
+ * channels, for every 8 of depth, 8 bytes of each of the 4; zeros behind the ends. scales: for each
+ * channel the lower and the upper half of bias * mantissa + half, a mantissa of 15 bits, and a
+ * shift to the right, whose half that is.
  */
 void ethosgen_matrix_s16(int16_t *output, const void *rows, const int8_t *weights,
                          const int32_t *scales, const int32_t *shape);
@@ -146,5 +147,29 @@ void ethosgen_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
 /* Averages of `count` pixels of `channels` bytes; halves are rounded away from zero. */
 void ethosgen_mean_s8(int8_t *output, const int8_t *pixels, int32_t count, int32_t channels,
                       int32_t low, int32_t high);
+
+/* Bits by which both inputs of a sum are widened before they are rescaled. */
+enum { ETHOSGEN_ADD_SHIFT = 20 };
+
+/* An input of a sum: its zero point, and its scale over twice the larger one. */
+struct ethosgen_scaled {
+    int32_t zero_point;
+    int32_t mantissa;
+    int32_t shift; /* 0 or negative */
+};
+
+/* A sum, or a difference where `sign` is -1. */
+struct ethosgen_add {
+    struct ethosgen_scaled first;
+    struct ethosgen_scaled second;
+    int32_t sign;
+    int32_t mantissa;
+    int32_t shift; /* 0 or negative */
+    struct ethosgen_output output;
+};
+
+/* output[i] = requantized(first[i] + sign * second[i]); output may be one of the inputs. */
+void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                     const int32_t *shape);
 
 #endif /* ETHOSGEN_KERNELS_H */

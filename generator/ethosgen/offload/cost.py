@@ -22,9 +22,11 @@ CALL = 40
 
 PRODUCT = {"CONV_2D": 0.8, "DEPTHWISE_CONV_2D": 1.5, "FULLY_CONNECTED": 0.8}
 """Cycles for each product; each output takes OUTPUT more."""
+OUTPUT_OF_INT16 = 25.0
+PRODUCT_OF_INT16 = {"CONV_2D": 0.4, "DEPTHWISE_CONV_2D": 2.0, "FULLY_CONNECTED": 0.4}
+"""The same for int16: our own kernels, counted on QEMU."""
 PLAIN_PRODUCT = 7.0
-"""The same for other types than int8, whose loops are plain C: two loads, a multiplication and an
-addition of 64 bits or of reals, and the loop's own."""
+"""For reals, whose loops are plain C: two loads, a multiplication, an addition and the loop's own."""
 OUTPUT = 5.0
 TAP = {"AVERAGE_POOL_2D": 1.5, "MAX_POOL_2D": 1.0}
 """Cycles for each element under the window; each output takes OUTPUT more."""
@@ -48,8 +50,11 @@ def cpu_cycles(operator: Operator, graph: Graph) -> int | None:
     if code in PRODUCT:
         shape = tensors[operator.inputs[1]].shape
         products = math.prod(shape[1:]) if code != "DEPTHWISE_CONV_2D" else math.prod(shape[1:3])
-        is_int8 = tensors[operator.inputs[0]].dtype == "int8"
-        each = (PRODUCT[code] if is_int8 else PLAIN_PRODUCT) * products + OUTPUT
+        product, result = {
+            "int8": (PRODUCT[code], OUTPUT),
+            "int16": (PRODUCT_OF_INT16[code], OUTPUT_OF_INT16),
+        }.get(tensors[operator.inputs[0]].dtype, (PLAIN_PRODUCT, OUTPUT))
+        each = product * products + result
     elif code in TAP:
         options = operator.options
         each = TAP[code] * int(options["filter_height"]) * int(options["filter_width"]) + OUTPUT

@@ -23,6 +23,7 @@ from ethosgen.aot.operators.nest import (
     real,
 )
 from ethosgen.aot.operators.quantization import (
+    Multiplier,
     activation_range,
     clamp,
     limits,
@@ -72,10 +73,8 @@ def ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tenso
 def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Rescale both inputs to twice the larger scale, add or subtract, rescale the result."""
     first, second, target = ends(op, tensors)
-    common = 2.0 * max(scale_of(first), scale_of(second))
     widen = ADD_SHIFT[target.dtype]
-    multiplier = quantize_multiplier(common / ((1 << widen) * scale_of(target)))
-    ratios = [quantize_multiplier(scale_of(tensor) / common) for tensor in (first, second)]
+    *ratios, multiplier = sum_multipliers(first, second, target)
     bounds = activation_range(op, target)
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
@@ -87,6 +86,19 @@ def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         return clamp(nest.rescale(total, multiplier) + zero_point_of(target), *bounds)
 
     return pointwise((first, second), target, formula)
+
+
+def sum_multipliers(
+    first: Tensor, second: Tensor, target: Tensor
+) -> tuple[Multiplier, Multiplier, Multiplier]:
+    """Return those of both inputs of a sum, and of what they add up to."""
+    common = 2.0 * max(scale_of(first), scale_of(second))
+    widen = 1 << ADD_SHIFT[target.dtype]
+    return (
+        quantize_multiplier(scale_of(first) / common),
+        quantize_multiplier(scale_of(second) / common),
+        quantize_multiplier(common / (widen * scale_of(target))),
+    )
 
 
 def widened(x: Any, tensor: Tensor, shift: int) -> Any:

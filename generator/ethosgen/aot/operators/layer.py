@@ -2,6 +2,9 @@
 
 Formulas are those of TFLite's reference_integer_ops (conv.h, depthwise_conv.h, fully_connected.h,
 transpose_conv.h), and for float32 of the files of these names in reference.
+
+LiteRT differs in int16, and we follow TFLite Micro: LiteRT rescales FULLY_CONNECTED in doubles, takes
+a bias of int32 for one of int64 unless quantized_bias_type says so, and knows none of int16.
 """
 
 from collections.abc import Sequence
@@ -66,6 +69,7 @@ class Layer:
     multipliers: tuple[Multiplier, ...]
     bounds: tuple[float, float]
     sum_dtype: str
+    is_depthwise: bool = False
 
     @property
     def channels(self) -> int:
@@ -108,7 +112,8 @@ def read_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer:
     if len(multipliers) not in (1, target.shape[-1]):
         raise UnsupportedError(f"the scales of '{weights.name}' do not run along its channels")
     bounds, kind = activation_range(op, target), _sum_dtype(op, source, biases)
-    return Layer(source, weights, target, biases, multipliers, bounds, kind)
+    is_depthwise = op.code == "DEPTHWISE_CONV_2D"
+    return Layer(source, weights, target, biases, multipliers, bounds, kind, is_depthwise)
 
 
 def _sum_dtype(op: Operator, source: Tensor, biases: Tensor | None) -> str:

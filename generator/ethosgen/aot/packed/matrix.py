@@ -167,11 +167,10 @@ def _constants(
     shape = (rows, depth, layer.channels // groups, zero_point_of(layer.target), *layer.bounds)
     parts = np.split(weights, groups)
     if layer.source.dtype == "int16":
-        packs = [np.ascontiguousarray(weights).reshape(-1), order.wide_scales(layer).reshape(-1)]
+        scales = [order.wide_scales(layer).reshape(-1)]
+        packs = [order.matrix_weights(part, order.WIDE_DEPTH) for part in parts]
     else:
         tables = np.split(order.channel_table(layer, weights), groups)
-        packs = [
-            np.concatenate([order.matrix_weights(part) for part in parts]),
-            np.concatenate([order.matrix_scales(table) for table in tables]),
-        ]
-    return (*packs, np.array(shape, np.int32))
+        scales = [order.matrix_scales(table) for table in tables]
+        packs = [order.matrix_weights(part) for part in parts]
+    return np.concatenate(packs), np.concatenate(scales), np.array(shape, np.int32)

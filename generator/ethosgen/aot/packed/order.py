@@ -18,6 +18,8 @@ MATRIX_CHANNELS = 4
 """Channels that the matrix kernel computes at a time."""
 MATRIX_DEPTH = 16
 """Products that one instruction of it adds up."""
+WIDE_DEPTH = 8
+"""The same where the rows are int16."""
 DEPTHWISE_CHANNELS = 8
 """Channels that the depthwise kernel computes at a time."""
 
@@ -25,14 +27,14 @@ DEPTHWISE_CHANNELS = 8
 def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
     """Return a layer that the micro-kernels compute, as nearly all are.
 
-    Its constants are known, and with 32-bit sums its multipliers are below 1; int16 has 64-bit
-    sums.
+    Its constants are known. With int8 its multipliers are below 1; with int16 its sums are of 64
+    bits by TFLite's rule, but 32 would do without the bias.
     """
     layer = read_layer(op, tensors)
     known = layer.weights.data is not None and not layer.weights_offset
     known = known and (layer.biases is None or layer.biases.data is not None)
     if layer.source.dtype == "int16":
-        return layer if known and layer.sum_dtype == "int64" else None
+        return layer if known and _fits_32_bits(layer) else None
     fits = known and all(multiplier.shift <= 0 for multiplier in layer.multipliers)
     return layer if fits else None
 
@@ -53,13 +55,24 @@ def channel_table(layer: Layer, weights: Array) -> Array:
     return np.stack([np.asarray(column, np.int32) for column in columns], axis=1)
 
 
+def _fits_32_bits(layer: Layer) -> bool:
+    """Say whether products of int16 always add up in 32 bits, though TFLite takes 64."""
+    axis = 3 if layer.is_depthwise else 0
+    weights = np.moveaxis(layer.weights.array(), axis, 0).reshape(layer.channels, -1)
+    most = int(np.abs(weights.astype(np.int64)).sum(axis=1).max(initial=0)) << 15
+    return layer.sum_dtype == "int64" and most <= np.iinfo(np.int32).max
+
+
 def wide_scales(layer: Layer) -> Array:
-    """Return (channels, 4) of an int16 layer: the bias's halves, mantissa, shift to the right."""
-    biases = np.zeros(layer.channels, np.int64)
-    if layer.biases is not None:
-        biases += layer.biases.array().reshape(-1)
-    halves = biases.astype("<i8").view("<i4").reshape(-1, 2)
-    return np.hstack([halves, np.array([shorten(m) for m in _each(layer)], np.int32)])
+    """Return (channels, 4) of an int16 layer: what is added, mantissa, shift to the right."""
+    biases = [0] * layer.channels if layer.biases is None else layer.biases.array().tolist()
+    table = np.zeros((layer.channels, 4), np.int32)
+    for row, bias, multiplier in zip(table, biases, _each(layer), strict=True):
+        mantissa, shift = shorten(multiplier)
+        added = (bias * mantissa + (1 << (shift - 1))) & 0xFFFFFFFFFFFFFFFF
+        row[:2] = np.frombuffer(added.to_bytes(8, "little"), "<i4")
+        row[2:] = mantissa, shift
+    return table
 
 
 def _each(layer: Layer) -> list[Multiplier]:
@@ -68,11 +81,14 @@ def _each(layer: Layer) -> list[Multiplier]:
     return multipliers * (layer.channels if len(multipliers) == 1 else 1)
 
 
-def matrix_weights(weights: Array) -> Array:
-    """Pack (channels, depth): for every 4 channels, for every 16 of depth, 16 bytes of each."""
-    blocks = _padded(_padded(weights, MATRIX_CHANNELS, 0), MATRIX_DEPTH, 1)
+def matrix_weights(weights: Array, lanes: int = MATRIX_DEPTH) -> Array:
+    """Pack (channels, depth): for every 4 channels, for every 16 of depth, 16 bytes of each.
+
+    `lanes` is the number of products that one instruction adds up, 8 for int16.
+    """
+    blocks = _padded(_padded(weights, MATRIX_CHANNELS, 0), lanes, 1)
     channels, depth = blocks.shape
-    split = blocks.reshape(channels // MATRIX_CHANNELS, MATRIX_CHANNELS, -1, MATRIX_DEPTH)
+    split = blocks.reshape(channels // MATRIX_CHANNELS, MATRIX_CHANNELS, -1, lanes)
     return np.ascontiguousarray(split.transpose(0, 2, 1, 3)).reshape(channels * depth)
 
 

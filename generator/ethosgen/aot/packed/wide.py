@@ -14,8 +14,6 @@ from ethosgen.aot.packed.matrix import convolution
 from ethosgen.model import Operator, Tensor
 
 FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_wide.h"})
-MOST_TAPS = 511
-"""Products of int16 and int8 that always add up in 32 bits."""
 
 
 @packed("DEPTHWISE_CONV_2D", dtype="int16")
@@ -28,7 +26,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if source.shape[3] == 1:
         return convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
     _, height, width, channels = layer.weights.shape
-    if source.shape[3] != channels or height * width > MOST_TAPS:
+    if source.shape[3] != channels:
         return None
     vertical, horizontal = make_window(op, (height, width), source, target)
     row, tap = vertical.dilation * source.shape[2] * channels, horizontal.dilation * channels

@@ -21,6 +21,22 @@ VELA_GIVES_UP = {
 }  # fmt: skip
 """Vela 5.2 rewrites these before it finds that it cannot run the result, and compiles nothing."""
 
+TFLITE_MICRO = """
+    ABS ADD ADD_N ARG_MAX ARG_MIN ASSIGN_VARIABLE AVERAGE_POOL_2D BATCH_MATMUL
+    BATCH_TO_SPACE_ND BROADCAST_ARGS BROADCAST_TO CALL_ONCE CAST CEIL CONCATENATION CONV_2D
+    COS CUMSUM DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE DIV DYNAMIC_UPDATE_SLICE ELU
+    EMBEDDING_LOOKUP EQUAL EXP EXPAND_DIMS FILL FLOOR FLOOR_DIV FLOOR_MOD FULLY_CONNECTED
+    GATHER GATHER_ND GREATER GREATER_EQUAL HARD_SWISH IF L2_NORMALIZATION L2_POOL_2D
+    LEAKY_RELU LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC LOG_SOFTMAX
+    MAXIMUM MAX_POOL_2D MEAN MINIMUM MIRROR_PAD MUL NEG NOT_EQUAL PACK PAD PADV2 PRELU
+    QUANTIZE READ_VARIABLE REDUCE_ALL REDUCE_MAX REDUCE_MIN RELU RELU6 RESHAPE
+    RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR REVERSE_V2 ROUND RSQRT SELECT_V2 SHAPE SIN SLICE
+    SOFTMAX SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE
+    SQUEEZE STRIDED_SLICE SUB SUM SVDF TANH TRANSPOSE TRANSPOSE_CONV
+    UNIDIRECTIONAL_SEQUENCE_LSTM UNPACK VAR_HANDLE WHILE ZEROS_LIKE
+""".split()
+"""Builtin operators of its micro_mutable_op_resolver.h (90b983c2), in the order of names."""
+
 ROWS = {row.operator: row for row in survey()}
 
 
@@ -67,7 +83,15 @@ def test_tolerances_are_told() -> None:
     assert ROWS["ADD"].exactness == "exact"
     assert ROWS["TANH"].exactness == "exact; float32 within 4 ulp"
     assert ROWS["SIN"].exactness == "float32 within 4 ulp"
+    assert ROWS["GELU"].exactness == "exact; float32 within 16 ulp (LiteRT)"
     assert Coverage("TILE", {"u55": ("int8",)}, {}).exactness == ""
+
+
+def test_tflite_micros_list_is_covered_but_for_what_is_named() -> None:
+    """Of its custom ones only the detections are: signals, DECODE and CIRCULAR_BUFFER are not."""
+    missing = {name for name in TFLITE_MICRO if name not in ROWS or not ROWS[name].cpu}
+    assert missing == set()
+    assert "TFLite_Detection_PostProcess" in ROWS
 
 
 def test_the_table_has_one_line_an_operator() -> None:

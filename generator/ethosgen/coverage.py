@@ -6,7 +6,7 @@ Nothing is listed by hand: the CPU's side is the registry of kernels, the NPU's 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ethosgen.aot import cpu_operators
+from ethosgen.aot import cpu_operators, measured_by_litert
 from ethosgen.offload import npu_operators
 
 _SHORT = {"float32": "f32", "bool": "bool"}
@@ -22,12 +22,12 @@ class Coverage:
 
     @property
     def exactness(self) -> str:
-        """How the CPU's results compare with TFLite Micro's."""
+        """How the CPU's results compare with TFLite Micro's, or LiteRT's where that has none."""
         loose = {dtype: ulp for dtype, ulp in self.cpu.items() if ulp}
-        if not loose:
-            return "exact" if self.cpu else ""
-        within = ", ".join(f"{dtype} within {ulp} ulp" for dtype, ulp in sorted(loose.items()))
-        return within if len(loose) == len(self.cpu) else f"exact; {within}"
+        within = [f"{dtype} within {ulp} ulp" for dtype, ulp in sorted(loose.items())]
+        exact = ["exact"] if len(loose) < len(self.cpu) else []
+        told = "; ".join([*exact, ", ".join(within)] if within else exact)
+        return f"{told} (LiteRT)" if told and self.operator in measured_by_litert() else told
 
     def as_json(self) -> dict[str, object]:
         """Return the row as one object of JSON types."""

@@ -1,11 +1,13 @@
 """OffloadPlan to Program: TVM compiles what the NPU does not run. Owns tvm.
 
+    subgraphs  variables as tensors, and the subgraphs of IF, WHILE and CALL_ONCE as values
     schedule   the steps in order: partitions, CPU operators, the copies that outputs need
     kernels    a PrimFunc for each CPU operator (operators/, one module per family), its constants
     variables  what keeps its value from one inference to the next
     memory     a place for every tensor: Vela's, the caller's, or by lifetime in the arena
     module     all of it as a Relax module: `main` calls one PrimFunc for each step
     passes     from there to one entry PrimFunc with fixed addresses, and TVM's lowering
+    routine    all of that for a subgraph, which becomes a function that its operator calls
     csource    TVM's C generator, and the preamble and signatures that are ours
     host       the same PrimFuncs on this machine (llvm), for `evaluate`
     direct     `evaluate` where one partition is the whole plan
@@ -46,6 +48,13 @@ def cpu_operators() -> dict[str, dict[str, int]]:
         if code != COPY:
             found.setdefault(code, {})[dtype] = tolerance_ulp(build)
     return found
+
+
+def measured_by_litert() -> frozenset[str]:
+    """Return the operators among those that TFLite Micro does not have."""
+    from ethosgen.aot.operators import LITERT_ONLY
+
+    return LITERT_ONLY
 
 
 def can_run(operator: Operator, graph: Graph) -> bool:

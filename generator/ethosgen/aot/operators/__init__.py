@@ -87,6 +87,10 @@ class Callee:
     comment: str
 
 
+LITERT_ONLY = frozenset({"GELU", "RELU_0_TO_1", "RELU_N1_TO_1", "SELECT", "TILE"})
+"""Operators that TFLite Micro does not have: LiteRT's reference kernels are the measure."""
+
+
 Build = Callable[[Operator, Sequence[Tensor]], Kernel]
 """What an operator's function looks like: the operator and all tensors of its graph to a Kernel."""
 

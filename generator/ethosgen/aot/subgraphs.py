@@ -57,6 +57,10 @@ def lift(entry: Graph, graphs: Sequence[Graph]) -> Graph:
     return lifter.lift(0, {}, (0,)).graph
 
 
+class _LiftError(Exception):
+    """What is wrong with an operator, without its place."""
+
+
 class _Lifter:
     """A network on the way."""
 
@@ -66,32 +70,43 @@ class _Lifter:
 
     def lift(self, number: int, handles: Mapping[int, Key], path: tuple[int, ...]) -> "_Lifted":
         """Lift a subgraph whose inputs have handles; `path` are those that called it, and it."""
-        lifted = _Lifted(self._graphs[number], dict(handles))
-        for operator in self._graphs[number].operators:
-            if operator.code == "VAR_HANDLE":
-                lifted.handles[operator.outputs[0]] = _named_key(operator)
-            elif operator.code in _VARIABLE_USERS:
-                self._lift_user(lifted, operator)
-            elif operator.code in CONTROL:
-                self._lift_control(lifted, operator, path)
-            else:
-                lifted.operators.append(operator)
+        graph = self._graphs[number]
+        lifted = _Lifted(graph, dict(handles))
+        for operator in graph.operators:
+            try:
+                self._lift_operator(lifted, operator, path)
+            except _LiftError as error:
+                place = f" of subgraph '{graph.name}'" if number else ""
+                count = len(graph.operators)
+                what = f"operator {operator.index + 1} of {count}{place}, {operator.code}, {error}"
+                raise UnsupportedError(what) from None
         if number:
             for tensor in self._graphs[number].tensors:
                 if tensor.is_variable:
                     lifted.own((f"state {number}", str(tensor.index)), tensor)
         return lifted
 
+    def _lift_operator(self, lifted: "_Lifted", operator: Operator, path: tuple[int, ...]) -> None:
+        if operator.code == "VAR_HANDLE":
+            lifted.handles[operator.outputs[0]] = _named_key(operator)
+        elif operator.code in _VARIABLE_USERS:
+            self._lift_user(lifted, operator)
+        elif operator.code in CONTROL:
+            self._lift_control(lifted, operator, path)
+        else:
+            lifted.operators.append(operator)
+
     def _lift_user(self, lifted: "_Lifted", operator: Operator) -> None:
         key = lifted.handles.get(operator.inputs[0])
         if key is None:
-            raise UnsupportedError(
-                f"{operator.code} has a handle that no VAR_HANDLE makes in its subgraph or in one "
-                "that calls it; convert the network again with variables that are named"
+            raise _LiftError(
+                "has a handle that no VAR_HANDLE makes in its subgraph or in one that calls it; "
+                "convert the network again with variables that are named"
             )
         if key not in self._values:
-            raise UnsupportedError(
-                f"the variable '{key[-1]}' is read, but no ASSIGN_VARIABLE gives it a value"
+            raise _LiftError(
+                f"reads the variable '{key[-1]}', but no ASSIGN_VARIABLE gives it a value; let "
+                "CALL_ONCE initialize it"
             )
         variable = lifted.need(key, self._values[key])
         lifted.operators.append(replace(operator, inputs=(variable, *operator.inputs[1:])))
@@ -102,15 +117,12 @@ class _Lifter:
         parts = []
         for number in numbers:
             if number in path or not 0 < number < len(self._graphs):
-                raise UnsupportedError(
-                    f"{operator.code} calls subgraph {number}, "
-                    + ("which calls itself" if number in path else "which is not there")
-                )
+                wrong = "which calls itself" if number in path else "which is not there"
+                raise _LiftError(f"calls subgraph {number}, {wrong}; convert the network again")
             ends = self._graphs[number].inputs
             if len(ends) != len(given):
-                raise UnsupportedError(
-                    f"{operator.code} has {len(given)} inputs for subgraph {number}, which takes "
-                    f"{len(ends)}"
+                raise _LiftError(
+                    f"has {len(given)} inputs for subgraph {number}, which takes {len(ends)}"
                 )
             known = zip(ends, given, strict=True)
             handles = {end: lifted.handles[i] for end, i in known if i in lifted.handles}
@@ -139,18 +151,16 @@ class _Lifter:
         """Return an operator's outputs without the handles that a loop passes from turn to turn."""
         made = last.outputs
         if len(made) != len(operator.outputs):
-            raise UnsupportedError(
-                f"{operator.code} has {len(operator.outputs)} outputs, but its subgraph makes "
-                f"{len(made)}"
+            raise _LiftError(
+                f"has {len(operator.outputs)} outputs, but its subgraph makes {len(made)}"
             )
         for position, (output, inner) in enumerate(zip(operator.outputs, made, strict=True)):
             key = last.handles.get(inner)
             if key is None:
                 continue
             if operator.code != "WHILE" or lifted.handles.get(given[position]) != key:
-                raise UnsupportedError(
-                    f"{operator.code} makes a handle; which variable it means must be known before "
-                    "the network runs"
+                raise _LiftError(
+                    "makes a handle; which variable that is must be known before the network runs"
                 )
             lifted.handles[output] = key
         return tuple(i for i in operator.outputs if i not in lifted.handles)

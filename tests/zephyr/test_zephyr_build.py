@@ -7,14 +7,16 @@ hal_ethos_u (in a west workspace, or in ZEPHYR_MODULES).
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ethosgen import target
 from ethosgen.accelerator import find_accelerator
 from ethosgen.board import load_board
-from ethosgen.errors import BuildError
+from ethosgen.errors import BuildError, TargetError
 from ethosgen.pipeline import Inputs, attach_model, create_project, verify
 from ethosgen.project import ZEPHYR, open_project
 from ethosgen.target.qemu import QemuTarget
@@ -69,6 +71,69 @@ def test_a_network_runs_bit_exact(on: str, io: str) -> None:
         assert ram["total"] - ram["arena"] < RAM_BYTES
 
 
+@pytest.mark.parametrize(
+    ("npu", "mode"),
+    [("ethos-u55-128", "sram_only"), ("ethos-u65-256", "dedicated_sram"), ("none", "shared_sram")],
+)
+def test_a_network_runs_in_every_memory_mode_and_without_an_npu(npu: str, mode: str) -> None:
+    report = verify(
+        DEMO,
+        "corstone300",
+        npu=npu,
+        platform=ZEPHYR,
+        memory_mode=mode,
+        inputs=Inputs(None, 3, 0),
+        watch=quiet(),
+    )
+    assert report.passed
+    assert report.golden is not None and report.golden.mismatches == 0
+
+
+FAULTS = {
+    "k_panic()": "Zephyr says kernel panic at 0x1",
+    "k_oops()": "Zephyr says kernel oops at 0x1",
+    "__builtin_trap()": r"Zephyr says a processor fault \(its reason \d+\) at 0x1",
+}
+FAULTY = """
+#include <zephyr/kernel.h>
+#include "board.h"
+int main(void)
+{{
+    board_init();
+    console_init();
+    {fault};
+    return 0;
+}}
+"""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fatal_error_ends_the_run_with_a_sentence(fault: str, tmp_path: Path) -> None:
+    place = tmp_path / "app"
+    create_project(DEMO, "corstone300", directory=place, platform=ZEPHYR, watch=quiet())
+    (place / "src" / "main.c").write_text(FAULTY.format(fault=fault))
+    info = open_project(place)
+    built = build_zephyr(info, "qemu")
+    started = time.monotonic()
+    with pytest.raises(TargetError, match=FAULTS[fault]):
+        target.run(built.elf, info, [], attach=attach_model(find_accelerator(info.npu)))
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize("more", ["CONFIG_CACHE_MANAGEMENT=y\nCONFIG_DCACHE=y\n", ""])
+def test_cache_hooks_fit_the_driver(more: str, tmp_path: Path) -> None:
+    """The linker takes ours instead of the driver's weak ones, whichever signature these have."""
+    place = tmp_path / "app"
+    create_project(DEMO, "corstone300", directory=place, platform=ZEPHYR, watch=quiet())
+    (place / "prj.conf").write_text((place / "prj.conf").read_text() + more)
+    elf = build_zephyr(open_project(place), "qemu").elf
+    listed = subprocess.run(
+        ["arm-none-eabi-nm", str(elf)], capture_output=True, text=True, check=True
+    ).stdout
+    kinds = {line.split()[-1]: line.split()[-2] for line in listed.splitlines()}
+    assert kinds["ethosu_flush_dcache"] == kinds["ethosu_invalidate_dcache"] == "T"
+
+
 def make_threads(place: Path) -> None:
     """Render a project whose application is threads.c."""
     create_project(
@@ -76,7 +141,7 @@ def make_threads(place: Path) -> None:
     )
     (place / "src" / "main.c").write_text((Path(__file__).parent / "threads.c").read_text())
     info = open_project(place)
-    names = {"input": info.inputs[0], "output": info.outputs[0]}
+    names = {"input": info.network.inputs[0], "output": info.network.outputs[0]}
     header = (place / "model" / "digits.h").read_text()
     labels = {
         key: next(
@@ -104,8 +169,8 @@ def test_threads_share_one_network(on: str, tmp_path: Path) -> None:
         assert done.returncode == 0
         return
     attach = attach_model(find_accelerator(info.npu))
-    with QemuTarget(QEMU.find(), built.elf, load_board("corstone300"), attach) as target:
-        assert target.wait_for_exit(120) == 0
+    with QemuTarget(QEMU.find(), built.elf, load_board("corstone300"), attach) as machine:
+        assert machine.wait_for_exit(120) == 0
 
 
 def test_a_board_without_an_npu_is_named(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@
 #include "board.h"
 #include "under_test.h"
 
-#define ROUNDS 20
+#define ROUNDS 100
 #define BYTES 64
 
 static uint8_t expected[2][BYTES];

@@ -55,6 +55,7 @@ OWNERS = {
     "tflite": "flatbuffer",
     "tflite_micro": "reference",
     "tvm": "aot",
+    "tvm_ffi": "aot",
 }
 """Third-party package → the one top-level module or package of ethosgen that may import it."""
 SHARED = {

@@ -172,4 +172,10 @@ struct ethosgen_add {
 void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const int32_t *shape);
 
+/*
+ * output[i] = table[input[i]], for bytes of either sign: the table is in the order of their bits.
+ * The output may be the input.
+ */
+void ethosgen_table_8(void *output, const void *input, const void *table, int32_t count);
+
 #endif /* ETHOSGEN_KERNELS_H */

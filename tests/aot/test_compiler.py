@@ -323,8 +323,9 @@ def test_names_from_the_file_cannot_break_the_c() -> None:
 def test_equal_constants_are_kept_once() -> None:
     net = Network("twice")
     x = net.input((1, 64))
-    y = net.relu(net.relu(x, scale=0.05, zero_point=3), scale=0.05, zero_point=3)
-    program = compile_program(cpu_plan(net.build(y)), "net")
+    middle = net.relu(x, scale=0.05, zero_point=3)
+    y = net.relu(middle, scale=0.05, zero_point=3)
+    program = compile_program(cpu_plan(net.build(middle, y)), "net")
     assert [constant.c_name for constant in program.constants] == ["net_relu_0_table"]
 
 

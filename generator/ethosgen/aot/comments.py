@@ -31,6 +31,6 @@ def describe_step(schedule: Schedule, index: int) -> str:
         tensors = (schedule.graph.tensors[i] for i in indices)
         return ", ".join(f"{t.dtype} {'x'.join(map(str, t.shape)) or '1'}" for t in tensors)
 
-    code = step.operator.custom_code or step.operator.code
+    codes = " + ".join(op.custom_code or op.code for op in (step.operator, *step.tail))
     reads, writes = ends(schedule.reads(step)), ends(schedule.writes(step))
-    return f"CPU: {code}" + (f", {reads}" if reads else "") + (f" to {writes}" if writes else "")
+    return f"CPU: {codes}" + (f", {reads}" if reads else "") + (f" to {writes}" if writes else "")

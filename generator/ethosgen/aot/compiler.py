@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ethosgen.aot.chains import fuse_chains
 from ethosgen.aot.comments import describe_functions
 from ethosgen.aot.csource import generate
 from ethosgen.aot.kernels import choose_kernels, micro_kernels, workspace_bytes
@@ -19,7 +20,7 @@ from ethosgen.program import Constant, Placement, Port, Program, Variable
 
 def compile_program(plan: OffloadPlan, name: str) -> Program:
     """Compile a plan; see `ethosgen.aot.compile_program`."""
-    schedule = make_schedule(plan)
+    schedule = fuse_chains(make_schedule(plan), packed=True)
     kernels, constants = choose_kernels(schedule, name, packed=True)
     memory = plan_memory(schedule, workspace_bytes(kernels))
     comments = describe_functions(schedule, kernels, name)

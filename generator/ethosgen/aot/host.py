@@ -35,7 +35,7 @@ class HostGraph:
     """A plan whose CPU operators are compiled for this machine."""
 
     def __init__(self, plan: OffloadPlan) -> None:
-        self.schedule = make_schedule(plan)
+        self.schedule = _fused(make_schedule(plan))
         self.steps = HostSteps(self.schedule)
         held = find_variables(self.schedule, alignment=1)
         tensors = self.schedule.graph.tensors
@@ -142,6 +142,15 @@ class HostSubgraph:
 
 def _no_partition(step: Step, _values: Mapping[int, Array]) -> dict[int, Array]:
     raise ValueError(f"{step.operator.code} of a subgraph runs on the NPU")
+
+
+def _fused(schedule: Schedule) -> Schedule:
+    """Return a schedule with operators fused; tvm is imported if one runs on the CPU."""
+    if all(step.partition or step.operator.code in CONTROL for step in schedule.steps):
+        return schedule
+    from ethosgen.aot.chains import fuse_chains
+
+    return fuse_chains(schedule, packed=False)
 
 
 def _compile(schedule: Schedule) -> dict[int, Run]:

@@ -21,6 +21,9 @@ QUANTIZE_HINT = (
     "and converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
 )
 
+LONGEST_NAME = 3
+"""Operators that a function of several is named after."""
+
 
 @dataclass(frozen=True)
 class NamedKernel:
@@ -45,8 +48,9 @@ def choose_kernels(
     for index, step in enumerate(schedule.steps):
         if step.partition or (SUBGRAPHS in step.operator.options and not packed):
             continue
-        function = f"{name}_{_c_stem(step.operator)}_{index}"
-        kernel = _build_kernel(schedule, step.operator, function, packed)
+        codes = [_c_stem(op) for op in (step.operator, *step.tail)[:LONGEST_NAME]]
+        function = f"{name}_{'_'.join(codes)}_{index}"
+        kernel = step.kernel or build_kernel(schedule, step.operator, packed, function)
         arguments = _pool_constants(schedule, kernel, function, pool)
         kernels[index] = NamedKernel(function, kernel, arguments)
     return kernels, tuple(pool.values())
@@ -57,7 +61,13 @@ def _c_stem(operator: Operator) -> str:
     return re.sub(r"\W", "_", code_of(operator)).lower()
 
 
-def _build_kernel(schedule: Schedule, operator: Operator, symbol: str, packed: bool) -> Kernel:
+def build_kernel(
+    schedule: Schedule, operator: Operator, packed: bool, symbol: str | None = None
+) -> Kernel:
+    """Build the kernel of an operator; UnsupportedError names one that has none.
+
+    One with subgraphs needs the name of its C function.
+    """
     tensors = schedule.graph.tensors
     if SUBGRAPHS in operator.options:
         operator = replace(operator, options={**operator.options, SYMBOL: symbol})

@@ -162,7 +162,7 @@ def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
     """Merge both ends of each operator that only renames bytes, where that harms nobody."""
     for step in schedule.steps:
         reads = schedule.reads(step)
-        if step.operator.code not in SAME_BYTES or not reads:
+        if step.operator.code not in SAME_BYTES or step.tail or not reads:
             continue
         source = next(b for b in blocks if reads[0] in b.values)
         target = next(b for b in blocks if schedule.writes(step)[0] in b.values)
@@ -177,7 +177,7 @@ def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block
     """Let outputs take the place of inputs that are not needed again; return those steps too."""
     in_place = set()
     for index, step in enumerate(schedule.steps):
-        if step.operator.code not in IN_PLACE:
+        if not (step.in_place or (step.operator.code in IN_PLACE and step.kernel is None)):
             continue
         (output,) = schedule.writes(step)
         target = next((b for b in blocks if output in b.values), None)

@@ -79,7 +79,6 @@ def lowering() -> list[Any]:
         tirx.transform.FlattenBuffer(),
         tirx.transform.NarrowDataType(32),
         tirx.transform.UnrollLoop(),
-        tirx.transform.RemoveNoOp(),
         s_tir.transform.RewriteUnsafeSelect(),
         tirx.transform.LowerIntrin(),
     ]

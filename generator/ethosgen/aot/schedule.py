@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from ethosgen.aot.fusion import fuse_paddings
+from ethosgen.aot.operators import Kernel
 from ethosgen.aot.subgraphs import lift
 from ethosgen.model import ABSENT, Graph, Model, Operator, Tensor
 from ethosgen.plan import IoStyle, OffloadPlan, Partition
@@ -17,6 +18,12 @@ class Step:
 
     operator: Operator
     partition: Partition | None
+    tail: tuple[Operator, ...] = ()
+    """Operators that it does too, on what the first makes: they are fused (see chains.py)."""
+    kernel: Kernel | None = None
+    """Its code, where that is known already."""
+    in_place: bool = False
+    """Whether the kernel reads what is as large as its output just where it stores next."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,15 @@ class Schedule:
 
     def _inputs(self, step: Step) -> tuple[int, ...]:
         ends = step.partition.inputs if step.partition else step.operator.inputs
+        made = {*step.operator.outputs, *(i for op in step.tail for i in op.outputs)}
+        more = (i for op in step.tail for i in op.inputs if i not in made)
+        ends = (*ends, *more)
         return tuple(i for i in ends if i != ABSENT and self.graph.tensors[i].data is None)
 
     @staticmethod
     def _outputs(step: Step) -> tuple[int, ...]:
-        return step.partition.outputs if step.partition else step.operator.outputs
+        last = step.tail[-1] if step.tail else step.operator
+        return step.partition.outputs if step.partition else last.outputs
 
 
 def make_schedule(plan: OffloadPlan) -> Schedule:

@@ -20,6 +20,8 @@ from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
 INT32_MAX = (1 << 31) - 1
+BOUNDS = "ethosgen_bounds"
+"""An option of ours: what a clamp that was fused into an operator limits its output to."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
         low = max(low, quantize(lower, output))
     if upper is not None:
         high = min(high, quantize(upper, output))
-    return low, high
+    more = operator.options.get(BOUNDS)
+    return (max(low, more[0]), min(high, more[1])) if more else (low, high)
 
 
 def quantize(real: float, tensor: Tensor) -> int:

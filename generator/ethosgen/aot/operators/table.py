@@ -1,12 +1,11 @@
-# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
 """Functions of one 8-bit number as a table of 256 values, made at compile time."""
 
 from collections.abc import Callable
 
 import numpy as np
-from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.nest import Nest, int32
 from ethosgen.aot.operators.quantization import limits
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Tensor
@@ -25,16 +24,10 @@ def byte_table(source: Tensor, target: Tensor, function: Callable[[int], int]) -
     low, high = limits(target.dtype)
     first, last = limits(source.dtype)
     values = [min(max(function(q), low), high) for q in range(first, last + 1)]
-    table_values = np.array(values, target.dtype)
-    elements = target.elements
-    before, after = source.dtype, target.dtype
-
-    @T.prim_func(private=True)
-    def kernel(input: T.handle(before), table: T.handle(after), output: T.handle(after)):
-        x = T.decl_buffer((elements,), before, data=input)
-        t = T.decl_buffer((256,), after, data=table)
-        y = T.decl_buffer((elements,), after, data=output)
-        for i in T.serial(elements):
-            y[i] = t[T.cast(x[i], "int32") - first]
-
-    return Kernel(kernel, (source.index,), (table_values,))
+    nest = Nest()
+    x = nest.read("input", source, (target.elements,))
+    y = nest.write("output", target, (target.elements,))
+    table = nest.table("table", np.array(values, target.dtype))
+    with nest.loop("i", target.elements) as i:
+        nest.store(y, (i,), table[int32(x[i]) - first])
+    return nest.kernel()

@@ -1,0 +1,152 @@
+"""Kernels that go element by element, taken apart: what each does for one element.
+
+It is read from the PrimFunc itself, so that an operator needs nothing but its kernel: loops over
+the whole output, statements that bind values, and one store at the place of the loops.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+
+from ethosgen.aot.operators import Kernel
+
+
+@dataclass(frozen=True)
+class Element:
+    """A kernel's loop nest in pieces.
+
+    `loops` are the variables of its loops and `shape` how often each runs: all of the output, in
+    order. `views` maps the buffers that it declares to the pointers under them. The last of the
+    `statements` inside stores the result.
+    """
+
+    kernel: Kernel
+    loops: tuple[Any, ...]
+    shape: tuple[int, ...]
+    views: Mapping[Any, Any]
+    statements: tuple[Any, ...]
+
+    @property
+    def store(self) -> Any:
+        """The store of the result."""
+        return self.statements[-1]
+
+    @property
+    def output(self) -> Any:
+        """The pointer that it writes through."""
+        return self.kernel.function.params[-1]
+
+    def loads(self) -> list[Any]:
+        """Return all loads from memory that a parameter points to."""
+        return [load for load in find_loads(self.statements) if load.source in self.views]
+
+    def is_whole(self, load: Any) -> bool:
+        """Say whether a load is of the very place that is stored to."""
+        shape = [int(size) for size in load.source.shape]
+        if math.prod(shape) != math.prod(self.shape):
+            return False
+        ours, theirs = (_without_zeros(place) for place in (load.indices, self.store.indices))
+        return len(ours) == len(theirs) and all(
+            a.same_as(b) for a, b in zip(ours, theirs, strict=True)
+        )
+
+    def keeps_to_its_place(self) -> bool:
+        """Say whether nothing as large as the output is read elsewhere than where is stored."""
+        whole = math.prod(self.shape)
+        return all(
+            self.is_whole(load) or math.prod(int(size) for size in load.source.shape) != whole
+            for load in self.loads()
+        )
+
+    def is_free_of_place(self) -> bool:
+        """Say whether the result depends on elements at its place and on constants alone."""
+
+        def without(load: Any) -> Any:
+            return tirx.const(0, load.source.dtype) if self.is_whole(load) else load
+
+        rest = [
+            tvm_ffi.structural_map(statement, (TensorLoad, without), order="pre")
+            for statement in (*self.statements[:-1], tirx.Evaluate(self.store.value))
+        ]
+        return not any(uses(statement, loop) for statement in rest for loop in self.loops)
+
+
+def read_element(kernel: Kernel) -> Element | None:
+    """Return a kernel taken apart, None if it is of another form."""
+    function = kernel.function
+    if function.ret_type == ir.PrimType("int32") or kernel.workspace_bytes or kernel.variables:
+        return None
+    if len(function.params) != len(kernel.inputs) + len(kernel.constants) + 1:
+        return None
+    views, rest = split_views(function.body)
+    loops: list[Any] = []
+    shape: list[int] = []
+    while len(rest) == 1 and isinstance(rest[0], tirx.For):
+        loop = rest[0]
+        if loop.kind != tirx.ForKind.SERIAL or not _is_number(loop.extent) or int(loop.min) != 0:
+            return None
+        loops.append(loop.loop_var)
+        shape.append(int(loop.extent))
+        rest = tirx.stmt_list(loop.body)
+    if not rest or not isinstance(rest[-1], tirx.BufferStore):
+        return None
+    element = Element(kernel, tuple(loops), tuple(shape), views, tuple(rest))
+    return element if _is_well_formed(element) else None
+
+
+def _is_well_formed(element: Element) -> bool:
+    """Say whether nothing but the last store leaves the loops, and it is of every element once."""
+    store = element.store
+    kept = [s.buffer for s in element.statements if isinstance(s, tirx.AllocBuffer)]
+    for statement in element.statements[:-1]:
+        is_kept = isinstance(statement, tirx.BufferStore) and statement.buffer in kept
+        if not is_kept and not isinstance(statement, tirx.Bind | tirx.AllocBuffer):
+            return False
+    if store.buffer not in element.views or any(
+        element.views[buffer].same_as(element.output)
+        for buffer in (load.source for load in element.loads())
+    ):
+        return False
+    places = iter(element.loops)
+    sizes = [int(size) for size in store.buffer.shape]
+    for index, size in zip(store.indices, sizes, strict=True):
+        if size > 1 and not index.same_as(next(places, None)):
+            return False
+    is_all = math.prod(sizes) == math.prod(element.shape) and next(places, None) is None
+    return is_all and element.views[store.buffer].same_as(element.output)
+
+
+def split_views(body: Any) -> tuple[dict[Any, Any], list[Any]]:
+    """Return the buffers that a body declares over pointers, and its other statements."""
+    statements = tirx.stmt_list(body)
+    views = {s.buffer: s.data for s in statements if isinstance(s, tirx.DeclBuffer)}
+    return views, [s for s in statements if not isinstance(s, tirx.DeclBuffer)]
+
+
+def find_loads(statements: Iterable[Any]) -> list[Any]:
+    """Return all loads of some statements."""
+    found: list[Any] = []
+    for statement in statements:
+        tvm_ffi.structural_walk(statement, (TensorLoad, found.append))
+    return found
+
+
+def uses(root: Any, variable: Any) -> bool:
+    """Say whether a variable occurs."""
+    found: list[Any] = []
+    tvm_ffi.structural_walk(root, (ir.Var, found.append))
+    return any(variable.same_as(one) for one in found)
+
+
+def _without_zeros(indices: Sequence[Any]) -> list[Any]:
+    """Return indices without those of dimensions that have one place."""
+    return [index for index in indices if not (_is_number(index) and int(index) == 0)]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | tirx.IntImm)

@@ -1,0 +1,92 @@
+"""Look-ups in tables of 256 bytes, sixteen at a time: alone, or behind another micro-kernel."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+from tvm.ir import TensorLoad
+
+from ethosgen.aot.element import read_element, split_views
+from ethosgen.aot.graft import only_output
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.primfunc import pointer
+from ethosgen.model import Tensor
+
+TABLE = frozenset({"ethosgen_table.c"})
+LEAST = 16
+"""Elements below which the loop that TVM writes is as quick."""
+
+
+def packed_table(kernel: Kernel, source: Tensor, target: Tensor) -> Kernel:
+    """Return the packed form of a look-up kernel (`table.byte_table`)."""
+    if target.elements < LEAST:
+        return kernel
+    x, table = pointer("input", source.dtype), pointer("table", target.dtype)
+    y = pointer("output", target.dtype)
+    views = (
+        tirx.decl_buffer((target.elements,), target.dtype, "output_view", data=y),
+        tirx.decl_buffer((target.elements,), source.dtype, "input_view", data=x),
+        tirx.decl_buffer((256,), target.dtype, "table_view", data=table),
+    )
+    declared = [tirx.DeclBuffer(v, data=d) for v, d in zip(views, (y, x, table), strict=True)]
+    body = tirx.stmt_seq(*declared, _look_up(*views, target.elements))
+    function = tirx.PrimFunc([x, table, y], body)
+    return Kernel(function, kernel.inputs, (_by_pattern(kernel, source),), micro_kernels=TABLE)
+
+
+def with_table(producer: Kernel, table: Kernel, source: Tensor, target: Tensor) -> Kernel | None:
+    """Return a packed kernel that looks all of its output up at the end, where it stands.
+
+    Both sides have 8 bits; None where the producer has more than one output.
+    """
+    output, values = only_output(producer), pointer("table", target.dtype)
+    if output is None or source.dtype != target.dtype:
+        return None
+    first = len(producer.inputs) + len(producer.constants)
+    parameters = list(producer.function.params)
+    _, statements = split_views(producer.function.body)
+    declared = [s for s in tirx.stmt_list(producer.function.body) if isinstance(s, tirx.DeclBuffer)]
+    view = tirx.decl_buffer((target.elements,), target.dtype, "made", data=output)
+    table_view = tirx.decl_buffer((256,), target.dtype, "table_view", data=values)
+    body = [
+        *declared,
+        tirx.DeclBuffer(view, data=output),
+        tirx.DeclBuffer(table_view, data=values),
+        *statements,
+        _look_up(view, view, table_view, target.elements),
+    ]
+    function = tirx.PrimFunc(
+        [*parameters[:first], values, *parameters[first:]],
+        tirx.stmt_seq(*body),
+        producer.function.ret_type,
+    )
+    return replace(
+        producer,
+        function=function,
+        constants=(*producer.constants, _by_pattern(table, source)),
+        micro_kernels=producer.micro_kernels | TABLE,
+    )
+
+
+def _look_up(output: Any, source: Any, table: Any, count: int) -> Any:
+    """Return the call of the micro-kernel."""
+    places = [tirx.address_of(view[0]) for view in (output, source, table)]
+    return tirx.Evaluate(tirx.call_extern("void", "ethosgen_table_8", *places, count))
+
+
+def is_table(kernel: Kernel) -> bool:
+    """Say whether a kernel does nothing but look bytes up (`table.byte_table`)."""
+    if len(kernel.inputs) != 1 or [c.nbytes for c in kernel.constants] != [256]:
+        return False
+    element = read_element(kernel)
+    if element is None or len(element.statements) > 1:
+        return False
+    value = element.store.value
+    return isinstance(value, TensorLoad) and value.source.name.startswith("table")
+
+
+def _by_pattern(kernel: Kernel, source: Tensor) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+    """Return a table in the order of the argument's bits, so that it needs no sign."""
+    values = kernel.constants[0]
+    return np.roll(values, 128) if source.dtype == "int8" else values

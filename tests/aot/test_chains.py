@@ -1,0 +1,196 @@
+"""Operators fused into the ones before them: fewer loops, less memory, the same bits."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot.chains import fuse_chains
+from ethosgen.aot.kernels import choose_kernels, workspace_bytes
+from ethosgen.aot.memory import plan_memory
+from ethosgen.aot.schedule import Schedule, make_schedule
+from ethosgen.plan import OffloadPlan
+from ethosgen.program import Program
+from network_file import Spec
+from networks import Network
+
+SHAPE = (1, 6, 6, 8)
+Build = Callable[[Network], int]
+
+
+def _requantized(net: Network, x: int, scale: float = 0.07) -> int:
+    return net.quantize(x, "int8", scale, -3)
+
+
+def _chain_of_tables(net: Network) -> int:
+    """Seven operators of one byte: a layer and one look-up."""
+    x = net.conv2d(net.input(SHAPE), 8)
+    x = _requantized(net, net.logistic(_requantized(net, x)))
+    x = net.tanh(net.add(x, net.constant(np.array([17]), "int8", 0.02, 3)))
+    return net.quantize(net.dequantize(x), "int8", 0.01, 1)
+
+
+def _clamp(net: Network) -> int:
+    """RELU6 with the layer's own scale: nothing is left of it."""
+    x = net.conv2d(net.input(SHAPE), 8)
+    return net.operator("RELU6", [x], [net._like(x)])[0]
+
+
+def _clamp_behind_add(net: Network) -> int:
+    x, y = net.input(SHAPE), net.input(SHAPE, scale=0.07)
+    z = net.add(x, y)
+    return net.operator("RELU6", [z], [net._like(z)])[0]
+
+
+def _sum_and_tables(net: Network) -> int:
+    x = net.add(net.input(SHAPE), net.input(SHAPE, scale=0.07))
+    return net.logistic(_requantized(net, x))
+
+
+def _reshaped(net: Network) -> int:
+    x = net.reshape(net.max_pool(net.input(SHAPE), (2, 2)), (9, 8))
+    return net.logistic(x)
+
+
+def _floats(net: Network) -> int:
+    x = net.input(SHAPE, "float32", None)
+    spec = Spec(SHAPE, "float32")
+    y = net.operator("ABS", [x], [spec])[0]
+    each = net.constant(np.linspace(-2, 2, 8), "float32")
+    y = net.operator("MUL", [y, each], [spec], {"fused_activation_function": "NONE"})[0]
+    y = net.operator("ADD", [y, x], [spec], {"fused_activation_function": "RELU"})[0]
+    return net.operator("LEAKY_RELU", [y], [spec], {"alpha": 0.1})[0]
+
+
+def _two_tensors(net: Network) -> int:
+    x, y, z = (net.input(SHAPE, scale=scale) for scale in (0.05, 0.03, 0.07))
+    return net.relu(net.sub(net.mul(x, y), z))
+
+
+def _by_channel(net: Network) -> int:
+    x = net.max_pool(net.input(SHAPE, "float32", None), (2, 2))
+    each = net.constant(np.linspace(-2, 2, 8), "float32")
+    more = {"fused_activation_function": "NONE"}
+    return net.operator("MUL", [x, each], [Spec((1, 3, 3, 8), "float32")], more)[0]
+
+
+def _narrowed(net: Network) -> int:
+    x = net.transpose(net.input(SHAPE, "int16", 0.001, 0), (0, 3, 1, 2))
+    return net.quantize(x, "int8", 0.2, 1)
+
+
+SEVEN = "QUANTIZE LOGISTIC QUANTIZE ADD TANH DEQUANTIZE QUANTIZE"
+CHAINS: dict[str, tuple[Build, list[str], int]] = {
+    "tables": (_chain_of_tables, ["CONV_2D " + SEVEN], 1),
+    "clamp": (_clamp, ["CONV_2D RELU6"], 1),
+    "clamp behind ADD": (_clamp_behind_add, ["ADD RELU6"], 1),
+    "sum and tables": (_sum_and_tables, ["ADD QUANTIZE LOGISTIC"], 1),
+    "reshaped": (_reshaped, ["MAX_POOL_2D RESHAPE LOGISTIC"], 1),
+    "floats": (_floats, ["ABS MUL ADD LEAKY_RELU"], 1),
+    "two tensors": (_two_tensors, ["MUL SUB RELU"], 1),
+    "by channel": (_by_channel, ["MAX_POOL_2D MUL"], 1),
+    "narrowed": (_narrowed, ["TRANSPOSE QUANTIZE"], 1),
+}  # fmt: skip
+
+
+def _plan(build: Build) -> OffloadPlan:
+    net = Network("network", seed=4)
+    return cpu_plan(net.build(build(net)))
+
+
+def _codes(schedule: Schedule) -> list[str]:
+    return [" ".join(op.code for op in (s.operator, *s.tail)) for s in schedule.steps]
+
+
+def _arena(schedule: Schedule) -> int:
+    kernels, _ = choose_kernels(schedule, "net", packed=True)
+    return plan_memory(schedule, workspace_bytes(kernels)).arena_bytes
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_chain_is_one_function_with_the_same_bits(name: str, tmp_path: Path) -> None:
+    build, wanted, functions = CHAINS[name]
+    plan = _plan(build)
+    for packed in (False, True):
+        assert _codes(fuse_chains(make_schedule(plan), packed=packed)) == wanted
+    program = compile_program(plan, "net")
+    assert len(_functions(program)) == functions
+    generated = GeneratedC(program, tmp_path)
+    for sample, golden in zip(*samples_and_golden(plan.model, 3), strict=True):
+        assert_equal(generated.run(sample)[1], golden)
+        assert_equal(evaluate(plan, sample, _unused), golden)
+
+
+def _functions(program: Program) -> list[str]:
+    """Return the bodies of the static functions."""
+    (text,) = (text for name, text in program.sources.items() if name.endswith("_graph.c"))
+    return re.findall(r"^static void .*?^\}", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["floats", "two tensors"])
+def test_elements_share_one_loop_and_store_nothing_between(name: str) -> None:
+    (body,) = _functions(compile_program(_plan(CHAINS[name][0]), "net"))
+    stores = re.findall(r"^\s*\w*(?:output)\w*\[[^\]]*\] = ", body, re.MULTILINE)
+    assert len(stores) == 1
+    assert len(re.findall(r"\bfor \(", body)) == (2 if name == "floats" else 1)  # by channel: two
+
+
+def test_functions_of_a_byte_become_one_table() -> None:
+    program = compile_program(_plan(_chain_of_tables), "net")
+    tables = [c for c in program.constants if len(c.data) == 256]
+    assert len(tables) == 1
+    assert "ethosgen_table.c" in program.sources
+
+
+def test_a_clamp_costs_nothing() -> None:
+    net = Network("network", seed=4)
+    alone = compile_program(cpu_plan(net.build(net.conv2d(net.input(SHAPE), 8))), "net")
+    fused = compile_program(_plan(_clamp), "net")
+    assert len(fused.constants) == len(alone.constants)
+    assert len(fused.sources) == len(alone.sources)
+
+
+def test_what_is_never_stored_needs_no_memory() -> None:
+    schedule = make_schedule(_plan(_narrowed))
+    assert (_arena(schedule), _arena(fuse_chains(schedule, packed=True))) == (1152, 864)
+
+
+def test_no_chain_makes_the_arena_larger() -> None:
+    for build, _, _ in CHAINS.values():
+        schedule = make_schedule(_plan(build))
+        assert _arena(fuse_chains(schedule, packed=True)) <= _arena(schedule)
+
+
+def test_what_somebody_else_reads_is_stored() -> None:
+    net = Network("network", seed=4)
+    x = net.conv2d(net.input(SHAPE), 8)
+    y = net.relu(x)
+    for outputs in ((y, x), (net.max_pool(x, (2, 2)), y)):
+        schedule = fuse_chains(make_schedule(cpu_plan(net.build(*outputs))), packed=True)
+        assert "CONV_2D" in _codes(schedule)
+
+
+def test_a_larger_result_is_not_made_while_what_it_comes_from_is_there() -> None:
+    net = Network("network", seed=4)
+    y = net.dequantize(net.max_pool(net.input((1, 12, 12, 8)), (4, 4)))
+    schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), packed=True)
+    assert _codes(schedule) == ["MAX_POOL_2D", "DEQUANTIZE"]
+
+
+def test_what_is_read_out_of_order_is_read_from_memory() -> None:
+    """REVERSE_V2 is as large as what it reads, but does not read where it writes."""
+    net = Network("network", seed=4)
+    x = net.relu(net.input((4, 8)))
+    y = net.operator("REVERSE_V2", [x, net.constant([0], "int32")], [net._like(x)])[0]
+    schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), packed=True)
+    assert _codes(schedule) == ["RELU", "REVERSE_V2"]
+    assert [step.in_place for step in schedule.steps] == [True, False]
+
+
+def _unused(*_: object) -> dict[str, object]:
+    raise AssertionError("there is no partition")

@@ -98,6 +98,17 @@ def test_what_the_files_say_compiles_and_links(
     assert {".vectors", ".text", ".stack", ".ethosgen_arena"} <= seen
 
 
+def test_several_networks_are_one_layer(tmp_path: Path) -> None:
+    try:
+        GCC.find()
+    except ToolError as error:
+        pytest.skip(str(error))
+    programs = [make_program(), make_program(name="plus_two")]
+    write(render(programs, load_board("corstone300"), platform="csolution"), tmp_path / "p")
+    Solution(tmp_path / "p", "board").build("-mcpu=cortex-m55", tmp_path / "firmware.elf")
+    check_sections(tmp_path / "firmware.elf", load_board("corstone300"), "shared_sram")
+
+
 def test_what_comes_out_runs_and_is_exact(tmp_path: Path) -> None:
     for tool in (GCC, QEMU):
         try:

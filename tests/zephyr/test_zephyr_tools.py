@@ -7,7 +7,7 @@ import pytest
 from ethosgen.board import load_board
 from ethosgen.errors import InputError, ToolError
 from ethosgen.project import ZEPHYR, open_project, render, write
-from ethosgen.toolchain import find_zephyr
+from ethosgen.toolchain import build_zephyr, find_zephyr
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
 from programs import make_program
 
@@ -87,3 +87,18 @@ def test_what_was_not_built_is_told(tmp_path: Path) -> None:
     write(render(make_program(), BOARD, platform=ZEPHYR), tmp_path / "app")
     with pytest.raises(InputError, match=r"was not built for qemu yet; run: ethosgen build"):
         find_zephyr(open_project(tmp_path / "app"))
+
+
+def test_without_a_compiler_one_sentence_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(render(make_program(), BOARD, platform=ZEPHYR), tmp_path / "app")
+    monkeypatch.setenv("ZEPHYR_BASE", str(write_version(tmp_path / "zephyr", 3, 7)))
+    for variable in ("ZEPHYR_TOOLCHAIN_VARIANT", "ZEPHYR_SDK_INSTALL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    for program in ("cmake", "ninja"):
+        (tmp_path / program).write_text("#!/bin/sh\nexit 0\n")
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match=r"arm-none-eabi-gcc.*install"):
+        build_zephyr(open_project(tmp_path / "app"))

@@ -182,13 +182,16 @@ def npu_model_section(results: Results) -> str:
     return f"""## The NPU model
 
 A sample on the model of {FIRMWARE_NPU}, compiled before, and on TensorFlow Lite Micro's
-interpreter, in turns in one process: the best of {npu_model.REPEATS}, and the median of
-the ratios, at most {npu_model.MOST_OF_TFLM:g}. The first sample decodes weights. MobileNetV2 1.0
-at 224x224 has random weights and may take {npu_model.MOST_MOBILENET_S:g} s. Memory is the most that
-Python held at a time, numpy's arrays included, beside all tensors of the network: at most
-{npu_model.MOST_OF_TENSORS:g} times as much, where they are a megabyte or more. However small it is,
-an operation takes the model 0.1 ms for Python's and numpy's calls, so that the ratio does not count
-where TensorFlow Lite Micro takes less than {npu_model.LEAST_TFLM_S * 1000:g} ms for all of them.
+interpreter: in Python from arrays by name to arrays by name, one thread each, in turns in one
+process. Times are the best of {npu_model.REPEATS} rounds of {npu_model.ROUND_S * 1000:g} ms or
+more, ratios their median: at most {npu_model.MOST_OF_TFLM:g}, for every network. The first sample
+decodes weights. MobileNetV2 1.0 at 224x224 has random weights and may take
+{npu_model.MOST_MOBILENET_S:g} s.
+
+Memory is the most that the model held at a time for two samples, with the command streams and the
+constants that Vela compiled, beside all tensors of the network: at most
+{npu_model.MOST_OF_TENSORS:g} times as much.
+{npu_model.beyond_tensors(results["npu_model"])}
 
 {table(*npu_model.rows(results["npu_model"]))}
 

@@ -125,6 +125,7 @@ def make_npu_model(**changes: Any) -> dict[str, Any]:
         "ratio": npu_model.MOST_OF_TFLM,
         "tensor_bytes": 10 << 20,
         "peak_bytes": 40 << 20,
+        "object_bytes": 1 << 20,
         "cycles": {npu: {"ours": 110, "vela": 100} for npu in NPUS},
     }
     return {**figures, **changes}
@@ -187,10 +188,23 @@ def test_what_the_cpu_alone_misses(changes: dict[str, Any], count: int) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "count"),
-    [({}, 0), ({"model_s": 2.1}, 1), ({"ratio": 5.1}, 1), ({"peak_bytes": 41 << 20}, 1)],
+    [
+        ({}, 0),
+        ({"model_s": 2.1}, 1),
+        ({"ratio": 5.1}, 1),
+        ({"ratio": 5.1, "tflm_s": 1e-6}, 1),
+        ({"peak_bytes": 41 << 20}, 1),
+        ({"tensor_bytes": 500, "peak_bytes": npu_model.ALLOWANCE_BYTES}, 0),
+    ],
 )
 def test_what_the_npu_model_misses(changes: dict[str, Any], count: int) -> None:
     assert len(npu_model.misses([make_npu_model(**changes)])) == count
+
+
+def test_memory_beyond_the_ratio_is_told_even_if_it_is_allowed() -> None:
+    small = make_npu_model(name="small", tensor_bytes=1000, peak_bytes=50_000)
+    assert "small (50.0 times, 49 KiB)" in npu_model.beyond_tensors([make_npu_model(), small])
+    assert npu_model.beyond_tensors([make_npu_model()]) == "No network needs an exception."
 
 
 @pytest.mark.parametrize("key", SIZES)

@@ -231,3 +231,27 @@ def test_streams_must_be_aligned() -> None:
             [("NPU_SET_WEIGHT_BASE", {"addr": 8})],
             CONV,
         )
+
+
+def test_weights_and_records_are_looked_at_again_in_each_run() -> None:
+    # A run keeps what it decoded; the CPU, or a DMA command, may write other weights before the
+    # next.
+    def constants(weight: int, bias: int) -> bytes:
+        return weights(depth_first([[weight]]), record(bias, *ONE))[1]
+
+    program, first = weights(depth_first([[3]]), record(7, *ONE))
+    bench = Bench(constants=first)
+    parts = (ifm(0, (1, 1, 1)), ofm(0x100, (1, 1, 1)), kernel(1, 1), program, CONV)
+    for weight, bias in ((3, 7), (-5, 7), (-5, 1), (3, 7)):
+        bench.constants[: len(first)] = np.frombuffer(constants(weight, bias), np.uint8)
+        for value in (2, -1):
+            bench.put(0, [value])
+            bench.run(*parts)
+            assert bench.get(0x100, (1,)).tolist() == [value * weight + bias]
+    bench.constants[: len(first)] = 0x55
+    with pytest.raises(NpuFault) as caught:
+        bench.run(*parts)
+    assert (caught.value.kind, caught.value.command) == ("weights", "NPU_OP_CONV")
+    bench.constants[: len(first)] = np.frombuffer(first, np.uint8)
+    bench.run(*parts)
+    assert bench.get(0x100, (1,)).tolist() == [4]

@@ -9,6 +9,7 @@ from npu_bench import SCRATCH_BYTES, STOP, STREAM, Bench, Program, ifm, kernel, 
 
 from ethosgen.errors import NpuFault
 from ethosgen.npu.assemble import assemble
+from ethosgen.npu.memory import Bus, Segment
 
 AVERAGE: Program = [("NPU_OP_POOL", {"pooling_mode": 1})]
 
@@ -204,3 +205,26 @@ def test_mutated_streams_stop_or_fault(batch: int) -> None:
 def test_the_stream_itself_may_lie_outside() -> None:
     with pytest.raises(NpuFault, match="read outside the memories"):
         Bench().machine.run(STREAM - 4, 16, [])
+
+
+def test_commands_are_looked_at_again_in_each_run() -> None:
+    # What a run has prepared serves the next one, as long as nobody writes other commands there.
+    bench = Bench()
+    length = len(assemble([*copy(0, 0x100), *STOP]))
+    for target in (0x100, 0x100, 0x200, 0x100):
+        bench.put(0, [target >> 8, 2, 3, 4])
+        bench.put(0x100, [0] * 0x200)
+        report = bench.run(copy(0, target))
+        assert bench.get(target, (4,)).tolist() == [target >> 8, 2, 3, 4]
+        assert (report.operations, report.consumed) == (1, length)
+
+
+def test_memory_that_is_promised_to_be_constant_is_decoded_once() -> None:
+    segments = [
+        Segment(0x1000, np.zeros(64, np.uint8), False, "rom", constant=True),
+        Segment(0x2000, np.zeros(64, np.uint8), False, "flash"),
+    ]
+    bus = Bus(segments)
+    assert bus.is_constant(0x1000, 64) and not bus.is_constant(0x2000, 64)
+    with pytest.raises(NpuFault, match="outside"):
+        bus.is_constant(0x1000, 65)

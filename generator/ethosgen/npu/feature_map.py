@@ -59,8 +59,9 @@ class Placed:
         check_size(shape)
         self.shape = shape
         self.dtype = np.dtype(fm.dtype)
-        self._parts = tuple(_parts(bus, fm, base, shape, write))
-        self.whole = _whole(self._parts, shape)
+        parts = tuple(_parts(bus, fm, base, shape, write))
+        self.whole = _whole(parts, shape)
+        self._parts = parts if self.whole is None else ()
 
     def read(self) -> NDArray[Any]:
         """Return (height, width, depth) in the feature map's own dtype; it may be the memory."""
@@ -72,18 +73,21 @@ class Placed:
 
     def read_rows(self, target: NDArray[Any], top: int) -> None:
         """Fill (rows, width, depth) of any dtype with the rows from `top` on."""
+        if self.whole is not None:
+            target[...] = self.whole[top : top + target.shape[0]]
+            return
         for part, source, rows in self._rows(top, target.shape[0]):
             part.of(target, rows)[...] = source
 
     def write(self, data: NDArray[Any]) -> None:
         """Store (height, width, depth) elements, which must fit the feature map's dtype."""
-        if self.whole is not None:
-            self.whole[...] = data
-        else:
-            self.write_rows(data, 0)
+        self.write_rows(data, 0)
 
     def write_rows(self, data: NDArray[Any], top: int) -> None:
         """Store (rows, width, depth) from row `top` on."""
+        if self.whole is not None:
+            self.whole[top : top + data.shape[0]] = data
+            return
         for part, target, rows in self._rows(top, data.shape[0]):
             target[...] = part.of(data, rows)
 
@@ -99,10 +103,11 @@ class Placed:
     def touches(self, other: "Placed") -> bool:
         """Say whether the two may have memory in common."""
         return any(
-            np.may_share_memory(mine.view, theirs.view)
-            for mine in self._parts
-            for theirs in other._parts
+            np.may_share_memory(mine, theirs) for mine in self._views() for theirs in other._views()
         )
+
+    def _views(self) -> list[NDArray[Any]]:
+        return [part.view for part in self._parts] if self.whole is None else [self.whole]
 
 
 def read(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> NDArray[Any]:

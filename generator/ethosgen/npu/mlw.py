@@ -9,7 +9,6 @@ loop finds them, and numpy decodes some thousand symbols at once. Format: Vela's
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,10 +130,15 @@ def pieces(data: bytes | memoryview, wanted: int) -> Iterator[NDArray[np.int16]]
         header = _read_header(bits, position, previous)
         if header is None:
             raise NpuFault("weights", f"a weight stream holds {have} of {wanted} weights")
-        weights, position = _read_slice(bits, header)
-        have += weights.size
+        weights, zeros, position = _find_chunks(bits, header)
+        if header.has_zero_runs:
+            whole = _with_zeros(bits, header, weights, zeros)
+            have += whole.size
+            yield whole
+        else:
+            have += header.values
+            yield from _first(_weights(bits, weights, header), header.values)
         previous = header
-        yield weights
 
 
 def _read_header(bits: _Bits, position: int, previous: _Slice | None) -> _Slice | None:
@@ -181,31 +185,24 @@ def _read_palette(bits: _Bits, header: _Slice, position: int) -> int:
     return position
 
 
-def _read_slice(bits: _Bits, header: _Slice) -> tuple[NDArray[np.int16], int]:
-    """Decode one slice; returns its weights and the position behind it."""
-    weights, zeros, position = _find_chunks(bits, header)
-    values = np.empty(header.values, np.int16)
-    _fill(values, _weights(bits, weights, header))
-    if not header.has_zero_runs:
-        return values, position
-    lengths = np.empty(header.runs, np.int32)
-    _fill(lengths, _zero_lengths(bits, zeros, header))
+def _with_zeros(bits: _Bits, header: _Slice, weights: _Chunks, zeros: _Chunks) -> NDArray[np.int16]:
+    """Decode a slice whose zeros are coded as runs between the weights."""
+    values = np.concatenate([*_first(_weights(bits, weights, header), header.values)])
+    lengths = np.concatenate([*_zero_lengths(bits, zeros, header)])[: header.runs]
     lead = int(lengths[0]) if header.new_palette else 0
     after = lengths[1:] if header.new_palette else lengths
     places = np.cumsum(after, dtype=np.int32)
     places += np.arange(lead, lead + values.size, dtype=np.int32)
     result = np.zeros(lead + values.size + int(after.sum()), np.int16)
     result[places - after] = values
-    return result, position
+    return result
 
 
-def _fill(target: NDArray[Any], parts: Iterator[Ints]) -> None:
-    """Lay parts one behind the other; what is too much of the last is left out."""
-    start = 0
+def _first(parts: Iterator[Ints], count: int) -> Iterator[NDArray[np.int16]]:
+    """Yield the first `count` of all elements."""
     for part in parts:
-        used = target[start : start + part.size]
-        used[...] = part[: used.size]
-        start += used.size
+        yield part[:count].astype(np.int16)
+        count -= min(count, part.size)
 
 
 def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
@@ -220,10 +217,15 @@ def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
 
 
 def _find_uncompressed(_: _Bits, header: _Slice) -> tuple[_Chunks, int]:
-    """Lay out a slice that has nothing but remainders: one after another, as if in one chunk."""
-    chunks = _Chunks()
-    chunks.add(0, 0, header.values)
-    chunks.add_remainders(header.position, header.values, header.values)
+    """Lay out a slice that has nothing but remainders, as if it had chunks: one behind another."""
+    count = -(-header.values // _MAX_SYMBOLS)
+    step = _MAX_SYMBOLS * header.division
+    chunks = _Chunks(
+        array("H", [0]) * count,
+        array("H", [0]) * count,
+        array("I", [_MAX_SYMBOLS]) * count,
+        array("Q", [header.position + index * step for index in range(count)]),
+    )
     return chunks, header.position + header.values * header.division
 
 
@@ -331,9 +333,6 @@ def _zero_lengths(bits: _Bits, chunks: _Chunks, header: _Slice) -> Iterator[Ints
 
 def _batches(chunks: _Chunks) -> Iterator[_Chunks]:
     """Cut the chunks of a slice into as many as are decoded at once."""
-    if len(chunks.counts) == 1:  # one without a unary part may be as long as the slice
-        yield chunks
-        return
     for first in range(0, len(chunks.counts), _BATCH_CHUNKS):
         part = slice(first, first + _BATCH_CHUNKS)
         yield _Chunks(

@@ -5,6 +5,8 @@ graphir_optimiser.cpp, which is the `apply_scale` of the TOSA specification; DBL
 TFLite's SaturatingRoundingDoublingHighMul followed by RoundingDivideByPOT.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,15 @@ _DOUBLE_SHIFT = 31
 _PRODUCT_LIMIT = 1 << 61
 _LOW_BITS = 24
 _ZERO = np.array(0, np.int64)
+
+
+@lru_cache(maxsize=256)
+def scalar(value: int) -> Ints:
+    """Return a number as an array without axes, which is cheaper to compute with; do not write it.
+
+    Those of the same value are one.
+    """
+    return np.array(value, np.int64)
 
 
 class Rescale:

@@ -175,8 +175,10 @@ def _decode_core(data: bytes | memoryview, order: Traversal, flat: NDArray[np.in
     values = np.zeros(0, np.int16)
     for part in _sub_kernels(order):
         index = _places(order, part)
-        while values.size < index.size:
-            values = np.concatenate([values, next(pieces)])
+        found = [values]
+        while sum(piece.size for piece in found) < index.size:
+            found.append(next(pieces))
+        values = np.concatenate(found)
         taken, values = values[: index.size], values[index.size :]
         kept = index >= 0
         flat[index[kept]] = taken[kept]

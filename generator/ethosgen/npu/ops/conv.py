@@ -26,7 +26,7 @@ _EXACT_FLOAT64 = 1 << 53
 _MAX_TAPS = 64 * 64
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
-_CHUNK_ELEMENTS = (1 << 11, 1 << 14)
+_CHUNK_ELEMENTS = (1 << 10, 1 << 14)
 """At least and at most, of a chunk of rows: what its windows gather, or what comes of them."""
 _SHARE_BYTES = 16
 """Of the tensors for each element of a chunk, so that chunks take no more memory than tensors."""

@@ -9,7 +9,7 @@ from ethosgen.npu.isa import ElementwiseMode, IfmScaleMode, OfmScaleMode
 from ethosgen.npu.operation import Elementwise, FeatureMap, Shape
 from ethosgen.npu.ops.context import Action, Context
 from ethosgen.npu.ops.output import finisher, scaler
-from ethosgen.npu.scaling import Ints, Rescale
+from ethosgen.npu.scaling import Ints, Rescale, scalar
 
 _PRE_SHIFT = {8: 20, 16: 15, 32: 15}
 """Left shift of ADD's and SUB's operands, by bits of the IFM (Vela's ElementwiseAddSubScale)."""
@@ -42,7 +42,7 @@ def prepare(context: Context, operation: Elementwise, ofm: Placed) -> Action:
 def _operand(context: Context, fm: FeatureMap, shape: Shape) -> _Operand:
     """Return what reads an operand less its zero point, as an array of its own."""
     placed = Placed(context.bus, fm, context.base(fm.region), shape)
-    zero_point, whole = np.array(fm.zero_point, np.int64), placed.whole
+    zero_point, whole = scalar(fm.zero_point), placed.whole
     if whole is None:
         return lambda: placed.read() - zero_point
     if not fm.zero_point:
@@ -145,7 +145,7 @@ def _bound(fm: FeatureMap) -> int:
 def _times(factor: int) -> _Unary:
     if factor == 1:
         return lambda values: values
-    factors = np.array(factor, np.int64)
+    factors = scalar(factor)
     return lambda values: values * factors
 
 

@@ -13,7 +13,7 @@ from ethosgen.npu.isa import ActivationClipRange, ActivationFunction, OfmScaleMo
 from ethosgen.npu.operation import Activation, Output
 from ethosgen.npu.ops import curves
 from ethosgen.npu.ops.context import Context
-from ethosgen.npu.scaling import Ints, Rescale
+from ethosgen.npu.scaling import Ints, Rescale, scalar
 
 _FORCED = {
     ActivationClipRange.FORCE_UINT8: (0, 255),
@@ -61,11 +61,11 @@ def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
     OFM's dtype. Raises NpuFault of kind "parse" for a function that cannot be.
     """
     zero_point = effective_zero_point(ofm)
-    offset = np.array(zero_point, np.int64)
+    offset = scalar(zero_point)
     curve = _CURVES.get(ActivationFunction(ofm.activation.function))
     if curve is not None and np.dtype(ofm.fm.dtype) != np.int16:
         raise NpuFault("parse", "TANH and SIGMOID are modelled for 16-bit signed OFMs only")
-    low, high = (np.array(limit, np.int64) for limit in clip_limits(ofm))
+    low, high = (scalar(limit) for limit in clip_limits(ofm))
     look_up = _table(context, ofm)
 
     def activate(values: Ints) -> NDArray[Any]:
@@ -127,7 +127,7 @@ def _table(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]] | No
         raise NpuFault("parse", f"a table cannot be indexed by a range of {low}..{high}")
     table = context.view_table(slot, entries, dtype)
     if entries == _LUT8_ENTRIES:
-        first = np.array(low if low < 0 else 0, np.int64)
+        first = scalar(low if low < 0 else 0)
         return lambda values: table[values - first]
     return lambda values: _interpolate(table.astype(np.int64), values)
 

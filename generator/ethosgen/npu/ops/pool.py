@@ -14,7 +14,7 @@ from ethosgen.npu.operation import Pool
 from ethosgen.npu.ops.context import Action, Context
 from ethosgen.npu.ops.output import finisher, scaler
 from ethosgen.npu.ops.window import padder, place_ifm, windows
-from ethosgen.npu.scaling import Ints, Rescale, pooling_scale
+from ethosgen.npu.scaling import Ints, Rescale, pooling_scale, scalar
 
 _MAX_WORK = 1 << 31
 _LOWEST = -(1 << 40)
@@ -39,7 +39,7 @@ def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
 def _maximum(context: Context, operation: Pool) -> _Pooled:
     """Take the maximum in the IFM's own dtype, which has no value for padding."""
     ifm = place_ifm(context, operation)
-    zero_point = np.array(operation.ifm.zero_point, np.int64)
+    zero_point = scalar(operation.ifm.zero_point)
     dtype = np.dtype(np.int64) if operation.padding.any else ifm.dtype
     padded = padder(operation, ifm, dtype, int(zero_point), _LOWEST + int(zero_point))
     scale = scaler(operation.ofm)
@@ -64,7 +64,7 @@ def _average(context: Context, operation: Pool) -> _Pooled:
     ifm = place_ifm(context, operation)
     zero_point = operation.ifm.zero_point
     padded = padder(operation, ifm, _sum_dtype(operation), zero_point, zero_point)
-    offset = np.array(zero_point * operation.kernel.size[0] * operation.kernel.size[1], np.int64)
+    offset = scalar(zero_point * math.prod(operation.kernel.size))
     scale = _mean(operation)
     return lambda: scale(_over_windows(np.add, operation, padded()) - offset)
 
@@ -106,7 +106,7 @@ def _reduce_sum(context: Context, operation: Pool) -> _Pooled:
     height, width, _ = operation.ofm.shape
     if operation.ifm_shape[:2] != (height, width):
         raise NpuFault("parse", "a sum over channels needs a kernel of 1x1 and no padding")
-    offset = np.array(fm.zero_point * operation.ifm_depth, np.int64)
+    offset = scalar(fm.zero_point * operation.ifm_depth)
     scale = scaler(operation.ofm)
 
     def pooled() -> Ints:

@@ -1,0 +1,54 @@
+"""Plans of one partition: found, run, and refused what does not fit."""
+
+import numpy as np
+import pytest
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.aot import evaluate
+from ethosgen.aot.direct import find_direct
+from ethosgen.aot.host import evaluate as evaluate_by_steps
+from ethosgen.errors import InputError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.npu.host import PartitionRunner
+from ethosgen.offload import offload
+from ethosgen.plan import OffloadPlan
+from ethosgen.reference import random_samples
+from networks import Network
+
+
+def make_plan(ignore: tuple[str, ...] = ()) -> OffloadPlan:
+    net = Network("direct", 3)
+    x = net.conv2d(net.input((1, 6, 6, 4)), 8, (3, 3))
+    model = parse_model(net.build(net.max_pool(x, (2, 2), (2, 2))), "direct")
+    return offload(model, find_accelerator("ethos-u55-128"), ignore=ignore)
+
+
+def test_one_partition_gives_what_its_schedule_gives() -> None:
+    plan = make_plan()
+    assert find_direct(plan) is not None
+    for sample in random_samples(plan.model, 3, 1):
+        direct = evaluate(plan, sample, PartitionRunner(plan))
+        by_steps = evaluate_by_steps(plan, sample, PartitionRunner(plan))
+        assert direct.keys() == by_steps.keys()
+        for name, value in by_steps.items():
+            assert direct[name].dtype == value.dtype and np.array_equal(direct[name], value)
+
+
+def test_more_than_a_partition_needs_a_schedule() -> None:
+    assert find_direct(make_plan(("MAX_POOL_2D",))) is None
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (None, "input 'x' is missing; there is none"),
+        (np.zeros((1, 6, 6, 4), np.uint8), "input 'x' is uint8 [1, 6, 6, 4]; the network wants"),
+        (np.zeros((1, 6, 6, 3), np.int8), "input 'x' is int8 [1, 6, 6, 3]; the network wants"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(array: np.ndarray | None, message: str) -> None:
+    plan = make_plan()
+    (tensor,) = plan.model.inputs
+    with pytest.raises(InputError) as caught:
+        evaluate(plan, {} if array is None else {tensor.name: array}, PartitionRunner(plan))
+    assert message.replace("'x'", f"'{tensor.name}'") in str(caught.value)

@@ -49,8 +49,8 @@ def accelerator_for(word: int, name: str) -> Accelerator:
         if accelerator.config_word & _CONFIG_MASK == word & _CONFIG_MASK:
             return accelerator
     raise UnsupportedError(
-        f"'{name}' is compiled for an unknown NPU (product {word >> 28}, {1 << (word & 0xF)} MACs); "
-        f"compile its original for one of: {', '.join(known)}"
+        f"'{name}' is compiled for an unknown NPU (product {word >> 28}, {1 << (word & 0xF)} "
+        f"MACs); compile its original for one of: {', '.join(known)}"
     )
 
 

@@ -60,8 +60,8 @@ class NpuFault(EthosgenError):  # noqa: N818 - the manual's word, not ours
     """A fault of the NPU model: what the command stream did wrong, and where.
 
     `kind` is the STATUS bit that reports it: "bus" (bus_status), "parse" (cmd_parse_error),
-    "weights" (wd_fault, of the weight decoder), or "timeout" (the model's own limit). `offset` is the byte offset of the command in its stream,
-    `command` its name in Arm's register description.
+    "weights" (wd_fault, of the weight decoder), or "timeout" (the model's own limit). `offset` is
+    the byte offset of the command in its stream, `command` its name in Arm's register description.
     """
 
     exit_status = 6

@@ -4,10 +4,14 @@ Joins the reader, the offload and the NPU model, as the pipeline does.
 """
 
 import dataclasses
+import io
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ethosgen.accelerator import DEFAULT_NPU, Accelerator, find_accelerator, require_model
 from ethosgen.errors import InputError, NpuFault
@@ -25,6 +29,9 @@ from ethosgen.offload import (
 from ethosgen.watch import Watch
 
 _HEADERS = (b"COP1", b"COP2")
+_ZIP = b"PK\3\4"
+_RAW_COMMANDS = "cmd_data"
+"""The array of Vela's raw output that is the stream, behind the driver's header."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Listing:
 
 
 def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
-    """Disassemble a file: a .tflite, compiled or not, or a bare command stream.
+    """Disassemble a file: a .tflite, compiled or not, Vela's raw output, or a command stream.
 
     A network that is not compiled is given to Vela first. `npu` None means what the file says, or
     else the default. Raises InputError for a file that is none of these.
@@ -59,6 +66,8 @@ def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
         raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
     if data[4:8] == IDENTIFIER:
         return _list_network(data, path, accelerator, watch)
+    if data[:4] == _ZIP:
+        data = _raw_commands(data, path)
     return [_list_bare(data, path, accelerator)]
 
 
@@ -76,6 +85,17 @@ def _list_network(
     return [_listing(f"partition_{i}", found, stream) for i, stream in enumerate(streams)]
 
 
+def _raw_commands(data: bytes, path: Path) -> bytes:
+    """Return the command stream in what `vela --output-format raw` wrote."""
+    try:
+        with np.load(io.BytesIO(data)) as arrays:
+            return bytes(arrays[_RAW_COMMANDS].tobytes())
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile):
+        raise InputError(
+            f"'{path}' has no command stream; disasm reads the .npz of vela --output-format raw"
+        ) from None
+
+
 def _list_bare(data: bytes, path: Path, accelerator: Accelerator | None) -> Listing:
     if data[:4] in _HEADERS:
         payload = strip_header(data)
@@ -85,7 +105,8 @@ def _list_bare(data: bytes, path: Path, accelerator: Accelerator | None) -> List
         next(decode(data))
     except (NpuFault, StopIteration):
         raise InputError(
-            f"'{path}' is neither a .tflite nor a command stream of Ethos-U55 or U65"
+            f"'{path}' is neither a .tflite, nor Vela's raw output, nor a command stream of "
+            "Ethos-U55 or U65"
         ) from None
     return _listing(path.name, accelerator or find_accelerator(DEFAULT_NPU), data)
 

@@ -98,6 +98,8 @@ class PlanSummary:
     sram_bytes: int
     npu_cycles: int
     choices: tuple[Choice, ...] = ()
+    npu_operations: int | None = None
+    """For a file that was compiled before: what its command streams start, copies apart."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,8 @@ class OffloadPlan:
     choices: tuple[Choice, ...] = ()
     reach: Mapping[int, int] = field(default_factory=dict)
     """For IoStyle.CALLER, the bytes that the NPU copies of a tensor, where it has fewer."""
+    npu_operations: int | None = None
+    """Of a file that was compiled before; see PlanSummary."""
 
     def buffer_bytes(self, tensor: Tensor) -> int:
         """Return how large a tensor's buffer must be: as the tensor, or as far as the NPU reaches.
@@ -155,4 +159,5 @@ class OffloadPlan:
             sram_bytes=self.sram_bytes,
             npu_cycles=self.npu_cycles,
             choices=self.choices,
+            npu_operations=self.npu_operations,
         )

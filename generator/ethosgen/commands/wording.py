@@ -30,9 +30,11 @@ def plan_lines(plan: Any) -> list[str]:
     """Say what runs where, and why."""
     if plan.npu == NO_NPU:
         return [f"  CPU       all {len(plan.cpu_operators)} operators, no NPU"]
-    count = "an unknown number of" if plan.npu_operators is None else plan.npu_operators
+    count = f"{plan.npu_operators} operators"
+    if plan.npu_operators is None:
+        count = f"{plan.npu_operations} operations of the NPU"
     head = (
-        f"  NPU       {plan.npu}: {count} operators in {plan.partitions} "
+        f"  NPU       {plan.npu}: {count} in {plan.partitions} "
         f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
     )
     reasons = [f"            {c.code} ({c.output}): {c.reason}" for c in plan.cpu_operators]

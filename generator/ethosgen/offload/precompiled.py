@@ -16,7 +16,7 @@ from ethosgen.flatbuffer import NPU_CUSTOM_CODE, NPU_MEMORIES
 from ethosgen.model import ABSENT, Graph, Model, Operator
 from ethosgen.offload.payload import Payload, strip_header
 from ethosgen.offload.reasons import code_name, why_it_ends
-from ethosgen.offload.regions import INPUT_REGION, OUTPUT_REGION, Span, accesses
+from ethosgen.offload.regions import INPUT_REGION, OUTPUT_REGION, Span, accesses, operations
 from ethosgen.offload.residual import Residual, placement
 from ethosgen.plan import CpuOperator, IoStyle, OffloadPlan
 
@@ -99,6 +99,7 @@ def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> Offloa
         partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=None,
+        npu_operations=sum(map(operations, streams)),
         read_only=residual.read_only,
         scratch_bytes=residual.scratch_bytes,
         scratch_fast_bytes=residual.scratch_fast_bytes,

@@ -135,6 +135,12 @@ def own_regions(commands: bytes, spans: Sequence[Span]) -> bytes:
     return struct.pack(f"<{len(words)}I", *words)
 
 
+def operations(commands: bytes) -> int:
+    """Return how many operations a stream starts, copies apart."""
+    starts = _OPERATIONS.keys() - {_DMA_START}
+    return sum(p is None and code in starts for code, _, p in _commands(commands))
+
+
 def copied_bytes(commands: bytes) -> dict[int, int]:
     """Return how far DMAs reach into each region from FIRST_OWN_REGION on, in bytes.
 

@@ -52,11 +52,13 @@ def drive(folder: Path, config: int, status: int) -> tuple[dict[int, int], dict[
         "ethosgen_status.h",
         "ethosgen_npu_direct.c",
         "ethosgen_npu_hooks.c",
+        "ethosgen_npu_identity.c",
     ):
         text = project.files[f"model/{name}"].decode()
         (folder / name).write_text(re.sub(r"__asm volatile\([^;]*\);", "", text))  # Arm's barriers
     sources = [
         folder / "ethosgen_npu_direct.c",
+        folder / "ethosgen_npu_identity.c",
         folder / "ethosgen_npu_hooks.c",
         HERE / "u85_registers.c",
     ]

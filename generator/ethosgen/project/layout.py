@@ -74,6 +74,7 @@ _BAREMETAL = Layout(
         "ethosgen_npu.h": "model/ethosgen_npu.h",
         "ethosgen_npu_hooks.c": "model/ethosgen_npu_hooks.c",
         "ethosgen_npu_pmu.c": "model/ethosgen_npu_pmu.c",
+        "ethosgen_npu_identity.c": "model/ethosgen_npu_identity.c",
         "ethosgen_npu_direct.c": "model/ethosgen_npu_direct.c",
         "ethosgen_npu_core.c": "model/ethosgen_npu_core.c",
         "cmsis/cmsis_compiler.h": "model/cmsis/cmsis_compiler.h",
@@ -87,6 +88,7 @@ _BAREMETAL = Layout(
         "app/server.h": "app/server.h",
         "app/frames.c": "app/frames.c",
         "app/frames.h": "app/frames.h",
+        "app/services.h": "app/services.h",
         "board/startup.c": "board/startup.c",
         "board/startup.h": "board/startup.h",
         "board/board.c": "board/board.c",
@@ -114,7 +116,8 @@ _CSOLUTION = replace(
     },
 )
 _SERVER = "ethosgen/lib/server"
-_PROTOCOL = ("frames.c", "frames.h", "server.c", "server.h")
+_PROTOCOL = ("frames.c", "frames.h", "server.c", "server.h", "services.h")
+_NPU = ("ethosgen_npu_pmu.c", "ethosgen_npu_identity.c")
 _MODULE = ("zephyr", "dts", "lib", "CMakeLists.txt", "Kconfig")
 """Of zephyr_app/: the module that goes into each project."""
 
@@ -123,7 +126,7 @@ def _zephyr(board: Board) -> Layout:
     root = source_folder("zephyr_app")
     app = root / "app"
     return Layout(
-        templates=("zephyr", "common", "baremetal"),
+        templates=("zephyr", "common"),
         library={
             **_LIBRARY,
             "zephyr/module.yml": "model/zephyr/module.yml",
@@ -137,7 +140,7 @@ def _zephyr(board: Board) -> Layout:
         shared=_SHARED,
         npu={
             "ethosgen_npu.h": "model/ethosgen_npu.h",
-            "ethosgen/lib/npu/ethosgen_npu_pmu.c": "model/ethosgen_npu_pmu.c",
+            **{f"ethosgen/lib/npu/{f}": f"model/{f}" for f in _NPU},
         },
         application={
             "README.md": "README.md",

@@ -135,7 +135,7 @@ def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[
         ],
         "shared_sources": [
             *(["ethosgen_arena.c"] if is_shared else []),
-            *(["ethosgen_npu_hooks.c", "ethosgen_npu_pmu.c"] if npu else []),
+            *([f"ethosgen_npu_{part}.c" for part in ("hooks", "identity", "pmu")] if npu else []),
             *sorted(kernels),
         ],
         "libraries": [

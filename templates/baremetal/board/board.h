@@ -6,8 +6,7 @@
 #ifndef BOARD_H
 #define BOARD_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "services.h"
 
 {% for way in ways_facts %}
 #{{ "if" if loop.first else "elif" }} defined(BOARD_ON_{{ way.id|upper }}) /* {{ way.comment }} */
@@ -23,7 +22,7 @@
 #define BOARD_NPU_PRIVILEGED {{ "true" if board.npu.privileged else "false" }}
 {% endif %}
 
-/* Rate of board_ticks(). */
+/* Rate of board_ticks(), which goes round in {{ (4294967295 / board.counter.hz)|int }} seconds. */
 #define BOARD_TICKS_HZ {{ board.counter.hz }}u
 
 {% if board.cpu.icache or board.cpu.dcache %}
@@ -31,25 +30,4 @@
 void board_enable_caches(void);
 
 {% endif %}
-/* Start the clock{{ " and let the NPU interrupt" if npu else "" }}. */
-void board_init(void);
-
-/* A free running counter; differences are good for {{ (4294967295 / board.counter.hz)|int }} seconds. */
-uint32_t board_ticks(void);
-
-/* Start the console: from here on received bytes go to frames_take(), from an interrupt. */
-void console_init(void);
-
-/* Send one byte. */
-void console_put(uint8_t byte);
-
-/* Sleep until *event is set by an interrupt. */
-void board_wait(const volatile bool *event);
-
-/* Leave, where there is somewhere to go: a simulator ends with this status. */
-void board_exit(uint32_t status);
-
-/* Bytes of stack that were used since the start, at most. */
-uint32_t board_stack_bytes(void);
-
 #endif /* BOARD_H */

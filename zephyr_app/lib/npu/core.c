@@ -78,20 +78,7 @@ ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
     if (!is_initialized) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
-    uint32_t differs = npu_register(CONFIG) ^ config;
-    uint32_t have_id = npu_register(ID);
-
-    if (differs >> 28 != 0) {
-        return ETHOSGEN_NPU_OTHER_PRODUCT;
-    }
-    if ((differs & 0xF) != 0) {
-        return ETHOSGEN_NPU_OTHER_MACS;
-    }
-    if ((differs & 0xF0) != 0 || have_id >> 28 != id >> 28 ||
-        (have_id >> 20 & 0xFF) < (id >> 20 & 0xFF)) {
-        return ETHOSGEN_NPU_OTHER_VERSION;
-    }
-    return ETHOSGEN_OK;
+    return ethosgen_npu_compare(npu_register(CONFIG), npu_register(ID), config, id);
 }
 
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,

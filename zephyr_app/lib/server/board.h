@@ -6,8 +6,7 @@
 #ifndef ETHOSGEN_SERVER_BOARD_H
 #define ETHOSGEN_SERVER_BOARD_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "services.h"
 
 #include <zephyr/devicetree.h>
 #include <zephyr/kernel.h>
@@ -22,26 +21,5 @@
 #define BOARD_NPU_BASE 0
 #define BOARD_NPU_SECURE false
 #define BOARD_NPU_PRIVILEGED false
-
-/* Start the clock. */
-void board_init(void);
-
-/* A free running counter; differences are good for two minutes. */
-uint32_t board_ticks(void);
-
-/* Start the console: from here on received bytes go to frames_take(). */
-void console_init(void);
-
-/* Send one byte. */
-void console_put(uint8_t byte);
-
-/* Sleep until *event is set by frames_take(). */
-void board_wait(const volatile bool *event);
-
-/* Leave, where there is somewhere to go: a simulator ends with this status. */
-void board_exit(uint32_t status);
-
-/* Bytes of the main thread's stack that were used since the start, at most. */
-uint32_t board_stack_bytes(void);
 
 #endif /* ETHOSGEN_SERVER_BOARD_H */

@@ -45,6 +45,10 @@ ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privile
 /* Say whether this NPU can run what was compiled for those CONFIG and ID words. */
 ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id);
 
+/* Say whether an NPU with these CONFIG and ID words can run what was compiled for the others. */
+ethosgen_status ethosgen_npu_compare(uint32_t have_config, uint32_t have_id, uint32_t config,
+                                     uint32_t id);
+
 /* Run a command stream and wait for its end. */
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
                                  const uintptr_t base[ETHOSGEN_NPU_BASES]);

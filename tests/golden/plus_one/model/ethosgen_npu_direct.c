@@ -46,16 +46,8 @@ enum {
 /* RESET and PROT share their layout. */
 enum { PROT_CPL_PRIVILEGED = 1u << 0, PROT_CSL_NON_SECURE = 1u << 1 };
 
-enum {
-    CONFIG_MACS_PER_CC = 0xFu << 0,
-    CONFIG_CMD_STREAM_VERSION = 0xFu << 4,
-    CONFIG_CUSTOM_DMA = 1u << 27
-};
 #define CONFIG_PRODUCT_SHIFT 28
 #define CONFIG_PRODUCT_U65 1u
-
-#define ID_ARCH_MINOR(id) ((id) >> 20 & 0xFFu)
-#define ID_ARCH_MAJOR(id) ((id) >> 28)
 
 /* Outstanding bursts, one less in each field: the defaults of Arm's driver. */
 #define AXI_LIMIT(reads, writes) (((reads)-1u) << 16 | ((writes)-1u) << 24)
@@ -170,21 +162,7 @@ ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
     if (npu.base_addr == 0) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
-    uint32_t have = get(CONFIG);
-    uint32_t differs = have ^ config;
-    uint32_t have_id = get(ID);
-
-    if (differs >> CONFIG_PRODUCT_SHIFT != 0) {
-        return ETHOSGEN_NPU_OTHER_PRODUCT;
-    }
-    if ((differs & CONFIG_MACS_PER_CC) != 0) {
-        return ETHOSGEN_NPU_OTHER_MACS;
-    }
-    if ((differs & CONFIG_CMD_STREAM_VERSION) != 0 || (config & ~have & CONFIG_CUSTOM_DMA) != 0 ||
-        ID_ARCH_MAJOR(have_id) != ID_ARCH_MAJOR(id) || ID_ARCH_MINOR(have_id) < ID_ARCH_MINOR(id)) {
-        return ETHOSGEN_NPU_OTHER_VERSION;
-    }
-    return ETHOSGEN_OK;
+    return ethosgen_npu_compare(get(CONFIG), get(ID), config, id);
 }
 
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,

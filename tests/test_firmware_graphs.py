@@ -64,7 +64,8 @@ def test_ends_and_chains(io: str, tmp_path: Path) -> None:
 def test_control_flow_and_variables(npu: str, io: str, tmp_path: Path) -> None:
     """The samples are a sequence: what one leaves in a variable the next one finds."""
     report = verify(_control, tmp_path, npu=npu, io=io)
-    assert report.passed and bool(report.plan.partitions) == (npu != "none")
+    assert report.passed and report.plan.partitions == (0 if npu == "none" else 2)
+    assert npu == "none" or report.plan.npu_operators == 4
 
 
 @needs_tools

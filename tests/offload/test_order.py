@@ -4,7 +4,7 @@ import pytest
 
 from ethosgen.errors import RefusalError
 from ethosgen.model import Graph, Model, Operator, Tensor
-from ethosgen.offload.order import in_order, stateful_operators
+from ethosgen.offload.order import awaited, in_order, stateful_operators
 
 
 def graph_of(*operators: Operator) -> Graph:
@@ -68,6 +68,19 @@ def test_a_partition_cannot_run_in_two_parts() -> None:
     )
     with pytest.raises(RefusalError, match="in one partition"):
         order(graph, {2: 0, 0: 1})
+
+
+def test_vela_is_told_what_must_be_there_before() -> None:
+    """A variable is read after it was assigned: the value must be there."""
+    handles = [Tensor(i, f"h{i}", (1,), "resource") for i in (0, 1)]
+    tensors = (*handles, *(Tensor(i, f"t{i}", (1,), "int8") for i in (2, 3)))
+    operators = (
+        Operator(0, "VAR_HANDLE", (), (0,)), Operator(1, ASSIGN, (0, 2), ()),
+        Operator(2, "VAR_HANDLE", (), (1,)), Operator(3, READ, (1,), (3,)),
+        Operator(4, "RELU", (3,), (2,)),
+    )  # fmt: skip
+    model = Model("net", b"", (Graph("net", tensors, operators, (2,), (3,)),))
+    assert awaited(model) == {0: (), 1: (), 2: (2,), 3: (2,)}
 
 
 def test_only_what_has_effects_is_kept() -> None:

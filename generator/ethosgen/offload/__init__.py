@@ -22,7 +22,7 @@ from ethosgen.offload.keeping import (
     unmark,
     with_absent_inputs,
 )
-from ethosgen.offload.order import in_order, stateful_operators
+from ethosgen.offload.order import awaited, in_order, stateful_operators
 from ethosgen.offload.origin import Origin
 from ethosgen.offload.payload import strip_header
 from ethosgen.offload.precompiled import (
@@ -83,12 +83,18 @@ def offload(
         return plan_compiled(model, accelerator, io)
 
     hidden = at_bool_ends(model.graph) | stateful_operators(model.graph)
-    offered = widen_int4(model)
+    offered, waiting = widen_int4(model), awaited(model)
 
     def compile_with(more: Mapping[int, str]) -> tuple[OffloadPlan, Compiled]:
         kept = hidden | dict(more)
         compiled = compile_network(
-            mark(offered, kept), accelerator, io, ignore, system_config, memory_mode, schedule
+            mark(offered, kept, waiting),
+            accelerator,
+            io,
+            ignore,
+            system_config,
+            memory_mode,
+            schedule,
         )
         return _plan(model, accelerator, io, compiled, ignore, kept), compiled
 

@@ -51,8 +51,12 @@ def _bool_ends(graph: Graph) -> set[int]:
     return {i for i in (*graph.inputs, *graph.outputs) if graph.tensors[i].dtype == "bool"}
 
 
-def mark(model: Model, keep: Collection[int]) -> Model:
+def mark(
+    model: Model, keep: Collection[int], awaited: Mapping[int, Sequence[int]] | None = None
+) -> Model:
     """Return the model with operators of the entry graph, by index, made custom.
+
+    `awaited` are tensors that some of them have as further inputs, only for the order's sake.
 
     Its inputs and outputs of type bool become int8. Other graphs are left out: Vela would compile
     them for nothing, as what calls them stays.
@@ -75,7 +79,7 @@ def mark(model: Model, keep: Collection[int]) -> Model:
     count = int.from_bytes(data[_target(data, codes) :][:4], "little")
     chosen = sorted(keep)
     start = len(data)
-    data += _fragment(model, data, _target(data, codes), count, chosen)
+    data += _fragment(model, data, _target(data, codes), count, chosen, awaited or {})
     fragment = Table(data, start + int.from_bytes(data[start : start + 4], "little"))
     _point(data, codes, _target(data, _field(fragment, _MODEL_CODES)))
     moved = _field(fragment, _MODEL_GRAPHS)
@@ -140,8 +144,10 @@ def _restored(operator: Operator, originals: Sequence[Operator]) -> Operator:
     if marked is None:
         return operator
     theirs = originals[int(marked[1])]
+    present = sum(i != ABSENT for i in theirs.inputs)
     return replace(
         operator,
+        inputs=operator.inputs[:present],
         code=theirs.code,
         custom_code=theirs.custom_code,
         options=theirs.options,
@@ -151,7 +157,12 @@ def _restored(operator: Operator, originals: Sequence[Operator]) -> Operator:
 
 
 def _fragment(
-    model: Model, data: bytearray, codes: int, count: int, chosen: Sequence[int]
+    model: Model,
+    data: bytearray,
+    codes: int,
+    count: int,
+    chosen: Sequence[int],
+    awaited: Mapping[int, Sequence[int]],
 ) -> bytes:
     """Return a flatbuffer with the longer list of operator codes, and the marked operators.
 
@@ -163,7 +174,7 @@ def _fragment(
     operators = []
     for number, index in enumerate(chosen):
         operator = model.graph.operators[index]
-        inputs = _indices(builder, operator.inputs)
+        inputs = _indices(builder, (*operator.inputs, *awaited.get(index, ())))
         outputs = _indices(builder, operator.outputs)
         builder.StartObject(9)
         builder.PrependUint32Slot(0, count + number, 0)

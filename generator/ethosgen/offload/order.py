@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ethosgen.errors import RefusalError
 from ethosgen.flatbuffer import NPU_CUSTOM_CODE
-from ethosgen.model import STATEFUL, Graph, Model, Operator
+from ethosgen.model import ABSENT, HANDLE, STATEFUL, Graph, Model, Operator
 
 
 def stateful_operators(graph: Graph) -> dict[int, str]:
@@ -20,6 +20,23 @@ def stateful_operators(graph: Graph) -> dict[int, str]:
         for operator in graph.operators
         if operator.code in STATEFUL
     }
+
+
+def awaited(model: Model) -> dict[int, tuple[int, ...]]:
+    """Return the tensors, beside its inputs, that must be there when an operator with effects runs.
+
+    They are what those before it read, as they run first. Vela is shown them as further inputs, so
+    that it does not put what comes before and what comes after into one partition.
+    """
+    graph, found, before = model.graph, {}, dict[int, None]()
+    for operator in graph.operators:
+        if not _has_effects(operator, model):
+            continue
+        mine = [i for i in operator.inputs if i != ABSENT and graph.tensors[i].data is None]
+        found[operator.index] = tuple(i for i in before if i not in mine)
+        if operator.code != "VAR_HANDLE":
+            before |= dict.fromkeys(i for i in mine if graph.tensors[i].dtype != HANDLE)
+    return found
 
 
 def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: bool) -> Graph:

@@ -15,7 +15,7 @@ from ethosgen.errors import UnsupportedError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.npu.host import PartitionRunner
 from ethosgen.offload import offload
-from ethosgen.plan import OffloadPlan
+from ethosgen.plan import IoStyle, OffloadPlan
 from networks import Network
 from recurrent_networks import lstm
 
@@ -56,6 +56,17 @@ def test_another_plan_starts_afresh() -> None:
         samples, golden = samples_and_golden(plan.model, 2)
         runner = PartitionRunner(plan)
         assert_equal(evaluate(plan, samples[0], runner), golden[0])
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", ["int8", "int16"])
+def test_in_the_callers_buffers_the_cpu_keeps_the_state(name: str, tmp_path: Path) -> None:
+    """Vela gives the states no base pointers of their own, or there are too few of these."""
+    net = Network("stateful", seed=5)
+    model = parse_model(net.build(NETWORKS[name](net)), "stateful")
+    plan = offload(model, ACCELERATOR, IoStyle.CALLER)
+    assert not plan.partitions and "base pointer" in plan.cpu_operators[0].reason
+    assert check_program(plan, tmp_path).state_bytes
 
 
 def test_cpu_operators_leave_the_npus_state_alone() -> None:

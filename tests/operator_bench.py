@@ -74,6 +74,16 @@ class Bench(Network):
         """Add an operator with one output."""
         return self.operator(code, inputs, [spec], options)[0]
 
+    def keep(self, outputs: Sequence[int]) -> None:
+        """Drop the operators and inputs that these outputs do not need."""
+        needed, kept = set(outputs), []
+        for op in reversed(self.operators):
+            if needed & set(op.outputs):
+                needed.update(op.inputs)
+                kept.append(op)
+        self.operators = kept[::-1]
+        self.inputs = [i for i in self.inputs if i in needed]
+
     def samples(self, count: int) -> list[dict[str, Array]]:
         """Draw inputs within their ranges."""
         return [{self._name(i): self._draw(i) for i in self.inputs} for _ in range(count)]

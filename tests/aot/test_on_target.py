@@ -1,0 +1,161 @@
+"""Every operator and type of the table once on a Cortex-M, all in one firmware.
+
+Shapes and values are the breadth tests'; here it is the target's own compiler, C library and
+instructions (Helium among them) that must give the same.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import test_detection
+from test_operator_breadth import _distance, _is_by_litert
+
+from ethosgen import pipeline
+from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry, tolerance_ulp
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.outcome import Arrays
+from ethosgen.project import open_project
+from ethosgen.reference import golden_outputs, random_samples, second_opinion
+from ethosgen.target import run
+from ethosgen.watch import Watch
+from layer_networks import LAYERS
+from networks import Network
+from operator_bench import Bench
+from operator_cases import CASES
+from recurrent_networks import lstm, svdf
+
+SEED = 7
+PARTS = 3
+"""Networks that share the cases, so that none has too many inputs."""
+
+MOVED = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+"""Types of which bytes are only moved."""
+CONTROL = {"ASSIGN_VARIABLE", "CALL_ONCE", "IF", "READ_VARIABLE", "VAR_HANDLE", "WHILE"}
+"""What tests/test_firmware_graphs.py runs on QEMU."""
+
+needs_tools = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A network of the firmware, one sample, and what the outputs must be, within so many ulp."""
+
+    model: Model
+    sample: Arrays
+    wanted: Arrays
+    ulp: Mapping[str, int]
+
+
+def _cases(name: str, chosen: Sequence[str], by_litert: bool = False) -> Part:
+    """Return a network with one output of each case, drawn from a fixed seed."""
+    net = Bench(SEED)
+    owners: dict[int, str] = {}
+    for case in chosen:
+        _, dtype, build = CASES[case]
+        owners[int(net.random.choice(list(build(net, dtype))))] = case
+    net.keep(list(owners))
+    model = parse_model(net.build(*owners), name)
+    sample = net.samples(1)[0]
+    wanted = second_opinion(model, [sample]) if by_litert else golden_outputs(model, [sample])
+    assert wanted is not None
+    ulp = {
+        net.tensors[i].name or "": tolerance_ulp(registry()[CASES[case][:2]])
+        for i, case in owners.items()
+    }
+    return Part(model, sample, wanted[0], ulp)
+
+
+def _parts() -> list[Callable[[], Part]]:
+    exact = [case for case in CASES if not _is_by_litert(case)]
+    others = [case for case in CASES if _is_by_litert(case)]
+    return [
+        *(lambda i=i: _cases(f"cases_{i}", exact[i::PARTS]) for i in range(PARTS)),
+        lambda: _cases("by_litert", others, by_litert=True),
+        _layers,
+        _moved,
+        _detector,
+    ]
+
+
+def _layers() -> Part:
+    """Layers with weights, pools and softmaxes of each type, recurrent ones."""
+    net = Network("layers", seed=SEED)
+    outputs = [build(net, t) for t in ("int8", "int16", "float32") for build in LAYERS]
+    for dtype in ("int8", "int16", "float32"):
+        scale = {"int8": 0.02, "int16": 0.0005}.get(dtype)
+        outputs.append(lstm(net, net.input((1, 2, 4), dtype, scale, None), 5))
+        kinds = ("AVERAGE_POOL_2D", "MAX_POOL_2D", *(["L2_POOL_2D"] if scale is None else []))
+        x = net.input((1, 5, 6, 9), dtype, scale, None)
+        outputs += [net._pool(code, x, (3, 2), (2, 1), padding="SAME") for code in kinds]
+    outputs.append(svdf(net, net.input((1, 9), scale=0.02), 7, 5))
+    outputs.append(svdf(net, net.input((1, 9), "float32", None, 0), 7, 5))
+    model = parse_model(net.build(*outputs), "layers")
+    sample = random_samples(model, 1, SEED)[0]
+    floats = {t.name: LIBRARY_ULP for t in model.outputs if t.dtype == "float32"}
+    return Part(model, sample, golden_outputs(model, [sample])[0], floats)
+
+
+def _moved() -> Part:
+    """Operators that give bytes another shape; TFLite Micro has them for few types."""
+    net = Bench(SEED)
+    made: dict[int, int] = {}
+    for dtype in MOVED:
+        x = net.given((2, 1, 3), dtype)
+        for code, shape, more, options in (
+            ("RESHAPE", (3, 2), [net.constant([3, 2], "int32")], None),
+            ("SQUEEZE", (2, 3), [], {"squeeze_dims": [1]}),
+            ("EXPAND_DIMS", (2, 1, 1, 3), [net.constant(np.array(1), "int32")], None),
+        ):
+            made[net.make(code, [x, *more], net.to(dtype, shape, x), options)] = x
+    model, sample = parse_model(net.build(*made), "moved"), net.samples(1)[0]
+    tensors = net.tensors
+    wanted = {
+        tensors[y].name or "": sample[tensors[x].name or ""].reshape(tensors[y].shape)
+        for y, x in made.items()
+    }
+    return Part(model, sample, wanted, {})
+
+
+def _detector() -> Part:
+    model = test_detection.detector(40, 3, 4)
+    sample = test_detection.samples_of(model, None)[0]
+    ulp = {tensor.name: LIBRARY_ULP for tensor in model.outputs}
+    return Part(model, sample, golden_outputs(model, [sample])[0], ulp)
+
+
+def _runs(model: Model) -> set[tuple[str, str]]:
+    tensors = model.graph.tensors
+    return {(code_of(op), deciding_dtype(op, tensors)) for op in model.graph.operators}
+
+
+@needs_tools
+def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
+    parts = [part() for part in _parts()]
+    covered = set().union(*(_runs(part.model) for part in parts))
+    missing = {key for key in registry() if key[0] not in CONTROL | {"COPY"}} - covered
+    assert not missing, f"of `ethosgen ops` no firmware runs {sorted(missing)}"
+    files = []
+    for number, part in enumerate(parts):
+        files.append(tmp_path / f"part_{number}.tflite")
+        files[-1].write_bytes(part.model.data)
+    folder, watch = tmp_path / "firmware", Watch()
+    pipeline.create_project(
+        files, "corstone300", npu="none", directory=folder, io="caller", watch=watch
+    )
+    built = pipeline.build_project(folder, watch=watch)
+    samples = [part.sample for part in parts]
+    outcome = run(built.elf, open_project(folder), samples, order=range(len(parts)), attach=None)
+    assert outcome.ended
+    for part, result in zip(parts, outcome.samples, strict=True):
+        assert set(result.outputs) == set(part.wanted)
+        for name, wanted in part.wanted.items():
+            far = _distance(result.outputs[name], wanted) > part.ulp.get(name, 0)
+            assert not far.any(), f"{part.model.name}: {name}: {far.sum()} of {far.size} differ"

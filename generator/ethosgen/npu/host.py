@@ -1,7 +1,8 @@
 """Partitions on the functional model, in process: no firmware, no QEMU."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ _ALIGNMENT = 4096
 Array = np.ndarray[Any, Any]
 
 
-class _Call(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Call:
     """What it takes to run a partition: its tensors as they lie in memory, and its addresses."""
 
     inputs: list[tuple[str, Array]]

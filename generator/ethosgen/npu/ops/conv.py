@@ -19,6 +19,7 @@ from ethosgen.npu.isa import IfmUpscaleMode
 from ethosgen.npu.operation import Convolution
 from ethosgen.npu.ops.context import Action, Constants, Context
 from ethosgen.npu.ops.quantize import Exact, Factors, Quantize, exact, integers
+from ethosgen.npu.ops.ufuncs import clip
 from ethosgen.npu.ops.window import Padded, padder, place_ifm, windows
 
 _EXACT_FLOAT32 = 1 << 24
@@ -26,10 +27,8 @@ _EXACT_FLOAT64 = 1 << 53
 _MAX_TAPS = 64 * 64
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
-_CHUNK_ELEMENTS = (1 << 10, 1 << 14)
-"""At least and at most, of a chunk of rows: what its windows gather, or what comes of them."""
-_SHARE_BYTES = 16
-"""Of the tensors for each element of a chunk, so that chunks take no more memory than tensors."""
+_CHUNK_BYTES = (24 << 10, 256 << 10)
+"""At least and at most, for a chunk of rows; between them, as much as the tensors take."""
 _FOLDED_ROWS = 64
 """Of a matrix that takes the scales and the bias in: a float64 product costs twice as much."""
 _KEPT_BYTES = 1 << 12
@@ -119,12 +118,11 @@ class _Task:
         size = np.dtype(self.operation.ifm.dtype).itemsize * math.prod(ifm)
         return size + self.ofm.dtype.itemsize * math.prod(ofm) + self.matrix.nbytes
 
-    def chunks(self, elements: int) -> Iterator[tuple[int, int]]:
-        """Yield the first and the last row, exclusive, of chunks with so many elements a row."""
-        height = self.operation.ofm.shape[0]
-        low, high = _CHUNK_ELEMENTS
-        most = min(max(low, self.tensor_bytes // _SHARE_BYTES), high)
-        step = max(1, most // max(1, elements))
+    def chunks(self, pixel_bytes: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last row, exclusive, of chunks that need so much a pixel."""
+        height, width, _ = self.operation.ofm.shape
+        low, high = _CHUNK_BYTES
+        step = max(1, min(max(low, self.tensor_bytes), high) // (width * pixel_bytes))
         for top in range(0, height, step):
             yield top, min(top + step, height)
 
@@ -190,7 +188,8 @@ def _dense(task: _Task) -> None:
     rows = task.matrix.shape[0]
     view = windows(task.operation, _padded(task))
     matrix = task.matrix.astype(task.dtype)
-    for top, bottom in task.chunks(width * max(rows, depth)):
+    size = np.dtype(task.dtype).itemsize
+    for top, bottom in task.chunks(size * rows + (size + 8) * depth):
         sums = _gather(view[top:bottom], rows, 0, task.dtype) @ matrix
         task.ofm.write_rows(task.elements(sums).reshape(bottom - top, width, depth), top)
 
@@ -211,7 +210,7 @@ def _folded(task: _Task, stage: Exact) -> Action:
     def run() -> None:
         view = windows(operation, _padded(task))
         matrix = fold() if kept is None else kept
-        for top, bottom in task.chunks(width * max(rows, depth)):
+        for top, bottom in task.chunks(8 * (rows + 1 + depth)):
             values = _gather(view[top:bottom], rows, 1, np.float64) @ matrix
             ofm.write_rows(stage.finish(values).reshape(bottom - top, width, depth), top)
 
@@ -243,7 +242,6 @@ def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
     assert task.source.place is not None and task.ofm.whole is not None
     channels, place, target = row[:-1], task.source.place[0, 0], task.ofm.whole[0, 0]
     multiply, copysign, add, floor = row.dot, np.copysign, np.add, np.floor
-    maximum, minimum = np.maximum, np.minimum
 
     def run() -> None:
         channels[...] = place
@@ -252,9 +250,8 @@ def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
             copysign(double, values, other)
             add(other, rested, values)
         floor(values, other)
-        maximum(other, low, out=values)
-        minimum(values, high, out=other)
-        target[...] = other
+        clip(other, low, high, values)
+        target[...] = values
 
     return run
 
@@ -265,7 +262,8 @@ def _depthwise(task: _Task) -> None:
     _, width, depth = task.operation.ofm.shape
     padded = _padded(task)
     matrix = task.matrix.astype(task.dtype)
-    for top, bottom in task.chunks(width * depth):
+    size = np.dtype(task.dtype).itemsize
+    for top, bottom in task.chunks((3 * size + 8) * depth):
         first = top * kernel.stride[0]
         last = (bottom - 1) * kernel.stride[0] + kernel.dilated[0]
         phases = _phases(padded[first:last], kernel.stride[1], task.dtype)

@@ -13,6 +13,7 @@ from ethosgen.npu.isa import ActivationClipRange, ActivationFunction, OfmScaleMo
 from ethosgen.npu.operation import Activation, Output
 from ethosgen.npu.ops import curves
 from ethosgen.npu.ops.context import Context
+from ethosgen.npu.ops.ufuncs import clip
 from ethosgen.npu.scaling import Ints, Rescale, scalar
 
 _FORCED = {
@@ -73,8 +74,7 @@ def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
             np.add(values, offset, out=values)
         if curve is not None:
             values = curve(values)
-        np.maximum(values, low, out=values)
-        np.minimum(values, high, out=values)
+        clip(values, low, high, values)
         return values if look_up is None else look_up(values)
 
     return activate

@@ -16,6 +16,7 @@ from ethosgen.npu.isa import OfmScaleMode, RoundMode
 from ethosgen.npu.operation import Output
 from ethosgen.npu.ops.context import Context
 from ethosgen.npu.ops.output import activation, clip_limits, effective_zero_point, is_plain
+from ethosgen.npu.ops.ufuncs import clip
 from ethosgen.npu.scaling import Ints, Rescale, rounding_terms
 from ethosgen.npu.weights import Records
 
@@ -68,8 +69,7 @@ class Exact:
             values += np.copysign(self.double, values)
             values += self.rest
         np.floor(values, values)
-        np.maximum(values, self.low, out=values)
-        np.minimum(values, self.high, out=values)
+        clip(values, self.low, self.high, values)
         return values
 
     def scale(self, sums: NDArray[Any]) -> Floats:

@@ -9,7 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 from rich.console import Console
 
-from corpus import page, results
+from corpus import cache, coverage, page, results
+from corpus.known import unneeded
 from corpus.registry import GENERATORS, ROWS
 from corpus.settings import PRODUCTS
 from corpus.shrink import describe, shrink
@@ -17,6 +18,7 @@ from corpus.trial import Key, Trial, case_of, run_keys
 
 BATCH = 15
 CASES = 20
+FEW = 2
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -25,6 +27,7 @@ Figures = results.Figures
 
 def main() -> None:
     """Run the command that was asked for; status 1 if something differs without a known reason."""
+    cache.use()
     arguments = _arguments()
     products = [arguments.product] if arguments.product else [*PRODUCTS]
     match arguments.command:
@@ -37,6 +40,10 @@ def main() -> None:
             unexpected = [text for trial in trials for text in trial.unexpected]
         case "shrink":
             unexpected = shrink(arguments.operator, arguments.dtype, products[0], arguments.cases)
+        case "coverage":
+            wanted = coverage.keys(arguments.cases if arguments.cases != CASES else FEW)
+            coverage.PAGE.write_text(coverage.page(coverage.modes_of(wanted), len(wanted)))
+            unexpected = []
         case "render":
             page.PAGE.write_text(page.page(json.loads(results.RESULTS.read_text())))
             unexpected = []
@@ -49,7 +56,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m corpus", description=__doc__)
-    parser.add_argument("command", choices=["table", "run", "one", "shrink", "render"])
+    parser.add_argument("command", choices=["table", "run", "one", "shrink", "render", "coverage"])
     parser.add_argument("operator", nargs="?", help="one or several, with commas; default: all")
     parser.add_argument("dtype", nargs="?")
     parser.add_argument("seed", nargs="?", type=int)
@@ -68,9 +75,17 @@ def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
         row = results.summarize(name, dtype, [*run(keys, products, arguments.jobs)])
         _show(row)
         rows.append(row)
+        if arguments.command == "table":  # each at once, so that what is ended early is not lost
+            results.save([row], ROWS)
+    unexpected = [text for row in rows for text in row["unexpected"]]
     if arguments.command == "table":
-        page.PAGE.write_text(page.page(results.save(rows, ROWS)))
-    return [text for row in rows for text in row["unexpected"]]
+        saved = results.save(rows, ROWS)
+        page.PAGE.write_text(page.page(saved))
+        unexpected += [
+            f"no sample needs the known difference '{name}' any more"
+            for name in unneeded(page.met(saved["rows"]))
+        ]
+    return unexpected
 
 
 def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
@@ -87,7 +102,7 @@ def run(keys: Sequence[Key], products: Sequence[str], jobs: int) -> Iterator[Tri
         for batch in batches:
             yield from run_keys(batch, products)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, initializer=cache.use) as pool:
         for trials in pool.map(run_keys, batches, [products] * len(batches)):
             yield from trials
 

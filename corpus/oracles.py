@@ -18,7 +18,19 @@ _LIMIT_S = 300.0
 
 
 def ask(oracle: str, questions: Sequence[Question]) -> list[Answer]:
-    """Run every network through "tflm" or "litert"; one that ends the child is an answer too."""
+    """Put questions to "tflm" or "litert", but those that it has answered before."""
+    from corpus.cache import find, keep
+
+    answers = [find((oracle, question)) for question in questions]
+    left = [index for index, answer in enumerate(answers) if answer is None]
+    for index, answer in zip(left, _ask(oracle, [questions[i] for i in left]), strict=True):
+        answers[index] = answer
+        keep((oracle, questions[index]), answer)
+    return [answer for answer in answers if answer is not None]
+
+
+def _ask(oracle: str, questions: Sequence[Question]) -> list[Answer]:
+    """Run every network through an oracle; one that ends the child is an answer too."""
     from ethosgen.child import ChildError, call
 
     if not questions:
@@ -32,7 +44,7 @@ def ask(oracle: str, questions: Sequence[Question]) -> list[Answer]:
         if len(questions) == 1:
             return [("died", str(error))]
     half = len(questions) // 2
-    return ask(oracle, questions[:half]) + ask(oracle, questions[half:])
+    return _ask(oracle, questions[:half]) + _ask(oracle, questions[half:])
 
 
 def answer_all(oracle: str, questions: list[Question]) -> list[Answer]:

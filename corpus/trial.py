@@ -1,20 +1,21 @@
 """Runs cases: Vela compiles, the NPU model runs, both oracles judge."""
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from corpus.choices import seeded
 from corpus.draft import Case
+from corpus.evidence import Evidence
 from corpus.known import explain
 from corpus.oracles import Array, Question, ask
 from corpus.registry import GENERATORS
 from corpus.settings import Setting, choose_setting
 from ethosgen.errors import EthosgenError, NpuFault
 from ethosgen.flatbuffer import decode_model
-from ethosgen.model import Graph, Model
+from ethosgen.model import Model
 from ethosgen.offload import offload
 from ethosgen.outcome import Arrays
 from ethosgen.plan import OffloadPlan, Partition
@@ -99,6 +100,8 @@ class Run:
     model: Model
     samples: list[Arrays]
     trials: list[Trial]
+    answers: dict[str, list[list[Array]]] = field(default_factory=dict)
+    """What each oracle that answered said, in the network's own dtypes and shapes."""
 
     def question(self, oracle: str) -> Question:
         """Return what to ask an oracle; TFLite Micro gets the int8 twin of a uint8 network."""
@@ -142,21 +145,31 @@ def explain_trials(runs: Sequence[Run]) -> None:
     """Name the known reason of each difference and fault that has one."""
     for run in runs:
         for trial in run.trials:
-            _explain(trial, run.model.graph)
+            for evidence in _findings(run, trial):
+                entry = explain(evidence)
+                if entry is not None:
+                    trial.known[evidence.against] = entry.name
 
 
-def _explain(trial: Trial, graph: Graph) -> None:
-    wrong = {
-        oracle: difference.largest
-        for oracle, difference in trial.oracles.items()
-        if isinstance(difference, Difference) and difference.mismatches
-    }
+def _findings(run: Run, trial: Trial) -> Iterator[Evidence]:
+    """Yield what there is to explain."""
+    graph, setting = run.model.graph, trial.setting
     if trial.where == "fault":
-        wrong["fault"] = 0
-    for against, largest in wrong.items():
-        entry = explain(graph, trial.setting, against, largest)
-        if entry is not None:
-            trial.known[against] = entry.name
+        yield Evidence(graph, setting, "fault")
+    found = {o: d for o, d in trial.oracles.items() if isinstance(d, Difference)}
+    equal = {oracle: not difference.mismatches for oracle, difference in found.items()}
+    for oracle, difference in found.items():
+        if difference.mismatches:
+            yield Evidence(
+                graph,
+                setting,
+                oracle,
+                difference.largest,
+                equal,
+                run.samples,
+                trial.outputs or (),
+                run.answers[oracle],
+            )
 
 
 def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:
@@ -250,10 +263,12 @@ def judge(runs: Sequence[Run]) -> None:
     for oracle in ORACLES:
         answers = ask(oracle, [run.question(oracle) for run in asked])
         for run, (how, value) in zip(asked, answers, strict=True):
+            if how == "ok":
+                run.answers[oracle] = run.golden(value)
             for trial in run.trials:
                 if trial.outputs:
                     trial.oracles[oracle] = (
-                        compare(trial.outputs, run.model, run.golden(value))
+                        compare(trial.outputs, run.model, run.answers[oracle])
                         if how == "ok"
                         else f"{how}: {value}"
                     )

@@ -1,6 +1,7 @@
 """The NPU model against both oracles: a seeded part of the corpus, and the table that it makes."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,22 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from corpus import page, results  # noqa: E402
+from corpus import coverage, page, results  # noqa: E402
 from corpus.draft import Case  # noqa: E402
-from corpus.known import KNOWN  # noqa: E402
+from corpus.known import KNOWN, unneeded  # noqa: E402
 from corpus.registry import OPERATORS, ROWS  # noqa: E402
 from corpus.settings import PRODUCTS  # noqa: E402
 from corpus.shrink import cases, run_once  # noqa: E402
-from corpus.trial import Key, case_of, run_keys, setting_of  # noqa: E402
+from corpus.trial import (  # noqa: E402
+    Key,
+    case_of,
+    explain_trials,
+    judge,
+    run_case,
+    run_keys,
+    setting_of,
+)
+from ethosgen.errors import EthosgenError  # noqa: E402
 
 SEED = 7000
 PARTS = 8
@@ -93,6 +103,75 @@ def test_every_operator_of_vela_is_in_the_corpus() -> None:
         TRANSPOSE TRANSPOSE_CONV UNIDIRECTIONAL_SEQUENCE_LSTM UNPACK
     """
     assert list(OPERATORS) == sorted(listed.split())
+
+
+def test_each_known_difference_is_still_needed(measured: dict[str, Any]) -> None:
+    assert unneeded(page.met(measured["rows"])) == []
+
+
+def test_witnesses_show_what_most_runs_do_not_meet() -> None:
+    entries = [entry for entry in KNOWN if entry.witness is not None]
+    trials = run_keys([Key(*entry.witness) for entry in entries if entry.witness], [*PRODUCTS])
+    for entry in entries:
+        found = [t for t in trials if t.key == Key(*(entry.witness or ("", "", 0)))]
+        assert not [text for trial in found for text in trial.unexpected]
+        assert any(entry.name in trial.known.values() for trial in found), entry.name
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype", "name"),
+    [("TRANSPOSE", "uint8", "transpose-uint8"), ("MUL", "int32", "mul-int32"),
+     ("SUM", "int8", "sum-several-axes"), ("RELU6", "int8", "relu6-scale")],
+)  # fmt: skip
+def test_a_known_difference_excuses_its_own_values_only(
+    operator: str, dtype: str, name: str
+) -> None:
+    runs = []
+    for seed in range(20):
+        key = Key(operator, dtype, seed)
+        runs.append(run_case(key, case_of(key), [setting_of(key, "u55")]))
+        judge(runs[-1:])
+        explain_trials(runs[-1:])
+        if name in runs[-1].trials[0].known.values():
+            break
+    run, (trial,) = runs[-1], runs[-1].trials
+    assert trial.known["tflm" if "tflm" in trial.known else "litert"] == name
+    assert trial.outputs is not None
+    values = trial.outputs[0][run.model.outputs[0].name].reshape(-1)
+    values[0] ^= 64
+    judge([run])
+    trial.known.clear()
+    explain_trials([run])
+    assert name not in trial.known.values()
+    assert trial.unexpected
+
+
+def test_the_corpus_covers_what_vela_lists_for_every_type() -> None:
+    text = coverage.PAGE.read_text()
+    for code, cells in coverage.types():
+        assert "MISSING" not in cells.values(), code
+        assert f"| {code} | {' | '.join(cells.values())} |" in text, (
+            "run: python -m corpus coverage"
+        )
+
+
+def test_the_corpus_uses_every_mode_of_the_command_stream() -> None:
+    rows = dict(
+        re.findall(r"^\| ([^|]+) \| ([\d,-]+ \| [\d,-]+) \|$", coverage.PAGE.read_text(), re.M)
+    )
+    for mode, products in coverage.MODES.items():
+        counts = dict(zip(PRODUCTS, rows[mode].replace(",", "").split(" | "), strict=True))
+        assert all(counts[product] not in ("0", "-") for product in products), mode
+
+
+@pytest.mark.parametrize(("operator", "dtype"), coverage.REFUSED)
+def test_a_type_that_is_not_in_the_corpus_is_refused(operator: str, dtype: str) -> None:
+    try:
+        key = Key(operator, dtype, 0)
+        run = run_case(key, case_of(key), [setting_of(key, "u55")])
+    except (EthosgenError, KeyError, ValueError):
+        return  # TFLite's own rules do not let such a network be built
+    assert run.trials[0].where in ("cpu", "refused")
 
 
 def test_known_differences_have_names_of_their_own() -> None:

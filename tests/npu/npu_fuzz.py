@@ -320,10 +320,15 @@ def make(number: int) -> tuple[Victim, Mutant, tuple[str, ...]]:
 class GuardedMemory:
     """A segment between two canaries."""
 
-    def __init__(self, start: int, content: bytes, writable: bool, name: str) -> None:
-        self._whole = np.full(len(content) + 2 * CANARY_BYTES, CANARY, np.uint8)
-        memory = self._whole[CANARY_BYTES : CANARY_BYTES + len(content)]
-        memory[:] = np.frombuffer(content, np.uint8)
+    def __init__(
+        self, start: int, content: bytes, writable: bool, name: str, size: int = 0
+    ) -> None:
+        """Lay `content` at the front of so many bytes; only what is touched costs time."""
+        size = max(size, len(content))
+        self._whole = np.zeros(size + 2 * CANARY_BYTES, np.uint8)
+        self._whole[:CANARY_BYTES] = self._whole[-CANARY_BYTES:] = CANARY
+        memory = self._whole[CANARY_BYTES : CANARY_BYTES + size]
+        memory[: len(content)] = np.frombuffer(content, np.uint8)
         self._content = content
         self.segment = Segment(start, memory, writable, name)
 
@@ -344,15 +349,15 @@ def _has_memory_of_board(number: int) -> bool:
 def _memories(victim: Victim, mutant: Mutant, least: int = 0) -> tuple[list[GuardedMemory], int]:
     """Lay a mutant's memory out, scratches of at least so many bytes; returns the stream's too."""
     stream = np.array(mutant.words, "<u4").tobytes()
-    names = ("stream", "constants", "scratch", "scratch_fast")
-    scratches = [bytes(max(size, least)) for size in victim.scratch_bytes]
-    contents = [stream, bytes(mutant.constants), *scratches]
+    stream_addr, constants_addr, *scratch_addrs = victim.segment_addrs
     guarded = [
-        GuardedMemory(addr, content, index >= 2, name)
-        for index, (addr, content, name) in enumerate(
-            zip(victim.segment_addrs, contents, names, strict=False)
-        )
+        GuardedMemory(stream_addr, stream, False, "stream"),
+        GuardedMemory(constants_addr, bytes(mutant.constants), False, "constants"),
     ]
+    for addr, size, name in zip(
+        scratch_addrs, victim.scratch_bytes, ("scratch", "scratch_fast"), strict=False
+    ):
+        guarded.append(GuardedMemory(addr, b"", True, name, max(size, least)))
     return guarded, len(stream) if mutant.cut_bytes is None else mutant.cut_bytes
 
 

@@ -50,7 +50,7 @@ def test_canaries_tell() -> None:
     assert guarded.damage() is None
     guarded.segment.memory[3] = 1
     assert guarded.damage() == "read-only constants was written"
-    neighbour = GuardedMemory(0, bytes(16), True, "scratch")
+    neighbour = GuardedMemory(0, b"", True, "scratch", 16)
     beyond = np.ndarray((17,), np.uint8, neighbour.segment.memory.base, offset=1 << 14)
     beyond[16] = 0
     assert neighbour.damage() == "the canary around scratch was written"

@@ -1,0 +1,80 @@
+"""Keeps what Vela and the oracles have answered, below build/corpus; remove that to ask them again.
+
+They take most of a run's time, and answer the same to the same question. A question is all that
+they are given: the network, the settings, the samples, and which version answers.
+"""
+
+import hashlib
+import os
+import pickle
+import zlib
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from corpus import ROOT
+from ethosgen.child import Answer, ChildError
+from ethosgen.child import call as call_child
+from ethosgen.offload import vela
+
+FOLDER = ROOT / "build" / "corpus"
+PACKAGES = ("ethos-u-vela", "tflite-micro", "ai-edge-litert")
+
+
+_used: list[Path] = []
+"""The folder, once answers are kept."""
+
+
+def use() -> None:
+    """Keep answers in this process from now on, and ask only what was never asked."""
+    _used.append(FOLDER)
+    vela.call = _call  # type: ignore[attr-defined,assignment]
+
+
+def find(question: Any) -> Any:
+    """Return the answer that was kept, None if there is none."""
+    path = _path(question)
+    if not _used or not path.exists():
+        return None
+    return pickle.loads(zlib.decompress(path.read_bytes()))
+
+
+def keep(question: Any, answer: Any) -> None:
+    """Keep an answer, which is not None."""
+    if not _used:
+        return
+    path = _path(question)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_bytes(zlib.compress(pickle.dumps(answer), 1))
+    partial.replace(path)
+
+
+def _path(question: Any) -> Path:
+    versions = [version(package) for package in PACKAGES]
+    name = hashlib.sha256(pickle.dumps((versions, question))).hexdigest()
+    return FOLDER / name[:2] / name[2:]
+
+
+def _call(script: Path, function: str, *arguments: Any, limit_s: float) -> Answer:
+    question = (script.read_bytes(), function, arguments)
+    answer = find(question)
+    if answer is None:
+        answer = _ask(script, function, arguments, limit_s)
+        keep(question, answer)
+    returned, value, log = answer
+    if not returned:
+        raise ChildError(value[0], value[1], log)
+    return Answer(value, log)
+
+
+def _ask(
+    script: Path, function: str, arguments: tuple[Any, ...], limit_s: float
+) -> tuple[bool, Any, str]:
+    try:
+        answer = call_child(script, function, *arguments, limit_s=limit_s)
+    except ChildError as error:
+        if error.how == "late":
+            raise
+        return False, (error.how, str(error)), error.log
+    return True, answer.value, answer.log

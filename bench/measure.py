@@ -29,6 +29,7 @@ import cpu_only
 import footprint
 import npu_model
 import tables
+import together
 from limits import FIRMWARE_NPU, NPUS, SAMPLES
 from rich.console import Console
 
@@ -221,9 +222,20 @@ def main() -> int:
     missed = tables.misses(results)
     for sentence in missed:
         console.print(f"MISSED  {sentence}")
-    kws = next((m for m in sorted(MODELS.glob("kws*.tflite"))), DEMO)
-    fits = arguments.render or footprint.show(kws, lambda text: console.print(text, markup=False))
+    fits = arguments.render or _show_footprints(results)
     return 1 if missed or not fits else 0
+
+
+def _show_footprints(results: dict[str, Any]) -> bool:
+    """Show what is in no table: Zephyr's footprint, and several networks in one firmware."""
+
+    def say(text: str) -> None:
+        console.print(text, markup=False)
+
+    kws = next((m for m in sorted(MODELS.glob("kws*.tflite"))), DEMO)
+    several = [*sorted(MODELS.glob("kws*.tflite")), *sorted(MODELS.glob("hello*.tflite")), DEMO]
+    zephyr = footprint.show(kws, say)
+    return together.show(several, results["models"], say) and zephyr
 
 
 if __name__ == "__main__":

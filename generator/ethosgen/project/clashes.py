@@ -22,9 +22,12 @@ def check_names(names: Sequence[str]) -> None:
             )
     for one, other in combinations(names, 2):
         if one.casefold() == other.casefold():
+            both = (
+                f"'{one}'" if one == other else f"'{one}' and '{other}', which C and file systems"
+            )
             raise InputError(
-                f"two networks are called '{one}' and '{other}', which C and file systems may not "
-                "tell apart; give each a name by --name, in their order"
+                f"two networks are called {both}{'' if one == other else ' may not tell apart'}; "
+                "give each a name by --name, in their order"
             )
 
 

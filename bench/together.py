@@ -1,0 +1,53 @@
+"""What several networks take in one firmware, beside what they take alone."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ETHOSGEN = Path(sys.executable).parent / "ethosgen"
+TIMEOUT_S = 600
+
+
+def measure(models: Sequence[Path]) -> dict[str, Any]:
+    """Return `ethosgen verify A B … --json`'s object; RuntimeError if it gave none."""
+    command = [str(ETHOSGEN), "verify", *map(str, models), "--board", "corstone300", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        raise RuntimeError(done.stderr)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def lines(answer: Mapping[str, Any], alone: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the figures as text; `alone` are the bench's figures of the same networks."""
+    library = answer["library_bytes"]["code"] + answer["library_bytes"]["constants"]
+    libraries = [one["library_flash_bytes"] for one in alone]
+    arenas = [one["arena_bytes"] for one in alone]
+    names = ", ".join(one["model"] for one in answer["networks"])
+    verdict = "" if library < 2 * max(libraries) else "   MISSED"
+    return [
+        f"Together in one firmware, {names}:",
+        f"  outputs that differ  {answer['mismatches']}",
+        f"  library {library:>7,} B   (under {2 * max(libraries):,}, twice one; alone "
+        f"{' + '.join(f'{one:,}' for one in libraries)}){verdict}",
+        f"  arena   {answer['shared_bytes']['arena']:>7,} B   (alone "
+        f"{' + '.join(f'{one:,}' for one in arenas)})",
+    ]
+
+
+def show(
+    models: Sequence[Path], figures: Sequence[Mapping[str, Any]], say: Callable[[str], None]
+) -> bool:
+    """Measure and tell; True if no output differs and the library is small enough."""
+    alone = {one["name"]: one for one in figures}
+    chosen = [model for model in models if model.stem in alone]
+    if len(chosen) < 2:
+        say("several networks together were not measured: there is only one")
+        return True
+    told = lines(measure(chosen), [alone[model.stem] for model in chosen])
+    for line in told:
+        say(line)
+    return not any("MISSED" in line for line in told) and told[1].endswith(" 0")

@@ -59,7 +59,8 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
     """The arena is poisoned before every call; what is kept is kept outside it."""
     model = model_of(name)
     samples, golden = samples_and_golden(model, 3)
-    for io in IoStyle:
+    styles = list(IoStyle) if name in ("carried", "accumulator") else [IoStyle.ARENA]
+    for io in styles:
         plan, folder = cpu_plan(model, io), tmp_path / io.value
         folder.mkdir()
         generated = GeneratedC(compile_program(plan, "net"), folder)

@@ -27,6 +27,21 @@ def test_the_maximum_ignores_padding() -> None:
     assert bench.get(0x100, (2, 2)).tolist() == [[-5, -4], [-2, -1]]
 
 
+@pytest.mark.parametrize(("mode", "second"), [(1, [1, 1, -2, -2]), (2, [3, 3, 3, 3])])
+def test_the_maximum_of_an_upscaled_ifm(mode: int, second: list[int]) -> None:
+    # NEAREST repeats the row; ZEROS puts the zero point, 3, between, and it is added again.
+    bench = Bench()
+    bench.put(0, [1, -2])
+    bench.run(
+        ifm(0, (1, 2, 1), zero_point=3),
+        [("NPU_SET_IFM_UPSCALE", {"mode": mode})],
+        ofm(0x100, (2, 4, 1), zero_point=3),
+        kernel(1, 1),
+        MAX,
+    )
+    assert bench.get(0x100, (2, 4))[1].tolist() == second
+
+
 def test_the_maximum_is_clipped() -> None:
     bench = Bench()
     bench.put(0, [100, -100])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ethosgen.errors import NpuFault
 from ethosgen.npu.feature_map import Placed
-from ethosgen.npu.isa import PoolingMode, RoundMode
+from ethosgen.npu.isa import IfmUpscaleMode, PoolingMode, RoundMode
 from ethosgen.npu.operation import Pool
 from ethosgen.npu.ops.context import Action, Context
 from ethosgen.npu.ops.output import finisher, scaler
@@ -37,10 +37,11 @@ def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
 
 
 def _maximum(context: Context, operation: Pool) -> _Pooled:
-    """Take the maximum in the IFM's own dtype, which has no value for padding."""
+    """Take the maximum in the IFM's own dtype, which has no value for what is put between."""
     ifm = place_ifm(context, operation)
     zero_point = scalar(operation.ifm.zero_point)
-    dtype = np.dtype(np.int64) if operation.padding.any else ifm.dtype
+    is_plain = not operation.padding.any and operation.upscale is IfmUpscaleMode.NONE
+    dtype = ifm.dtype if is_plain else np.dtype(np.int64)
     padded = padder(operation, ifm, dtype, int(zero_point), _LOWEST + int(zero_point))
     scale = scaler(operation.ofm)
     return lambda: scale(_over_windows(np.maximum, operation, padded()) - zero_point)

@@ -24,6 +24,7 @@ from ethosgen.npu import pmu
 from ethosgen.npu import registers as reg
 from ethosgen.npu.assemble import assemble
 from ethosgen.npu.culprit import Channel
+from ethosgen.npu.memory import Bus, Segment
 from ethosgen.npu.registers import RegisterFile
 
 COPY: Program = [
@@ -258,6 +259,22 @@ def test_a_bus_fault_tells_its_channel_and_interface(
     assert status & 0xFF == reg.STATUS_BUS_STATUS | reg.STATUS_IRQ_RAISED, driver.file.last_fault
     assert status >> 12 & 0xF == channel
     assert status >> 11 & 1 == (ports != 0)
+
+
+def test_a_bus_fault_behind_commands_that_overwrote_themselves() -> None:
+    # The first operation copies 0 over the whole stream; the second is no command any more.
+    driver = Driver()
+    driver.bench.machine.bus = Bus(
+        [Segment(STREAM, driver.bench.stream), Segment(SCRATCH, driver.bench.scratch)]
+    )
+    driver.reset()
+    driver.write(reg.BASEP0 + 16, STREAM)
+    wipe: Program = sets(DMA0_SRC_REGION=1, DMA0_SRC=0, DMA0_DST_REGION=2, DMA0_LEN=4096)
+    far: Program = sets(DMA0_DST=FAR)
+    start: Program = [("NPU_OP_DMA_START", {})]
+    driver.submit([*wipe, *start, *far, *start])
+    driver.file.poll()
+    assert driver.read(reg.STATUS) == reg.STATUS_BUS_STATUS | reg.STATUS_IRQ_RAISED
 
 
 def test_a_queue_outside_memory_faults_on_the_command_channel() -> None:

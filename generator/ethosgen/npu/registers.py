@@ -211,8 +211,9 @@ class RegisterFile:
         if fault.command != "?":
             stream = machine.bus.read(self._address(QBASE), self._read(QSIZE))
             steps = load(stream, machine.accelerator).steps
-            step = next(step for step in steps if step.offset == fault.offset)
-            found = culprit.find(machine.bus, bases, step.operation)
+            # A stream that has written over itself has other steps by now, or none there.
+            step = next((step for step in steps if step.offset == fault.offset), None)
+            found = culprit.find(machine.bus, bases, step.operation) if step else None
             if found is None:
                 return 0
             channel, region = found

@@ -167,6 +167,16 @@ def test_a_mode_that_the_npu_cannot_do() -> None:
     assert board.vela_options("dedicated_sram", u65).arena_cache_bytes == 2 << 20
 
 
+def test_an_npu_that_can_do_none_of_the_boards_modes(tmp_path: Path) -> None:
+    placements = CORSTONE300[: CORSTONE300.index("[placements.shared_sram]")]
+    dedicated = CORSTONE300[CORSTONE300.index("[placements.dedicated_sram]") :]
+    file = tmp_path / "mine.toml"
+    file.write_text('default_memory_mode = "dedicated_sram"\n' + placements + dedicated)
+    board = load_board(str(file))
+    with pytest.raises(InputError, match=r"'dedicated_sram' cannot be with ethos-u55-128.*nothing"):
+        board.choose_memory_mode(None, board.accelerator("ethos-u55-128"))
+
+
 def test_doubtful_facts_are_told_with_their_values() -> None:
     doubts = dict(load_board("psoc-e84").doubts())
     assert doubts["npu.base_addr"] is None

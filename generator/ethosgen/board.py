@@ -108,8 +108,9 @@ class Board(BoardFacts):
     def choose_memory_mode(self, mode: str | None, accelerator: Accelerator | None) -> MemoryMode:
         """Return the mode of that name, by default the board's; InputError if it cannot be."""
         modes = self.memory_modes(accelerator)
-        if mode is None:
+        if mode is None and modes:
             return modes[0]
+        mode = mode or self.default_memory_mode
         self.placement(mode)
         for known in modes:
             if known == mode:
@@ -117,7 +118,7 @@ class Board(BoardFacts):
         npu = accelerator.name if accelerator else "the CPU"
         raise InputError(
             f"memory mode '{mode}' cannot be with {npu}, whose second port only reads; board "
-            f"'{self.name}' can do with it: {', '.join(modes)}"
+            f"'{self.name}' can do with it: {', '.join(modes) or 'nothing'}"
         )
 
     def vela_options(self, mode: MemoryMode, accelerator: Accelerator) -> VelaOptions:

@@ -1,6 +1,7 @@
 """Several networks in one firmware: names, memory, manifest, what is kept, and turns on QEMU."""
 
 import dataclasses
+import os
 import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -251,6 +252,20 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
     for ask in wrong:
         with pytest.raises(InputError, match="is for one network, and there are 3; choose one by"):
             ask()
+
+
+@needs_tools
+@pytest.mark.skipif("ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE is not set")
+def test_two_networks_on_zephyr(tmp_path: Path) -> None:
+    state = recurrent_net(tmp_path / "state.tflite")
+    report = pipeline.verify(
+        [state, image_net(tmp_path / "image.tflite")],
+        "corstone300",
+        platform="zephyr",
+        inputs=RANDOM,
+        watch=Watch(),
+    )
+    assert isinstance(report, FirmwareReport) and report.passed
 
 
 @needs_tools

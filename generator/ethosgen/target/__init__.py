@@ -141,6 +141,8 @@ TARGETS: Mapping[str, Callable[[Firmware], Target]] = {
 """What `run` can run on, by name: each makes a target for a firmware."""
 
 _COUNTS_INSTRUCTIONS = ("qemu", "native")
+_COUNTS = 256
+"""The firmware tells how many inputs and outputs it has in a byte each."""
 _RESTARTS = 3
 """How often a target may restart before we give up."""
 
@@ -236,8 +238,8 @@ def _check_hello(hello: Hello, info: ProjectInfo) -> None:
             f"the firmware that answers is '{hello.name}' {hello.digest}, and the project "
             f"'{', '.join(info.names)}' is {info.digest}; build the project again"
         )
-    inputs = sum(len(network.inputs) for network in info.networks)
-    outputs = sum(len(network.outputs) for network in info.networks)
+    inputs = sum(len(network.inputs) for network in info.networks) % _COUNTS
+    outputs = sum(len(network.outputs) for network in info.networks) % _COUNTS
     counts = (len(info.networks), inputs % 256, outputs % 256)  # hello has a byte for each
     if (hello.networks, hello.inputs, hello.outputs) != counts:
         raise ProtocolError("the firmware has other inputs or outputs than its project")

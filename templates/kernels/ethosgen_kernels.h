@@ -148,6 +148,13 @@ void ethosgen_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
 void ethosgen_mean_s8(int8_t *output, const int8_t *pixels, int32_t count, int32_t channels,
                       int32_t low, int32_t high);
 
+/*
+ * Softmax of rows of `depth` bytes. exponentials: exp(-d) for each distance d from a row's greatest
+ * element, 256 of them, with 31 bits.
+ */
+void ethosgen_softmax_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t depth,
+                         const int32_t *exponentials);
+
 /* Bits by which both inputs of a sum are widened before they are rescaled. */
 enum { ETHOSGEN_ADD_SHIFT = 20 };
 

@@ -72,6 +72,15 @@ OTHERS: dict[str, Build] = {
     "averages of most": lambda n: n.average_pool(n.input((1, 17, 16, 9)), (16, 16), (1, 1)),
     "averages of one": lambda n: n.average_pool(n.input((1, 3, 2, 5)), (1, 1), activation="RELU"),
     "maxima": lambda n: n.max_pool(n.input((2, 7, 5, 21)), (2, 3), (1, 2), padding="SAME"),
+    "sums": lambda n: n.add(
+        n.input((1, 5, 7, 3)), n.input((1, 5, 7, 3), scale=0.011, zero_point=-7), activation="RELU"
+    ),
+    "differences": lambda n: n.sub(n.input((2, 16), scale=0.011), n.input((2, 16)), scale=0.05),
+    "softmax": lambda n: n.softmax(n.input((1, 12), scale=0.15)),
+    "softmax of rows": lambda n: n.softmax(n.input((2, 3, 21), scale=0.04), beta=0.7),
+    "flat softmax": lambda n: n.softmax(n.input((2, 400), scale=0.001)),
+    "steep softmax": lambda n: n.softmax(n.input((5, 4), scale=1.5)),
+    "softmax of one": lambda n: n.softmax(n.input((3, 1))),
     "maxima in bounds": lambda n: n.max_pool(n.input((1, 4, 4, 16)), (2, 2), activation="RELU6"),
 }
 WIDE: dict[str, Build] = {

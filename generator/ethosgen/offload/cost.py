@@ -26,7 +26,7 @@ OUTPUT_OF_INT16 = 25.0
 PRODUCT_OF_INT16 = {"CONV_2D": 0.4, "DEPTHWISE_CONV_2D": 2.0, "FULLY_CONNECTED": 0.4}
 """The same for int16: our own kernels, counted on QEMU."""
 PLAIN_PRODUCT = 7.0
-"""For reals, whose loops are plain C: two loads, a multiplication, an addition and the loop's own."""
+"""For reals, whose loops are plain C: two loads, a product, an addition and the loop's own."""
 OUTPUT = 5.0
 TAP = {"AVERAGE_POOL_2D": 1.5, "MAX_POOL_2D": 1.0}
 """Cycles for each element under the window; each output takes OUTPUT more."""

@@ -3,8 +3,8 @@
 Formulas are those of TFLite's reference_integer_ops (conv.h, depthwise_conv.h, fully_connected.h,
 transpose_conv.h), and for float32 of the files of these names in reference.
 
-LiteRT differs in int16, and we follow TFLite Micro: LiteRT rescales FULLY_CONNECTED in doubles, takes
-a bias of int32 for one of int64 unless quantized_bias_type says so, and knows none of int16.
+LiteRT differs in int16, and we follow TFLite Micro: LiteRT rescales FULLY_CONNECTED in doubles,
+takes a bias of int32 for one of int64 unless quantized_bias_type says so, and knows none of int16.
 """
 
 from collections.abc import Sequence

@@ -46,10 +46,8 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         )
     made = target.dtype
     low, high = limits(made)
-    _check_output(target, low)
     spare_bits = 31 - 8 * np.dtype(made).itemsize
-    rows, depth = _rows(source, target)
-    table = _exponentials(_beta(op), scale_of(source))
+    (rows, depth), table = read_softmax(op, tensors)
 
     @T.prim_func(private=True)
     def function(input: T.handle("int8"), exponentials: T.handle("int32"), output: T.handle(made)):
@@ -88,6 +86,13 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
                 y[r, c] = T.cast(clamp(scaled + low, low, high), made)
 
     return Kernel(function, (source.index,), (table,))
+
+
+def read_softmax(op: Operator, tensors: Sequence[Tensor]) -> tuple[tuple[int, int], Array]:
+    """Return an int8 softmax's rows and their length, and a table of exponentials."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    _check_output(target, limits(target.dtype)[0])
+    return _rows(source, target), _exponentials(_beta(op), scale_of(source))
 
 
 def _exponentials(beta: float, scale: float) -> np.ndarray[Any, Any]:

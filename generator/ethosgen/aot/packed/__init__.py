@@ -12,7 +12,7 @@ from importlib import import_module
 from ethosgen.aot.operators import Kernel
 from ethosgen.model import Operator, Tensor
 
-_FAMILIES = ("matrix", "depthwise", "pool", "wide")
+_FAMILIES = ("matrix", "depthwise", "pool", "softmax", "wide")
 """Modules of this package; importing one imports tvm, so it happens on the first look-up."""
 
 Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]

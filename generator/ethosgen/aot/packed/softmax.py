@@ -1,0 +1,27 @@
+"""SOFTMAX of int8."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.nest import Nest
+from ethosgen.aot.operators.softmax import read_softmax
+from ethosgen.aot.packed import packed
+from ethosgen.model import Operator, Tensor
+
+SOFTMAX = frozenset({"ethosgen_softmax.c"})
+
+
+@packed("SOFTMAX")
+def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Look exponentials up and scale them, 4 at a time, in one call for all rows."""
+    shape, values = read_softmax(op, tensors)
+    nest = Nest()
+    x = nest.read("input", tensors[op.inputs[0]], shape)
+    table = nest.table("exponentials", values)
+    y = nest.write("output", tensors[op.outputs[0]], shape)
+    ends = tirx.address_of(y[0, 0]), tirx.address_of(x[0, 0])
+    nest.call("ethosgen_softmax_s8", *ends, *shape, table.data)
+    return replace(nest.kernel(), micro_kernels=SOFTMAX)

@@ -62,6 +62,12 @@ def test_the_deepest_path_goes_through_pointers_and_strong_functions(build: Path
     assert path.split(", ")[:4] == ["bg_thread_main 16", "main 24", "server_run 100", "run 8"]
 
 
+def test_one_of_several_networks_may_be_the_deepest(build: Path) -> None:
+    graph(build, "app/model/vww/vww.c", {"vww_run": 300}, [])
+    graph(build, "app/model/ethosgen/lib/npu/core.c", {"nobodys": 900}, [])
+    assert load().check(build, 1024, 0)[0] == 16 + 24 + 100 + 8 + 300
+
+
 def test_what_was_not_compiled_counts_too(build: Path) -> None:
     (build / "strong.c.ci").unlink()
     script = load()

@@ -35,7 +35,7 @@ POINTERS = {
 }
 """Who calls by pointer, and whom. The application and its server, as in NETWORKS, call networks."""
 SERVERS = ("main.c", "server.c")
-NETWORKS = re.compile(r"/model/[^/]+\.c$|/(main|network|ethosgen_networks)\.c$")
+NETWORKS = re.compile(r"/model/(?!ethosgen/)([^/]+/)?[^/]+\.c$|/main\.c$")
 """Files whose functions, where nobody calls them by name, the server calls by pointer."""
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')

@@ -36,6 +36,18 @@ def test_a_board_without_a_simulator_names_what_it_has(project: Path, tmp_path: 
         run("verify", str(network), "--board", "corstone310")
 
 
+def test_a_target_is_one_that_the_firmware_can_run_on(project: Path, tmp_path: Path) -> None:
+    network = str(image_net(tmp_path / "image_net.tflite"))
+    for command in (("build", str(project)), ("run", str(project))):
+        with pytest.raises(InputError, match=r"unknown target 'mars'; choose one of: qemu, fvp"):
+            run(*command, "--on", "mars")
+    verify = ("verify", network, "--board", "corstone300")
+    with pytest.raises(InputError, match="native is for Zephyr"):
+        run(*verify, "--on", "native")
+    with pytest.raises(InputError, match=r"--flash writes to a board; .*not with --on qemu"):
+        run(*verify, "--flash", "pyocd")
+
+
 def test_what_was_not_built_is_neither_run_nor_flashed(project: Path) -> None:
     with pytest.raises(InputError, match="was not built for board yet"):
         run("run", str(project), "--on", "serial", "--port", "/dev/none")

@@ -20,8 +20,17 @@ if TYPE_CHECKING:
     from ethosgen.toolchain import Built
 
 
-def _check_target(board: Board, on: str) -> None:
-    """Refuse a simulator that the board file does not have, before anything is compiled for it."""
+def _check_target(board: Board, on: str, platform: str) -> None:
+    """Refuse what the firmware cannot run on, before anything is compiled for it."""
+    from ethosgen.project import ZEPHYR
+    from ethosgen.target import TARGETS
+
+    if on not in TARGETS:
+        raise InputError(f"unknown target '{on}'; choose one of: {', '.join(TARGETS)}")
+    if on == "native" and platform != ZEPHYR:
+        raise InputError(
+            "--on native is for Zephyr applications; choose another, or --platform zephyr"
+        )
     if on in ("qemu", "fvp") and getattr(board.run, on) is None:
         able = [name for name in ("qemu", "fvp") if getattr(board.run, name)] + ["serial"]
         raise InputError(
@@ -36,7 +45,7 @@ def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built"
     from ethosgen.toolchain import build, build_csolution, build_zephyr
 
     info, way = open_project(directory), way_of(on)
-    _check_target(info.board, on)
+    _check_target(info.board, on, info.platform)
     if info.platform == ZEPHYR:
         with watch.stage("build", "compiling the application (Zephyr)"):
             return replace(build_zephyr(info, way), on=on)
@@ -68,6 +77,7 @@ def run_project(
     from ethosgen.toolchain import find_built, find_zephyr
 
     info, way = open_project(directory), way_of(on)
+    _check_target(info.board, on, info.platform)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
     _check_one(len(chosen), inputs, output_path, original, "choose one by --network")
     is_zephyr = info.platform == ZEPHYR
@@ -107,7 +117,9 @@ def verify(
     count = 1 if isinstance(networks, Path) else len(networks)
     remedy = "make a project, and choose one by: ethosgen run --network"
     _check_one(count, inputs, None, original, remedy)
-    _check_target(load_board(board_name), on)
+    _check_target(load_board(board_name), on, platform)
+    if flasher is not None and on != "serial":
+        raise InputError(f"--flash writes to a board; it goes with --on serial, not with --on {on}")
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         written = create_project(

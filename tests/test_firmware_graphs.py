@@ -12,7 +12,7 @@ from ethosgen import pipeline
 from ethosgen.pipeline import Inputs
 from ethosgen.report import Report
 from ethosgen.watch import Watch
-from networks import Network
+from networks import Network, Spec
 
 needs_tools = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -49,6 +49,19 @@ def _control(net: Network) -> list[int]:
 
 def _one(net: Network) -> list[int]:
     return [net.softmax(net.input((1, 10)))]
+
+
+def test_litert_decides_where_tflite_micro_cannot_run_a_network(tmp_path: Path) -> None:
+    net = Network("repeated", seed=1)
+    x = net.input((1, 4, 4, 8))
+    target = Spec((1, 8, 4, 8), "int8", 0.05, 3)
+    y = net.operator("TILE", [x, net.constant([1, 2, 1, 1], "int32")], [target])[0]
+    path = tmp_path / "repeated.tflite"
+    path.write_bytes(net.build(net.relu(y)))
+    inputs = Inputs(None, 2, 9)
+    report = pipeline.simulate(path, npu="none", inputs=inputs, watch=Watch())
+    assert report.passed and report.golden is not None and report.golden.oracle == "litert"
+    assert report.second is None
 
 
 @needs_tools

@@ -14,9 +14,10 @@ from ethosgen.plan import PlanSummary
 class Report:
     """The answer to "does my network work on this board?"; None where a figure does not apply.
 
-    `golden` is the comparison with TFLite Micro and alone decides; it is None for a file that Vela
-    compiled before, which TFLite Micro cannot run without an NPU. `second` is LiteRT's, None where
-    LiteRT cannot run the network. `ended` tells that the firmware's own end marker was seen.
+    `golden` is the comparison with TFLite Micro, or with LiteRT where that cannot run the network,
+    and alone decides; it is None for a file that Vela compiled before, which TFLite Micro cannot
+    run without an NPU. `second` is LiteRT's, None where LiteRT cannot run the network, or decided
+    already. `ended` tells that the firmware's own end marker was seen.
     """
 
     model: str

@@ -87,14 +87,9 @@ def offload(
 
     def compile_with(more: Mapping[int, str]) -> tuple[OffloadPlan, Compiled]:
         kept = hidden | dict(more)
+        shown = mark(offered, kept, waiting)
         compiled = compile_network(
-            mark(offered, kept, waiting),
-            accelerator,
-            io,
-            ignore,
-            system_config,
-            memory_mode,
-            schedule,
+            shown, accelerator, io, ignore, system_config, memory_mode, schedule
         )
         return _plan(model, accelerator, io, compiled, ignore, kept), compiled
 

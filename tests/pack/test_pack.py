@@ -3,6 +3,7 @@
 import socket
 import time
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,23 @@ def test_a_pack_file_needs_no_network(tmp_path: Path) -> None:
         start_from_pack("AE722F40", pack=tmp_path / "bad.pack")
     with pytest.raises(InputError, match="cannot read pack"):
         start_from_pack("AE722F40", pack=tmp_path / "none.pdsc")
+
+
+def test_a_damaged_pack_is_told(tmp_path: Path) -> None:
+    text = description("Pair", "Two_DFP", TWO_CORES)
+    cut = tmp_path / "cut.pack"
+    with zipfile.ZipFile(cut, "w", zipfile.ZIP_DEFLATED) as pack:
+        pack.writestr("Two.pdsc", text)
+    data = bytearray(cut.read_bytes())
+    data[38:48] = b"\xff" * 10  # behind the local header of 30 bytes and the name: no deflate
+    cut.write_bytes(data)
+    with pytest.raises(InputError, match=r"'.*cut\.pack' is no CMSIS pack"):
+        start_from_pack("PAIR100", pack=cut)
+    for encoding in ("klingon", "utf-32"):
+        odd = tmp_path / "odd.pdsc"
+        odd.write_text(text.replace("UTF-8", encoding))
+        with pytest.raises(InputError, match=r"'.*odd\.pdsc' is damaged \(.*encoding"):
+            start_from_pack("PAIR100", pack=odd)
 
 
 def test_no_file_is_overwritten(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import difflib
 import re
 import xml.etree.ElementTree as ET
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -191,7 +192,7 @@ def read_pack(path: Path) -> Description:
                     raise InputError(f"'{path}' is no CMSIS pack: it has no .pdsc file")
                 return read_description(pack.read(inside[0]), f"{path}:{inside[0]}")
         return read_description(path.read_bytes(), str(path))
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
         raise InputError(f"'{path}' is no CMSIS pack: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read pack '{path}': {error.strerror}") from None
@@ -201,7 +202,7 @@ def read_description(data: bytes, source: str) -> Description:
     """Read a description; InputError names the line where it is damaged."""
     try:
         root = ET.fromstring(data)
-    except ET.ParseError as error:
+    except (ET.ParseError, LookupError, ValueError) as error:  # the latter two: its encoding
         raise InputError(
             f"pack description '{source}' is damaged ({error}); fetch the pack again"
         ) from None

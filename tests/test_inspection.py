@@ -66,7 +66,11 @@ def test_the_raw_output_of_vela_is_read(model: Path, tmp_path: Path) -> None:
 def test_an_npz_of_another_kind_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "mine.npz", image=np.zeros(3))
     (tmp_path / "cut.npz").write_bytes((tmp_path / "mine.npz").read_bytes()[:40])
-    for name in ("mine", "cut"):
+    np.savez_compressed(tmp_path / "packed.npz", cmd_data=np.arange(99))
+    damaged = bytearray((tmp_path / "packed.npz").read_bytes())
+    damaged[80:90] = b"\xff" * 10  # in what is packed
+    (tmp_path / "damaged.npz").write_bytes(damaged)
+    for name in ("mine", "cut", "damaged"):
         with pytest.raises(InputError, match=f"{name}.npz' has no command stream; disasm reads"):
             list_streams(tmp_path / f"{name}.npz", None, Watch())
 

@@ -6,6 +6,7 @@ Joins the reader, the offload and the NPU model, as the pipeline does.
 import dataclasses
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from ethosgen.watch import Watch
 
 _HEADERS = (b"COP1", b"COP2")
 _ZIP = b"PK\3\4"
+_DAMAGE = (zipfile.BadZipFile, zlib.error)
 _RAW_COMMANDS = "cmd_data"
 """The array of Vela's raw output that is the stream, behind the driver's header."""
 
@@ -89,8 +91,8 @@ def _raw_commands(data: bytes, path: Path) -> bytes:
     """Return the command stream in what `vela --output-format raw` wrote."""
     try:
         with np.load(io.BytesIO(data)) as arrays:
-            return bytes(arrays[_RAW_COMMANDS].tobytes())
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile):
+            return arrays[_RAW_COMMANDS].tobytes()
+    except (KeyError, ValueError, OSError, EOFError, RuntimeError, *_DAMAGE):
         raise InputError(
             f"'{path}' has no command stream; disasm reads the .npz of vela --output-format raw"
         ) from None

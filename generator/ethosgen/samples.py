@@ -1,6 +1,7 @@
 """Inputs and outputs as .npz files: one array a tensor, samples along the first axis."""
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 from ethosgen.errors import InputError
 from ethosgen.model import Tensor
 from ethosgen.outcome import Arrays
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error)
 
 
 def load_samples(path: Path, inputs: Sequence[Tensor]) -> list[Arrays]:
@@ -66,7 +69,7 @@ def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, TypeError, KeyError, zipfile.BadZipFile):
+    except (OSError, ValueError, EOFError, TypeError, KeyError, RuntimeError, *_DAMAGE):
         raise InputError(
             f"{path}: not an .npz file of plain arrays; write it with numpy.savez(path, name=array)"
         ) from None

@@ -346,7 +346,7 @@ def _has_memory_of_board(number: int) -> bool:
     return number // len(victims()) % 4 == 3
 
 
-def _memories(victim: Victim, mutant: Mutant, least: int = 0) -> tuple[list[GuardedMemory], int]:
+def lay_out(victim: Victim, mutant: Mutant, least: int = 0) -> tuple[list[GuardedMemory], int]:
     """Lay a mutant's memory out, scratches of at least so many bytes; returns the stream's too."""
     stream = np.array(mutant.words, "<u4").tobytes()
     stream_addr, constants_addr, *scratch_addrs = victim.segment_addrs
@@ -378,7 +378,7 @@ def _time_limit() -> Iterator[None]:
 def fate(number: int) -> tuple[str, str | None, float]:
     """Run mutant `number`: how it ended, what was wrong about that, and processor seconds."""
     victim, mutant, how = make(number)
-    memories, size = _memories(victim, mutant, BOARD_BYTES if _has_memory_of_board(number) else 0)
+    memories, size = lay_out(victim, mutant, BOARD_BYTES if _has_memory_of_board(number) else 0)
     machine = Machine(victim.accelerator, Bus([m.segment for m in memories]))
     wrong = None
     begin = time.process_time()

@@ -3,13 +3,25 @@
 import numpy as np
 import pytest
 from npu_bench import STOP, Bench, Program, ifm, kernel, ofm, sets
-from npu_fuzz import LIMIT_S, MUTATIONS, NETWORKS, GuardedMemory, fate, make, run, victims
+from npu_fuzz import (
+    LIMIT_S,
+    MUTATIONS,
+    NETWORKS,
+    GuardedMemory,
+    fate,
+    lay_out,
+    make,
+    run,
+    victims,
+)
 
 from ethosgen.accelerator import find_accelerator
 from ethosgen.errors import NpuFault
+from ethosgen.npu import registers as reg
 from ethosgen.npu.assemble import assemble
 from ethosgen.npu.effort import futile
 from ethosgen.npu.machine import Machine, load
+from ethosgen.npu.memory import Bus
 
 COUNT = 2000
 PARTS = 8
@@ -43,6 +55,30 @@ def test_a_mutant_is_the_same_again() -> None:
 def test_what_was_once_wrong(number: int) -> None:
     # An estimate that walked 2**24 kernel elements; a block of one channel for two cores.
     assert fate(number)[:2] in {("bus", None), ("parse", None)}
+
+
+def test_damaged_streams_end_at_the_register_face_too() -> None:
+    channels = set()
+    for number in range(120):
+        victim, mutant, _ = make(number)
+        memories, size = lay_out(victim, mutant)
+        machine = Machine(victim.accelerator, Bus([memory.segment for memory in memories]))
+        page = np.zeros(reg.PAGE_WORDS, np.uint32)
+        file = reg.RegisterFile(page, machine, lambda: None)
+        file.power_on()
+        page[reg.RESET // 4] = 1
+        file.poll()
+        page[reg.QBASE // 4], page[reg.QSIZE // 4] = memories[0].segment.start, size
+        for index, base in enumerate(mutant.bases[:8]):
+            page[reg.BASEP0 // 4 + 2 * index] = base & 0xFFFF_FFFF
+        page[reg.CMD // 4] |= reg.CMD_RUN
+        file.poll()
+        status = int(page[reg.STATUS // 4])
+        assert status & reg.STATUS_IRQ_RAISED
+        assert bool(status & reg.STATUS_CMD_END_REACHED) != bool(status & reg.STATUS_FAULTS)
+        if status & reg.STATUS_BUS_STATUS:
+            channels.add(status >> reg.STATUS_FAULTING_CHANNEL_LSB & 0xF)
+    assert len(channels) >= 4
 
 
 def test_canaries_tell() -> None:

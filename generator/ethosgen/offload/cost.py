@@ -33,11 +33,11 @@ TAP = {"AVERAGE_POOL_2D": 1.5, "MAX_POOL_2D": 1.0}
 ELEMENT = {
     "ADD": 12.0, "SUB": 12.0, "MUL": 9.0, "MINIMUM": 2.0, "MAXIMUM": 2.0, "RELU": 4.0, "RELU6": 4.0,
     "LOGISTIC": 4.0, "TANH": 4.0, "HARD_SWISH": 4.0, "LEAKY_RELU": 4.0, "QUANTIZE": 6.0,
-    "SOFTMAX": 40.0, "CONCATENATION": 0.5, "PAD": 1.0, "RESHAPE": 0.0, "SQUEEZE": 0.0,
+    "SOFTMAX": 8.0, "CONCATENATION": 0.5, "PAD": 1.0, "RESHAPE": 0.0, "SQUEEZE": 0.0,
     "EXPAND_DIMS": 0.0, "MEAN": 20.0,
 }  # fmt: skip
 """Cycles for each element of the output."""
-ROW = {"SOFTMAX": 130.0}
+ROW = {"SOFTMAX": 200.0}
 """Cycles for each row of the output, besides."""
 
 

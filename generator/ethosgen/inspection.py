@@ -91,7 +91,7 @@ def _raw_commands(data: bytes, path: Path) -> bytes:
     """Return the command stream in what `vela --output-format raw` wrote."""
     try:
         with np.load(io.BytesIO(data)) as arrays:
-            return arrays[_RAW_COMMANDS].tobytes()
+            return bytes(arrays[_RAW_COMMANDS].tobytes())
     except (KeyError, ValueError, OSError, EOFError, RuntimeError, *_DAMAGE):
         raise InputError(
             f"'{path}' has no command stream; disasm reads the .npz of vela --output-format raw"

@@ -1,6 +1,7 @@
 """A target that is a program of this machine: how it is started, watched, talked to and ended."""
 
 import logging
+import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -137,8 +138,9 @@ class ProcessTarget:
     def _log(self) -> str:
         if self._said is None:
             return ""
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace")
+        # The program writes at the place in the file that it shares with us: we must not move it.
+        handle = self._said.fileno()
+        return os.pread(handle, os.fstat(handle).st_size, 0).decode(errors="replace")
 
     def _words(self) -> str:
         """Return the end of what the program said, without what it always says."""

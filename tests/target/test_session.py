@@ -125,6 +125,7 @@ def test_the_end_marker() -> None:
     [
         (HELLO[:10], "makes no sense"),
         (HELLO[:20] + b"\xff" * 16 + HELLO[36:], "makes no sense"),
+        (HELLO[:4] + bytes([8, 0, 0, 0]) + HELLO[8:], "makes no sense"),
         (b"\x01" + HELLO[1:], r"speaks version 1 .* and this ethosgen version 2"),
     ],
 )

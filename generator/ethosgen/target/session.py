@@ -138,6 +138,8 @@ class Session:
                 f"the firmware speaks version {hello.protocol} of the console protocol, and this "
                 f"ethosgen version {PROTOCOL}; generate the project again"
             )
+        if hello.body_max <= _PLACE.size:  # nothing could be sent, portion by portion for ever
+            raise ProtocolError("the firmware's first answer makes no sense; build it anew")
         self._body_max = hello.body_max
         return hello
 

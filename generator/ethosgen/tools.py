@@ -85,9 +85,10 @@ class Tool:
             return Path(found)
         found = shutil.which(self.name)
         if found is None:
+            how = self.remedy or f"install it by: {self.install_command}"
             raise ToolError(
                 f"{self.name} ({self.purpose}) was not found on PATH "
-                f"({os.environ.get('PATH', '')}); install it by: {self.install_command}; "
+                f"({os.environ.get('PATH', '')}); {how}; "
                 f"or name it in {self.variable}"
             )
         return Path(found)
@@ -106,7 +107,7 @@ CBUILD = Tool(
     "ETHOSGEN_CBUILD",
     "",
     "CMSIS-Toolbox's build command",
-    "installing CMSIS-Toolbox, or open firmware.csolution.yml in Keil Studio, or render the "
+    "install CMSIS-Toolbox, or open firmware.csolution.yml in Keil Studio, or render the "
     "project with --platform baremetal",
 )
 QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "qemu-system-arm", "simulates the board")

@@ -5,7 +5,19 @@ import warnings
 
 import numpy as np
 import pytest
-from npu_bench import SCRATCH_BYTES, STOP, STREAM, Bench, Program, ifm, kernel, ofm, sets
+from npu_bench import (
+    CONSTANTS,
+    SCRATCH,
+    SCRATCH_BYTES,
+    STOP,
+    STREAM,
+    Bench,
+    Program,
+    ifm,
+    kernel,
+    ofm,
+    sets,
+)
 
 from ethosgen.errors import NpuFault
 from ethosgen.npu.assemble import assemble
@@ -228,3 +240,22 @@ def test_memory_that_is_promised_to_be_constant_is_decoded_once() -> None:
     assert bus.is_constant(0x1000, 64) and not bus.is_constant(0x2000, 64)
     with pytest.raises(NpuFault, match="outside"):
         bus.is_constant(0x1000, 65)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_base_pointers_are_those_of_the_run(kind: type) -> None:
+    bench = Bench()
+    stream = assemble([*copy(0, 0x100), *STOP])
+    bench.stream[: len(stream)] = np.frombuffer(stream, np.uint8)
+    bench.put(0, [1, 2, 3, 4])
+    bench.put(0x40, [5, 6, 7, 8])
+    bases = kind([CONSTANTS, SCRATCH])
+    bench.machine.run(STREAM, len(stream), bases)
+    bench.machine.run(STREAM, len(stream), bases)
+    if isinstance(bases, list):
+        bases[1] += 0x40
+    else:
+        bases = (CONSTANTS, SCRATCH + 0x40)
+    bench.machine.run(STREAM, len(stream), bases)
+    assert bench.get(0x100, (4,)).tolist() == [1, 2, 3, 4]
+    assert bench.get(0x140, (4,)).tolist() == [5, 6, 7, 8]

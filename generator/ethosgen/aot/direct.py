@@ -25,6 +25,7 @@ def find_direct(plan: OffloadPlan) -> Evaluate | None:
         return None
     inputs = tuple((t.name, t.shape, np.dtype(t.dtype)) for t in graph.input_tensors())
     outputs = tuple(t.name for t in graph.output_tensors())
+    is_all = partition.outputs == graph.outputs
 
     def evaluate(arrays: Arrays, invoke: Invoke) -> Arrays:
         for name, shape, dtype in inputs:
@@ -32,7 +33,7 @@ def find_direct(plan: OffloadPlan) -> Evaluate | None:
             if array is None or array.shape != shape or array.dtype != dtype:
                 raise InputError(_complaint(name, shape, dtype, arrays))
         made = invoke(partition, arrays)
-        return {name: made[name] for name in outputs}
+        return made if is_all else {name: made[name] for name in outputs}
 
     return evaluate
 

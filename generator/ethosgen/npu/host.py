@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 class _Call:
     """What it takes to run a partition: its tensors as they lie in memory, and its addresses."""
 
-    inputs: list[tuple[str, Array]]
+    inputs: list[tuple[str, Array, tuple[int, ...]]]
     outputs: list[tuple[str, Array]]
     stream_addr: int
     stream_bytes: int
@@ -72,9 +72,9 @@ class PartitionRunner:
         call = self._calls.get(partition.name)
         if call is None:
             call = self._calls[partition.name] = self._prepare(partition)
-        for name, place in call.inputs:
+        for name, place, shape in call.inputs:
             array = inputs[name]
-            place[...] = array if array.shape == place.shape else array.reshape(place.shape)
+            place[...] = array if array.shape == shape else array.reshape(shape)
         if self._trace is not None:
             self._trace.begin_partition(partition.name)
         report = self._machine.run(call.stream_addr, call.stream_bytes, call.bases)
@@ -86,7 +86,7 @@ class PartitionRunner:
         given = [tensors[i] for i in partition.inputs]
         made = [tensors[i] for i in partition.outputs]
         return _Call(
-            [(t.name, self._view(t)) for t in given],
+            [(t.name, self._view(t), t.shape) for t in given],
             [(t.name, self._view(t)) for t in (*made, *(t for t in given if t.is_variable))],
             self._streams[partition.name].start,
             len(partition.commands),

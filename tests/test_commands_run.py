@@ -57,6 +57,7 @@ def test_what_was_not_built_is_neither_run_nor_flashed(project: Path) -> None:
 
 def test_a_port_is_for_a_serial_target(project: Path) -> None:
     assert run("run", str(project), "--port", "/dev/none") == 2
+    assert run("run", str(project), "--on", "serial", "--baud", "9600") == 2
 
 
 def test_a_verdict_is_written_when_the_run_fails(project: Path, tmp_path: Path) -> None:

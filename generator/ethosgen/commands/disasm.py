@@ -5,19 +5,23 @@ from pathlib import Path
 
 import click
 
-from ethosgen.commands.options import JSON, NPU
+from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@NPU
+@click.option(
+    "--npu",
+    metavar="NPU",
+    help="NPU, e.g. ethos-u65-256 [default: what FILE was compiled for, or ethos-u55-128].",
+)
 @JSON
 def disasm(file: Path, npu: str | None, as_json: bool) -> None:
     """Show the NPU's commands in FILE, and what each operation does.
 
-    FILE is a .tflite that Vela compiled, one that it has not (it is asked then), or a command
-    stream, with or without the driver's header.
+    FILE is a .tflite that Vela compiled, one that it has not (it is asked then), Vela's raw output
+    (.npz), or a command stream, with or without the driver's header.
     """
     from ethosgen import inspection
 

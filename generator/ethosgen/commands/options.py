@@ -20,7 +20,7 @@ SAMPLES = click.option(
     "--samples", type=click.IntRange(1), default=1, show_default=True, help="Random samples to try."
 )
 SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the samples.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 INPUT = click.option(
     "--input",
     "input_path",
@@ -105,6 +105,8 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(
         port: str | None, baud: int | None, reset: str | None, on: str, **arguments: Any
     ) -> Any:
+        if port is None and (baud is not None or reset is not None):
+            raise click.UsageError("--baud and --reset are of a line; name it by --port")
         if port is None:
             return function(on=on, line=None, **arguments)
         if on != "serial":

@@ -11,7 +11,6 @@ from ethosgen.commands.options import (
     INPUT,
     JSON,
     MODEL,
-    NPU,
     OFFLOAD,
     OUTPUT,
     SAMPLES,
@@ -22,7 +21,12 @@ from ethosgen.commands.progress import Progress
 
 @click.command()
 @MODEL
-@NPU
+@click.option(
+    "--npu",
+    metavar="NPU",
+    help="NPU, e.g. ethos-u65-256, or none: all on the CPU [default: what MODEL was compiled for, "
+    "or ethos-u55-128].",
+)
 @CPU_OPS
 @OFFLOAD
 @INPUT

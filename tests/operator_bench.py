@@ -10,13 +10,10 @@ from networks import Network, Spec
 Array = np.ndarray[Any, Any]
 Build = Callable[["Bench", str], Sequence[int]]
 
-SHAPES = ((1, 4, 5, 6), (2, 3, 4), (3, 7), (2, 1, 3, 2, 2))
-BROADCAST = (
-    ((2, 4, 5, 6), (5, 1)),
-    ((3, 4, 1), (1, 2)),
-    ((4, 6), (4, 6)),
-    ((2, 3, 4), ()),
-)
+RANKS = (4, 3, 2, 5)
+"""Dimensions of the shapes that operators of one input get; sizes are drawn."""
+LEAST, MOST = 2, 6
+"""Between what sizes are drawn."""
 
 
 class Bench(Network):
@@ -53,6 +50,20 @@ class Bench(Network):
     def point(self, dtype: str) -> int:
         """Draw a zero point that a type may have."""
         return {"int8": int(self.random.integers(-60, 60)), "uint8": 131}.get(dtype, 0)
+
+    def sizes(self, rank: int, least: int = LEAST) -> tuple[int, ...]:
+        """Draw a shape."""
+        return tuple(int(n) for n in self.random.integers(least, MOST, rank, endpoint=True))
+
+    def broadcasts(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Draw pairs of shapes: one repeated along axes, both, equal ones, and a single number."""
+        n, h, w, c = self.sizes(4)
+        return [
+            ((n, h, w, c), (w, 1)),
+            ((n, h, 1), (1, c)),
+            ((w, c), (w, c)),
+            ((n, h, c), ()),
+        ]
 
     def to(self, dtype: str, shape: Sequence[int], like: int | None = None) -> Spec:
         """Describe an output: with quantization of its own, or with that of another tensor."""
@@ -118,7 +129,8 @@ def unary(
 
     def build(net: Bench, dtype: str) -> Sequence[int]:
         made = []
-        for shape in SHAPES:
+        for rank in RANKS:
+            shape = net.sizes(rank, 1)
             x = net.given(shape, dtype, low, high, **given)
             spec = Spec(tuple(shape), **out) if out else net.to(dtype, shape, x if same else None)
             made.append(net.make(code, [x], spec, options))
@@ -140,7 +152,7 @@ def binary(
 
     def build(net: Bench, dtype: str) -> Sequence[int]:
         made = []
-        for turn, (first, second) in enumerate(BROADCAST):
+        for turn, (first, second) in enumerate(net.broadcasts()):
             a = net.given(first, dtype)
             spec = net.tensors[a]
             extra = {"scale": spec.scale, "zero_point": spec.zero_point} if same else {}

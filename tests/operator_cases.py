@@ -37,11 +37,11 @@ from operator_bench import (
 def concatenation(net: Bench, dtype: str) -> Sequence[int]:
     made = []
     for axis in (0, 1, -1):
-        shapes = [[2, 3, 4], [2, 3, 4]]
+        whole = list(net.sizes(3))
+        shapes = [list(whole), list(whole)]
         shapes[1][axis] = 5
         a = net.given(shapes[0], dtype, scale=0.1, zero_point=0)
         b = net.given(shapes[1], dtype, scale=0.1, zero_point=0)
-        whole = [2, 3, 4]
         whole[axis] += 5
         options = {"axis": axis, "fused_activation_function": "NONE"}
         made.append(net.make("CONCATENATION", [a, b, a], _grown(net, whole, axis, a), options))
@@ -57,8 +57,8 @@ def _grown(net: Bench, whole: Sequence[int], axis: int, like: int) -> Spec:
 def pack(net: Bench, dtype: str) -> Sequence[int]:
     made = []
     for axis in (0, 1, -1):
-        parts = [net.given((3, 4), dtype, scale=0.1, zero_point=0) for _ in range(3)]
-        shape = [3, 4]
+        shape = list(net.sizes(2))
+        parts = [net.given(shape, dtype, scale=0.1, zero_point=0) for _ in range(3)]
         shape.insert(axis % 3, 3)
         spec = net.to(dtype, shape, parts[0])
         made.append(net.make("PACK", parts, spec, {"axis": axis, "values_count": 3}))
@@ -108,8 +108,9 @@ def pad(code: str) -> Build:
             ((1, 0), (0, 0), (2, 1), (1, 1)),
             ((0, 0), (0, 0), (0, 0), (0, 0)),
         ):
-            x = net.given((2, 3, 4, 5), dtype)
-            shape = [size + sum(pair) for size, pair in zip((2, 3, 4, 5), pairs, strict=True)]
+            before = net.sizes(4)
+            x = net.given(before, dtype)
+            shape = [size + sum(pair) for size, pair in zip(before, pairs, strict=True)]
             inputs = [x, net.constant(np.array(pairs), "int32")]
             if code == "PADV2":
                 spec = net.tensors[x]
@@ -130,13 +131,8 @@ def padv2_at_run_time(net: Bench, dtype: str) -> Sequence[int]:
 
 def transpose(net: Bench, dtype: str) -> Sequence[int]:
     made = []
-    for shape, order in (
-        ((2, 3, 4, 5), (0, 3, 1, 2)),
-        ((2, 3, 4, 5), (1, 0, 2, 3)),
-        ((3, 4), (1, 0)),
-        ((2, 3, 4), (0, 1, 2)),
-        ((2, 3, 2, 2, 3), (4, 2, 0, 1, 3)),
-    ):
+    for order in ((0, 3, 1, 2), (1, 0, 2, 3), (1, 0), (0, 1, 2), (4, 2, 0, 1, 3)):
+        shape = net.sizes(len(order), 1)
         x = net.given(shape, dtype)
         target = net.to(dtype, [shape[axis] for axis in order], x)
         made.append(net.make("TRANSPOSE", [x, net.constant(order, "int32")], target))
@@ -233,9 +229,10 @@ def broadcast_to(net: Bench, dtype: str) -> Sequence[int]:
 def reverse(net: Bench, dtype: str) -> Sequence[int]:
     made = []
     for axes in ((0,), (1, 2), (2,)):
-        x = net.given((2, 3, 4), dtype)
+        shape = net.sizes(3)
+        x = net.given(shape, dtype)
         where = net.constant(axes, "int32")
-        made.append(net.make("REVERSE_V2", [x, where], net.to(dtype, (2, 3, 4), x)))
+        made.append(net.make("REVERSE_V2", [x, where], net.to(dtype, shape, x)))
     return made
 
 
@@ -244,8 +241,9 @@ def resize(code: str) -> Build:
         made = []
         for size in ((7, 9), (2, 3), (5, 1), (8, 8)):
             for align, half in ((False, False), (True, False), (False, True)):
-                x = net.given((2, 4, 5, 3), dtype)
-                spec = net.to(dtype, (2, *size, 3), x)
+                n, h, w, c = net.sizes(4)
+                x = net.given((n, h, w, c), dtype)
+                spec = net.to(dtype, (n, *size, c), x)
                 options = {"align_corners": align, "half_pixel_centers": half}
                 made.append(net.make(code, [x, net.constant(size, "int32")], spec, options))
         return made
@@ -336,11 +334,12 @@ def reduction(code: str, same: bool = False) -> Build:
     def build(net: Bench, dtype: str) -> Sequence[int]:
         made = []
         for axes, keep in (((1, 2), True), ((0,), False), ((-1, 1), False), ((0, 1, 2, 3), True)):
-            x = net.given((2, 3, 4, 5), dtype)
+            shape = net.sizes(4)
+            x = net.given(shape, dtype)
             chosen = {axis % 4 for axis in axes}
             kept = [
                 1 if axis in chosen else size
-                for axis, size in enumerate((2, 3, 4, 5))
+                for axis, size in enumerate(shape)
                 if keep or axis not in chosen
             ]
             spec = net.to(dtype, kept, x if same else None)
@@ -354,10 +353,11 @@ def reduction(code: str, same: bool = False) -> Build:
 def arg(code: str) -> Build:
     def build(net: Bench, dtype: str) -> Sequence[int]:
         made = []
-        for axis, shape in ((0, (5, 4)), (1, (3, 4)), (-1, (3, 5))):
-            x = net.given((3, 5, 4), dtype)
+        for axis in (0, 1, -1):
+            shape = net.sizes(3)
+            x = net.given(shape, dtype)
             where = net.constant(np.array(axis), "int32")
-            spec = Spec(shape, "int32")
+            spec = Spec(tuple(np.delete(shape, axis).tolist()), "int32")
             made.append(net.make(code, [x, where], spec, {"output_type": "int32"}))
         return made
 
@@ -367,18 +367,20 @@ def arg(code: str) -> Build:
 def cumsum(net: Bench, dtype: str) -> Sequence[int]:
     made = []
     for axis, exclusive, backwards in ((0, False, False), (1, True, False), (-1, True, True)):
-        x = net.given((3, 4, 5), dtype)
+        shape = net.sizes(3)
+        x = net.given(shape, dtype)
         where = net.constant(np.array(axis), "int32")
         options = {"exclusive": exclusive, "reverse": backwards}
-        made.append(net.make("CUMSUM", [x, where], net.to(dtype, (3, 4, 5)), options))
+        made.append(net.make("CUMSUM", [x, where], net.to(dtype, shape), options))
     return made
 
 
 def log_softmax(net: Bench, dtype: str) -> Sequence[int]:
     made = []
     for scale in (0.05, 0.2, 0.011):
-        x = net.given((4, 3, 9), dtype, scale=None if dtype == "float32" else scale)
-        spec = Spec((4, 3, 9), dtype, *((16 / 256, 127) if dtype == "int8" else ()))
+        shape = net.sizes(3)
+        x = net.given(shape, dtype, scale=None if dtype == "float32" else scale)
+        spec = Spec(shape, dtype, *((16 / 256, 127) if dtype == "int8" else ()))
         made.append(net.make("LOG_SOFTMAX", [x], spec))
     return made
 

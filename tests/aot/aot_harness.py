@@ -73,7 +73,9 @@ def _literal(value: Any) -> str:
 class GeneratedC:
     """A program as a shared library.
 
-    The arena is poisoned before every run but for variables in it, and guarded, as the state is.
+    The arena is poisoned before every run but for variables in it, with two patterns in turns, so
+    that what is read before it is written differs. It is guarded, as the state and the caller's
+    outputs are.
     """
 
     def __init__(self, program: Program, folder: Path, npu: Npu | None = None) -> None:
@@ -93,6 +95,7 @@ class GeneratedC:
         ).value
         self.arena = aligned(program.arena_bytes + 2 * GUARD_BYTES)
         self.state = aligned(program.state_bytes + 2 * GUARD_BYTES)
+        self._poison = POISON
         self.reset()
         self.read_only = np.frombuffer(program.plan.read_only or b"\0", np.uint8)
 
@@ -100,12 +103,20 @@ class GeneratedC:
         """Run once; return the status and the outputs by tensor name."""
         inside = _inside(self.arena)
         kept = [(place, inside[place].copy()) for place, _ in self._places("arena")]
-        self.arena[:] = POISON
+        self._poison ^= 0xFF
+        inside[:] = self._poison
         for place, value in kept:
             inside[place] = value
         given = [_input(port, inputs, inside) for port in self.program.inputs]
         before = [array.copy() for array in given]
-        made = [_output(port, inside) for port in self.program.outputs]
+        owned = [aligned(port.tensor.bytes + 2 * GUARD_BYTES) for port in self.program.outputs]
+        made = [
+            _inside(own) if port.offset is None else _place(port, inside)
+            for port, own in zip(self.program.outputs, owned, strict=True)
+        ]
+        for array, port in zip(made, self.program.outputs, strict=True):
+            if port.offset is None:
+                array[:] = self._poison
         pointers = [inside.ctypes.data, self.read_only.ctypes.data]
         pointers += [_inside(self.state).ctypes.data] if self.program.state_bytes else []
         if self.program.io is IoStyle.CALLER:
@@ -113,7 +124,7 @@ class GeneratedC:
         assert len(pointers) == len(self.program.entry_parameters)
         entry = getattr(self.library, f"{self.program.name}_entry")
         status = entry(*(ctypes.c_void_p(pointer) for pointer in pointers))
-        for memory in (self.arena, self.state):
+        for memory in (self.arena, self.state, *owned):
             assert (memory[:GUARD_BYTES] == POISON).all()
             assert (memory[-GUARD_BYTES:] == POISON).all()
         if self.program.io is IoStyle.CALLER:
@@ -159,14 +170,13 @@ def assert_equal(got: Arrays, wanted: Arrays) -> None:
 
 def _input(port: Port, inputs: Arrays, arena: Array) -> Array:
     data = np.ascontiguousarray(inputs[port.tensor.name]).view(np.uint8).reshape(-1)
-    place = _output(port, arena)
+    place = aligned(port.tensor.bytes) if port.offset is None else _place(port, arena)
     place[:] = data
     return place
 
 
-def _output(port: Port, arena: Array) -> Array:
-    if port.offset is None:
-        return aligned(port.tensor.bytes)
+def _place(port: Port, arena: Array) -> Array:
+    assert port.offset is not None
     return arena[port.offset : port.offset + port.tensor.bytes]
 
 

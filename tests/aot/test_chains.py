@@ -1,12 +1,16 @@
 """Operators fused into the ones before them: fewer loops, less memory, the same bits."""
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import tvm_ffi
 from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from tvm import tirx
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.chains import fuse_chains
@@ -190,6 +194,34 @@ def test_what_is_read_out_of_order_is_read_from_memory() -> None:
     schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), packed=True)
     assert _codes(schedule) == ["RELU", "REVERSE_V2"]
     assert [step.in_place for step in schedule.steps] == [True, False]
+
+
+def _int8_network(net: Network) -> int:
+    x = net.conv2d(net.input((1, 12, 12, 6)), 10, activation="RELU6")
+    x = net.add(net.depthwise(x), x)
+    x = net.max_pool(net.logistic(net.transpose(x, (0, 2, 1, 3))), (2, 2))
+    x = net.reshape(net.average_pool(net.mul(x, x), (6, 6)), (1, 10))
+    return net.softmax(net.fully_connected(x, 12))
+
+
+def test_no_int8_tensor_is_ever_wider_in_memory() -> None:
+    """Neither in the plan, nor on the stack, nor as a workspace with room for a tensor as int32."""
+    schedule = fuse_chains(make_schedule(_plan(_int8_network)), packed=True)
+    kernels, _ = choose_kernels(schedule, "net", packed=True)
+    plan, tensors = plan_memory(schedule, workspace_bytes(kernels)), schedule.graph.tensors
+    for block in plan.blocks:
+        assert block.bytes == max((tensors[i].elements for i in block.values), default=block.bytes)
+    for index, step in enumerate(schedule.steps):
+        read = max(tensors[i].elements for i in schedule.reads(step))
+        assert kernels[index].kernel.workspace_bytes < 4 * read
+        assert _stack_elements(kernels[index].kernel.function) <= 16
+
+
+def _stack_elements(function: Any) -> int:
+    """Return the elements of all buffers that a PrimFunc allocates."""
+    found: list[Any] = []
+    tvm_ffi.structural_walk(function.body, (tirx.AllocBuffer, found.append))
+    return sum(math.prod(int(size) for size in one.buffer.shape) for one in found)
 
 
 def _unused(*_: object) -> dict[str, object]:

@@ -9,7 +9,7 @@ from aot_harness import ACCELERATOR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ethosgen.aot.memory import ALIGNMENT, MemoryPlan, lifetimes, plan_memory
+from ethosgen.aot.memory import ALIGNMENT, Block, MemoryPlan, lifetimes, plan_memory
 from ethosgen.aot.schedule import Schedule, make_schedule
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Graph, Model, Operator, Tensor
@@ -56,77 +56,80 @@ def plan_of(
     return schedule, plan_memory(schedule, workspaces or {})
 
 
-def run_on_bytes(schedule: Schedule, memory: MemoryPlan) -> None:
-    """Execute the schedule on owners of bytes: who wrote each byte of the arena last.
+class Bytes:
+    """An arena that knows who wrote each of its bytes last."""
 
-    A copy passes its owner on; a partition leaves garbage in all of its scratch but in what Vela
-    placed there and a later step reads.
-    """
-    arena = np.full(memory.arena_bytes, -1)
-    elsewhere: dict[int, int] = {}
-    graph = schedule.graph
-    spans = lifetimes(schedule)
+    def __init__(self, schedule: Schedule, memory: MemoryPlan) -> None:
+        self.arena = np.full(memory.arena_bytes, -1)
+        self._tensors, self._by_tensor = schedule.graph.tensors, memory.by_tensor
 
-    def place(index: int) -> np.ndarray | None:
-        block = memory.by_tensor[index]
-        if block.offset is None:
-            return None
-        assert block.offset % ALIGNMENT == 0 and block.offset >= 0
-        return arena[block.offset : block.offset + graph.tensors[index].bytes]
-
-    def write(index: int, owner: int) -> None:
-        where = place(index)
-        if where is None:
-            elsewhere[index] = owner
-        else:
-            assert where.size == graph.tensors[index].bytes
+    def write(self, index: int, owner: int) -> None:
+        where = self._place(index)
+        if where is not None:
+            assert where.size == self._tensors[index].bytes
             where[:] = owner
 
-    def check(index: int, owner: int) -> None:
-        where = place(index)
-        if where is not None:
-            assert (where == owner).all(), f"tensor {index} was overwritten"
+    def check(self, index: int, owner: int) -> None:
+        where = self._place(index)
+        assert where is None or (where == owner).all(), f"tensor {index} was overwritten"
 
+    def spoil(self, block: Block, owner: int) -> None:
+        assert block.offset is not None
+        self.arena[block.offset : block.offset + block.bytes] = owner
+
+    def _place(self, index: int) -> np.ndarray | None:
+        offset = self._by_tensor[index].offset
+        if offset is None:
+            return None
+        assert offset % ALIGNMENT == 0 and offset >= 0
+        return self.arena[offset : offset + self._tensors[index].bytes]
+
+
+def run_on_bytes(schedule: Schedule, memory: MemoryPlan) -> None:
+    """Execute the schedule on owners of bytes; a copy passes its owner on."""
+    held, graph = Bytes(schedule, memory), schedule.graph
     owners: dict[int, int] = {}
     for index in graph.inputs:
         owners[index] = index
-        write(index, index)
+        held.write(index, index)
     for number, step in enumerate(schedule.steps):
-        for index in schedule.reads(step):
-            check(index, owners[index])
-        if number in memory.workspaces:
-            block = memory.workspaces[number]
-            assert block.offset is not None
-            arena[block.offset : block.offset + block.bytes] = -2
-            for index in schedule.reads(step):
-                check(index, owners[index])
-        if step.partition:
-            kept = [
-                slice(offset, offset + graph.tensors[index].bytes)
-                for index, offset in schedule.plan.offsets.items()
-                if number + 1 in spans[index]
-            ]
-            needed = [arena[place].copy() for place in kept]
-            arena[: schedule.plan.scratch_bytes] = -3
-            if memory.scratch_fast:
-                fast = memory.scratch_fast
-                assert fast.offset is not None
-                arena[fast.offset : fast.offset + fast.bytes] = -4
-            for where, data in zip(kept, needed, strict=True):
-                arena[where] = data
         reads = schedule.reads(step)
+        for index in reads:
+            held.check(index, owners[index])
+        if number in memory.workspaces:
+            held.spoil(memory.workspaces[number], -2)
+            for index in reads:
+                held.check(index, owners[index])
+        if step.partition:
+            run_partition(schedule, memory, held, number)
         is_copy = step.operator.code == "RESHAPE" and reads
         for index in schedule.writes(step):
             owners[index] = owners[reads[0]] if is_copy else index
-            write(index, owners[index])
+            held.write(index, owners[index])
         if not step.partition:  # the NPU may overwrite its inputs; a CPU operator one, in place
             (output,) = schedule.writes(step)
-            for index in schedule.reads(step):
+            for index in reads:
                 shared = memory.by_tensor[index] == memory.by_tensor[output]
                 if not (number in memory.in_place and shared):
-                    check(index, owners[index])
+                    held.check(index, owners[index])
     for index in graph.outputs:
-        check(index, owners[index])
+        held.check(index, owners[index])
+
+
+def run_partition(schedule: Schedule, memory: MemoryPlan, held: Bytes, number: int) -> None:
+    """Leave garbage in all of the scratch but in what Vela placed there and a later step reads."""
+    spans = lifetimes(schedule)
+    kept = [
+        slice(offset, offset + schedule.graph.tensors[index].bytes)
+        for index, offset in schedule.plan.offsets.items()
+        if number + 1 in spans[index]
+    ]
+    needed = [held.arena[place].copy() for place in kept]
+    held.arena[: schedule.plan.scratch_bytes] = -3
+    if memory.scratch_fast:
+        held.spoil(memory.scratch_fast, -4)
+    for where, data in zip(kept, needed, strict=True):
+        held.arena[where] = data
 
 
 @st.composite

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ethosgen.errors import RefusalError, UnsupportedError
+from ethosgen.errors import UnsupportedError
 
 INPUT_REGION, OUTPUT_REGION = 3, 4
 FIRST_OWN_REGION = 3
@@ -112,11 +112,10 @@ def own_regions(commands: bytes, spans: Sequence[Span]) -> bytes:
     """
     room = MAX_REGIONS - FIRST_OWN_REGION
     if len(spans) > room:
-        why = (
+        raise UnsupportedError(
             f"a part of the network that runs on the NPU has {len(spans)} inputs and outputs, but "
-            f"the NPU has base pointers for {room}"
+            f"the NPU has base pointers for {room}; {_ADVICE}"
         )
-        raise RefusalError(f"{why}; {_ADVICE}", why)
     groups = {name: _Group() for name in _REGION_COMMANDS.values()}
     words: list[int] = []
     for code, word, payload in _commands(commands):

@@ -11,7 +11,7 @@ from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
 from ethosgen.npu.host import PartitionRunner
 from ethosgen.offload import offload
-from ethosgen.offload.choice import Costs, choose
+from ethosgen.offload.choice import Costs, Reach, choose
 from ethosgen.offload.cost import INVOKE, npu_cycles
 from ethosgen.offload.keeping import mark, unmark
 from ethosgen.outcome import Arrays
@@ -83,15 +83,22 @@ def test_what_the_cpu_has_no_code_for_is_not_moved() -> None:
 def test_ends_are_taken_as_long_as_they_are_cheaper(tmp_path: Path) -> None:
     graph = large(tmp_path / "n.tflite").graph  # six operators in a row
     costs = Costs([100] * 6, [50, 900, 10, 900, 20, 30])
-    assert sorted(choose(graph, [range(6)], costs, ends_too=True)) == [0, 4, 5]
-    assert choose(graph, [range(6)], costs, ends_too=False) == {}
-    assert sorted(choose(graph, [[1], [5]], costs, ends_too=True)) == [5]
+    assert sorted(choose(graph, [range(6)], costs, Reach.ENDS)) == [0, 4, 5]
+    assert choose(graph, [range(6)], costs, Reach.PARTS) == {}
+    assert sorted(choose(graph, [[1], [5]], costs, Reach.ENDS)) == [5]
+
+
+def test_the_middle_is_taken_where_that_pays_for_another_start(tmp_path: Path) -> None:
+    graph = large(tmp_path / "n.tflite").graph
+    costs = Costs([100, 100, INVOKE + 150, INVOKE + 90, 100, 100], [900, 900, 100, 100, 900, 900])
+    assert choose(graph, [range(6)], costs, Reach.ENDS) == {}
+    assert list(choose(graph, [range(6)], costs, Reach.ANY)) == [2]
 
 
 def test_an_end_without_a_figure_stays(tmp_path: Path) -> None:
     graph = large(tmp_path / "n.tflite").graph
     costs = Costs([INVOKE] * 6, [None, 1, 1, 1, 1, None])
-    assert choose(graph, [range(6)], costs, ends_too=True) == {}
+    assert choose(graph, [range(6)], costs, Reach.ENDS) == {}
 
 
 def test_npu_figures_add_up_to_the_whole() -> None:

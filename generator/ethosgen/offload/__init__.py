@@ -11,7 +11,7 @@ from ethosgen.accelerator import Accelerator
 from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled
 from ethosgen.model import Model
-from ethosgen.offload.choice import WORTH, CanRun, Costs, choose, describe, total
+from ethosgen.offload.choice import WORTH, CanRun, Costs, Reach, choose, describe, total
 from ethosgen.offload.constraints import NpuOperator, npu_operators
 from ethosgen.offload.cost import cpu_cycles, npu_cycles
 from ethosgen.offload.cpu_only import plan_cpu_only
@@ -101,8 +101,8 @@ def offload(
     costs = Costs(npu_cycles(compiled.tables, len(graph.operators), plan.npu_cycles), runnable)
     parts = [partition.operators for partition in plan.partitions]
     best: dict[int, str] = {}
-    for ends_too in (False, True):
-        kept = choose(graph, parts, costs, ends_too)
+    for reach in Reach:
+        kept = choose(graph, parts, costs, reach)
         if kept and kept != best:
             other, _ = compile_with(refused | kept)
             if total(other, kept, costs) < WORTH * total(plan, best, costs):

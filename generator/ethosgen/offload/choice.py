@@ -2,13 +2,14 @@
 
 A part of the network that costs less on the CPU than on the NPU, its command stream's start
 included, stays on the CPU as a whole. Else operators at its ends may, one after another, as long as
-each is cheaper there: those split nothing, so no further command stream is needed. Operators in the
-middle are left alone. What was chosen counts only if Vela's figure for the whole plan, where its
-operators overlap, agrees.
+each is cheaper there: those split nothing, so no further command stream is needed. At last, one in
+the middle may, where it saves more than the start of the further stream. What was chosen counts
+only if Vela's figure for the whole plan, where its operators overlap, agrees.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from ethosgen.model import Graph, Operator
 from ethosgen.offload.cost import INVOKE
@@ -38,8 +39,16 @@ class Costs:
         return None if None in cycles else sum(c for c in cycles if c is not None)
 
 
+class Reach(IntEnum):
+    """What may be taken from the NPU: whole parts, operators at their ends too, any too."""
+
+    PARTS = 0
+    ENDS = 1
+    ANY = 2
+
+
 def choose(
-    graph: Graph, parts: Sequence[Sequence[int]], costs: Costs, ends_too: bool
+    graph: Graph, parts: Sequence[Sequence[int]], costs: Costs, reach: Reach
 ) -> dict[int, str]:
     """Return the operators that stay on the CPU, each with the reason in the user's words."""
     kept: dict[int, str] = {}
@@ -52,7 +61,10 @@ def choose(
             )
             kept |= dict.fromkeys(part, why)
             continue
-        for index in _cheap_ends(graph, part, costs) if ends_too else ():
+        taken = _cheap_ends(graph, part, costs) if reach >= Reach.ENDS else []
+        if reach is Reach.ANY:
+            taken += [i for i in part if i not in taken and _is_cheaper(costs, i, INVOKE)]
+        for index in taken:
             kept[index] = (
                 f"it is estimated faster here: {costs.cpu[index]:,} cycles on the CPU, "
                 f"{costs.npu[index]:,} on the NPU"
@@ -98,9 +110,9 @@ def _cheap_ends(graph: Graph, part: Sequence[int], costs: Costs) -> list[int]:
         taken.append(end)
 
 
-def _is_cheaper(costs: Costs, index: int) -> bool:
+def _is_cheaper(costs: Costs, index: int, more: int = 0) -> bool:
     cpu = costs.cpu[index]
-    return cpu is not None and cpu < costs.npu[index]
+    return cpu is not None and cpu + more < costs.npu[index]
 
 
 def _is_end(graph: Graph, part: Sequence[int], index: int) -> bool:

@@ -168,6 +168,13 @@ def test_a_pack_file_needs_no_network(tmp_path: Path) -> None:
         start_from_pack("AE722F40", pack=tmp_path / "none.pdsc")
 
 
+def test_a_wrong_name_is_told_before_anything_is_fetched(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    for name, says in (("mine.txt", r"must end in \.toml"), ("mine.toml", "exists")):
+        with pytest.raises(InputError, match=says):
+            start_from_pack("X", index="http://127.0.0.1:1/none", output=tmp_path / name)
+
+
 def test_a_damaged_pack_is_told(tmp_path: Path) -> None:
     text = description("Pair", "Two_DFP", TWO_CORES)
     cut = tmp_path / "cut.pack"

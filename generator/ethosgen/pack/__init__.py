@@ -32,15 +32,23 @@ def start_from_pack(
     if the file exists; ToolError if cmsis-pack-manager is not installed.
     """
     selection = Selection.parse(device)
+    if output is not None:  # before minutes of fetching
+        _check_name(output)
     if pack is not None:
         found = find_in_pack(pack, selection)
     else:
         found = find_device(selection, index, limit_s)
     processor = found.processor(selection.processor)
     path = output or Path(file_name(found, processor))
+    _check_name(path)
+    return write_board(path, board_text(found, processor, path))
+
+
+def _check_name(path: Path) -> None:
     if path.suffix != ".toml":
         raise InputError(f"'{path}' is no name for a board file; it must end in .toml")
-    return write_board(path, board_text(found, processor, path))
+    if path.exists():
+        raise InputError(f"'{path}' exists; name another with -o, or delete it")
 
 
 def find_in_pack(pack: Path, selection: Selection) -> Device:

@@ -46,6 +46,18 @@ def test_without_zephyr_one_sentence_says_what_to_do(
         find_zephyr_base(tmp_path / "app")
 
 
+def test_damaged_settings_of_west_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    settings = tmp_path / ".west" / "config"
+    settings.parent.mkdir()
+    for text in ("base = zephyr", "[zephyr]\nbase = %(nothing)s"):
+        settings.write_text(text)
+        with pytest.raises(ToolError, match=r"settings in '.*config' cannot be read"):
+            find_zephyr_base(tmp_path / "app")
+
+
 def test_a_directory_that_is_not_zephyr_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="has no VERSION file of Zephyr's"):
         read_version(tmp_path)

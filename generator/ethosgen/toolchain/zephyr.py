@@ -85,8 +85,13 @@ def find_zephyr_base(directory: Path) -> Path:
         settings = parent / ".west" / "config"
         if settings.is_file():
             parser = configparser.ConfigParser()
-            parser.read(settings)
-            base = parent / parser.get("zephyr", "base", fallback="zephyr")
+            try:
+                parser.read(settings, encoding="utf-8")
+                base = parent / parser.get("zephyr", "base", fallback="zephyr")
+            except (configparser.Error, UnicodeDecodeError, OSError) as error:
+                raise ToolError(
+                    f"west's settings in '{settings}' cannot be read: {str(error).splitlines()[0]}"
+                ) from None
             if base.is_dir():
                 return base
     raise ToolError(

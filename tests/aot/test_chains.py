@@ -87,11 +87,18 @@ def _narrowed(net: Network) -> int:
     return net.quantize(x, "int8", 0.2, 1)
 
 
+def _constant_by_place(net: Network) -> int:
+    """One byte is read, but what becomes of it depends on where it stands: that is no table."""
+    each = np.linspace(-100, 100, math.prod(SHAPE)).astype(np.int8).reshape(SHAPE)
+    return net.logistic(net.add(net.input(SHAPE), net.constant(each, "int8", 0.02, 3)))
+
+
 SEVEN = "QUANTIZE LOGISTIC QUANTIZE ADD TANH DEQUANTIZE QUANTIZE"
 CHAINS: dict[str, tuple[Build, list[str], int]] = {
     "tables": (_chain_of_tables, ["CONV_2D " + SEVEN], 1),
     "clamp": (_clamp, ["CONV_2D RELU6"], 1),
     "clamp behind ADD": (_clamp_behind_add, ["ADD RELU6"], 1),
+    "constant by place": (_constant_by_place, ["ADD LOGISTIC"], 1),
     "sum and tables": (_sum_and_tables, ["ADD QUANTIZE LOGISTIC"], 1),
     "reshaped": (_reshaped, ["MAX_POOL_2D RESHAPE LOGISTIC"], 1),
     "floats": (_floats, ["ABS MUL ADD LEAKY_RELU"], 1),

@@ -98,6 +98,8 @@ class PlanSummary:
     sram_bytes: int
     npu_cycles: int
     choices: tuple[Choice, ...] = ()
+    fused: tuple[str, ...] = ()
+    """Operators of the CPU that share a function, "CONV_2D + RELU6"; () before it is compiled."""
     npu_operations: int | None = None
     """For a file that was compiled before: what its command streams start, copies apart."""
 

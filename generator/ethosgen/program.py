@@ -1,10 +1,10 @@
 """What TVM emitted: C sources, the memory plan and the I/O contract."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ethosgen.model import Tensor
-from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.plan import IoStyle, OffloadPlan, PlanSummary
 
 
 @dataclass(frozen=True)
@@ -80,3 +80,9 @@ class Program:
     placements: tuple[Placement, ...]
     state_bytes: int = 0
     variables: tuple[Variable, ...] = ()
+    fused: tuple[str, ...] = ()
+    """Operators of the CPU that share a function, "CONV_2D + RELU6"."""
+
+    def summary(self) -> PlanSummary:
+        """Return the plan's figures, with what was fused."""
+        return replace(self.plan.summary(), fused=self.fused)

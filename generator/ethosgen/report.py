@@ -83,6 +83,7 @@ class Report:
                 "npu_operators": self.plan.npu_operators,
             },
             "choices": [dataclasses.asdict(choice) for choice in self.plan.choices],
+            "fused": list(self.plan.fused),
             "cpu_operators": [
                 {"operator": c.code, "output": c.output, "reason": c.reason}
                 for c in self.plan.cpu_operators

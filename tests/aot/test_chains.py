@@ -131,6 +131,7 @@ def test_a_chain_is_one_function_with_the_same_bits(name: str, tmp_path: Path) -
         assert _codes(fuse_chains(make_schedule(plan), packed=packed)) == wanted
     program = compile_program(plan, "net")
     assert len(_functions(program)) == functions
+    assert program.summary().fused == (wanted[0].replace(" ", " + "),)
     generated = GeneratedC(program, tmp_path)
     for sample, golden in zip(*samples_and_golden(plan.model, 3), strict=True):
         assert_equal(generated.run(sample)[1], golden)

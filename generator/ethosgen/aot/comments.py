@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ethosgen.aot.kernels import NamedKernel
 from ethosgen.aot.module import partition_name
-from ethosgen.aot.schedule import Schedule
+from ethosgen.aot.schedule import Schedule, Step
 
 
 def describe_functions(
@@ -31,6 +31,14 @@ def describe_step(schedule: Schedule, index: int) -> str:
         tensors = (schedule.graph.tensors[i] for i in indices)
         return ", ".join(f"{t.dtype} {'x'.join(map(str, t.shape)) or '1'}" for t in tensors)
 
-    codes = " + ".join(op.custom_code or op.code for op in (step.operator, *step.tail))
     reads, writes = ends(schedule.reads(step)), ends(schedule.writes(step))
-    return f"CPU: {codes}" + (f", {reads}" if reads else "") + (f" to {writes}" if writes else "")
+    return (
+        f"CPU: {name_codes(step)}"
+        + (f", {reads}" if reads else "")
+        + (f" to {writes}" if writes else "")
+    )
+
+
+def name_codes(step: Step) -> str:
+    """Return the operators of a step, with those that are fused into it."""
+    return " + ".join(op.custom_code or op.code for op in (step.operator, *step.tail))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ethosgen.aot.chains import fuse_chains
-from ethosgen.aot.comments import describe_functions
+from ethosgen.aot.comments import describe_functions, name_codes
 from ethosgen.aot.csource import generate
 from ethosgen.aot.kernels import choose_kernels, micro_kernels, workspace_bytes
 from ethosgen.aot.memory import ALIGNMENT, Block, MemoryPlan, plan_memory
@@ -50,6 +50,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
         placements=_placements(schedule, memory),
         state_bytes=state,
         variables=_variables(schedule, memory),
+        fused=tuple(name_codes(step) for step in schedule.steps if step.tail),
     )
 
 

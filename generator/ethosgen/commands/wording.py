@@ -16,7 +16,7 @@ def written_text(written: Any) -> str:
         header = f"{name}.h" if is_alone else f"{name}/{name}.h"
         lines += [
             *([] if is_alone else [name]),
-            *plan_lines(plan.summary()),
+            *plan_lines(program.summary()),
             f"  arena     {program.arena_bytes} B (Vela's own figure: {plan.sram_bytes} B)",
             f"  call      {name}_run(), documented in {written.directory}/model/{header}",
         ]
@@ -28,8 +28,9 @@ def written_text(written: Any) -> str:
 
 def plan_lines(plan: Any) -> list[str]:
     """Say what runs where, and why."""
+    fused = [f"            fused: {'; '.join(plan.fused)}"] if plan.fused else []
     if plan.npu == NO_NPU:
-        return [f"  CPU       all {len(plan.cpu_operators)} operators, no NPU"]
+        return [f"  CPU       all {len(plan.cpu_operators)} operators, no NPU", *fused]
     count = f"{plan.npu_operators} operators"
     if plan.npu_operators is None:
         count = f"{plan.npu_operations} operations of the NPU"
@@ -38,7 +39,7 @@ def plan_lines(plan: Any) -> list[str]:
         f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
     )
     reasons = [f"            {c.code} ({c.output}): {c.reason}" for c in plan.cpu_operators]
-    return [head, *map(_choice_line, plan.choices), *reasons]
+    return [head, *map(_choice_line, plan.choices), *reasons, *fused]
 
 
 def _choice_line(choice: Any) -> str:

@@ -93,7 +93,7 @@ def _write_network(program: Program, folder: str) -> dict[str, Any]:
     return {
         "name": program.name,
         "model": f"{folder}{program.name}.tflite",
-        "plan": dataclasses.asdict(program.plan.summary()),
+        "plan": dataclasses.asdict(program.summary()),
         "parts": part_sizes(program),
         "cpu_ops": list(program.plan.cpu_ops),
         "offload": program.plan.mode.value,
@@ -167,7 +167,8 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
 def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
     operators = tuple(CpuOperator(**operator) for operator in plan["cpu_operators"])
     choices = tuple(Choice(**choice) for choice in plan.get("choices", ()))
-    return PlanSummary(**{**plan, "cpu_operators": operators, "choices": choices})
+    fused = tuple(plan.get("fused", ()))
+    return PlanSummary(**{**plan, "cpu_operators": operators, "choices": choices, "fused": fused})
 
 
 def _write_port(port: Port) -> dict[str, Any]:

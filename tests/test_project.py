@@ -396,6 +396,15 @@ def test_another_network_or_style_does_not_mix(
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.parametrize("platform", ["csolution", "zephyr"])
+def test_another_platform_does_not_mix(tmp_path: Path, project: Project, platform: str) -> None:
+    write(project, tmp_path / "p")
+    before = snapshot(tmp_path)
+    with pytest.raises(InputError, match=r"with --platform 'baremetal', and its application"):
+        write(render(make_program(), BOARD, platform=platform), tmp_path / "p")
+    assert snapshot(tmp_path) == before
+
+
 @pytest.mark.parametrize("fails_at", [1, 2])
 def test_a_failure_half_way_leaves_the_old_library(
     tmp_path: Path, project: Project, monkeypatch: pytest.MonkeyPatch, fails_at: int

@@ -20,8 +20,8 @@ def write(project: Project, directory: Path) -> frozenset[str]:
 
     Files for continuous integration are added to a project that has none. Everything is staged
     beside its place and moved there at the end. InputError, and nothing changed, if the directory
-    is something else, if it is of other networks, another board or I/O style, or if a file of its
-    library was edited.
+    is something else, if it is of other networks, another board, platform or I/O style, or if a
+    file of its library was edited.
     """
     try:
         if _is_new(directory):
@@ -130,6 +130,7 @@ def _check_same(project: Project, info: ProjectInfo) -> None:
     for what, new, old in (
         (_named(info.names), ", ".join(project.names), ", ".join(info.names)),
         ("board", project.board, info.board.name),
+        ("--platform", project.platform, info.platform),
         ("--io", project.io.value, info.io.value),
         ("--memory-mode", project.memory_mode, info.memory_mode),
         *([("--npu", project.npu, info.npu)] if NO_NPU in (project.npu, info.npu) else []),

@@ -41,6 +41,7 @@ class Project:
     npu: str
     io: IoStyle
     memory_mode: str
+    platform: str
     digest: str
     files: Mapping[str, bytes] = field(repr=False)
     library: frozenset[str] = field(repr=False)

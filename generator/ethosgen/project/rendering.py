@@ -80,6 +80,7 @@ def render(
         npu=programs[0].plan.npu,
         io=programs[0].io,
         memory_mode=memory_mode,
+        platform=platform,
         digest=digest,
         files=dict(sorted({**application, **library}.items())),
         library=frozenset(library),

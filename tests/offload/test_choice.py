@@ -1,12 +1,14 @@
 """What stays on the CPU because it is estimated faster there, operator by operator."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import can_run, evaluate
+from ethosgen.errors import RefusalError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
 from ethosgen.npu.host import PartitionRunner
@@ -14,6 +16,7 @@ from ethosgen.offload import offload
 from ethosgen.offload.choice import Costs, Reach, choose
 from ethosgen.offload.cost import INVOKE, npu_cycles
 from ethosgen.offload.keeping import mark, unmark
+from ethosgen.offload.vela import Compiled, compile_network
 from ethosgen.outcome import Arrays
 from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
 from ethosgen.reference import golden_outputs, random_samples
@@ -56,6 +59,20 @@ def test_a_tiny_network_stays_on_the_cpu(io: IoStyle) -> None:
     assert choice.on == "cpu" and choice.cpu_cycles is not None
     assert choice.cpu_cycles < choice.npu_cycles
     check(plan)
+
+
+def test_a_choice_that_vela_refuses_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Compiled] = []
+
+    def compile_once(*arguments: Any) -> Compiled:
+        if made:
+            raise RefusalError("Vela cannot compile it", "not so")
+        made.append(compile_network(*arguments))
+        return made[0]
+
+    monkeypatch.setattr("ethosgen.offload.compile_network", compile_once)
+    plan = plan_of(small(), OffloadMode.AUTO)
+    assert len(plan.partitions) == 1 and [choice.on for choice in plan.choices] == ["npu"]
 
 
 def test_work_goes_to_the_npu() -> None:

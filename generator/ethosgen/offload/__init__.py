@@ -5,10 +5,11 @@ process (see ethosgen.child), so that a network that ends it is a sentence and n
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ethosgen.accelerator import Accelerator
-from ethosgen.errors import InputError
+from ethosgen.errors import InputError, RefusalError
 from ethosgen.flatbuffer import is_compiled
 from ethosgen.model import Model
 from ethosgen.offload.choice import WORTH, CanRun, Costs, Reach, choose, describe, total
@@ -104,9 +105,10 @@ def offload(
     for reach in Reach:
         kept = choose(graph, parts, costs, reach)
         if kept and kept != best:
-            other, _ = compile_with(refused | kept)
-            if total(other, kept, costs) < WORTH * total(plan, best, costs):
-                plan, best = other, kept
+            with suppress(RefusalError):  # the plan that stands is as good as before
+                other, _ = compile_with(refused | kept)
+                if total(other, kept, costs) < WORTH * total(plan, best, costs):
+                    plan, best = other, kept
     return replace(plan, choices=describe(parts, best, costs))
 
 

@@ -10,7 +10,9 @@ from aot_harness import Array, GeneratedC, assert_equal, cpu_plan, needs_gcc, sa
 
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
+from ethosgen.aot.kernels import choose_kernels
 from ethosgen.aot.packed import order
+from ethosgen.aot.schedule import make_schedule
 from ethosgen.pipeline import Inputs
 from ethosgen.watch import Watch
 from networks import Network
@@ -202,6 +204,15 @@ def test_scales_are_packed_as_the_header_says() -> None:
 @pytest.mark.parametrize(("weight", "fits"), [(127, True), (-127, True), (-128, False)])
 def test_pairs_fit_unless_a_weight_is_the_least(weight: int, fits: bool) -> None:
     assert order.pairs_fit(np.array([[0, weight]], np.int8)) is fits
+
+
+def test_a_row_that_no_window_reaches_is_padding_alone() -> None:
+    net = Network("far", seed=1)
+    x = net.pad(net.input((1, 3, 2, 8)), [(0, 0), (0, 0), (4, 0), (0, 0)])
+    plan = cpu_plan(net.build(net.depthwise(x, (3, 3), (1, 8), padding="VALID")))
+    kernels, _ = choose_kernels(make_schedule(plan), "far", packed=True)
+    before, width, columns = kernels[0].kernel.constants[2][4:7]
+    assert (before, width, columns) == (3, 0, 3)
 
 
 @needs_gcc

@@ -93,12 +93,12 @@ def _constants(
 ) -> tuple[np.ndarray[Any, Any], ...]:
     """Return packed weights, scales, and struct ethosgen_depthwise."""
     _, height, width, depth = layer.source.shape
-    channels = layer.channels
+    channels, before = layer.channels, min(horizontal.padding, columns)
     weights = layer.weights.array().reshape(-1, channels)
     table = order.channel_table(layer, weights.T)
     shape = (
-        *(height, width * depth, channels, zero_point_of(layer.source), horizontal.padding),
-        *(min(width, columns - horizontal.padding), columns, slots),
+        *(height, width * depth, channels, zero_point_of(layer.source), before),
+        *(min(width, columns - before), columns, slots),
         *(layer.target.shape[2], horizontal.stride, vertical.taps, horizontal.taps),
         *(vertical.dilation, horizontal.dilation, channels // depth),
         *(order.pairs_fit(weights), zero_point_of(layer.target), *layer.bounds),

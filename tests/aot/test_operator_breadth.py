@@ -177,3 +177,12 @@ def test_a_missing_type_is_named_with_what_helps() -> None:
     y = net.make("SIGN", [net.given((4, 3), "float32")], Spec((4, 3), "float32"))
     with pytest.raises(UnsupportedError, match=r"SIGN.*no CPU code for float32.*quantize"):
         compile_program(cpu_plan(net.build(y)), "net")
+
+
+@pytest.mark.parametrize("part", [(2, 6), (3,)])
+def test_a_part_that_does_not_fit_is_refused(part: tuple[int, ...]) -> None:
+    net = Bench(1)
+    x, update = net.given((4, 5), "int8"), net.given(part, "int8")
+    y = net.make("DYNAMIC_UPDATE_SLICE", [x, update, net.given((2,), "int32")], net._like(x))
+    with pytest.raises(UnsupportedError, match="does not fit into"):
+        compile_program(cpu_plan(net.build(y)), "net")

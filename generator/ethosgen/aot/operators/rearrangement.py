@@ -173,6 +173,9 @@ def dynamic_update_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     source, part, begin, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     if begin.dtype not in ("int32", "int64") or part.dtype != source.dtype:
         raise UnsupportedError(f"its part is {part.dtype}, and it begins at {begin.dtype}")
+    sizes = zip(source.shape, part.shape, strict=False)
+    if len(source.shape) != len(part.shape) or any(size > whole for whole, size in sizes):
+        raise UnsupportedError(f"its part of {part.shape} does not fit into {source.shape}")
     nest = Nest()
     x = nest.read("input", source, (source.elements,))
     update = nest.read("update", part)

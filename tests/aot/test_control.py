@@ -32,7 +32,7 @@ from control_networks import (
     subgraph,
 )
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.aot.host import Invoke
+from ethosgen.aot.direct import Invoke
 from ethosgen.errors import UnsupportedError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model

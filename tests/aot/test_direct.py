@@ -6,7 +6,7 @@ import pytest
 from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import evaluate
 from ethosgen.aot.direct import find_direct
-from ethosgen.aot.host import evaluate as evaluate_by_steps
+from ethosgen.aot.host import HostGraph
 from ethosgen.errors import InputError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.npu.host import PartitionRunner
@@ -28,7 +28,7 @@ def test_one_partition_gives_what_its_schedule_gives() -> None:
     assert find_direct(plan) is not None
     for sample in random_samples(plan.model, 3, 1):
         direct = evaluate(plan, sample, PartitionRunner(plan))
-        by_steps = evaluate_by_steps(plan, sample, PartitionRunner(plan))
+        by_steps = HostGraph(plan).run(sample, PartitionRunner(plan))
         assert direct.keys() == by_steps.keys()
         for name, value in by_steps.items():
             assert direct[name].dtype == value.dtype and np.array_equal(direct[name], value)

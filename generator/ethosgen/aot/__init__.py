@@ -3,6 +3,7 @@
     subgraphs  variables as tensors, and the subgraphs of IF, WHILE and CALL_ONCE as values
     schedule   the steps in order: partitions, CPU operators, the copies that outputs need
     kernels    a PrimFunc for each CPU operator (operators/, one module per family), its constants
+    chains     operators fused into the ones before them (element, graft, lookup)
     variables  what keeps its value from one inference to the next
     memory     a place for every tensor: Vela's, the caller's, or by lifetime in the arena
     module     all of it as a Relax module: `main` calls one PrimFunc for each step
@@ -16,7 +17,6 @@
 """
 
 from collections.abc import Callable
-from functools import partial
 
 from ethosgen.model import Graph, Operator
 from ethosgen.outcome import Arrays
@@ -86,6 +86,6 @@ _last: list[tuple[OffloadPlan, Callable[..., Arrays]]] = []
 
 def _evaluator(plan: OffloadPlan) -> Callable[..., Arrays]:
     from ethosgen.aot.direct import find_direct
-    from ethosgen.aot.host import evaluate as run
+    from ethosgen.aot.host import HostGraph
 
-    return find_direct(plan) or partial(run, plan)
+    return find_direct(plan) or HostGraph(plan).run

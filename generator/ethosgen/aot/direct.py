@@ -31,16 +31,17 @@ def find_direct(plan: OffloadPlan) -> Evaluate | None:
         for name, shape, dtype in inputs:
             array = arrays.get(name)
             if array is None or array.shape != shape or array.dtype != dtype:
-                raise InputError(_complaint(name, shape, dtype, arrays))
+                raise InputError(complaint(name, shape, dtype, arrays))
         made = invoke(partition, arrays)
         return made if is_all else {name: made[name] for name in outputs}
 
     return evaluate
 
 
-def _complaint(
+def complaint(
     name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], arrays: Arrays
 ) -> str:
+    """Return what is wrong with an input that does not fit."""
     array = arrays.get(name)
     if array is None:
         return f"input '{name}' is missing; there is {', '.join(arrays) or 'none'}"

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.aot.direct import Invoke, complaint
 from ethosgen.aot.schedule import Schedule, Step, make_schedule, schedule_subgraph
 from ethosgen.aot.subgraphs import Subgraph, subgraphs_of
 from ethosgen.aot.variables import find_variables, initial_value
@@ -14,21 +15,10 @@ from ethosgen.outcome import Arrays
 from ethosgen.plan import OffloadPlan, Partition
 
 Array = np.ndarray[Any, Any]
-Invoke = Callable[[Partition, Arrays], Arrays]
 Run = Callable[[Mapping[int, Array]], None]
 """Runs a step: reads and writes arrays by tensor index."""
 RunStep = Callable[[Step, Mapping[int, Array]], dict[int, Array]]
 """Runs a partition's step on the values by tensor index; returns what it wrote."""
-
-_last: list[tuple[OffloadPlan, "HostGraph"]] = []
-"""The graph compiled last: samples of one plan follow each other."""
-
-
-def evaluate(plan: OffloadPlan, inputs: Arrays, invoke: Invoke) -> Arrays:
-    """Run a plan; see `ethosgen.aot.evaluate`."""
-    if not _last or _last[0][0] is not plan:
-        _last[:] = [(plan, HostGraph(plan))]
-    return _last[0][1].run(inputs, invoke)
 
 
 class HostGraph:
@@ -164,15 +154,8 @@ def _compile(schedule: Schedule) -> dict[int, Run]:
 
 def _checked(inputs: Arrays, tensor: Tensor) -> Array:
     array = inputs.get(tensor.name)
-    if array is None:
-        raise InputError(
-            f"input '{tensor.name}' is missing; there is {', '.join(inputs) or 'none'}"
-        )
-    if array.shape != tensor.shape or array.dtype.name != tensor.dtype:
-        raise InputError(
-            f"input '{tensor.name}' is {array.dtype.name} {list(array.shape)}; the network wants "
-            f"{tensor.dtype} {list(tensor.shape)}"
-        )
+    if array is None or array.shape != tensor.shape or array.dtype.name != tensor.dtype:
+        raise InputError(complaint(tensor.name, tensor.shape, np.dtype(tensor.dtype), inputs))
     return np.ascontiguousarray(array).reshape(tensor.shape)
 
 

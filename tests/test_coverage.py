@@ -20,6 +20,8 @@ VELA_GIVES_UP = {
     "PRELU", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
 }  # fmt: skip
 """Vela 5.2 rewrites these before it finds that it cannot run the result, and compiles nothing."""
+VELA_LINGERS = {"ARG_MAX", "REDUCE_MAX", "REDUCE_MIN"}
+"""Vela 5.2 does not come back within two minutes from some shapes of these."""
 
 TFLITE_MICRO = """
     ABS ADD ADD_N ARG_MAX ARG_MIN ASSIGN_VARIABLE AVERAGE_POOL_2D BATCH_MATMUL
@@ -63,7 +65,7 @@ def test_vela_offloads_nothing_that_is_not_listed(npu: str) -> None:
         outputs = [
             index
             for code, of, build in CASES.values()
-            if of == dtype and code not in VELA_GIVES_UP
+            if of == dtype and code not in VELA_GIVES_UP | VELA_LINGERS
             for index in build(net, dtype)
         ]
         plan = offload(parse_model(net.build(*outputs), "bench.tflite"), find_accelerator(npu))

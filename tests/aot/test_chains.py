@@ -93,12 +93,19 @@ def _constant_by_place(net: Network) -> int:
     return net.logistic(net.add(net.input(SHAPE), net.constant(each, "int8", 0.02, 3)))
 
 
+def _two_tables_behind_a_sum(net: Network) -> int:
+    """What reads the first look-up twice is one byte's function too, but of two operators."""
+    z = net.logistic(net.sub(net.input(SHAPE), net.input(SHAPE, scale=0.07)))
+    return net.sub(net.operator("RELU6", [z], [net._like(z)])[0], z)
+
+
 SEVEN = "QUANTIZE LOGISTIC QUANTIZE ADD TANH DEQUANTIZE QUANTIZE"
 CHAINS: dict[str, tuple[Build, list[str], int]] = {
     "tables": (_chain_of_tables, ["CONV_2D " + SEVEN], 1),
     "clamp": (_clamp, ["CONV_2D RELU6"], 1),
     "clamp behind ADD": (_clamp_behind_add, ["ADD RELU6"], 1),
     "constant by place": (_constant_by_place, ["ADD LOGISTIC"], 1),
+    "two tables": (_two_tables_behind_a_sum, ["SUB LOGISTIC RELU6 SUB"], 1),
     "sum and tables": (_sum_and_tables, ["ADD QUANTIZE LOGISTIC"], 1),
     "reshaped": (_reshaped, ["MAX_POOL_2D RESHAPE LOGISTIC"], 1),
     "floats": (_floats, ["ABS MUL ADD LEAKY_RELU"], 1),

@@ -150,7 +150,7 @@ class _Copy:
                 self._given.append(parameter)
                 continue
             is_output = parameter.same_as(element.output)
-            name = parameter.name if is_output else _unused(parameter.name, names)
+            name = parameter.name if is_output else unused_name(parameter.name, names)
             mine = pointer(name, str(parameter.ty.element_type.dtype))
             self._pointers.append((parameter, mine))
             if position < len(kernel.inputs):
@@ -237,7 +237,7 @@ def _mapped(pairs: Sequence[tuple[Any, Any]], old: Any) -> Any:
     return next(new for one, new in pairs if one.same_as(old))
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def unused_name(name: str, taken: set[str]) -> str:
     """Return a name that is not taken, and take it."""
     candidate, number = name, 1
     while candidate in taken:

@@ -8,7 +8,7 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 
 from ethosgen.aot.element import read_element, split_views
-from ethosgen.aot.graft import only_output
+from ethosgen.aot.graft import only_output, unused_name
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.primfunc import pointer
 from ethosgen.model import Tensor
@@ -40,7 +40,9 @@ def with_table(producer: Kernel, table: Kernel, source: Tensor, target: Tensor) 
 
     Both sides have 8 bits; None where the producer has more than one output.
     """
-    output, values = only_output(producer), pointer("table", target.dtype)
+    output = only_output(producer)
+    name = unused_name("table", {p.name for p in producer.function.params})
+    values = pointer(name, target.dtype)
     if output is None or source.dtype != target.dtype:
         return None
     first = len(producer.inputs) + len(producer.constants)

@@ -119,6 +119,17 @@ def test_a_header_for_an_unknown_npu_is_refused(tmp_path: Path) -> None:
         list_streams(path, None, Watch())
 
 
+def test_a_file_for_one_npu_is_not_shown_as_for_another(tmp_path: Path, compiled: Path) -> None:
+    """Shapes and addresses in SHRAM would be told for the wrong one."""
+    header = tmp_path / "commands.bin"
+    header.write_bytes(cop1(CONFIG_U65_256))
+    for path in (compiled, header):
+        assert list_streams(path, "ethos-u65-256", Watch())
+        says = f"'{path.name}' is compiled for ethos-u65-256, not for ethos-u65-512; leave --npu"
+        with pytest.raises(UnsupportedError, match=says):
+            list_streams(path, "ethos-u65-512", Watch())
+
+
 def test_disasm_on_the_command_line(tmp_path: Path, compiled: Path) -> None:
     text = ethosgen("disasm", compiled)
     assert text.returncode == 0, text.stderr

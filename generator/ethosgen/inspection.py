@@ -25,6 +25,7 @@ from ethosgen.offload import (
     compiled_for,
     compiled_streams,
     offload,
+    require_npu,
     strip_header,
 )
 from ethosgen.watch import Watch
@@ -59,7 +60,7 @@ def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
     """Disassemble a file: a .tflite, compiled or not, Vela's raw output, or a command stream.
 
     A network that is not compiled is given to Vela first. `npu` None means what the file says, or
-    else the default. Raises InputError for a file that is none of these.
+    else the default. Raises InputError for a file that is none of these, or for another NPU.
     """
     accelerator = find_accelerator(npu) if npu is not None else None
     try:
@@ -78,7 +79,7 @@ def _list_network(
 ) -> list[Listing]:
     model = parse_model(data, path.name)
     if is_compiled(model):
-        found = accelerator or compiled_for(model)
+        found = _same(accelerator, compiled_for(model), path)
         streams = [payload.commands for payload in compiled_streams(model)]
     else:
         found = accelerator or find_accelerator(DEFAULT_NPU)
@@ -101,7 +102,7 @@ def _raw_commands(data: bytes, path: Path) -> bytes:
 def _list_bare(data: bytes, path: Path, accelerator: Accelerator | None) -> Listing:
     if data[:4] in _HEADERS:
         payload = strip_header(data)
-        found = accelerator or accelerator_for(payload.config_word, path.name)
+        found = _same(accelerator, accelerator_for(payload.config_word, path.name), path)
         return _listing(path.name, found, payload.commands)
     try:
         next(decode(data))
@@ -111,6 +112,13 @@ def _list_bare(data: bytes, path: Path, accelerator: Accelerator | None) -> List
             "Ethos-U55 or U65"
         ) from None
     return _listing(path.name, accelerator or find_accelerator(DEFAULT_NPU), data)
+
+
+def _same(wanted: Accelerator | None, found: Accelerator, path: Path) -> Accelerator:
+    """Return the NPU that a file says it is for, unless the user wants another."""
+    if wanted is not None:
+        require_npu(wanted, found, path.name)
+    return found
 
 
 def _listing(name: str, accelerator: Accelerator, stream: bytes) -> Listing:

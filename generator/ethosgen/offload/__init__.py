@@ -31,6 +31,7 @@ from ethosgen.offload.precompiled import (
     compiled_for,
     compiled_streams,
     plan_compiled,
+    require_npu,
 )
 from ethosgen.offload.reasons import cpu_operators, why_it_ends
 from ethosgen.offload.refusal import compile_around
@@ -48,6 +49,7 @@ __all__ = [
     "compiled_streams",
     "npu_operators",
     "offload",
+    "require_npu",
     "strip_header",
 ]
 

@@ -54,6 +54,15 @@ def accelerator_for(word: int, name: str) -> Accelerator:
     )
 
 
+def require_npu(wanted: Accelerator, found: Accelerator, name: str) -> None:
+    """Raise UnsupportedError if what `name` is compiled for is not the NPU that is wanted."""
+    if found is not wanted:
+        raise UnsupportedError(
+            f"'{name}' is compiled for {found.name}, not for {wanted.name}; leave --npu "
+            f"out or give --npu {found.name}, or compile the original for {wanted.name}"
+        )
+
+
 def compiled_streams(model: Model) -> Iterator[Payload]:
     """Yield each partition's stream; InputError where an operator lacks what it must have."""
     for operator in _npu_operators(model.graph):
@@ -72,12 +81,7 @@ def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> Offloa
     Raises UnsupportedError if it is compiled for another NPU or cannot have that style of inputs
     and outputs, InputError where the file is damaged.
     """
-    found = compiled_for(model)
-    if found is not accelerator:
-        raise UnsupportedError(
-            f"'{model.name}' is compiled for {found.name}, not for {accelerator.name}; leave --npu "
-            f"out or give --npu {found.name}, or compile the original for {accelerator.name}"
-        )
+    require_npu(accelerator, compiled_for(model), model.name)
     streams = [payload.commands for payload in compiled_streams(model)]
     reached = [accesses(stream) for stream in streams]
     spans = _spans(model, reached) if _is_separate(reached) else None

@@ -104,11 +104,24 @@ def test_more_work_than_the_limit_is_a_fault_before_it_is_done() -> None:
     assert caught.value.command == "NPU_OP_POOL"
 
 
-def _pools(second_address: int, stride_y: int, times: int = 1) -> list[float]:
+def test_a_fault_that_costs_nothing_comes_before_the_limit_of_futile_work() -> None:
+    pool: Program = [*ifm(0, (64, 64, 8)), *ofm(0x8000, (64, 64, 8)), *kernel(1, 1)]
+    outside = sets(IFM_BASE0=1 << 20)
+    bench = Bench()
+    for program, kind in ((pool, "timeout"), ([*pool, *outside], "bus")):
+        bench.machine = Machine(bench.machine.accelerator, bench.machine.bus, limit_s=0.0)
+        with pytest.raises(NpuFault) as caught:
+            bench.run(program, sets(OFM_STRIDE_Y=0), [("NPU_OP_POOL", {"pooling_mode": 1})])
+        assert caught.value.kind == kind
+
+
+def _pools(
+    second_address: int, stride_y: int, times: int = 1, tiles: Program | None = None
+) -> list[float]:
     """Return the futile seconds up to each of 1 + `times` pools."""
     program: Program = [*ifm(0, (64, 64, 8)), *kernel(1, 1)]
     for address, count in ((0x8000, 1), (second_address, times)):
-        program += [*ofm(address, (64, 64, 8)), *sets(OFM_STRIDE_Y=stride_y)]
+        program += [*ofm(address, (64, 64, 8)), *sets(OFM_STRIDE_Y=stride_y), *(tiles or [])]
         program += [("NPU_OP_POOL", {"pooling_mode": 1})] * count
     accelerator = find_accelerator("ethos-u55-128")
     return list(futile(load(assemble([*program, *STOP]), accelerator).steps))
@@ -119,4 +132,9 @@ def test_work_is_futile_that_is_repeated_or_done_on_top_of_itself() -> None:
     assert _pools(0x9000, -512) == [0.0, 0.0]
     assert _pools(0x8000, 512) == [0.0, 0.0]
     assert _pools(0x9000, 0)[0] > 0
+    # Tiles of one row or column do not hide that the rest lies on top of itself.
+    assert _pools(0x9000, 0, tiles=sets(OFM_HEIGHT0_M1=0, OFM_BASE2=0xA000))[0] > 0
+    one_column = sets(OFM_WIDTH0_M1=0, OFM_BASE1=0xA000)
+    assert _pools(0x9000, 512, tiles=[*one_column, *sets(OFM_STRIDE_X=0)])[0] > 0
+    assert _pools(0x9000, 512, tiles=one_column) == [0.0, 0.0]
     assert [seconds > 0 for seconds in _pools(0x8000, 512, 5)] == [False] * 4 + [True] * 2

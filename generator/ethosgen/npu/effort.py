@@ -80,12 +80,19 @@ def _has_own_places(fm: FeatureMap, shape: Shape) -> bool:
     height, width, depth = shape
     size = np.dtype(fm.dtype).itemsize
     stride_y, stride_x, stride_c = fm.strides
-    rows = (min(height, fm.height0), stride_y)
+    splits = (fm.height0, fm.height1) if width > fm.width0 else (fm.height0,)
+    rows = (max(_largest(height, split) for split in splits), stride_y)
+    across = _largest(width, fm.width0)
     if fm.layout is ActivationFormat.NHWC:
-        return _are_apart((rows, (min(width, fm.width0), stride_x), (depth, size)), size)
-    columns = (min(width, fm.width0), _BRICK * size)
+        return _are_apart((rows, (across, stride_x), (depth, size)), size)
+    columns = (across, _BRICK * size)
     bricks = (-(-depth // _BRICK), stride_c)
     return _are_apart((rows, columns, bricks, (min(depth, _BRICK), size)), size)
+
+
+def _largest(extent: int, split: int) -> int:
+    """Return the extent of the larger of the two tiles that a split makes."""
+    return max(min(extent, split), extent - split)
 
 
 def _are_apart(extents: Sequence[tuple[int, int]], size: int) -> bool:

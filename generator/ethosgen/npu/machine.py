@@ -129,15 +129,15 @@ class Machine:
         """Run with all checks, under the observer's eyes, and prepare what is not prepared yet."""
         program = self._decode(run.memory)
         for index, (step, effort_s) in enumerate(zip(program.steps, program.effort_s, strict=True)):
-            if effort_s > self._limit_s:
-                reason = "the stream keeps asking for work that comes to nothing"
-                raise NpuFault("timeout", reason, step.offset, step.command)
             try:
                 if self.observer is not None:
                     self.observer.before(run.context, step)
                 with np.errstate(all="ignore"):  # integers wrap silently, as in hardware
                     if index == len(run.actions):
                         run.actions.append(prepare(run.context, step.operation))
+                    if effort_s > self._limit_s:  # a fault that costs nothing came before
+                        reason = "the stream keeps asking for work that comes to nothing"
+                        raise NpuFault("timeout", reason)
                     run.actions[index]()
             except NpuFault as fault:
                 raise _located(fault, step.offset, step.command) from None

@@ -261,6 +261,27 @@ def test_a_bus_fault_tells_its_channel_and_interface(
     assert status >> 11 & 1 == (ports != 0)
 
 
+@pytest.mark.parametrize(
+    ("source_mode", "target_mode", "channel"), [(1, 0, Channel.DMA_READ), (0, 1, Channel.DMA_WRITE)]
+)
+def test_a_copy_of_rows_faults_where_a_later_row_does(
+    source_mode: int, target_mode: int, channel: Channel
+) -> None:
+    driver = Driver("ethos-u65-256")
+    driver.reset()
+    strided: Program = [
+        ("NPU_SET_DMA0_SRC_REGION", {"region": 1, "stride_mode": source_mode}),
+        ("NPU_SET_DMA0_DST_REGION", {"region": 1, "stride_mode": target_mode}),
+        *sets(DMA0_LEN=16, DMA0_SIZE0=2, DMA0_SKIP0=FAR),
+        ("NPU_OP_DMA_START", {}),
+    ]
+    driver.submit(strided)
+    driver.file.poll()
+    status = driver.read(reg.STATUS)
+    assert status & reg.STATUS_BUS_STATUS, driver.file.last_fault
+    assert status >> 12 & 0xF == channel
+
+
 def test_a_bus_fault_behind_commands_that_overwrote_themselves() -> None:
     # The first operation copies 0 over the whole stream; the second is no command any more.
     driver = Driver()

@@ -6,11 +6,15 @@ more. Numbers are those of status_r in Arm's ethosu55_interface.h.
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
+from functools import partial
+
+import numpy as np
 
 from ethosgen.errors import NpuFault
 from ethosgen.npu import feature_map
 from ethosgen.npu.memory import Bus
 from ethosgen.npu.operation import Convolution, Dma, FeatureMap, Operation, Shape, Stream, Windowed
+from ethosgen.npu.ops import dma
 
 
 class Channel(IntEnum):
@@ -42,14 +46,14 @@ def find(bus: Bus, bases: Sequence[int], operation: Operation) -> tuple[Channel,
 
 def _accesses(bus: Bus, bases: Sequence[int], operation: Operation) -> Iterator[Access]:
     if isinstance(operation, Dma):
-        for end, channel in (
-            (operation.source, Channel.DMA_READ),
-            (operation.destination, Channel.DMA_WRITE),
+        for (region, place), dims, channel in (
+            (operation.source, operation.source_dims, Channel.DMA_READ),
+            (operation.destination, operation.destination_dims, Channel.DMA_WRITE),
         ):
-            if end[0] is not None:
-                start, write = bases[end[0]] + end[1], channel is Channel.DMA_WRITE
-                reach = start, start + operation.length, write
-                yield channel, end[0], lambda reach=reach: bus.locate(*reach)  # type: ignore[misc]
+            if region is not None:
+                reach = bases[region] + place, *dma.layout(operation, dims), np.dtype(np.uint8)
+                write = channel is Channel.DMA_WRITE
+                yield channel, region, partial(bus.window, *reach, write)
         return
 
     def read(fm: FeatureMap, shape: Shape) -> Access:

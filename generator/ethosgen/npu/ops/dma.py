@@ -39,6 +39,14 @@ def total_bytes(operation: Dma) -> int:
     return planes * rows * length
 
 
+def layout(operation: Dma, dims: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Return (planes, rows, length) of a transfer, and an end's strides in bytes."""
+    shape = _shape(operation)
+    row = operation.length + (operation.skips[0] if dims > 1 else 0)
+    plane = operation.length * shape[1] + (operation.skips[1] if dims > 2 else 0)
+    return shape, (plane, row, 1)
+
+
 def written(context: Context, operation: Dma) -> Bytes:
     """Return what a transfer has written, as (planes, rows, length)."""
     if not total_bytes(operation):
@@ -60,13 +68,11 @@ def _window(
     dims: int,
     write: bool,
 ) -> Bytes:
-    shape = _shape(operation)
+    shape, strides = layout(operation, dims)
     region, address = end
-    row = operation.length + (operation.skips[0] if dims > 1 else 0)
-    plane = operation.length * shape[1] + (operation.skips[1] if dims > 2 else 0)
     if region is not None:
         address += context.base(region)
-        return context.bus.window(address, shape, (plane, row, 1), np.dtype(np.uint8), write)
+        return context.bus.window(address, shape, strides, np.dtype(np.uint8), write)
     size = shape[0] * shape[1] * shape[2]
     if dims > 1 or address + size > context.shram.size:
         raise NpuFault("bus", f"a transfer of {size} bytes at 0x{address:x} is outside SHRAM")

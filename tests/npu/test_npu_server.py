@@ -6,7 +6,7 @@ import struct
 import numpy as np
 
 from ethosgen.accelerator import find_accelerator
-from ethosgen.npu.registers import STATUS_BUS_STATUS, STATUS_CMD_END_REACHED
+from ethosgen.npu.registers import STATUS_BUS_STATUS, STATUS_CMD_END_REACHED, STATUS_CMD_PARSE_ERROR
 from ethosgen.npu.server import serve
 
 U55 = find_accelerator("ethos-u55-128")
@@ -28,10 +28,12 @@ def dma(source: int, target: int, length: int) -> bytes:
     return np.array(words, "<u4").tobytes()
 
 
-def request(commands: bytes, base: int, addr: int, content: bytes) -> bytes:
+def request(
+    commands: bytes, base: int, addr: int, content: bytes, config: int = U55.config_word
+) -> bytes:
     bases = [0, base, 0, 0, 0, 0, 0, 0]
     ranges = [addr, len(content), *[0] * 14]
-    head = struct.pack("<4I24Q", U55.config_word, len(commands), 1, 0, *bases, *ranges)
+    head = struct.pack("<4I24Q", config, len(commands), 1, 0, *bases, *ranges)
     return head + commands + content
 
 
@@ -59,6 +61,15 @@ def test_an_access_outside_is_a_bus_fault() -> None:
     status, _, is_changed = struct.unpack("<3I", answer)
     assert status & STATUS_BUS_STATUS
     assert not is_changed
+
+
+def test_an_unknown_npu_is_an_answer_and_not_the_end() -> None:
+    wrong = request(STOP, 0x1000, 0x1000, bytes(16), config=0x3000_0008)
+    answers = ask(wrong, request(STOP, 0x1000, 0x1000, bytes(16)))
+    assert struct.unpack("<6I", answers) == (
+        *(STATUS_CMD_PARSE_ERROR, 0, 0),
+        *(STATUS_CMD_END_REACHED, len(STOP), 0),
+    )
 
 
 def test_it_serves_until_the_other_side_is_gone() -> None:

@@ -39,12 +39,12 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         ranges = [(pairs[2 * i], pairs[2 * i + 1]) for i in range(count)]
         commands = requests.read(command_bytes)
         contents = [requests.read(length) for _, length in ranges]
-        answers.write(_answer(_find(config), commands, bases, ranges, contents))
+        answers.write(_answer(config, commands, bases, ranges, contents))
         answers.flush()
 
 
 def _answer(
-    accelerator: Accelerator,
+    config: int,
     commands: bytes,
     bases: list[int],
     ranges: list[Range],
@@ -58,9 +58,9 @@ def _answer(
     ]
     stream_addr = _page_behind(max((segment.end for segment in segments), default=0))
     segments.append(Segment(stream_addr, np.frombuffer(commands, np.uint8), False, "commands"))
-    machine = Machine(accelerator, Bus(segments))
     moved = [_move(base, ranges, places) for base in bases]
     try:
+        machine = Machine(_find(config), Bus(segments))
         report = machine.run(stream_addr, len(commands), moved)
         result = _RESULT.pack(STATUS_CMD_END_REACHED, report.consumed)
     except NpuFault as fault:

@@ -6,6 +6,7 @@ from ethosu import mlw_codec
 from npu_bench import encode_weights, record
 
 from ethosgen.errors import NpuFault
+from ethosgen.npu.ops.context import WeightCache
 from ethosgen.npu.weights import Traversal, decode_records, decode_weights
 
 
@@ -51,6 +52,19 @@ def test_weights_come_back_in_tflites_order(seed: int) -> None:
 
 def one_by_one(out_depth: int, block: int) -> Traversal:
     return Traversal((out_depth, 1, 1, 1), False, False, block, 32, 8, 8, (8, 8), 1)
+
+
+def test_decoded_weights_are_kept_up_to_a_number_of_bytes() -> None:
+    """Firmware that streams ever new weights through a buffer must not fill this machine."""
+    order = one_by_one(1, 8)
+    streams = [np.frombuffer(encode_weights([n] * 256), np.uint8) for n in range(20)]
+    cache = WeightCache(limit_bytes=8 << 10)
+    first = cache.get((streams[0],), (order,))
+    assert cache.get((streams[0],), (order,)) is first
+    for number, stream in enumerate(streams):
+        assert cache.get((stream,), (order,)).matrix.tolist() == [[number]]
+    assert 1 < len(cache) <= 8
+    assert cache.get((streams[0],), (order,)) is not first
 
 
 def test_two_cores_interleave_output_channels() -> None:

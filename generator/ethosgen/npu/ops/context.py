@@ -24,6 +24,8 @@ from ethosgen.npu.weights import (
 
 _LUT_BYTES = 2048
 _STREAM_ALIGNMENT = 16
+_OBJECTS_BYTES = 1 << 10
+"""About what a filter takes beside its elements: the key, and the headers of its arrays."""
 
 Action = Callable[[], object]
 """An operation that is prepared: faults can no longer come but from weights that have changed."""
@@ -46,6 +48,12 @@ class Filter:
         """The largest sum of magnitudes that any output channel adds up."""
         return int(self.totals.max(initial=0))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes: sums count, as a layer may have many channels of one weight."""
+        arrays = (self.matrix, self.sums, self.totals)
+        return _OBJECTS_BYTES + sum(array.nbytes for array in arrays)
+
 
 @dataclass
 class WeightCache:
@@ -57,6 +65,9 @@ class WeightCache:
     )
     _bytes: int = 0
 
+    def __len__(self) -> int:
+        return len(self._filters)
+
     def get(self, streams: tuple[Bytes, ...], orders: tuple[Traversal, ...]) -> Filter:
         """Return the decoded filter, decoding it if it is new."""
         key = (tuple(sha256(stream.data).digest() for stream in streams), orders)
@@ -64,9 +75,9 @@ class WeightCache:
         if found is None:
             data = [stream.data for stream in streams]
             found = _build_filter(decode_weights(data, orders), orders[0].depthwise)
-            self._bytes += found.matrix.nbytes
+            self._bytes += found.nbytes
             while self._bytes > self.limit_bytes and self._filters:
-                self._bytes -= self._filters.pop(next(iter(self._filters))).matrix.nbytes
+                self._bytes -= self._filters.pop(next(iter(self._filters))).nbytes
             self._filters[key] = found
         return found
 

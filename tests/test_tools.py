@@ -1,11 +1,12 @@
-"""External programs: found, overridden, missing."""
+"""External programs: found, overridden, missing, run."""
 
+import time
 from pathlib import Path
 
 import pytest
 
 from ethosgen.errors import ToolError
-from ethosgen.tools import TOOLS, Tool
+from ethosgen.tools import TOOLS, CommandError, Tool, run_command
 
 TOOL = Tool("frobnicate", "ETHOSGEN_FROB", "frob-tools", "frobs")
 
@@ -55,3 +56,24 @@ def test_a_wrong_variable_is_not_passed_over(
 
 def test_each_tool_has_a_variable_of_its_own() -> None:
     assert len({tool.variable for tool in TOOLS}) == len(TOOLS)
+
+
+def test_a_program_says_what_it_says_and_why_it_failed() -> None:
+    assert run_command(["sh", "-c", "echo one; echo two >&2"], 10) == "one\ntwo\n"
+    with pytest.raises(CommandError, match="'sh' ended with status 3") as caught:
+        run_command(["sh", "-c", "echo why; exit 3"], 10)
+    assert caught.value.words == "why\n"
+    with pytest.raises(CommandError, match="cannot start ./none/at/all"):
+        run_command(["/none/at/all"], 10)
+
+
+def test_what_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    """A build tool's compilers, a flash tool's server: they would hold a port or a core."""
+    file = tmp_path / "child"
+    with pytest.raises(CommandError, match="'sh' did not end within 0.3 s"):
+        run_command(["sh", "-c", f"sleep 60 & echo $! > {file}; wait"], 0.3)
+    child = Path("/proc", file.read_text().strip(), "stat")
+    deadline = time.monotonic() + 5
+    while child.exists() and child.read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline, "the grandchild still runs"
+        time.sleep(0.01)

@@ -3,8 +3,10 @@
 import logging
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,24 +32,35 @@ def run_command(
     """
     _LOG.info("%s", " ".join(command))
     try:
-        done = subprocess.run(
+        started = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=limit_s,
-            check=False,
             env=environment,
+            start_new_session=True,
         )
     except OSError as error:
         raise CommandError(f"cannot start '{command[0]}': {error.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise CommandError(f"'{command[0]}' did not end within {limit_s:g} s") from None
-    said = done.stdout.decode(errors="replace")
+    with started:
+        try:
+            output, _ = started.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            raise CommandError(f"'{command[0]}' did not end within {limit_s:g} s") from None
+        finally:
+            if started.returncode is None:
+                _kill(started)
+    said = output.decode(errors="replace")
     _LOG.debug("%s", said)
-    if done.returncode != 0:
-        raise CommandError(f"'{command[0]}' ended with status {done.returncode}", said)
+    if started.returncode != 0:
+        raise CommandError(f"'{command[0]}' ended with status {started.returncode}", said)
     return said
+
+
+def _kill(started: subprocess.Popen[bytes]) -> None:
+    """End a program and all that it started: CMake's compilers, a flash tool's server."""
+    with suppress(ProcessLookupError):
+        os.killpg(started.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,11 @@ NPU_CUSTOM_CODE = "ethos-u"
 """The custom operator that stands for a command stream."""
 
 DETECTION = "TFLite_Detection_PostProcess"
-"""A custom operator whose options are a map in flexbuffers' format."""
+SIGNALS = """SignalDelay SignalEnergy SignalFftAutoScale SignalFilterBank SignalFilterBankLog
+    SignalFilterBankSpectralSubtraction SignalFilterBankSquareRoot SignalFramer SignalIrfft
+    SignalOverlapAdd SignalPCAN SignalRfft SignalStacker SignalWindow""".split()
+_WITH_MAP = frozenset({DETECTION, "CIRCULAR_BUFFER", *SIGNALS})
+"""Custom operators of TFLite Micro whose options are a map in flexbuffers' format."""
 
 NPU_MEMORIES = 4
 """Its first inputs, which are no tensors: commands, read-only blob, scratch, fast scratch."""
@@ -336,18 +340,23 @@ class _Decoder:
             self.indices(table, "Inputs", count, absent=True),
             self.indices(table, "Outputs", count),
             custom_code,
-            self.custom_options(bytes(custom)) if custom_code == DETECTION else self.options(table),
+            self.map_of(bytes(custom)) if custom_code in _WITH_MAP else self.options(table),
             bytes(custom),
             self.indices(table, "Intermediates", count),
             version,
         )
 
-    def custom_options(self, data: bytes) -> dict[str, Any]:
-        """Return the options of a custom operator that keeps them as a flexbuffer."""
-        found = flexbuffers.Loads(data) if data else {}
-        if not isinstance(found, dict):
-            raise self.bad(f"the options of {DETECTION} are no map")
-        return found
+    def map_of(self, data: bytes) -> dict[str, Any]:
+        """Return a custom operator's options: names with numbers, truth values or texts."""
+        if not data:
+            return {}
+        root = flexbuffers.GetRoot(data)
+        plain = root.IsMap and all(
+            value.IsNumeric or value.IsBool or value.IsString for value in root.AsMap.Values
+        )
+        if not plain:
+            raise self.bad("the options of a custom operator are no map of plain values")
+        return dict(root.AsMap.Value)
 
     def options(self, table: Any) -> dict[str, Any]:
         kind, union, known = table.BuiltinOptionsType(), table.BuiltinOptions(), _OPTIONS

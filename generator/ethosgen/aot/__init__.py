@@ -1,6 +1,7 @@
 """OffloadPlan to Program: TVM compiles what the NPU does not run. Owns tvm.
 
     subgraphs  variables as tensors, and the subgraphs of IF, WHILE and CALL_ONCE as values
+    states     what TFLite Micro's own operators remember, as variables
     schedule   the steps in order: partitions, CPU operators, the copies that outputs need
     kernels    a PrimFunc for each CPU operator (operators/, one module per family), its constants
     chains     operators fused into the ones before them (element, graft, lookup)

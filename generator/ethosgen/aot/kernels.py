@@ -10,6 +10,7 @@ from ethosgen.aot.operators import Kernel, code_of, deciding_dtype, registry
 from ethosgen.aot.packed import pack
 from ethosgen.aot.primfunc import drop_unused_parameters
 from ethosgen.aot.schedule import Schedule
+from ethosgen.aot.states import with_states
 from ethosgen.aot.subgraphs import SUBGRAPHS, SYMBOL
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
@@ -88,6 +89,7 @@ def build_kernel(
 
 def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     """Say whether there is a kernel for an operator."""
+    operator, tensors = with_states(operator, tensors)
     build = registry().get((code_of(operator), deciding_dtype(operator, tensors)))
     try:
         return build is not None and bool(_checked(build(operator, tensors), tensors))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from ethosgen.aot.fusion import fuse_paddings
 from ethosgen.aot.operators import Kernel
+from ethosgen.aot.states import add_states
 from ethosgen.aot.subgraphs import lift
 from ethosgen.model import ABSENT, Graph, Model, Operator, Tensor
 from ethosgen.plan import IoStyle, OffloadPlan, Partition
@@ -71,13 +72,14 @@ class Schedule:
 
 
 def make_schedule(plan: OffloadPlan) -> Schedule:
-    """Return the plan's operators in order, with variables and subgraphs made plain.
+    """Return the plan's operators in order, with variables, states and subgraphs made plain.
 
     A copy is added for an output that is a constant or a variable, and where the caller owns the
     buffers for an output that is an input too or that is listed twice: one pointer cannot serve
     both. Paddings are fused.
     """
-    return schedule_graph(plan, lift(plan.residual, plan.model.graphs))
+    graphs = [add_states(graph) for graph in plan.model.graphs]
+    return schedule_graph(plan, lift(add_states(plan.residual), graphs))
 
 
 def schedule_subgraph(graph: Graph, place: str) -> Schedule:

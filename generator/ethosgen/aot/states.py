@@ -1,0 +1,64 @@
+"""States that no tensor of the file holds: TFLite Micro's operators allocate them for themselves.
+
+Here each is a variable behind the operator's own inputs, so that it lies outside the arena and
+NAME_reset() sets it back.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Graph, Operator, Tensor
+
+SPECTRAL_SUBTRACTION = "SignalFilterBankSpectralSubtraction"
+
+States = Callable[[Operator, Sequence[Tensor]], tuple[Tensor, ...]]
+"""Returns an operator's states, whose bytes are 0 at first, or an int8's zero point."""
+
+
+def _noise_estimate(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Return one number for each channel (filter_bank_spectral_subtraction.cc)."""
+    shapes = [tensors[i].shape for i in op.inputs[:1]]
+    return tuple(Tensor(0, "noise estimate", shape, "uint32") for shape in shapes)
+
+
+_STATES: Mapping[str, States] = {SPECTRAL_SUBTRACTION: _noise_estimate}
+"""By custom code."""
+
+
+def add_states(graph: Graph) -> Graph:
+    """Return a graph with a variable for each state, appended to its operator's inputs."""
+    tensors: tuple[Tensor, ...] = graph.tensors
+    operators = []
+    for operator in graph.operators:
+        added, tensors = with_states(operator, tensors)
+        operators.append(added)
+    return replace(graph, tensors=tensors, operators=tuple(operators))
+
+
+def with_states(
+    operator: Operator, tensors: Sequence[Tensor]
+) -> tuple[Operator, tuple[Tensor, ...]]:
+    """Return an operator with its states as further inputs, and the tensors with them.
+
+    One whose options are wrong gets none; its kernel says what is wrong.
+    """
+    find = _STATES.get(operator.custom_code or "")
+    if find is None:
+        return operator, tuple(tensors)
+    try:
+        states = find(operator, tensors)
+    except UnsupportedError:
+        return operator, tuple(tensors)
+    place = len(tensors)
+    numbered = tuple(
+        replace(
+            state,
+            index=place + i,
+            name=f"{state.name} of operator {operator.index + 1}",
+            is_variable=True,
+        )
+        for i, state in enumerate(states)
+    )
+    inputs = (*operator.inputs, *(state.index for state in numbered))
+    return replace(operator, inputs=inputs), (*tensors, *numbered)

@@ -99,7 +99,8 @@ def require_model(accelerator: Accelerator) -> Accelerator:
     """Return it; UnsupportedError if our functional model is not of this NPU."""
     if accelerator.name in WITHOUT_MODEL:
         raise UnsupportedError(
-            f"ethosgen's NPU model is of Ethos-U55 and Ethos-U65, not of {accelerator.name}; "
-            f"project and build work for it, and --on fvp or --on serial runs it"
+            "ethosgen's NPU model, which simulate, disasm and QEMU use, is of Ethos-U55 and "
+            f"Ethos-U65, not of {accelerator.name}; make firmware with 'ethosgen project' and try "
+            "it on an FVP or a board with 'ethosgen run', --on fvp or --on serial"
         )
     return accelerator

@@ -138,6 +138,10 @@ class Npu(Facts):
         return self
 
 
+MemoryName = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
+"""As it stands in linker scripts."""
+
+
 class Memory(Facts):
     """One memory as the processor sees it."""
 
@@ -342,14 +346,19 @@ def _version(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+CmsisName = Annotated[str, Field(pattern=r"^[^:#\n]+::[^:#\n]+(:[^:#\n]+)?$")]
+PackName = Annotated[str, Field(pattern=r"^[^:#\n]+::[^:@#\n]+(@[^\s#]+)?$")]
+"""As they stand in YAML, without quotes."""
+
+
 class Cmsis(Facts):
     """What CMSIS-Toolbox and Keil call the board, for --platform csolution."""
 
-    device: Annotated[str, Field(pattern=r"^[^:]+::[^:]+(:[^:]+)?$")]
+    device: CmsisName
     """VENDOR::DEVICE, and :CORE where it has several."""
-    packs: list[Annotated[str, Field(pattern=r"^[^:]+::[^:@]+(@\S+)?$")]] = Field(min_length=1)
+    packs: list[PackName] = Field(min_length=1)
     """The packs that describe it: VENDOR::PACK, and @VERSION where it matters."""
-    board: Annotated[str, Field(pattern=r"^[^:]+::[^:]+(:[^:]+)?$")] | None = None
+    board: CmsisName | None = None
     """VENDOR::BOARD, where a pack describes the board too."""
 
 
@@ -385,7 +394,7 @@ class BoardFacts(Facts):
     """The processor that runs the firmware."""
     npu: Npu
     """The NPU that it uses."""
-    memories: Mapping[str, Memory] = Field(min_length=1)
+    memories: Mapping[MemoryName, Memory] = Field(min_length=1)
     """Memories by name."""
     placements: Mapping[MemoryMode, Placement] = Field(min_length=1)
     """For each memory mode that the board can do, where everything goes."""

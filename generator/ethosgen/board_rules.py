@@ -9,10 +9,12 @@ from ethosgen.board_facts import BAREMETAL_UARTS, BoardFacts, Placement
 _WRITTEN = ("data", "arena", "io", "fast")
 _SRAMS = ("sram", "tcm")
 _PAGE_BYTES = 4096
+_ENDS = ("*/", '"""', "\\")
 
 
 def faults(board: BoardFacts) -> Iterator[str]:
     """Yield what is wrong, each as "field: what"."""
+    yield from _words(board)
     yield from _overlaps(board)
     yield from _modes(board)
     for mode, placement in board.placements.items():
@@ -23,6 +25,16 @@ def faults(board: BoardFacts) -> Iterator[str]:
     yield from _zephyr(board)
     yield from _csolution(board)
     yield from _doubts(board)
+
+
+def _words(board: BoardFacts) -> Iterator[str]:
+    """Yield what would end the comments and docstrings that it stands in."""
+    told = board.description
+    if not told.strip() or not told.isprintable() or any(end in told for end in _ENDS):
+        yield (
+            "description: must be one line of plain text, without "
+            f"{' '.join(_ENDS)}: it stands in the comments of what is generated"
+        )
 
 
 def _overlaps(board: BoardFacts) -> Iterator[str]:

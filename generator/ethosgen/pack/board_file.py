@@ -202,7 +202,9 @@ def _memories(device: Device, processor: Processor) -> list[_Chosen]:
 def _choose(
     memory: PackMemory, access: str, taken: set[str], algorithms: Sequence[Algorithm]
 ) -> _Chosen:
-    name = re.sub(r"[^a-z0-9_]+", "_", memory.name.lower()).strip("_") or "memory"
+    name = re.sub(r"[^a-z0-9_]+", "_", memory.name.lower()).strip("_")
+    if not name or name[0].isdigit():
+        name = f"memory_{name}".rstrip("_")
     while name in taken:
         name += "_2"
     return _Chosen(

@@ -52,7 +52,14 @@ def test_the_npu_column_is_what_regor_says() -> None:
     for product, known in npu_operators().items():
         listed = {name for name, row in ROWS.items() if product in row.npu}
         assert listed == set(known)
-        assert all(operator.dtypes for operator in known.values())
+        assert all(bool(operator.dtypes) == (product != "u85") for operator in known.values())
+
+
+def test_of_u85_regor_tells_no_types() -> None:
+    """Were it to tell them one day, the table could."""
+    told = {operator.conditions for operator in npu_operators()["u85"].values()}
+    types = {line for lines in told for line in lines if "dataTypes must be one of" in line}
+    assert len(types) == 1
 
 
 @pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u65-256"])
@@ -73,6 +80,19 @@ def test_vela_offloads_nothing_that_is_not_listed(npu: str) -> None:
             assert dtype in ROWS[code].npu.get(product, ()), code
             took.append(code)
     assert {"LEAKY_RELU", "RELU", "TANH", "TRANSPOSE"} <= set(took)
+
+
+def test_vela_offloads_nothing_to_an_ethos_u85_that_is_not_listed() -> None:
+    """In small networks: over a large one it sits for half a minute."""
+    cases = [case for case in CASES.values() if case[1] == "int8" and case[0] not in VELA_LINGERS]
+    took = set()
+    for start in range(0, len(cases), 8):
+        net = Bench(2)
+        outputs = [i for _, dtype, build in cases[start : start + 8] for i in build(net, dtype)]
+        network = parse_model(net.build(*outputs), "bench.tflite")
+        took |= _offloaded(offload(network, find_accelerator("ethos-u85-256")))
+    assert {"LEAKY_RELU", "DIV", "PRELU"} <= took
+    assert took <= {name for name, row in ROWS.items() if "u85" in row.npu}
 
 
 def _offloaded(plan: OffloadPlan) -> set[str]:
@@ -102,7 +122,7 @@ def test_the_table_has_one_line_an_operator() -> None:
     (add,) = (line for line in lines if line.startswith("ADD "))
     assert add.split("  ")[-1] == "exact"
     assert "i8 i16 i32 f32" in add
-    assert "u55/u65: i8" in add
+    assert "u55/u65: i8 u8 i16 i32; u85  " in add
 
 
 def test_the_command_prints_what_is_asked_for() -> None:

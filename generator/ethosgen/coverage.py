@@ -14,7 +14,10 @@ _SHORT = {"float32": "f32", "bool": "bool"}
 
 @dataclass(frozen=True)
 class Coverage:
-    """One operator: its types by NPU product, and its types on the CPU with tolerances in ulp."""
+    """One operator: its types by NPU product, and its types on the CPU with tolerances in ulp.
+
+    A product without types runs the operator; in which types its compiler does not tell.
+    """
 
     operator: str
     npu: dict[str, tuple[str, ...]]
@@ -68,7 +71,8 @@ def _npu(row: Coverage) -> str:
     groups: dict[str, list[str]] = {}
     for product, dtypes in row.npu.items():
         groups.setdefault(_types(dtypes), []).append(product)
-    return "; ".join(f"{'/'.join(products)}: {types}" for types, products in groups.items()) or "-"
+    told = ((types, "/".join(products)) for types, products in groups.items())
+    return "; ".join(f"{names}: {types}" if types else names for types, names in told) or "-"
 
 
 def _types(dtypes: Iterable[str]) -> str:

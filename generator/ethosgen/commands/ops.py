@@ -12,8 +12,9 @@ def ops(names: tuple[str, ...], as_json: bool) -> None:
     """List the operators that run on an NPU or on the CPU.
 
     NPU: the products whose compiler knows the operator, with the types that it takes (i8 is int8,
-    f32 float32); whether it takes yours, Vela says for your network. CPU: the types that there is
-    code for. Exact means that results equal TFLite Micro's reference kernels to the last bit.
+    f32 float32), which Vela does not tell of Ethos-U85; whether it takes yours, Vela says for your
+    network. CPU: the types that there is code for. Exact means that results equal TFLite Micro's
+    reference kernels to the last bit.
     """
     from ethosgen.coverage import survey, table
     from ethosgen.errors import InputError

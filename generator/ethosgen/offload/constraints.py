@@ -4,17 +4,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ethosgen.accelerator import ACCELERATORS
+from ethosgen.accelerator import ACCELERATORS, WITHOUT_MODEL
 
 _OTHER_NAMES = {"ARGMAX": "ARG_MAX"}
 """Regor's names of operators that TFLite calls otherwise."""
+_TYPED = ("u55", "u65")
 _DTYPES = re.compile(r"Feature-map dataTypes must be one of \{(?P<names>[^}]*)\}")
 _EXCLUDED = re.compile(r"^(?P<bits>\d+)-bit feature-maps are not supported")
 
 
 @dataclass(frozen=True)
 class NpuOperator:
-    """One operator of one product: feature-map dtypes, and every condition in Regor's words."""
+    """One operator of one product: feature-map dtypes, and every condition in Regor's words.
+
+    `dtypes` is empty for U85, where Regor names for each operator every type that the product has.
+    """
 
     dtypes: tuple[str, ...]
     conditions: tuple[str, ...]
@@ -27,13 +31,15 @@ def npu_operators() -> dict[str, dict[str, NpuOperator]]:
     """
     from ethosu import regor
 
-    architectures = {a.product: a.vela_architecture for a in ACCELERATORS.values()}
+    products = {a.product: a for a in (*ACCELERATORS.values(), *WITHOUT_MODEL.values())}
     return {
         product: {
-            _OTHER_NAMES.get(code, code): NpuOperator(_dtypes(conditions), tuple(conditions))
-            for code, conditions in regor.tflite_operator_constraints(architecture).items()
+            _OTHER_NAMES.get(code, code): NpuOperator(
+                _dtypes(conditions) if product in _TYPED else (), tuple(conditions)
+            )
+            for code, conditions in regor.tflite_operator_constraints(a.vela_architecture).items()
         }
-        for product, architecture in architectures.items()
+        for product, a in products.items()
     }
 
 

@@ -14,6 +14,7 @@ import pytest
 import test_detection
 from test_operator_breadth import _distance, _is_by_litert
 
+import stream_networks
 from ethosgen import pipeline
 from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry, tolerance_ulp
 from ethosgen.flatbuffer import parse_model
@@ -82,6 +83,7 @@ def _parts() -> list[Callable[[], Part]]:
         _layers,
         _moved,
         _detector,
+        _streams,
     ]
 
 
@@ -129,6 +131,12 @@ def _detector() -> Part:
     sample = test_detection.samples_of(model, None)[0]
     ulp = {tensor.name: LIBRARY_ULP for tensor in model.outputs}
     return Part(model, sample, golden_outputs(model, [sample])[0], ulp)
+
+
+def _streams() -> Part:
+    model = stream_networks.network(stream_networks.valid_at_once)
+    sample = random_samples(model, 1, SEED)[0]
+    return Part(model, sample, golden_outputs(model, [sample])[0], {})
 
 
 def _runs(model: Model) -> set[tuple[str, str]]:

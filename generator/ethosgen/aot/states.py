@@ -7,6 +7,7 @@ NAME_reset() sets it back.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from ethosgen.aot import streams
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Graph, Operator, Tensor
 
@@ -22,7 +23,14 @@ def _noise_estimate(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, ..
     return tuple(Tensor(0, "noise estimate", shape, "uint32") for shape in shapes)
 
 
-_STATES: Mapping[str, States] = {SPECTRAL_SUBTRACTION: _noise_estimate}
+_STATES: Mapping[str, States] = {
+    SPECTRAL_SUBTRACTION: _noise_estimate,
+    streams.DELAY: lambda op, tensors: streams.read_delay(op, tensors).states,
+    streams.FRAMER: lambda op, tensors: streams.read_framer(op, tensors).states,
+    streams.STACKER: lambda op, tensors: streams.read_stacker(op, tensors).states,
+    streams.OVERLAP_ADD: lambda op, tensors: streams.read_overlap_add(op, tensors).states,
+    streams.CIRCULAR_BUFFER: lambda op, tensors: streams.read_circular_buffer(op, tensors).states,
+}
 """By custom code."""
 
 
@@ -41,7 +49,8 @@ def with_states(
 ) -> tuple[Operator, tuple[Tensor, ...]]:
     """Return an operator with its states as further inputs, and the tensors with them.
 
-    One whose options are wrong gets none; its kernel says what is wrong.
+    Its outputs are no variables then: a CIRCULAR_BUFFER's file calls them so, and they would have
+    two owners. One whose options are wrong gets none; its kernel says what is wrong.
     """
     find = _STATES.get(operator.custom_code or "")
     if find is None:
@@ -50,7 +59,7 @@ def with_states(
         states = find(operator, tensors)
     except UnsupportedError:
         return operator, tuple(tensors)
-    place = len(tensors)
+    place, tensors = len(tensors), _without_variables(tensors, operator.outputs)
     numbered = tuple(
         replace(
             state,
@@ -62,3 +71,7 @@ def with_states(
     )
     inputs = (*operator.inputs, *(state.index for state in numbered))
     return replace(operator, inputs=inputs), (*tensors, *numbered)
+
+
+def _without_variables(tensors: Sequence[Tensor], chosen: Sequence[int]) -> tuple[Tensor, ...]:
+    return tuple(replace(t, is_variable=False) if t.index in chosen else t for t in tensors)

@@ -35,6 +35,7 @@ _FAMILIES = (
     "resize",
     "selection",
     "softmax",
+    "stream",
     "variable",
     "weighted",
 )

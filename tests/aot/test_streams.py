@@ -1,0 +1,123 @@
+"""Operators on streams of samples against TFLite Micro, over several inferences and a reset."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
+from arena_npu import check_program
+from flatbuffers import flexbuffers
+
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.offload import offload
+from ethosgen.outcome import Arrays
+from ethosgen.reference import golden_outputs, random_samples
+from networks import Network, Spec
+from stream_networks import STREAMS, add, framers, network
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", STREAMS)
+def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
+    """What is said to be invalid TFLite Micro leaves to chance; here it is 0."""
+    model = network(STREAMS[name])
+    samples = random_samples(model, 6, seed=3)
+    golden = golden_outputs(model, samples)
+    plan = cpu_plan(model)
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    for _ in range(2):
+        for sample, wanted in zip(samples, golden, strict=True):
+            status, made = generated.run(sample)
+            assert status == 0
+            assert_equal(made, _settled(model, wanted, made))
+        generated.reset()
+    for sample, wanted in zip(samples, golden, strict=True):
+        made = evaluate(plan, sample, lambda *_: {})
+        assert_equal(made, _settled(model, wanted, made))
+
+
+def _settled(model: Model, wanted: Arrays, made: Arrays) -> Arrays:
+    """Return the golden outputs with what an invalid one must be: all 0, or whole frames of 0."""
+    settled, tensors = dict(wanted), model.graph.tensors
+    for operator in model.graph.operators:
+        if len(operator.outputs) == 2:
+            data, valid = (tensors[i].name for i in operator.outputs)
+            if not wanted[valid].item():
+                frames = made[data].reshape(-1, made[data].shape[-1])
+                missing = ~frames.any(axis=1)
+                assert missing.any()
+                frames = wanted[data].reshape(frames.shape).copy()
+                frames[missing] = 0
+                settled[data] = frames.reshape(wanted[data].shape)
+    return settled
+
+
+@needs_gcc
+def test_a_circular_buffer_keeps_what_the_npu_made(tmp_path: Path) -> None:
+    """Vela takes its output for a variable of the network."""
+    net = Network("stream", 3)
+    x = net.conv2d(net.input((1, 1, 8, 4), "int8", 0.1, -7), channels=6, kernel=(1, 3))
+    made = net.tensors[x]
+    kept = Spec((1, 5, 8, 6), "int8", made.scale, made.zero_point, is_variable=True)
+    (x,) = add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=1)
+    model = parse_model(net.build(net.conv2d(x, channels=5, kernel=(5, 3))), "stream")
+    plan = offload(model, ACCELERATOR)
+    assert len(plan.partitions) == 2
+    assert check_program(plan, tmp_path).state_bytes == 5 * 8 * 6
+
+
+REFUSED: dict[str, tuple[str, tuple[int, ...], list[Spec], dict[str, Any], str]] = {
+    "a step that does not fit": (
+        "SignalFramer", (7,), [Spec((3, 8), "int16"), Spec((), "bool")],
+        {"frame_size": 8, "frame_step": 2, "prefill": True}, "do not fit signals of 7",
+    ),
+    "another shape": (
+        "SignalDelay", (7,), [Spec((8,), "int16")], {"delay_length": 3}, "make 7 of int16",
+    ),
+    "a missing option": (
+        "SignalDelay", (7,), [Spec((7,), "int16")], {}, "none instead of delay_length",
+    ),
+    "a stack that leaves gaps": (
+        "SignalStacker", (2,), [Spec((2,), "int16"), Spec((), "bool")],
+        {"num_channels": 2, "stacker_left_context": 0, "stacker_right_context": 0,
+         "stacker_step": 2}, "moved by 2, does not fit",
+    ),
+    "one dimension": (
+        "SignalOverlapAdd", (7,), [Spec((3,), "int16")], {"T": 7, "frame_step": 3}, "does not fit",
+    ),
+    "one output": (
+        "SignalFramer", (8,), [Spec((1, 8), "int16")],
+        {"frame_size": 8, "frame_step": 8, "prefill": True}, "one input and 2 outputs",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_is_named(name: str) -> None:
+    code, shape, outputs, options, words = REFUSED[name]
+    net = Network("refused", 1)
+    x = net.input(shape, "int16", None, 0)
+    model = parse_model(net.build(*add(net, code, x, outputs, **options)), "net")
+    with pytest.raises(UnsupportedError, match=words):
+        compile_program(cpu_plan(model), "net")
+
+
+def test_options_that_are_no_map_are_damage() -> None:
+    net = Network("refused", 1)
+    made = net.operator(
+        "CUSTOM", [net.input((4,), "int16", None, 0)], [Spec((4,), "int16")],
+        custom_code="SignalDelay", custom_options=bytes(flexbuffers.Dumps([3])),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="no map"):
+        parse_model(net.build(*made), "net")
+
+
+def test_the_state_is_as_small_as_can_be() -> None:
+    """TFLite Micro takes twice the frame, and pointers."""
+    model = network(lambda net: framers(net, [(7, 4, 3, True)]))
+    program = compile_program(cpu_plan(model), "net")
+    assert program.state_bytes == 2 * 3 * np.dtype(np.int16).itemsize

@@ -33,3 +33,20 @@ def test_nan_equals_nan() -> None:
     assert compare("tflm", [{"y": np.array([np.nan, 1.0], np.float32)}], golden).mismatches == 0
     result = compare("tflm", [{"y": np.array([1.0, np.nan], np.float32)}], golden)
     assert (result.mismatches, result.max_abs_diff) == (2, float("inf"))
+
+
+def test_reals_may_differ_by_the_tolerance_of_the_largest() -> None:
+    golden = [{"y": np.array([100.0, 1.0, np.inf], np.float32)}]
+    got = [{"y": np.array([100.0, 1.0005, np.inf], np.float32)}]
+    near = compare("tflm", got, golden, tolerance=1e-5)
+    assert (near.mismatches, near.close) == (0, 1)
+    strict = compare("tflm", got, golden)
+    assert (strict.mismatches, strict.close) == (1, 0)
+    far = compare("tflm", [{"y": np.array([100.0, 1.1, 0.0], np.float32)}], golden, tolerance=1e-5)
+    assert (far.mismatches, far.close, far.max_abs_diff) == (2, 0, float("inf"))
+
+
+def test_integers_have_no_tolerance() -> None:
+    golden = [{"y": np.array([100, 1], np.int32)}]
+    result = compare("tflm", [{"y": np.array([100, 2], np.int32)}], golden, tolerance=1.0)
+    assert (result.mismatches, result.close) == (1, 0)

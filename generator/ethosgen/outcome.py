@@ -9,15 +9,24 @@ import numpy as np
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 """Tensors by name: one sample's inputs or outputs."""
 
+FLOAT_TOLERANCE = 1e-5
+"""By how much real outputs may differ where a network has functions of the C library (expf, tanhf),
+of the largest magnitude in their tensor. It is what TFLite's own kernel tests allow
+(ArrayFloatNear)."""
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """How outputs differ from an oracle's: elements that differ, and by how much at most."""
+    """How outputs differ from an oracle's: elements that differ, and by how much at most.
+
+    `close` counts real elements that differ, but within the tolerance: they are no mismatches.
+    """
 
     oracle: str
     mismatches: int
     elements: int
     max_abs_diff: float
+    close: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,13 +58,16 @@ def _equal(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> np.n
     return np.asarray(actual == expected)
 
 
-def compare(oracle: str, got: list[Arrays], golden: list[Arrays]) -> Comparison:
+def compare(
+    oracle: str, got: list[Arrays], golden: list[Arrays], tolerance: float = 0.0
+) -> Comparison:
     """Compare outputs with golden ones, sample by sample and name by name.
 
     Shapes and dtypes must agree: a missing output or another shape counts every golden element as a
-    mismatch. NaN equals NaN.
+    mismatch. NaN equals NaN. Real elements may differ by `tolerance` of the largest finite
+    magnitude that is expected in their tensor; integers never may.
     """
-    mismatches, elements, max_abs_diff = 0, 0, 0.0
+    mismatches, elements, max_abs_diff, close = 0, 0, 0.0, 0
     for index, wanted in enumerate(golden):
         have = got[index] if index < len(got) else {}
         for name, expected in wanted.items():
@@ -65,11 +77,28 @@ def compare(oracle: str, got: list[Arrays], golden: list[Arrays]) -> Comparison:
                 mismatches += expected.size
                 max_abs_diff = float("inf")
                 continue
-            equal = _equal(actual, expected)
-            mismatches += int(expected.size - np.count_nonzero(equal))
             if expected.size:
-                diff = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
-                # A NaN where a number belongs is as wrong as can be, not a difference of 0.
-                wrong = np.where(equal, 0.0, np.nan_to_num(diff, nan=np.inf, posinf=np.inf))
-                max_abs_diff = max(max_abs_diff, float(wrong.max()))
-    return Comparison(oracle, mismatches, elements, max_abs_diff)
+                diff = _difference(actual, expected)
+                near = int(np.count_nonzero((diff > 0) & (diff <= _allowed(expected, tolerance))))
+                mismatches += int(np.count_nonzero(diff)) - near
+                close += near
+                max_abs_diff = max(max_abs_diff, float(diff.max()))
+    return Comparison(oracle, mismatches, elements, max_abs_diff, close)
+
+
+def _difference(
+    actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Return by how much elements differ: 0 where they are equal, and only there."""
+    with np.errstate(invalid="ignore"):  # infinity less infinity, which is equal
+        diff = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
+    # A NaN where a number belongs is as wrong as can be, not a difference of 0.
+    wrong = np.nan_to_num(diff, nan=np.inf, posinf=np.inf)
+    return np.where(_equal(actual, expected), 0.0, wrong)
+
+
+def _allowed(expected: np.ndarray[Any, Any], tolerance: float) -> float:
+    if not tolerance or not np.issubdtype(expected.dtype, np.floating):
+        return 0.0
+    finite = expected[np.isfinite(expected)]
+    return tolerance * float(np.abs(finite).max()) if finite.size else 0.0

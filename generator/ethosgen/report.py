@@ -43,7 +43,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """True only if every element of every sample was there and equal."""
+        """True only if every element of every sample was there and equal, or near enough."""
         golden = self.golden
         return self.ended and golden is not None and golden.elements > 0 and golden.mismatches == 0
 
@@ -143,6 +143,7 @@ class FirmwareReport:
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
         "mismatches": comparison.mismatches,
+        "close": comparison.close,
         "elements": comparison.elements,
         "max_abs_diff": _finite(comparison.max_abs_diff),
     }

@@ -19,7 +19,7 @@
 
 from collections.abc import Callable
 
-from ethosgen.model import Graph, Operator
+from ethosgen.model import Graph, Model, Operator
 from ethosgen.outcome import Arrays
 from ethosgen.plan import OffloadPlan, Partition
 from ethosgen.program import Program
@@ -56,6 +56,18 @@ def measured_by_litert() -> frozenset[str]:
     from ethosgen.aot.operators import LITERT_ONLY
 
     return LITERT_ONLY
+
+
+def is_exact(model: Model) -> bool:
+    """Say whether no operator of a network computes with functions that may round either way."""
+    from ethosgen.aot.operators import deciding_dtype
+
+    tolerances = cpu_operators()
+    return not any(
+        tolerances.get(op.code, {}).get(deciding_dtype(op, graph.tensors))
+        for graph in model.graphs
+        for op in graph.operators
+    )
 
 
 def can_run(operator: Operator, graph: Graph) -> bool:

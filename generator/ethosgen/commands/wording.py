@@ -1,9 +1,16 @@
 """What commands print of projects and reports, for people."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from ethosgen.accelerator import NO_NPU
+from ethosgen.outcome import FLOAT_TOLERANCE, Comparison
+from ethosgen.plan import CpuOperator
 from ethosgen.report import FirmwareReport
+
+MOST_REASONS = 12
+"""So many lines about what stays on the CPU are read; a float network has one for each operator."""
 
 
 def written_text(written: Any) -> str:
@@ -28,7 +35,7 @@ def written_text(written: Any) -> str:
 
 def plan_lines(plan: Any) -> list[str]:
     """Say what runs where, and why."""
-    fused = [f"            fused: {'; '.join(plan.fused)}"] if plan.fused else []
+    fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused else []
     if plan.npu == NO_NPU:
         return [f"  CPU       all {len(plan.cpu_operators)} operators, no NPU", *fused]
     count = f"{plan.npu_operators} operators"
@@ -38,8 +45,28 @@ def plan_lines(plan: Any) -> list[str]:
         f"  NPU       {plan.npu}: {count} in {plan.partitions} "
         f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
     )
-    reasons = [f"            {c.code} ({c.output}): {c.reason}" for c in plan.cpu_operators]
-    return [head, *map(_choice_line, plan.choices), *reasons, *fused]
+    return [head, *map(_choice_line, plan.choices), *_reason_lines(plan.cpu_operators), *fused]
+
+
+def _fused_text(fused: Sequence[str]) -> str:
+    """Name each kind of chain once, with how often it is there."""
+    return "; ".join(f"{n} x {chain}" if n > 1 else chain for chain, n in Counter(fused).items())
+
+
+def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
+    """Say why operators are on the CPU, of those alike the first, in MOST_REASONS lines."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for operator in operators:
+        alike.setdefault((operator.code, operator.reason), []).append(operator.output)
+    lines = [
+        f"            {code} ({outputs[0]}{f' and {len(outputs) - 1} more' * (len(outputs) > 1)}): "
+        f"{reason}"
+        for (code, reason), outputs in alike.items()
+    ]
+    left = len(lines) - MOST_REASONS
+    if left > 1:
+        lines[MOST_REASONS:] = [f"            and {left} reasons more, which --json lists"]
+    return lines
 
 
 def _choice_line(choice: Any) -> str:
@@ -72,11 +99,7 @@ def report_text(report: Any) -> str:
         *plan_lines(plan),
     ]
     for comparison in filter(None, (report.golden, report.second)):
-        verdict = (
-            "equal"
-            if comparison.mismatches == 0
-            else f"{comparison.mismatches} differ, by {comparison.max_abs_diff:g} at most"
-        )
+        verdict = comparison_text(comparison)
         lines.append(f"  {comparison.oracle:<9} {comparison.elements} elements: {verdict}")
     if report.flash_bytes and report.ram_bytes:
         lines.append(size_lines(report.flash_bytes, report.ram_bytes))
@@ -99,8 +122,24 @@ def report_text(report: Any) -> str:
             "  no golden answer: Vela compiled this file before, and what it was made from is "
             "needed; give it with --golden MODEL.tflite"
         )
+    if report.golden is not None and report.golden.mismatches and plan.npu != NO_NPU:
+        lines.append(
+            "  next: with --npu none, or with --cpu-ops OPERATOR, see whose part differs; "
+            "docs/exactness.md names what Vela compiles otherwise"
+        )
     lines.append(report.verdict)
     return "\n".join(lines)
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Say how many elements differ, and how far."""
+    far = f"by {comparison.max_abs_diff:g} at most"
+    if comparison.mismatches:
+        return f"{comparison.mismatches} differ, {far}"
+    if comparison.close:
+        near = f"{FLOAT_TOLERANCE:g} of the largest are allowed where expf and its kin compute"
+        return f"{comparison.close} differ within the tolerance, {far} ({near})"
+    return "equal"
 
 
 def size_lines(flash: Any, ram: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import is_compiled, read_model
 from ethosgen.model import Model, Tensor
-from ethosgen.outcome import Arrays, Comparison, compare
+from ethosgen.outcome import FLOAT_TOLERANCE, Arrays, Comparison, compare
 from ethosgen.samples import load_samples
 from ethosgen.watch import Watch
 
@@ -54,6 +54,7 @@ def judge(
         model = theirs
     if is_compiled(model):
         return None, None
+    tolerance = _tolerance(model)
     with watch.stage("reference", "asking TFLite Micro and LiteRT"):
         second = second_opinion(model, samples)
         try:
@@ -61,11 +62,20 @@ def judge(
         except UnsupportedError:
             if second is None:
                 raise
-            return compare("litert", list(outputs), second), None
+            return compare("litert", list(outputs), second, tolerance), None
     return (
-        compare("tflm", list(outputs), golden),
-        compare("litert", list(outputs), second) if second is not None else None,
+        compare("tflm", list(outputs), golden, tolerance),
+        compare("litert", list(outputs), second, tolerance) if second is not None else None,
     )
+
+
+def _tolerance(model: Model) -> float:
+    """Return by how much real outputs may differ: 0 where every operator's results are exact."""
+    from ethosgen.aot import is_exact
+
+    if all(tensor.dtype != "float32" for tensor in model.outputs):
+        return 0.0
+    return 0.0 if is_exact(model) else FLOAT_TOLERANCE
 
 
 def _renamed(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.aot.operators.activation import interpolate, sigmoid, sigmoid_table
 from ethosgen.aot.operators.nest import Nest, call, int32, real
 from ethosgen.aot.operators.quantization import (
@@ -384,7 +384,7 @@ def _integer_gate(layer: _Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]]
     return gate
 
 
-@operator("UNIDIRECTIONAL_SEQUENCE_LSTM", dtypes=("float32",))
+@operator("UNIDIRECTIONAL_SEQUENCE_LSTM", dtypes=("float32",), ulp=LIBRARY_ULP)
 def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """float32."""
     layer = _read_lstm(op, tensors)

@@ -16,6 +16,7 @@ from ethosgen.offload.choice import WORTH, CanRun, Costs, Reach, choose, describ
 from ethosgen.offload.constraints import NpuOperator, npu_operators
 from ethosgen.offload.cost import cpu_cycles, npu_cycles
 from ethosgen.offload.cpu_only import plan_cpu_only
+from ethosgen.offload.emptiness import share_empty_buffer
 from ethosgen.offload.keeping import (
     at_bool_ends,
     mark,
@@ -86,7 +87,7 @@ def offload(
         return plan_compiled(model, accelerator, io)
 
     hidden = at_bool_ends(model.graph) | stateful_operators(model.graph)
-    offered, waiting = widen_int4(model), awaited(model)
+    offered, waiting = share_empty_buffer(widen_int4(model)), awaited(model)
 
     def compile_with(more: Mapping[int, str]) -> tuple[OffloadPlan, Compiled]:
         kept = hidden | dict(more)

@@ -1,5 +1,6 @@
 """Building: what a project compiles to, and how a failure is told."""
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -9,12 +10,15 @@ import pytest
 
 from ethosgen.board import load_board
 from ethosgen.errors import BuildError, CapacityError, InputError, ToolError
+from ethosgen.pipeline import build_project
 from ethosgen.plan import IoStyle
 from ethosgen.project import render, write
-from ethosgen.toolchain import build, measure_elf
+from ethosgen.toolchain import Built, build, measure_elf
 from ethosgen.tools import CMAKE, GCC, NINJA
+from ethosgen.watch import Watch
 from programs import COMMANDS, READ_ONLY, SCRATCH_BYTES, make_program
 
+ROOT = Path(__file__).parent.parent
 BOARD = load_board("corstone300")
 CORE_DRIVER = "ETHOSU_CORE_DRIVER"
 """Names a checkout of Arm's ethos-u core driver, of which nothing is in this repository."""
@@ -112,6 +116,36 @@ def test_a_memory_too_small_for_the_code(project: Path) -> None:
     script.write_text(script.read_text().replace("LENGTH = 0x00080000", "LENGTH = 0x00000400", 1))
     with pytest.raises(CapacityError, match=r"overflows memory 'itcm' by [\d,]+ bytes"):
         build(project)
+
+
+def test_a_mode_that_would_do_is_named_where_only_the_linker_knows(tmp_path: Path) -> None:
+    """Data beside arena and weights in one memory: behind --memory-mode the weights are not."""
+    text = (ROOT / "boards" / "corstone300.toml").read_text()
+    weights_bytes = 1 << 16
+    text = text.replace('data = "dtcm"', 'data = "isram"')
+    size = -(-(weights_bytes + SCRATCH_BYTES + 1024) // 1024) * 1024
+    text = text.replace("size_bytes = 0x00200000", f"size_bytes = {size}")
+    (tmp_path / "tight.toml").write_text(text)
+    program = make_program()
+    plan = dataclasses.replace(program.plan, read_only=bytes(weights_bytes))
+    program = dataclasses.replace(program, plan=plan)
+
+    def build_in(mode: str) -> Built:
+        board = load_board(str(tmp_path / "tight.toml"))
+        write(render(program, board, memory_mode=mode), tmp_path / mode)
+        return build_project(tmp_path / mode, on="serial", watch=Watch())
+
+    said = r"overflows memory 'isram' by [\d,]+ bytes; --memory-mode shared_sram would do$"
+    with pytest.raises(CapacityError, match=said):
+        build_in("sram_only")
+    assert build_in("shared_sram").elf.is_file()
+
+
+def test_that_no_mode_would_do_is_said_too(project: Path) -> None:
+    script = project / "board" / "qemu.ld"
+    script.write_text(script.read_text().replace("LENGTH = 0x00080000", "LENGTH = 0x00000400", 1))
+    with pytest.raises(CapacityError, match=r"bytes; no other memory mode of board 'corstone300'"):
+        build_project(project, watch=Watch())
 
 
 def test_an_unknown_way_to_run(project: Path) -> None:

@@ -5,6 +5,8 @@ command line prints it and exits with `exit_status`. Anything else that escapes 
 keeps its traceback.
 """
 
+from collections.abc import Mapping
+
 
 class EthosgenError(Exception):
     """Base of every error that is the user's to mend."""
@@ -31,7 +33,14 @@ class RefusalError(UnsupportedError):
 
 
 class CapacityError(InputError):
-    """A network that does not fit the board's memories."""
+    """A network that does not fit the board's memories.
+
+    `overflows` are memories and the bytes that they lack, where the linker found it.
+    """
+
+    def __init__(self, message: str, overflows: Mapping[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.overflows = dict(overflows or {})
 
 
 class ToolError(EthosgenError):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.board import Board, load_board
-from ethosgen.errors import InputError
+from ethosgen.errors import CapacityError, InputError
 from ethosgen.pipeline.creation import create_project
 from ethosgen.pipeline.judgement import Inputs
 from ethosgen.pipeline.planning import read
@@ -16,6 +16,7 @@ from ethosgen.report import FirmwareReport, Report
 from ethosgen.watch import Watch
 
 if TYPE_CHECKING:
+    from ethosgen.project_info import ProjectInfo
     from ethosgen.target import Line
     from ethosgen.toolchain import Built
 
@@ -40,20 +41,30 @@ def _check_target(board: Board, on: str, platform: str) -> None:
 
 def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built":
     """Compile a project for a target."""
-    from ethosgen.project import CSOLUTION, ZEPHYR, open_project
+    from ethosgen.project import link_remedy, open_project
     from ethosgen.target import way_of
-    from ethosgen.toolchain import build, build_csolution, build_zephyr
 
     info, way = open_project(directory), way_of(on)
     _check_target(info.board, on, info.platform)
+    try:
+        return replace(_build(info, way, watch), on=on)
+    except CapacityError as error:
+        remedy = link_remedy(info, way, error.overflows)
+        raise CapacityError(f"{error}; {remedy}", error.overflows) from None
+
+
+def _build(info: "ProjectInfo", way: str, watch: Watch) -> "Built":
+    from ethosgen.project import CSOLUTION, ZEPHYR
+    from ethosgen.toolchain import build, build_csolution, build_zephyr
+
     if info.platform == ZEPHYR:
         with watch.stage("build", "compiling the application (Zephyr)"):
-            return replace(build_zephyr(info, way), on=on)
+            return build_zephyr(info, way)
     if info.platform == CSOLUTION:
         with watch.stage("build", "compiling the solution (cbuild)"):
-            return replace(build_csolution(directory, way), on=on)
+            return build_csolution(info.directory, way)
     with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
-        return replace(build(directory, way), on=on)
+        return build(info.directory, way)
 
 
 def run_project(

@@ -5,6 +5,7 @@ several networks each has a folder there, beside what they share. All else is th
 is the user's after the first time.
 """
 
+from ethosgen.project.capacity import link_remedy
 from ethosgen.project.clashes import check_names
 from ethosgen.project.directory import write
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, PLATFORMS, ZEPHYR
@@ -21,6 +22,7 @@ __all__ = [
     "ProjectInfo",
     "check_names",
     "is_project",
+    "link_remedy",
     "open_project",
     "render",
     "write",

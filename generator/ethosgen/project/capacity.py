@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ethosgen.accelerator import NO_NPU, find_accelerator
 from ethosgen.board import Board, Placement
 from ethosgen.errors import CapacityError
 from ethosgen.plan import IoStyle
 from ethosgen.program import Program
 from ethosgen.project.linkage import capacity_bytes, placement, ways
+from ethosgen.project_info import ProjectInfo
 
 _HEADER_BYTES = 32
 _ALIGNMENT = 16
@@ -48,18 +50,52 @@ def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) 
         for mode in board.memory_modes(programs[0].plan.accelerator)
         if mode != memory_mode and _find_lack(sizes, board, mode) is None
     ]
-    remedy = (
-        f"--memory-mode {' or '.join(able)} would do"
-        if able
-        else f"choose {'a smaller network' if len(programs) == 1 else 'smaller or fewer networks'} "
-        "or a board with more memory"
-    )
+    remedy = _would_do(able) or f"choose {_smaller(len(programs))} or a board with more memory"
     names = " and ".join(f"'{name}'" for name in lack.networks)
     verb = "does" if len(lack.networks) == 1 else "together do"
     raise CapacityError(
         f"{names} {verb} not fit board '{board.name}' in memory mode {memory_mode}: "
         f"{lack.words}; {remedy}"
     )
+
+
+def link_remedy(info: ProjectInfo, way: str, overflows: Mapping[str, int]) -> str:
+    """Return what to do where the linker found that memories overflow by so many bytes.
+
+    A memory mode would do if it takes as much out of each such memory, by the networks' sizes, and
+    puts nothing more to where code and data, whose sizes are not known then, lie.
+    """
+    board = info.board
+    sizes = {network.name: network.parts for network in info.networks}
+    now = placement(board, way, info.memory_mode)
+
+    def would_do(mode: str) -> bool:
+        other = placement(board, way, mode)
+        if (other.code, other.data) != (now.code, now.data) or _find_lack(sizes, board, mode):
+            return False
+        taken, wanted = _by_memory(sizes, now), _by_memory(sizes, other)
+        return all(
+            _need(sizes, taken.get(memory, [])) - _need(sizes, wanted.get(memory, []))
+            >= overflows.get(memory, 0)
+            for memory in {now.code, now.data, *overflows}
+        )
+
+    accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
+    modes = [mode for mode in board.memory_modes(accelerator) if mode != info.memory_mode]
+    smaller = f"{_smaller(len(sizes))}, a smaller application or a board with more memory"
+    if not overflows.keys() <= board.memories.keys():  # regions of Zephyr's own
+        return f"choose {smaller}"
+    return _would_do(list(filter(would_do, modes))) or (
+        f"no other memory mode of board '{board.name}' would do: choose {smaller}"
+    )
+
+
+def _would_do(modes: Sequence[str]) -> str:
+    return f"--memory-mode {' or '.join(modes)} would do" if modes else ""
+
+
+def _smaller(count: int) -> str:
+    return "a smaller network" if count == 1 else "smaller or fewer networks"
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,10 @@ def run_step(
 
 
 def _explain(said: str, directory: Path) -> BuildError | CapacityError:
-    overflows = _OVERFLOW.findall(said)
+    overflows = {memory.lower(): int(count) for memory, count in _OVERFLOW.findall(said)}
     if overflows:
-        what = " and ".join(f"memory '{m.lower()}' by {int(b):,} bytes" for m, b in overflows)
-        return CapacityError(f"the firmware in '{directory}' overflows {what}")
+        what = " and ".join(f"memory '{m}' by {b:,} bytes" for m, b in overflows.items())
+        return CapacityError(f"the firmware in '{directory}' overflows {what}", overflows)
     if own := _OWN_WORDS.search(said):
         return BuildError(f"'{directory}' cannot be built: {' '.join(own.group(1).split())}")
     lines = [line for line in said.splitlines() if line.strip()]

@@ -91,6 +91,12 @@ def test_bad_options_are_one_sentence(
     assert not (tmp_path / "fw").exists()
 
 
+def test_simulate_takes_one_network_and_says_what_takes_more(model: Path) -> None:
+    done = ethosgen("simulate", model, model)
+    assert_one_sentence(done)
+    assert "simulate runs one network, and there are 2" in done.stderr
+
+
 def test_a_directory_of_the_users_is_left_alone(model: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep me")

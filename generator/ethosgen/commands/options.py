@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from ethosgen.errors import InputError
+
 BOARD = click.option(
     "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."
 )
@@ -62,7 +64,26 @@ GOLDEN = click.option(
     type=click.Path(path_type=Path),
     help="The original of a file that Vela compiled, for TFLite Micro to answer.",
 )
-MODEL = click.argument("model", type=click.Path(path_type=Path))
+
+
+def _only(_context: click.Context, _argument: click.Parameter, models: tuple[Path, ...]) -> Path:
+    """Refuse a second network, which verify and project would take."""
+    if len(models) > 1:
+        raise InputError(
+            f"simulate runs one network, and there are {len(models)}; run it once for each, or let "
+            "'ethosgen verify' put them into one firmware"
+        )
+    return models[0]
+
+
+MODEL = click.argument(
+    "model",
+    metavar="MODEL",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    callback=_only,
+)
 MODELS = click.argument(
     "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )

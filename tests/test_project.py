@@ -122,7 +122,7 @@ def test_several_ports_and_odd_quantization() -> None:
 
 @pytest.mark.parametrize("name", ["server", "board", "main"])
 def test_names_of_the_applications_own(name: str) -> None:
-    with pytest.raises(InputError, match=f"--name '{name}' is taken"):
+    with pytest.raises(InputError, match=f"the name '{name}' is taken"):
         render(make_program(name=name), BOARD)
 
 

@@ -18,7 +18,7 @@ from ethosgen.pipeline import Inputs
 from ethosgen.plan import IoStyle, PlanSummary
 from ethosgen.program import Program, Variable
 from ethosgen.project import Project, open_project, render, write
-from ethosgen.project.clashes import check_symbols
+from ethosgen.project.clashes import check_names, check_symbols
 from ethosgen.report import FirmwareReport, Report
 from ethosgen.watch import Watch
 from programs import SCRATCH_BYTES, make_cpu_program, make_program
@@ -104,8 +104,10 @@ def test_networks_on_the_cpu_alone() -> None:
 
 @pytest.mark.parametrize("names", [("net", "net"), ("net", "Net")])
 def test_two_networks_of_one_name(names: tuple[str, str]) -> None:
-    with pytest.raises(InputError, match=r"two networks are called .* give each a name by --name"):
-        render([make_program(name=name) for name in names], BOARD)
+    said = r"two networks are called .* in their order: --name other --name net_1 --name net_2$"
+    with pytest.raises(InputError, match=said):
+        render([make_program(name=name) for name in ("other", *names)], BOARD)
+    check_names(["other", "net_1", "net_2"])
 
 
 def test_two_networks_that_define_the_same() -> None:
@@ -118,7 +120,7 @@ def test_two_networks_that_define_the_same() -> None:
 def test_as_many_names_as_networks(tmp_path: Path) -> None:
     path = image_net(tmp_path / "n.tflite")
     for names in (["one"], ["one", "two", "three"]):
-        with pytest.raises(InputError, match=rf"--name names {len(names)} networks of 2"):
+        with pytest.raises(InputError, match=f"--name is given {len(names)} times for 2 networks"):
             pipeline.create_project([path, path], "corstone300", name=names, watch=Watch())
 
 

@@ -90,8 +90,8 @@ def _read_all(
     asked: Sequence[str | None] = [name] if isinstance(name, str) else name or [None] * len(paths)
     if len(asked) != len(paths):
         raise InputError(
-            f"--name names {len(asked)} networks of {len(paths)}; give it once for each, in their "
-            "order, or not at all"
+            f"--name is given {len(asked)} times for {len(paths)} networks; give it once for each, "
+            "in their order, or not at all"
         )
     models = [read(path, name, watch) for path, name in zip(paths, asked, strict=True)]
     check_names([model.name for model in models])

@@ -18,7 +18,7 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         if name in _TAKEN:
             raise InputError(
-                f"--name '{name}' is taken by the generated application; choose another"
+                f"the name '{name}' is taken by the generated application; give another by --name"
             )
     for one, other in combinations(names, 2):
         if one.casefold() == other.casefold():
@@ -27,8 +27,19 @@ def check_names(names: Sequence[str]) -> None:
             )
             raise InputError(
                 f"two networks are called {both}{'' if one == other else ' may not tell apart'}; "
-                "give each a name by --name, in their order"
+                f"give each a name, in their order: {_example(names)}"
             )
+
+
+def _example(names: Sequence[str]) -> str:
+    """Return options that give each network a name of its own."""
+    folded = [name.casefold() for name in names]
+    return " ".join(
+        f"--name {name}_{folded[: i + 1].count(name)}"
+        if folded.count(name) > 1
+        else f"--name {names[i]}"
+        for i, name in enumerate(folded)
+    )
 
 
 def check_symbols(sources: Mapping[str, str]) -> None:

@@ -22,6 +22,7 @@ VALUES = {
     "board_facts",
     "board_rules",
     "child",
+    "compression",
     "errors",
     "junit",
     "model",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ethosgen.aot import cpu_operators, measured_by_litert
+from ethosgen.compression import DECODE, DECODED_DTYPES
 from ethosgen.offload import npu_operators
 
 _SHORT = {"float32": "f32", "bool": "bool"}
@@ -44,6 +45,7 @@ class Coverage:
 def survey() -> list[Coverage]:
     """Return every operator that the CPU or an NPU runs, by name."""
     cpu, npu = cpu_operators(), npu_operators()
+    cpu = {**cpu, DECODE: dict.fromkeys(DECODED_DTYPES, 0)}  # when the network is read
     names = {*cpu, *(code for known in npu.values() for code in known)}
     return [
         Coverage(
@@ -76,7 +78,7 @@ def _npu(row: Coverage) -> str:
 
 
 def _types(dtypes: Iterable[str]) -> str:
-    order = ("int8", "uint8", "int16", "int32", "uint32", "int64", "float32", "bool")
+    order = ("int8 uint8 int16 int32 uint32 int64 uint64 float32 bool").split()
     chosen = sorted(dtypes, key=lambda dtype: order.index(dtype) if dtype in order else len(order))
     return " ".join(
         _SHORT.get(dtype, dtype.replace("uint", "u").replace("int", "i")) for dtype in chosen

@@ -16,6 +16,7 @@ import math
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import numpy as np
 import tflite
 from flatbuffers import flexbuffers
 
+from ethosgen.compression import DECODE, expand, is_compressed
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
 
@@ -111,9 +113,12 @@ def parse_model(data: bytes, name: str) -> Model:
     """Parse a .tflite file's bytes; `name` is how messages call it.
 
     Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes.
-    One that Vela has compiled will do.
+    One that Vela has compiled will do, and one that TFLite Micro's tool compressed is expanded.
     """
     model = decode_model(data, name)
+    if is_compressed(model):
+        expanded, compressed = expand(model)
+        model = replace(decode_model(expanded, name), compressed=compressed)
     _check_graph_io(model)
     _refuse_dynamic(model)
     _check_dataflow(model)
@@ -216,8 +221,9 @@ class _Decoder:
     def graph(self, table: Any, codes: list[tuple[str, str | None, int]]) -> Graph:
         tensors: list[Tensor] = []
         taken: set[str] = set()
+        encoded = self.encoded(table, codes)
         for i in self.walk(table.TensorsLength()):
-            tensors.append(self.tensor(table.Tensors(i), i, taken))
+            tensors.append(self.tensor(table.Tensors(i), i, taken, i in encoded))
         count = len(tensors)
         return Graph(
             _text(table.Name()),
@@ -229,6 +235,12 @@ class _Decoder:
             self.indices(table, "Inputs", count),
             self.indices(table, "Outputs", count),
         )
+
+    def encoded(self, table: Any, codes: list[tuple[str, str | None, int]]) -> set[int]:
+        """Return the compressed constants, which keep the scales of what they were."""
+        operators = [table.Operators(i) for i in self.walk(table.OperatorsLength())]
+        decode = [op for op in operators if codes[op.OpcodeIndex()][1] == DECODE]
+        return {i for op in decode for i in self.numbers(op, "Inputs")}
 
     def numbers(self, table: Any, field: str) -> tuple[Any, ...]:
         """Return a vector of numbers; numpy refuses one that leaves the file."""
@@ -243,7 +255,7 @@ class _Decoder:
                 raise self.bad(f"tensor {index} of {count} is asked for")
         return found
 
-    def tensor(self, table: Any, index: int, taken: set[str]) -> Tensor:
+    def tensor(self, table: Any, index: int, taken: set[str], is_encoded: bool) -> Tensor:
         name = _unique(_text(table.Name()), index, taken)
         data, kind = self.at(self.buffers, table.Buffer(), "buffer"), table.Type()
         if kind == tflite.TensorType.INT4 and data is not None:
@@ -263,7 +275,9 @@ class _Decoder:
             name,
             self.static(shape, signature, name),
             DTYPES[kind],
-            self.quantization(table.Quantization(), shape, name, DTYPES[kind]),
+            None
+            if is_encoded
+            else self.quantization(table.Quantization(), shape, name, DTYPES[kind]),
             data,
             bool(table.IsVariable()),
         )

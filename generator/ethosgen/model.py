@@ -93,13 +93,30 @@ class Graph:
 
 
 @dataclass(frozen=True)
+class Compressed:
+    """What a network was before its constants were decompressed: its file, and how many bytes.
+
+    `bytes_before` are those of the encoded constants and their tables, each counted once.
+    """
+
+    data: bytes = field(repr=False)
+    tensors: int
+    bytes_before: int
+    bytes_after: int
+
+
+@dataclass(frozen=True)
 class Model:
-    """A network: the file's bytes and what was read from them. `graphs[0]` is the entry."""
+    """A network: the file's bytes and what was read from them. `graphs[0]` is the entry.
+
+    A compressed one has the bytes of the same network without compression.
+    """
 
     name: str
     data: bytes = field(repr=False)
     graphs: tuple[Graph, ...]
     metadata: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    compressed: Compressed | None = None
 
     @property
     def graph(self) -> Graph:

@@ -102,6 +102,8 @@ class PlanSummary:
     """Operators of the CPU that share a function, "CONV_2D + RELU6"; () before it is compiled."""
     npu_operations: int | None = None
     """For a file that was compiled before: what its command streams start, copies apart."""
+    decompressed: Mapping[str, int] | None = None
+    """For a network with TFLM_DECODE: constants, their bytes in the file, and decoded ones."""
 
 
 @dataclass(frozen=True)
@@ -162,4 +164,15 @@ class OffloadPlan:
             npu_cycles=self.npu_cycles,
             choices=self.choices,
             npu_operations=self.npu_operations,
+            decompressed=self._decompressed(),
         )
+
+    def _decompressed(self) -> Mapping[str, int] | None:
+        was = self.model.compressed
+        if was is None:
+            return None
+        return {
+            "constants": was.tensors,
+            "bytes_before": was.bytes_before,
+            "bytes_after": was.bytes_after,
+        }

@@ -62,7 +62,7 @@ def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
         answer = call(
             Path(__file__),
             "run_tflite_micro",
-            model.data,
+            model.compressed.data if model.compressed else model.data,
             inputs,
             len(model.outputs),
             _arena_bytes(model),

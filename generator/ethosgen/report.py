@@ -84,6 +84,7 @@ class Report:
             },
             "choices": [dataclasses.asdict(choice) for choice in self.plan.choices],
             "fused": list(self.plan.fused),
+            "decompressed": dict(self.plan.decompressed) if self.plan.decompressed else None,
             "cpu_operators": [
                 {"operator": c.code, "output": c.output, "reason": c.reason}
                 for c in self.plan.cpu_operators

@@ -36,6 +36,8 @@ def written_text(written: Any) -> str:
 def plan_lines(plan: Any) -> list[str]:
     """Say what runs where, and why."""
     fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused else []
+    if plan.decompressed:
+        fused.append(_decompressed_line(plan))
     if plan.npu == NO_NPU:
         return [f"  CPU       all {len(plan.cpu_operators)} operators, no NPU", *fused]
     count = f"{plan.npu_operators} operators"
@@ -46,6 +48,16 @@ def plan_lines(plan: Any) -> list[str]:
         f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
     )
     return [head, *map(_choice_line, plan.choices), *_reason_lines(plan.cpu_operators), *fused]
+
+
+def _decompressed_line(plan: Any) -> str:
+    """Say what was decoded when the network was read, and what that costs in flash."""
+    told = plan.decompressed
+    again = "" if plan.npu == NO_NPU else ", before Vela packs what the NPU reads"
+    return (
+        f"            decompressed ahead: {told['constants']} constants, {told['bytes_after']} B "
+        f"instead of {told['bytes_before']} B{again}"
+    )
 
 
 def _fused_text(fused: Sequence[str]) -> str:

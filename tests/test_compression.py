@@ -1,0 +1,145 @@
+"""Networks that TFLite Micro's tool compressed: the values that it decodes, Vela, damage."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import compressed_networks
+from ethosgen.accelerator import find_accelerator
+from ethosgen.commands.wording import plan_lines
+from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.flatbuffer import decode_model, parse_model
+from ethosgen.model import Model
+from ethosgen.npu.host import PartitionRunner
+from ethosgen.offload import offload
+from ethosgen.reference import golden_outputs, random_samples, second_opinion
+from networks import Network, Spec
+
+WAYS: dict[str, Callable[[Network], list[int]]] = {
+    "tables": compressed_networks.tables,
+    "masks": compressed_networks.masks,
+    "Huffman": compressed_networks.codewords,
+}
+
+
+def network(build: Callable[[Network], list[int]]) -> bytes:
+    """Return a network that gives out what it decodes, and runs one operator beside."""
+    net = Network("decoded", 4)
+    done = net.unary("RELU", net.input((1, 4)))
+    return net.build(done, *build(net))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_values_are_those_that_tflite_micro_decodes(name: str) -> None:
+    model = parse_model(network(WAYS[name]), "decoded")
+    assert [op.code for op in model.graph.operators] == ["RELU"]
+    (golden,) = golden_outputs(model, random_samples(model, 1, 1))
+    for tensor in model.outputs[1:]:
+        np.testing.assert_array_equal(tensor.array(), golden[tensor.name], err_msg=tensor.name)
+
+
+def compressed_by_the_tool() -> tuple[Model, Model]:
+    """Return a network of two layers, and the same as TFLite Micro's tool compresses it."""
+    from tflite_micro.tensorflow.lite.micro import compression
+
+    net, specs = Network("layers", 3), compression.SpecBuilder()
+    x = net.conv2d(net.input((1, 8, 8, 4)), channels=6, kernel=(3, 3), activation="RELU")
+    x = net.conv2d(x, channels=8, kernel=(3, 3))
+    for index, tensor in enumerate(net.tensors):
+        if tensor.dtype == "int8" and tensor.data is not None:
+            few = np.frombuffer(tensor.data, np.int8) // 40 * 40
+            net.tensors[index] = dataclasses.replace(tensor, data=few.tobytes())
+            axis = compression.spec.PerChannel(0)
+            specs.add_tensor(0, index).with_lut(3, axis)
+    data = net.build(x)
+    packed = bytes(compression.compress(data, specs.build()))
+    assert b"TFLM_DECODE" in packed
+    return parse_model(data, "layers"), parse_model(packed, "packed")
+
+
+def test_vela_gets_layers_that_the_tool_compressed() -> None:
+    plain, packed = compressed_by_the_tool()
+    plan = offload(packed, find_accelerator("ethos-u55-128"))
+    assert len(plan.partitions) == 1 and not plan.cpu_operators
+    (sample,) = random_samples(packed, 1, 1)
+    (golden,) = golden_outputs(packed, [sample])  # TFLite Micro decodes it itself
+    runner = PartitionRunner(plan)
+    made = runner(plan.partitions[0], sample)
+    (output,) = golden
+    np.testing.assert_array_equal(next(iter(made.values())), golden[output])
+    (theirs,) = second_opinion(packed, [sample]) or []
+    np.testing.assert_array_equal(theirs[output], golden[output])
+    wanted = [t.data for t in plain.graph.tensors if t.dtype == "int8" and t.data]
+    assert set(wanted) <= {t.data for t in packed.graph.tensors}
+
+
+def test_what_decoding_costs_is_told() -> None:
+    _, packed = compressed_by_the_tool()
+    summary = offload(packed, None).summary()
+    assert summary.decompressed is not None
+    told = dict(summary.decompressed)
+    assert told["constants"] == 2 and told["bytes_after"] == 6 * 36 + 8 * 54
+    assert 0 < told["bytes_before"] < told["bytes_after"]
+    assert f"instead of {told['bytes_before']} B" in "\n".join(plan_lines(summary))
+
+
+def one(encoded: tuple[bytes, ...], output: Spec) -> bytes:
+    return network(lambda net: [compressed_networks.add(net, encoded, output)])
+
+
+GOOD = compressed_networks.looked_up(np.arange(8, dtype=np.int8), 3)
+OUTPUT = Spec((8,), "int8")
+REFUSED: dict[str, tuple[bytes, type[InputError], str]] = {
+    "too few indices": (one((GOOD[0][:2], GOOD[1]), OUTPUT), InputError, "ends too early"),
+    "too short a table": (one((GOOD[0], GOOD[1][:-1]), OUTPUT), InputError, "leads outside"),
+    "no metadata": (one((GOOD[0], GOOD[1][:9]), OUTPUT), InputError, "metadata"),
+    "another version": (one((GOOD[0], b"\0\2" + GOOD[1][2:]), OUTPUT), InputError, "metadata"),
+    "a way of its own": (
+        one((GOOD[0], b"\xc8" + GOOD[1][1:]), OUTPUT), UnsupportedError, "a way of its own \\(200",
+    ),
+    "an unknown way": (one((GOOD[0], b"\5" + GOOD[1][1:]), OUTPUT), UnsupportedError, "way 5"),
+    "a type without code": (one(GOOD, Spec((8,), "uint8")), UnsupportedError, "is uint8"),
+    "endless codewords": (
+        one((bytes(8), compressed_networks.metadata(1, 0) + bytes(8)), OUTPUT), InputError, "ends",
+    ),
+    "an axis between": (
+        one(GOOD, Spec((2, 2, 2), "int8", (0.1, 0.1), (0, 0), 1)), UnsupportedError, "axis 1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_decoded_is_named(name: str) -> None:
+    data, error, words = REFUSED[name]
+    with pytest.raises(error, match=words):
+        parse_model(data, "damaged")
+
+
+def test_only_constants_are_decoded() -> None:
+    net = Network("decoded", 4)
+    x = net.input((3,), "uint8", None, 0)
+    table = net.constant(np.frombuffer(GOOD[1], np.uint8))
+    made = net.operator("CUSTOM", [x, table], [OUTPUT], custom_code="TFLM_DECODE")
+    with pytest.raises(InputError, match="not constant"):
+        parse_model(net.build(*made), "decoded")
+
+
+def test_any_damaged_byte_is_a_sentence_or_another_network() -> None:
+    data, random = bytearray(network(WAYS["tables"])), np.random.default_rng(1)
+    for place, byte in zip(random.integers(8, len(data), 150), random.bytes(150), strict=True):
+        damaged = bytes([*data[:place], byte, *data[place + 1 :]])
+        try:
+            parse_model(damaged, "damaged")
+        except InputError:
+            continue
+
+
+def test_other_tensors_stay_as_they_were() -> None:
+    data = network(WAYS["masks"])
+    before, after = decode_model(data, "net").graph, parse_model(data, "net").graph
+    assert [(t.name, t.shape, t.dtype) for t in before.tensors] == [
+        (t.name, t.shape, t.dtype) for t in after.tensors
+    ]
+    assert (before.inputs, before.outputs) == (after.inputs, after.outputs)

@@ -19,6 +19,7 @@ DTYPES = {
     "int16": "INT16",
     "int8": "INT8",
     "uint32": "UINT32",
+    "uint64": "UINT64",
     "uint16": "UINT16",
     "resource": "RESOURCE",
 }

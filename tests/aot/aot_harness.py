@@ -67,6 +67,8 @@ def write_sources(program: Program, folder: Path) -> list[Path]:
 def _literal(value: Any) -> str:
     if isinstance(value, np.floating):
         return f"{float(value).hex()}f"
+    if isinstance(value, np.uint64):
+        return f"{value}u"
     return str(value).lower() if isinstance(value, np.bool_) else str(value)
 
 

@@ -14,6 +14,7 @@ import pytest
 import test_detection
 from test_operator_breadth import _distance, _is_by_litert
 
+import signal_networks
 import stream_networks
 from ethosgen import pipeline
 from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry, tolerance_ulp
@@ -84,6 +85,7 @@ def _parts() -> list[Callable[[], Part]]:
         _moved,
         _detector,
         _streams,
+        _signals,
     ]
 
 
@@ -136,6 +138,12 @@ def _detector() -> Part:
 def _streams() -> Part:
     model = stream_networks.network(stream_networks.valid_at_once)
     sample = random_samples(model, 1, SEED)[0]
+    return Part(model, sample, golden_outputs(model, [sample])[0], {})
+
+
+def _signals() -> Part:
+    model = signal_networks.all_of_them()
+    sample = signal_networks.samples_of(model, 1)[0]
     return Part(model, sample, golden_outputs(model, [sample])[0], {})
 
 

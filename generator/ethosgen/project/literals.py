@@ -12,6 +12,7 @@ _C_TYPES = {
     "int32": "int32_t",
     "uint32": "uint32_t",
     "int64": "int64_t",
+    "uint64": "uint64_t",
     "float32": "float",
     "bool": "bool",
 }
@@ -44,7 +45,10 @@ def array_text(dtype: str, data: bytes) -> dict[str, Any]:
         items = [f"{'true' if value else 'false'}," for value in values]
     else:
         # C has no negative literals, so the smallest int64 cannot be written as one.
-        items = ["(-9223372036854775807 - 1)," if v == _INT64_MIN else f"{v}," for v in values]
+        suffix = "u" if dtype == "uint64" else ""
+        items = [
+            "(-9223372036854775807 - 1)," if v == _INT64_MIN else f"{v}{suffix}," for v in values
+        ]
     return {"count": len(items), "text": _lines(items, 16)}
 
 

@@ -1,0 +1,366 @@
+"""SignalRfft and SignalIrfft: TFLite Micro's Fourier transforms, which are kissfft's (v130).
+
+A transform of n real numbers is one of n / 2 complex ones, and a step that takes the halves apart.
+The complex one splits n / 2 into factors 4, 2, 3 and 5. The butterflies are kissfft's, in another
+order that changes no result: the first stage reads the input where it lies, and all that use one
+twiddle factor follow each other. The formulas are those of kiss_fft.c and kiss_fftr.c, with their
+scaling: in fixed point each stage divides by its factor before it adds.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.custom_options import read_integers
+from ethosgen.aot.operators.nest import Array, Nest
+from ethosgen.aot.operators.scalar import SCALARS, Complex, Scalar
+from ethosgen.aot.operators.signal import read_ends
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import Operator, Tensor
+
+RFFT, IRFFT = "SignalRfft", "SignalIrfft"
+LONGEST = 1 << 16
+_TYPES = {"float32": 0, "int32": 2, "int16": 7}
+"""The option T: a number of TFLite's schema."""
+_FACTORS = (4, 2, 3, 5)
+"""Those that kissfft has a butterfly for; for others it asks for memory, and TFLM has none."""
+
+Load = Callable[[Any], Complex]
+"""Reads a complex number by its place."""
+Store = Callable[[Any, Complex], None]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: `groups` times, `span` butterflies of `factor` numbers that are `span` apart."""
+
+    factor: int
+    span: int
+    groups: int
+
+
+def find_stages(count: int) -> list[Stage]:
+    """Return the stages of a complex transform as kf_factor orders them; the last runs first.
+
+    UnsupportedError for another factor than 4, 2, 3 and 5.
+    """
+    rest, groups, stages = count, 1, []
+    for factor in _FACTORS:
+        while rest % factor == 0:
+            rest //= factor
+            stages.append(Stage(factor, rest, groups))
+            groups *= factor
+    if rest > 1 or not stages:
+        raise UnsupportedError(
+            f"its fft_length is {2 * count}, where TFLite Micro ends in a fault: half of it must "
+            "be a product of 2, 3 and 5; a power of 2 is quickest"
+        )
+    return stages
+
+
+def _twiddles(scalar: Scalar, phases: Sequence[float]) -> Array:
+    """Return exp(i phase) for each phase as kf_cexp rounds it, shape (n, 2)."""
+    pairs = [(scalar.constant(math.cos(p)), scalar.constant(math.sin(p))) for p in phases]
+    return np.array(pairs, scalar.dtype).reshape(-1, 2)
+
+
+class _Transform:
+    """A kernel in the making: a complex transform of `count` numbers, and its tables."""
+
+    def __init__(self, op: Operator, tensors: Sequence[Tensor], *, inverse: bool) -> None:
+        self.source, self.target = read_ends(op, tensors, 1, 1)
+        self.length = _read_length(op, self.source, self.target)
+        self.count = self.length // 2
+        self.inverse = inverse
+        self.scalar = SCALARS[self.source.dtype]
+        self.stages = find_stages(self.count)
+        self.nest = Nest()
+
+    def declare_tables(self) -> None:
+        """Declare the twiddle factors of the stages, and those of the step before or behind."""
+        sign = 1 if self.inverse else -1
+        whole = [sign * 2 * math.pi * i / self.count for i in range(self.count)]
+        halves = [
+            sign * math.pi * ((i + 1) / self.count + 0.5) for i in range(max(self.count // 2, 1))
+        ]
+        self.table = _twiddles(self.scalar, whole)
+        self.twiddle_view = self.nest.table("twiddles", self.table)
+        self.halves_view = self.nest.table("half_twiddles", _twiddles(self.scalar, halves))
+
+    def twiddle(self, index: Any) -> Complex:
+        """Return a factor of the stages, as constants where its place is a number."""
+        if isinstance(index, int):
+            re, im = (self.scalar.number(x) for x in self.table[index].tolist())
+            return re, im
+        return self.bound("twiddle", self.pair(self.twiddle_view, index))
+
+    def pair(self, view: Any, *place: Any) -> Complex:
+        """Return the complex number at a place, as the type that is computed in."""
+        return self.scalar.load(view[(*place, 0)]), self.scalar.load(view[(*place, 1)])
+
+    def bound(self, name: str, value: Complex) -> Complex:
+        """Bind both parts of a number that is used more than once."""
+        return self.nest.let(f"{name}_re", value[0]), self.nest.let(f"{name}_im", value[1])
+
+    def kept(self, name: str, value: Complex) -> Complex:
+        """Do the same with a product, at which TVM's analyses of a long chain end."""
+        return self.nest.keep(f"{name}_re", value[0]), self.nest.keep(f"{name}_im", value[1])
+
+    def shrunk(self, name: str, value: Complex, divisor: int) -> Complex:
+        """Return a number divided in fixed point, as it is in floating point (C_FIXDIV)."""
+        return self.kept(name, self.scalar.shrink(self.bound(name, value), divisor))
+
+    # ---- the complex transform -----------------------------------------------------------------
+
+    def transform(self, load: Load, read: Load, write: Store) -> None:
+        """Write all stages: the first loads the input, the others read what was written."""
+        *later, first = self.stages
+        self._first(first, later, load, write)
+        for stage in reversed(later):
+            with self.nest.loop("k", stage.span) as k:
+                steps = [1, *(self._step(k, q, stage) for q in range(1, stage.factor))]
+                factors = [self.twiddle(step) for step in steps[1:]]
+                with self.nest.loop("group", stage.groups) as group:
+                    base = self.nest.let(
+                        "base", tirx.const(0, "int32") + group * (stage.factor * stage.span) + k
+                    )
+                    places = [base + q * stage.span for q in range(stage.factor)]
+                    self._butterfly(
+                        stage, [read(place) for place in places], factors, places, write
+                    )
+
+    @staticmethod
+    def _step(k: Any, q: int, stage: Stage) -> Any:
+        return k * (q * stage.groups)
+
+    def _first(self, stage: Stage, later: Sequence[Stage], load: Load, write: Store) -> None:
+        """Write the stage of neighbours, whose twiddle factors are all the first of the table.
+
+        Each later stage's digit is a loop; it says where the numbers lie before and behind.
+        """
+        source, place = tirx.const(0, "int32"), tirx.const(0, "int32")
+        self._digits(list(later), source, place, stage, load, write)
+
+    def _digits(
+        self, rest: list[Stage], source: Any, place: Any, stage: Stage, load: Load, write: Store
+    ) -> None:
+        if rest:
+            first, *others = rest
+            with self.nest.loop("digit", first.factor) as digit:
+                self._digits(
+                    others,
+                    source + digit * first.groups,
+                    place + digit * first.span,
+                    stage,
+                    load,
+                    write,
+                )
+            return
+        start = self.nest.let("source", source)
+        base = self.nest.let("base", place)
+        values = [load(start + q * stage.groups) for q in range(stage.factor)]
+        factors = [self.twiddle(0)] * (stage.factor - 1)
+        self._butterfly(stage, values, factors, [base + q for q in range(stage.factor)], write)
+
+    def _butterfly(
+        self,
+        stage: Stage,
+        values: Sequence[Complex],
+        factors: Sequence[Complex],
+        places: Sequence[Any],
+        write: Store,
+    ) -> None:
+        divided = [self.shrunk(f"x{q}", value, stage.factor) for q, value in enumerate(values)]
+        turned = [
+            self.kept(f"turned{q}", self.scalar.multiply(value, factor))
+            for q, (value, factor) in enumerate(zip(divided[1:], factors, strict=True), 1)
+        ]
+        combine = {2: self._two, 3: self._three, 4: self._four, 5: self._five}[stage.factor]
+        for place, value in zip(places, combine(stage, divided[0], turned), strict=True):
+            write(place, value)
+
+    def _two(self, _stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+        add, subtract = self.scalar.add, self.scalar.subtract
+        return [add(first, turned[0]), subtract(first, turned[0])]
+
+    def _four(self, _stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+        add, subtract, bound = self.scalar.add, self.scalar.subtract, self.bound
+        even, odd = bound("even", add(first, turned[1])), bound("odd", subtract(first, turned[1]))
+        total = bound("total", add(turned[0], turned[2]))
+        cross = bound("cross", subtract(turned[0], turned[2]))
+        ends = [self.scalar.add_turned(odd, cross), self.scalar.subtract_turned(odd, cross)]
+        second, fourth = ends if self.inverse else ends[::-1]
+        return [add(even, total), second, subtract(even, total), fourth]
+
+    def _three(self, stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+        scalar, bound = self.scalar, self.bound
+        sine = self.twiddle(stage.groups * stage.span)[1]
+        total = bound("total", scalar.add(turned[0], turned[1]))
+        cross = scalar.scale(bound("cross", scalar.subtract(turned[0], turned[1])), sine)
+        halved = scalar.half(total[0]), scalar.half(total[1])
+        middle = bound("middle", scalar.subtract(first, halved))
+        cross = self.kept("turned_cross", cross)
+        return [
+            scalar.add(first, total),
+            scalar.add_turned(middle, cross),
+            scalar.subtract_turned(middle, cross),
+        ]
+
+    def _five(self, stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+        scalar, bound = self.scalar, self.bound
+        near = self.twiddle(stage.groups * stage.span)
+        far = self.twiddle(2 * stage.groups * stage.span)
+        sums = [bound(f"sum{i}", scalar.add(turned[i], turned[3 - i])) for i in range(2)]
+        gaps = [bound(f"gap{i}", scalar.subtract(turned[i], turned[3 - i])) for i in range(2)]
+
+        def along(a: Any, b: Any) -> Complex:
+            partial = scalar.add(first, scalar.scale(sums[0], a))
+            return self.kept("along", scalar.add(partial, scalar.scale(sums[1], b)))
+
+        first_along, second_along = along(near[0], far[0]), along(far[0], near[0])
+        across = self.kept(
+            "across", scalar.add(scalar.scale(gaps[0], near[1]), scalar.scale(gaps[1], far[1]))
+        )
+        other = self.kept(
+            "other", scalar.subtract(scalar.scale(gaps[1], near[1]), scalar.scale(gaps[0], far[1]))
+        )
+        return [
+            scalar.add(first, scalar.add(sums[0], sums[1])),
+            scalar.add_turned(first_along, across),
+            scalar.subtract_turned(second_along, other),
+            scalar.add_turned(second_along, other),
+            scalar.subtract_turned(first_along, across),
+        ]
+
+
+def _read_length(op: Operator, source: Tensor, target: Tensor) -> int:
+    """Return the number of real values, once the tensors are known to fit."""
+    options = read_integers(op, T=(0, 32), fft_length=(4, LONGEST))
+    length = options["fft_length"]
+    if options["T"] != _TYPES[source.dtype] or target.dtype != source.dtype:
+        raise UnsupportedError("its option T is not the type of its input and its output")
+    if length % 2:
+        raise UnsupportedError(f"its fft_length is {length}, which is odd")
+    return length
+
+
+def _check_shapes(spectrum: Tensor, signal: Tensor, length: int, *, padded: bool) -> None:
+    """Refuse tensors outside which TFLite Micro would read or write."""
+    bins = length + 2
+    last = signal.shape[-1] if signal.shape else 0
+    fits = (0 < last <= length if padded else last == length) and spectrum.shape[-1:] == (bins,)
+    if not fits or spectrum.shape[:-1] != signal.shape[:-1]:
+        raise UnsupportedError(
+            f"the shapes {list(signal.shape)} and {list(spectrum.shape)} of signal and spectrum do "
+            f"not fit its fft_length {length}: their last dimensions must be {length} and {bins}"
+        )
+
+
+@operator(RFFT, dtypes=("int16", "int32", "float32"))
+def rfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Return n / 2 + 1 bins of n real values, which may end with zeros; scaled by 1 / n if fixed.
+
+    The bins' memory serves as the room in between.
+    """
+    work = _Transform(op, tensors, inverse=False)
+    _check_shapes(work.target, work.source, work.length, padded=True)
+    nest, scalar, count = work.nest, work.scalar, work.count
+    size = work.source.shape[-1]
+    rows = work.source.elements // size
+    x = nest.read("input", work.source, (rows, size))
+    work.declare_tables()
+    bins = nest.write("output", work.target, (rows, count + 1, 2))
+    with nest.loop("row", rows) as row:
+
+        def sample(index: Any) -> Any:
+            value = scalar.load(x[row, index])
+            if size == work.length:
+                return value
+            return tirx.if_then_else(index < size, value, scalar.number(0))
+
+        def load(index: Any) -> Complex:
+            return sample(index * 2), sample(index * 2 + 1)
+
+        def store(place: Any, value: Complex) -> None:
+            nest.store(bins, (row, place, 0), value[0])
+            nest.store(bins, (row, place, 1), value[1])
+
+        work.transform(load, lambda place: work.pair(bins, row, place), store)
+        zero = scalar.number(0)
+        constant = work.shrunk("constant", work.pair(bins, row, 0), 2)
+        store(0, (scalar.plus(*constant), zero))
+        store(count, (scalar.minus(*constant), zero))
+        with nest.loop("k", count // 2, 1) as k:
+            _split_halves(work, work.pair(bins, row, k), work.pair(bins, row, count - k), k, store)
+    return nest.kernel()
+
+
+def _split_halves(work: _Transform, near: Complex, far: Complex, k: Any, store: Store) -> None:
+    """Take the spectra of even and odd samples apart (kiss_fftr)."""
+    scalar = work.scalar
+    far = work.bound("far", far)
+    a = work.shrunk("a", near, 2)
+    b = work.shrunk("b", (far[0], scalar.wrap(scalar.negative(far[1]))), 2)
+    total, gap = work.bound("total", scalar.add(a, b)), work.bound("gap", scalar.subtract(a, b))
+    turned = scalar.multiply(gap, work.bound("factor", work.pair(work.halves_view, k - 1)))
+    turned = work.kept("turned", (scalar.wrap(turned[0]), scalar.wrap(turned[1])))
+    whole = scalar.add(total, turned)
+    mirrored = scalar.minus(total[0], turned[0]), scalar.minus(turned[1], total[1])
+    store(k, (scalar.half(whole[0]), scalar.half(whole[1])))
+    store(work.count - k, (scalar.half(mirrored[0]), scalar.half(mirrored[1])))
+
+
+@operator(IRFFT, dtypes=("int16", "int32", "float32"))
+def irfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Return n real values of n / 2 + 1 bins; float32 is divided by n, as fixed point is anyway."""
+    work = _Transform(op, tensors, inverse=True)
+    _check_shapes(work.source, work.target, work.length, padded=False)
+    nest, scalar, count = work.nest, work.scalar, work.count
+    rows = work.target.elements // work.length
+    bins = nest.read("input", work.source, (rows, count + 1, 2))
+    work.declare_tables()
+    y = nest.write("output", work.target, (rows, count, 2))
+    room = nest.workspace("room", work.source.dtype, (count, 2))
+    with nest.loop("row", rows) as row:
+
+        def put(place: Any, value: Complex) -> None:
+            nest.store(room, (place, 0), value[0])
+            nest.store(room, (place, 1), value[1])
+
+        def store(place: Any, value: Complex) -> None:
+            nest.store(y, (row, place, 0), value[0])
+            nest.store(y, (row, place, 1), value[1])
+
+        ends = [nest.let("end", scalar.load(bins[row, place, 0])) for place in (0, count)]
+        first = scalar.wrap(scalar.plus(*ends)), scalar.wrap(scalar.minus(*ends))
+        put(0, work.shrunk("first", first, 2))
+        with nest.loop("k", count // 2, 1) as k:
+            _join_halves(work, work.pair(bins, row, k), work.pair(bins, row, count - k), k, put)
+        work.transform(
+            lambda place: work.pair(room, place), lambda place: work.pair(y, row, place), store
+        )
+        if work.source.dtype == "float32":
+            with nest.loop("i", count) as i:
+                value = work.pair(y, row, i)
+                length = scalar.number(work.length)
+                store(i, (tirx.div(value[0], length), tirx.div(value[1], length)))
+    return nest.kernel()
+
+
+def _join_halves(work: _Transform, near: Complex, far: Complex, k: Any, put: Store) -> None:
+    """Put the spectra of even and odd samples together (kiss_fftri)."""
+    scalar = work.scalar
+    far = work.bound("far", far)
+    a = work.shrunk("a", near, 2)
+    b = work.shrunk("b", (far[0], scalar.wrap(scalar.negative(far[1]))), 2)
+    even, gap = work.bound("even", scalar.add(a, b)), work.bound("gap", scalar.subtract(a, b))
+    factor = work.bound("factor", work.pair(work.halves_view, k - 1))
+    odd = work.kept("odd", scalar.multiply(gap, factor))
+    put(k, scalar.add(even, odd))
+    mirrored = scalar.subtract(even, odd)
+    put(work.count - k, (mirrored[0], scalar.negative(mirrored[1])))

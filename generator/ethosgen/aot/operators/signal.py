@@ -1,0 +1,116 @@
+"""What stands around a Fourier transform in TFLite Micro's signal library: SignalWindow,
+SignalFftAutoScale and SignalEnergy.
+"""
+
+from collections.abc import Sequence
+
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.custom_options import read_integers
+from ethosgen.aot.operators.nest import Nest, int32
+from ethosgen.aot.operators.quantization import clamp, limits
+from ethosgen.errors import UnsupportedError
+from ethosgen.model import ABSENT, Operator, Tensor
+
+
+def read_ends(op: Operator, tensors: Sequence[Tensor], inputs: int, outputs: int) -> list[Tensor]:
+    """Return an operator's inputs and outputs; UnsupportedError where there are not so many."""
+    if (len(op.inputs), len(op.outputs)) != (inputs, outputs) or ABSENT in op.inputs:
+        raise UnsupportedError(
+            f"it has {len(op.inputs)} inputs and {len(op.outputs)} outputs instead of {inputs} "
+            f"and {outputs}"
+        )
+    return [tensors[i] for i in (*op.inputs, *op.outputs)]
+
+
+def expect(tensor: Tensor, dtype: str, shape: Sequence[int]) -> None:
+    """Refuse a tensor that is not what the other tensors and the options ask for."""
+    if tensor.dtype != dtype or tensor.shape != tuple(shape):
+        raise UnsupportedError(
+            f"'{tensor.name}' is {tensor.dtype} {list(tensor.shape)} instead of {dtype} "
+            f"{list(shape)}"
+        )
+
+
+@operator("SignalWindow", dtypes=("int16",))
+def window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Return x w >> shift, saturated, for each row as long as the window (window.cc)."""
+    source, weights, target = read_ends(op, tensors, 2, 1)
+    shift = read_integers(op, shift=(0, 31))["shift"]
+    size = weights.elements
+    expect(weights, "int16", (size,))
+    expect(target, "int16", source.shape)
+    if not source.shape or source.elements % size:
+        raise UnsupportedError(
+            f"its input {list(source.shape)} is not a number of windows of {size}, where TFLite "
+            "Micro reads behind it"
+        )
+    nest = Nest()
+    rows = (source.elements // size, size)
+    x, w = nest.read("input", source, rows), nest.read("window", weights)
+    y = nest.write("output", target, rows)
+    with nest.loops(rows) as (row, i):
+        product = nest.let("product", int32(x[row, i]) * int32(w[i]) >> shift)
+        nest.store(y, (row, i), clamp(product, *limits("int16")))
+    return nest.kernel()
+
+
+@operator("SignalFftAutoScale", dtypes=("int16",))
+def auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Shift left as far as the greatest amplitude allows; say by how much (fft_auto_scale.cc).
+
+    The amplitude of -32768 is -32768 there, which any later value exceeds.
+    """
+    source, target, bits = read_ends(op, tensors, 1, 2)
+    size = source.elements
+    expect(source, "int16", (size,))
+    expect(target, "int16", (size,))
+    expect(bits, "int32", ())
+    nest = Nest()
+    x, y, scale = nest.read("input", source), nest.write("output", target), nest.write("bits", bits)
+    most = nest.local("most", int32(0))
+    with nest.loop("i", size) as i:
+        value, so_far = nest.let("value", int32(x[i])), nest.let("so_far", most[0])
+        flipped = nest.let("flipped", int32(0) - value)
+        with nest.when(value > so_far):
+            nest.store(most, (0,), value)
+        with nest.when(tirx.all(value <= so_far, flipped > so_far)):
+            nest.store(most, (0,), int32(tirx.Cast("int16", flipped)))
+    shift = nest.local("shift", int32(0))
+    with nest.when(most[0] > 0):
+        for step in (8, 4, 2, 1):
+            with nest.when(most[0] < 1 << (15 - step)):
+                nest.store(most, (0,), most[0] << step)
+                nest.store(shift, (0,), shift[0] + step)
+    factor = nest.let("factor", int32(1) << shift[0])
+    nest.store(scale, (0,), shift[0])
+    with nest.loop("i", size) as i:
+        nest.store(y, (i,), int32(x[i]) * factor)
+    return nest.kernel()
+
+
+@operator("SignalEnergy", dtypes=("int16",))
+def energy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Return re^2 + im^2 of the bins from start_index to before end_index (energy.cc).
+
+    The others are 0, where TFLite Micro leaves what was in memory.
+    """
+    source, target = read_ends(op, tensors, 1, 1)
+    bins = target.elements
+    expect(target, "uint32", (bins,))
+    expect(source, "int16", (2 * bins,))
+    options = read_integers(op, start_index=(0, bins), end_index=(0, bins))
+    start, end = options["start_index"], max(options["end_index"], options["start_index"])
+    nest = Nest()
+    x, y = nest.read("input", source, (bins, 2)), nest.write("output", target)
+    for first, behind in ((0, start), (end, bins)):
+        if first < behind:
+            with nest.loop("i", behind - first) as i:
+                nest.store(y, (i + first,), tirx.const(0, "uint32"))
+    if start < end:
+        with nest.loop("i", end - start) as i:
+            re, im = (nest.let(n, int32(x[i + start, k])) for k, n in enumerate(("re", "im")))
+            squares = (tirx.Cast("uint32", part * part) for part in (re, im))
+            nest.store(y, (i + start,), next(squares) + next(squares))
+    return nest.kernel()

@@ -103,5 +103,13 @@ def test_what_tflite_micro_cannot_run_is_said() -> None:
     assert second_opinion(model, samples) is None
 
 
+def test_what_tflite_micros_own_checks_end_is_no_damage() -> None:
+    """512 elements that share a softmax: it divides by a power of two that it does not allow for."""
+    net = Network("flat")
+    net.softmax(net.input((1, 512), name="x"))
+    with pytest.raises(UnsupportedError, match="ended itself on 'flat'"):
+        golden_outputs(parse(net), [{"x": np.zeros((1, 512), np.int8)}])
+
+
 def test_no_samples_need_no_outputs() -> None:
     assert golden_outputs(parse(rescaled()), []) == []

@@ -55,7 +55,7 @@ def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
     """Run samples through TFLite Micro's reference kernels; outputs by tensor name.
 
     Raises InputError for inputs that do not fit the model or a network that ends the interpreter,
-    and UnsupportedError for one that TFLite Micro cannot run.
+    and UnsupportedError for one that TFLite Micro cannot run, or that its own checks end.
     """
     inputs = _ordered_inputs(model, samples)
     try:
@@ -74,8 +74,15 @@ def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
                 f"TFLite Micro cannot run '{model.name}': {_last_words(error)}; without its golden "
                 "outputs nothing can be checked"
             ) from None
+        if "SIGABRT" in str(error):
+            raise UnsupportedError(
+                f"TFLite Micro ended itself on '{model.name}' ({error}): a check of one of its "
+                "kernels failed, on these inputs or on an option; without its golden outputs "
+                "nothing can be checked"
+            ) from None
+        what = "did not finish" if error.how == "late" else "did not survive"
         raise InputError(
-            f"TFLite Micro did not survive '{model.name}' ({error}); the file is probably damaged"
+            f"TFLite Micro {what} '{model.name}' ({error}); the file is probably damaged"
         ) from None
     return _named_outputs(model, answer.value)
 

@@ -96,6 +96,20 @@ def test_int16_softmax_over_the_whole_of_its_curves(tmp_path: Path) -> None:
     _assert_equal(parse_model(net.build(*outputs), "softmax.tflite"), tmp_path)
 
 
+@needs_gcc
+def test_a_share_of_less_than_half_a_step_is_none(tmp_path: Path) -> None:
+    """TFLite Micro's checks end it here; 1/1024 and 1/2048 in steps of 1/256 are 0."""
+    net = Network("softmax", seed=5)
+    model = parse_model(
+        net.build(*(net.softmax(net.input((1, n), name=f"x{n}")) for n in (1024, 2048))), "softmax"
+    )
+    plan, sample = cpu_plan(model), {t.name: np.zeros(t.shape, np.int8) for t in model.inputs}
+    status, made = GeneratedC(compile_program(plan, "net"), tmp_path).run(sample)
+    assert status == 0
+    assert_equal(made, {t.name: np.full(t.shape, -128, np.int8) for t in model.outputs})
+    assert_equal(evaluate(plan, sample, lambda *_: {}), made)
+
+
 def _assert_equal(model: Model, folder: Path) -> None:
     generated = GeneratedC(compile_program(cpu_plan(model, IoStyle.CALLER), "net"), folder)
     samples = random_samples(model, 2, seed=3)

@@ -82,7 +82,8 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             for c in T.serial(depth):
                 exponential = T.meta_var(e[greatest[0] - T.cast(x[r, c], "int32")])
                 share: T.let[T.int32] = _multiply(inverse[0], exponential)
-                scaled = T.meta_var(rounding_divide_by_pot(share, _exponent(zeros[0], spare_bits)))
+                exponent: T.let[T.int32] = SUM_BITS + spare_bits - zeros[0]
+                scaled = T.meta_var(_divide(share, exponent))
                 y[r, c] = T.cast(clamp(scaled + low, low, high), made)
 
     return Kernel(function, (source.index,), (table,))
@@ -109,12 +110,14 @@ def _exponentials(beta: float, scale: float) -> np.ndarray[Any, Any]:
     return table
 
 
-def _exponent(zeros: Any, spare_bits: int) -> Any:
-    """Return by which power of two a share of the sum is divided; TFLite promises 0 to 31.
+def _divide(share: Any, exponent: Any) -> Any:
+    """Return a share of the sum divided by a power of two.
 
-    TVM's simplifier must know that it is not negative: it drops needed clamps otherwise.
+    TFLite allows for 31 at most, and its debug build ends beyond: where 512 or more elements share
+    the sum, none has half of 1/256, which is 0. TVM's simplifier must know that the power is not
+    negative: it drops needed clamps otherwise.
     """
-    return (SUM_BITS + spare_bits - zeros) & 31
+    return T.Select(exponent > 31, T.int32(0), rounding_divide_by_pot(share, exponent & 31))
 
 
 def _first_guess(half: Any) -> Any:

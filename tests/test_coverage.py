@@ -10,7 +10,8 @@ from ethosgen.aot.operators import registry, tolerance_ulp
 from ethosgen.cli import cli
 from ethosgen.compression import DECODE, DECODED_DTYPES
 from ethosgen.coverage import Coverage, survey, table
-from ethosgen.flatbuffer import NPU_CUSTOM_CODE, parse_model
+from ethosgen.flatbuffer import parse_model
+from ethosgen.integrity import NPU_CUSTOM_CODE
 from ethosgen.offload import npu_operators, offload
 from ethosgen.plan import OffloadPlan
 from operator_bench import Bench

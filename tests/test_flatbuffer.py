@@ -3,8 +3,10 @@
 import dataclasses
 from pathlib import Path
 
+import flatbuffers
 import numpy as np
 import pytest
+from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import is_compiled, parse_model, read_model
@@ -227,3 +229,14 @@ def test_shared_models_are_read() -> None:
         model = read_model(path)
         assert model.graph.operators
         assert all(tensor.dtype == "int8" for tensor in (*model.inputs, *model.outputs))
+
+
+def test_a_constant_that_is_stored_sparse_is_named() -> None:
+    file = schema.ModelT.InitFromPackedBuf(small_network().build(), 0)
+    weights = next(t for t in file.subgraphs[0].tensors if tuple(t.shape) == (6, 3, 5, 4))
+    weights.sparsity = schema.SparsityParametersT()
+    builder = flatbuffers.Builder()
+    builder.Finish(file.Pack(builder), b"TFL3")
+    with pytest.raises(UnsupportedError, match="is stored sparse") as refused:
+        parse_model(bytes(builder.Output()), "sparse")
+    assert weights.name.decode() in str(refused.value)

@@ -24,6 +24,7 @@ VALUES = {
     "child",
     "compression",
     "errors",
+    "integrity",
     "junit",
     "model",
     "naming",

@@ -27,6 +27,7 @@ from flatbuffers import flexbuffers
 
 from ethosgen.compression import DECODE, expand, is_compressed
 from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.integrity import NPU_CUSTOM_CODE, check
 from ethosgen.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
 
 IDENTIFIER = b"TFL3"
@@ -36,18 +37,12 @@ MAX_TENSOR_BYTES = 1 << 28
 MAX_RANK = 16
 """No operator of TFLite goes beyond 8."""
 
-NPU_CUSTOM_CODE = "ethos-u"
-"""The custom operator that stands for a command stream."""
-
 DETECTION = "TFLite_Detection_PostProcess"
 SIGNALS = """SignalDelay SignalEnergy SignalFftAutoScale SignalFilterBank SignalFilterBankLog
     SignalFilterBankSpectralSubtraction SignalFilterBankSquareRoot SignalFramer SignalIrfft
     SignalOverlapAdd SignalPCAN SignalRfft SignalStacker SignalWindow""".split()
 _WITH_MAP = frozenset({DETECTION, "CIRCULAR_BUFFER", *SIGNALS})
 """Custom operators of TFLite Micro whose options are a map in flexbuffers' format."""
-
-NPU_MEMORIES = 4
-"""Its first inputs, which are no tensors: commands, read-only blob, scratch, fast scratch."""
 
 DTYPES = {
     tflite.TensorType.FLOAT32: "float32",
@@ -119,9 +114,7 @@ def parse_model(data: bytes, name: str) -> Model:
     if is_compressed(model):
         expanded, compressed = expand(model)
         model = replace(decode_model(expanded, name), compressed=compressed)
-    _check_graph_io(model)
-    _refuse_dynamic(model)
-    _check_dataflow(model)
+    check(model)
     return model
 
 
@@ -258,6 +251,11 @@ class _Decoder:
     def tensor(self, table: Any, index: int, taken: set[str], is_encoded: bool) -> Tensor:
         name = _unique(_text(table.Name()), index, taken)
         data, kind = self.at(self.buffers, table.Buffer(), "buffer"), table.Type()
+        if table.Sparsity() is not None:
+            raise UnsupportedError(
+                f"constant '{name}' of '{self.name}' is stored sparse, which TFLite Micro does not "
+                "take either; convert the network again without pruning's sparse encoding"
+            )
         if kind == tflite.TensorType.INT4 and data is not None:
             data, kind = _unpack_int4(data, self.numbers(table, "Shape")), tflite.TensorType.INT8
         if kind not in DTYPES:
@@ -441,68 +439,3 @@ def _unique(name: str, index: int, taken: set[str]) -> str:
         chosen = f"{chosen}_{index}"
     taken.add(chosen)
     return chosen
-
-
-def _check_graph_io(model: Model) -> None:
-    if not model.inputs or not model.outputs:
-        missing = "inputs" if not model.inputs else "outputs"
-        raise InputError(f"'{model.name}' has no {missing}: there is nothing to run")
-    if not model.graph.operators:
-        raise InputError(f"'{model.name}' has no operators: there is nothing to run")
-
-
-def _refuse_dynamic(model: Model) -> None:
-    for graph in model.graphs:
-        for tensor in graph.tensors:
-            if -1 in tensor.shape:
-                shape = ["?" if size < 0 else size for size in tensor.shape]
-                raise UnsupportedError(
-                    f"tensor '{tensor.name}' of '{model.name}' has a dynamic shape "
-                    f"[{', '.join(map(str, shape))}]; convert the network again with a fixed input "
-                    "shape (a tf.function with a full input_signature, or "
-                    "interpreter.resize_tensor_input)"
-                )
-    for tensor in (*model.inputs, *model.outputs):
-        if tensor.dtype == HANDLE:
-            raise UnsupportedError(
-                f"tensor '{tensor.name}' of '{model.name}' is a variable's handle; convert the "
-                "network again with the variable's value as input or output"
-            )
-        if not tensor.elements:
-            raise UnsupportedError(
-                f"tensor '{tensor.name}' of '{model.name}' has no elements (shape "
-                f"{list(tensor.shape)}); convert the network again with a fixed input shape"
-            )
-
-
-def _check_dataflow(model: Model) -> None:
-    """Refuse a graph in which an operator reads what nothing has written yet.
-
-    TFLite's interpreters run operators in the file's order and do not look.
-    """
-    for graph in model.graphs:
-        ready = set(graph.inputs) | {
-            tensor.index
-            for tensor in graph.tensors
-            if tensor.data is not None or tensor.is_variable or not tensor.elements
-        }
-        fixed = {tensor.index for tensor in graph.tensors if tensor.data is not None}
-        for operator in graph.operators:
-            memories = NPU_MEMORIES if operator.custom_code == NPU_CUSTOM_CODE else 0
-            for index in operator.inputs[memories:]:
-                if index != ABSENT and index not in ready:
-                    raise InputError(
-                        f"'{model.name}' is damaged: operator {operator.index} ({operator.code}) "
-                        f"reads '{graph.tensors[index].name}', which nothing has written before"
-                    )
-            for index in operator.outputs:
-                if index in fixed or index in graph.inputs:
-                    raise InputError(
-                        f"'{model.name}' is damaged: operator {operator.index} ({operator.code}) "
-                        f"writes '{graph.tensors[index].name}', which is a constant or an input"
-                    )
-            ready.update(operator.outputs)
-        for index in graph.outputs:
-            if index not in ready:
-                name = graph.tensors[index].name
-                raise InputError(f"'{model.name}' is damaged: nothing writes its output '{name}'")

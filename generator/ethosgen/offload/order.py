@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ethosgen.errors import RefusalError
-from ethosgen.flatbuffer import NPU_CUSTOM_CODE
+from ethosgen.integrity import NPU_CUSTOM_CODE
 from ethosgen.model import ABSENT, HANDLE, STATEFUL, Graph, Model, Operator
 
 

@@ -6,7 +6,7 @@ says which command stream runs each of those (queue), and in which order all run
 
 from collections.abc import Mapping, Sequence
 
-from ethosgen.flatbuffer import NPU_CUSTOM_CODE
+from ethosgen.integrity import NPU_CUSTOM_CODE
 from ethosgen.model import Graph
 from ethosgen.offload.vela import Row
 

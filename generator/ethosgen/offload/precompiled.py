@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ethosgen.accelerator import ACCELERATORS, WITHOUT_MODEL, Accelerator
 from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import NPU_CUSTOM_CODE, NPU_MEMORIES
+from ethosgen.integrity import NPU_CUSTOM_CODE, NPU_MEMORIES
 from ethosgen.model import ABSENT, Graph, Model, Operator
 from ethosgen.offload.payload import Payload, strip_header
 from ethosgen.offload.reasons import code_name, why_it_ends

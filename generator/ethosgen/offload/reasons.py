@@ -7,7 +7,7 @@ and the tensor that it makes. That text is the best reason there is; the rest is
 import re
 from collections.abc import Sequence
 
-from ethosgen.flatbuffer import NPU_CUSTOM_CODE
+from ethosgen.integrity import NPU_CUSTOM_CODE
 from ethosgen.model import ABSENT, Graph, Model, Operator
 from ethosgen.offload.origin import Origin
 from ethosgen.plan import CpuOperator

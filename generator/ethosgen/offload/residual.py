@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ethosgen.errors import RefusalError, UnsupportedError
-from ethosgen.flatbuffer import NPU_CUSTOM_CODE
+from ethosgen.integrity import NPU_CUSTOM_CODE
 from ethosgen.model import Graph, Model, Operator, Tensor
 from ethosgen.offload.payload import strip_header
 from ethosgen.offload.regions import (

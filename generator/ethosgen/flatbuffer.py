@@ -363,10 +363,9 @@ class _Decoder:
         if not data:
             return {}
         root = flexbuffers.GetRoot(data)
-        plain = root.IsMap and all(
-            value.IsNumeric or value.IsBool or value.IsString for value in root.AsMap.Values
-        )
-        if not plain:
+        values = root.AsMap.Values if root.IsMap else ()
+        plain = all(value.IsNumeric or value.IsBool or value.IsString for value in values)
+        if not (plain and root.IsMap and len(root.AsMap.Keys) == len(values)):
             raise self.bad("the options of a custom operator are no map of plain values")
         return dict(root.AsMap.Value)
 

@@ -194,6 +194,14 @@ def test_what_somebody_else_reads_is_stored() -> None:
         assert "CONV_2D" in _codes(schedule)
 
 
+def test_what_has_several_outputs_stays() -> None:
+    net = Network("split", seed=7)
+    x = net.relu(net.input((1, 4)))
+    parts = [net._like(x, (1, 2))] * 2
+    made = net.operator("SPLIT", [net.constant(np.array(1), "int32"), x], parts, {"num_splits": 2})
+    assert not compile_program(cpu_plan(net.build(*made)), "net").fused
+
+
 def test_a_larger_result_is_not_made_while_what_it_comes_from_is_there() -> None:
     net = Network("network", seed=4)
     y = net.dequantize(net.max_pool(net.input((1, 12, 12, 8)), (4, 4)))

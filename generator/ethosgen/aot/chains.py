@@ -200,6 +200,8 @@ class _Chains:
         others = [i for i in schedule.reads(step) if makers.get(i) not in path]
         if any(self.steps[i].partition for i in range(first, last)) or schedule.updates(step):
             return False
+        if len(schedule.writes(step)) != 1:
+            return False
         if any(makers.get(i, -1) >= first for i in others):
             return False
         tensors = schedule.graph.tensors

@@ -1,0 +1,219 @@
+"""TFLite Micro's signal library against TFLite Micro: each operator, and a front end with state."""
+
+import dataclasses
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
+from flatbuffers import flexbuffers
+
+import signal_networks as signals
+from ethosgen import pipeline
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.offload import offload
+from ethosgen.pipeline import Inputs
+from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.watch import Watch
+from networks import Network, Spec
+
+Array = np.ndarray[Any, Any]
+
+needs_tools = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
+)
+
+
+def check(model: Model, samples: Sequence[dict[str, Array]], folder: Path) -> None:
+    """Compare C with TFLite Micro over a sequence, twice with a reset between."""
+    golden = golden_outputs(model, samples)
+    generated = GeneratedC(compile_program(cpu_plan(model), "net"), folder)
+    for _ in range(2):
+        for sample, wanted in zip(samples, golden, strict=True):
+            status, made = generated.run(sample)
+            assert status == 0
+            assert_equal(made, wanted)
+        generated.reset()
+
+
+def check_llvm(model: Model, samples: Sequence[dict[str, Array]]) -> None:
+    """Compare what runs on this machine with TFLite Micro over a sequence."""
+    plan, golden = cpu_plan(model), golden_outputs(model, samples)
+    for sample, wanted in zip(samples, golden, strict=True):
+        assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", signals.SIGNALS)
+def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
+    """Floats too: the order of operations is the same, and nothing is fused."""
+    model = signals.network(signals.SIGNALS[name])
+    check(model, signals.samples_of(model, 6), tmp_path)
+
+
+def test_llvm_equals_tflite_micro() -> None:
+    model = signals.all_of_them()
+    check_llvm(model, signals.samples_of(model, 6))
+
+
+@needs_gcc
+def test_a_front_end_keeps_its_noise_estimate(tmp_path: Path) -> None:
+    model = signals.front_end()
+    program = compile_program(cpu_plan(model), "net")
+    assert program.state_bytes == 4 * 40
+    check(model, _sound(12), tmp_path)
+    check_llvm(model, _sound(12))
+
+
+def _sound(count: int) -> list[dict[str, Array]]:
+    """Return tones that rise and grow louder, and silence between."""
+    time, random = np.arange(480), np.random.default_rng(1)
+    waves = [
+        (10.0 ** (i % 5) * np.sin(time * 0.02 * (i + 1)) + random.normal(0, 3, 480)) * (i % 4 > 0)
+        for i in range(count)
+    ]
+    return [{"audio": wave.astype(np.int16).reshape(1, 480)} for wave in waves]
+
+
+@needs_tools
+@pytest.mark.parametrize("npu", ["ethos-u55-128", "none"])
+def test_a_front_end_runs_as_firmware(npu: str, tmp_path: Path) -> None:
+    """Vela leaves it to the CPU; the samples are a sequence."""
+    path = tmp_path / "front_end.tflite"
+    path.write_bytes(signals.front_end(60, 64, 9).data)
+    inputs = Inputs(None, 3, 9)
+    report = pipeline.verify(path, "corstone300", npu=npu, inputs=inputs, watch=Watch())
+    assert report.passed and report.golden is not None and report.golden.elements == 3 * 9
+
+
+def test_the_npu_gets_what_follows(tmp_path: Path) -> None:
+    net = Network("features", seed=4)
+    x = signals.window(net, signals.plain(net, (1, 64), "int16"), 64, 12)
+    (x,) = net.operator("CAST", [x], [Spec((1, 64), "int8", 0.05, 3)])
+    made = net.operator("RESHAPE", [x], [Spec((1, 8, 8, 1), "int8", 0.05, 3)])
+    model = parse_model(net.build(net.conv2d(made[0], 4)), "features")
+    plan = offload(model, ACCELERATOR)
+    assert len(plan.partitions) == 1
+    assert {op.custom_code for op in plan.residual.operators} >= {"SignalWindow", "ethos-u"}
+
+
+@needs_gcc
+def test_wide_numbers_are_inputs_outputs_and_constants(tmp_path: Path) -> None:
+    net = Network("wide", seed=3)
+    edges = np.array([0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
+    x = signals.plain(net, (6,), "uint64")
+    bits = net.constant(np.array(2), "int32")
+    made = [signals.square_root(net, v, bits) for v in (net.constant(edges), x)]
+    check(parse_model(net.build(*made, x), "wide"), [{"input_0": edges}], tmp_path)
+
+
+@needs_gcc
+def test_bins_that_are_not_asked_for_are_0(tmp_path: Path) -> None:
+    """TFLite Micro leaves there what was in memory."""
+    net = Network("energy", seed=3)
+    x = signals.plain(net, (20,), "int16")
+    model = parse_model(net.build(signals.energy(net, x, 3, 7)), "energy")
+    (sample,) = random_samples(model, 1, 5)
+    (golden,) = golden_outputs(model, [sample])
+    status, made = GeneratedC(compile_program(cpu_plan(model), "net"), tmp_path).run(sample)
+    ((name, energies),) = made.items()
+    assert status == 0
+    np.testing.assert_array_equal(energies[3:7], golden[name][3:7])
+    assert not energies[:3].any() and not energies[7:].any()
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+Refused = tuple[str, list[tuple[tuple[int, ...], str]], list[Spec], dict[str, Any], str]
+
+REFUSED: dict[str, Refused] = {
+    "a factor of 7": (
+        "SignalRfft", [((28,), "int16")], [Spec((30,), "int16")], {"T": 7, "fft_length": 28},
+        "ends in a fault: half of it must be a product of 2, 3 and 5",
+    ),
+    "an odd length": (
+        "SignalIrfft", [((11,), "int16")], [Spec((9,), "int16")], {"T": 7, "fft_length": 9},
+        "is 9, which is odd",
+    ),
+    "another type": (
+        "SignalRfft", [((8,), "int16")], [Spec((10,), "int16")], {"T": 2, "fft_length": 8},
+        "T is not the type",
+    ),
+    "more samples than a transform takes": (
+        "SignalRfft", [((9,), "int32")], [Spec((10,), "int32")], {"T": 2, "fft_length": 8},
+        "do not fit its fft_length 8",
+    ),
+    "a missing option": (
+        "SignalRfft", [((8,), "int16")], [Spec((10,), "int16")], {"fft_length": 8},
+        "fft_length instead of T, fft_length",
+    ),
+    "a text": (
+        "SignalWindow", [((8,), "int16"), ((8,), "int16")], [Spec((8,), "int16")], {"shift": "2"},
+        "shift is '2' instead of a whole number from 0 to 31",
+    ),
+    "an end behind the last bin": (
+        "SignalEnergy", [((8,), "int16")], [Spec((4,), "uint32")],
+        {"start_index": 0, "end_index": 5}, "end_index is 5 instead",
+    ),
+    "a window that does not fit": (
+        "SignalWindow", [((9,), "int16"), ((8,), "int16")], [Spec((9,), "int16")], {"shift": 2},
+        "not a number of windows of 8",
+    ),
+    "too few gains": (
+        "SignalPCAN", [((8,), "uint32"), ((8,), "uint32"), ((9,), "int16")],
+        [Spec((8,), "uint32")], {"snr_shift": 2}, r"int16 \[9\] instead of int16 \[125\]",
+    ),
+    "channels that differ": (
+        "SignalFilterBankSpectralSubtraction", [((8,), "uint32")], [Spec((8,), "uint32")] * 2,
+        {"alternate_one_minus_smoothing": 1, "alternate_smoothing": 1, "clamping": True,
+         "min_signal_remaining": 1, "num_channels": 9, "one_minus_smoothing": 1, "smoothing": 1,
+         "smoothing_bits": 1, "spectral_subtraction_bits": 1},
+        r"\[8\] instead of uint32 \[9\]",
+    ),
+    "one output": (
+        "SignalFftAutoScale", [((8,), "int16")], [Spec((8,), "int16")], {},
+        "1 inputs and 1 outputs instead of 1 and 2",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_is_named(name: str) -> None:
+    code, inputs, outputs, options, words = REFUSED[name]
+    net = Network("signal", seed=1)
+    given = [signals.plain(net, *spec) for spec in inputs]
+    made = signals.make(net, code, given, [dataclasses.replace(s) for s in outputs], **options)
+    with pytest.raises(UnsupportedError, match=rf"operator 1 of 1, {code} .*{words}"):
+        compile_program(cpu_plan(net.build(*made)), "net")
+
+
+def test_bands_that_lead_outside_are_named() -> None:
+    for widths, words in (([2, 9, 1], "leads outside 'energies'"), ([2, 1], "3 are needed")):
+        net = Network("signal", seed=1)
+        x = signals.plain(net, (8,), "uint32", "energies")
+        bands = [net.constant(v, "int16") for v in (np.ones(20), np.ones(20), [0, 2, 3], [0, 2, 3])]
+        inputs = [x, *bands, net.constant(widths, "int16")]
+        made = signals.make(net, "SignalFilterBank", inputs, [Spec((2,), "uint64")], num_channels=2)
+        with pytest.raises(UnsupportedError, match=words):
+            compile_program(cpu_plan(net.build(*made)), "net")
+
+
+@pytest.mark.parametrize("length", range(1, 40, 3))
+def test_damaged_options_are_refused(length: int) -> None:
+    options = bytes(flexbuffers.Dumps({"T": 7, "fft_length": 8}))
+    for damaged in (options[:length], options[:length] + b"\xff" + options[length + 1 :]):
+        net = Network("signal", seed=1)
+        x = signals.plain(net, (8,), "int16")
+        (x,) = net.operator(
+            "CUSTOM", [x], [Spec((10,), "int16")], custom_code="SignalRfft", custom_options=damaged
+        )
+        if damaged[: len(options)] != options:
+            with pytest.raises((InputError, UnsupportedError)):
+                compile_program(cpu_plan(net.build(x)), "net")

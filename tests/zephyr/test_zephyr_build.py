@@ -5,6 +5,7 @@ hal_ethos_u (in a west workspace, or in ZEPHYR_MODULES).
 """
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,10 +20,12 @@ from ethosgen.board import load_board
 from ethosgen.errors import BuildError, TargetError
 from ethosgen.pipeline import Inputs, attach_model, create_project, verify
 from ethosgen.project import ZEPHYR, open_project
+from ethosgen.project_info import NetworkInfo
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.toolchain import build_zephyr
 from ethosgen.tools import QEMU
 from ethosgen.watch import Watch
+from small_models import image_net
 
 pytestmark = pytest.mark.skipif(
     "ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE is not set: Zephyr itself is needed"
@@ -32,16 +35,11 @@ DEMO = Path(__file__).parent.parent.parent / "demo" / "digits_int8.tflite"
 FLASH_BYTES = 37_000
 RAM_BYTES = 11_500
 """At most, beside command streams, weights and arena: half of Zephyr's sample (zephyr#90787)."""
-UNDER_TEST = """
-#include "digits.h"
-#define INIT digits_init
-#define RUN digits_run
-#define LOCK digits_lock
-#define UNLOCK digits_unlock
-#define INPUT digits_{input}
-#define OUTPUT digits_{output}
-#define INPUT_BYTES DIGITS_{INPUT}_BYTES
-#define OUTPUT_BYTES DIGITS_{OUTPUT}_BYTES
+SUBJECT = """    {{
+        .init = {name}_init, .run = {name}_run, .lock = {name}_lock, .unlock = {name}_unlock,
+        .input = {name}_{input}, .output = {name}_{output},
+        .input_bytes = {input_bytes}, .output_bytes = {output_bytes},
+    }},
 """
 
 
@@ -134,32 +132,44 @@ def test_cache_hooks_fit_the_driver(more: str, tmp_path: Path) -> None:
     assert kinds["ethosu_flush_dcache"] == kinds["ethosu_invalidate_dcache"] == "T"
 
 
-def make_threads(place: Path) -> None:
-    """Render a project whose application is threads.c."""
+def make_threads(place: Path, networks: dict[str, Path]) -> None:
+    """Render a project whose application is threads.c; one network runs in both threads."""
     create_project(
-        DEMO, "corstone300", name="digits", directory=place, platform=ZEPHYR, watch=quiet()
+        list(networks.values()),
+        "corstone300",
+        name=list(networks),
+        directory=place,
+        platform=ZEPHYR,
+        watch=quiet(),
     )
     (place / "src" / "main.c").write_text((Path(__file__).parent / "threads.c").read_text())
     info = open_project(place)
-    names = {"input": info.network.inputs[0], "output": info.network.outputs[0]}
-    header = (place / "model" / "digits.h").read_text()
-    labels = {
-        key: next(
-            line.split("digits_")[1].split("(")[0]
-            for line in header.splitlines()
-            if line.startswith("static inline")
-            and f"DIGITS_{line.split('digits_')[1].split('(')[0].upper()}_BYTES {tensor.bytes}\n"
-            in header
-        )
-        for key, tensor in names.items()
-    }
-    upper = {key.upper(): label.upper() for key, label in labels.items()}
-    (place / "src" / "under_test.h").write_text(UNDER_TEST.format(**labels, **upper))
+    subjects = [subject(network, place) for network in info.networks]
+    lines = [f'#include "{name}.h"' for name in networks]
+    lines += ["static const struct subject subjects[] = {", *(subjects * 2)[:2], "};"]
+    (place / "src" / "under_test.h").write_text("\n".join(lines) + "\n")
 
 
+def subject(network: NetworkInfo, place: Path) -> str:
+    """Return a network's functions, by the names that its header gives its input and output."""
+    (header,) = (place / "model").rglob(f"{network.name}.h")
+    name = network.name
+    labels = re.findall(rf"static inline int8_t \*{name}_(\w+)\(void\)", header.read_text())
+    sizes = [tensor.bytes for tensor in (*network.inputs, *network.outputs)]
+    for label, size in zip(labels, sizes, strict=True):
+        assert f"{name.upper()}_{label.upper()}_BYTES {size}\n" in header.read_text()
+    return SUBJECT.format(
+        name=name, input=labels[0], output=labels[1], input_bytes=sizes[0], output_bytes=sizes[1]
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("on", ["qemu", "native"])
-def test_threads_share_one_network(on: str, tmp_path: Path) -> None:
-    make_threads(tmp_path / "app")
+def test_threads_share_one_network_and_the_arena_of_two(
+    on: str, count: int, tmp_path: Path
+) -> None:
+    networks = {"digits": DEMO, "pictures": image_net(tmp_path / "pictures.tflite")}
+    make_threads(tmp_path / "app", dict(list(networks.items())[:count]))
     info = open_project(tmp_path / "app")
     built = build_zephyr(info, on)
     if on == "native":

@@ -20,6 +20,8 @@ from ethosgen.npu.operation import Convolution
 RECORD_BYTES = 10
 MAX_WEIGHTS = 1 << 24
 _MAX_PARTS = 1 << 16
+_SLAB = 1 << 12
+"""About as many weights are put into their places at once."""
 
 _IFM_BLOCK_DEPTH = 32
 _IFM_BLOCK_DEPTH_NARROW = 16
@@ -121,12 +123,26 @@ def _sub_kernel(
     return _SubKernel(ofm_block, ifm_block, corner, rows, columns, extents)
 
 
-def _places(order: Traversal, part: _SubKernel) -> NDArray[np.int32]:
-    """Return each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order."""
+def _places(order: Traversal, part: _SubKernel) -> Iterator[NDArray[np.int32]]:
+    """Yield each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order.
+
+    They come in slabs of whole micro-blocks: on the way an index takes tens of bytes.
+    """
+    outers, ofm_ublocks, *inside = part.extents
+    ublocks = outers * ofm_ublocks
+    step = max(1, _SLAB // math.prod(inside))
+    for first in range(0, ublocks, step):
+        yield _slab_places(order, part, np.arange(first, min(first + step, ublocks)))
+
+
+def _slab_places(
+    order: Traversal, part: _SubKernel, ublocks: NDArray[np.int64]
+) -> NDArray[np.int32]:
     out_depth, height, width, in_depth = order.shape
     y0, x0 = part.corner
-    axes = (np.arange(extent, dtype=np.int32) for extent in part.extents)
-    outer, ofm_ublock, element, inner, out_z, in_z = np.ix_(*axes)
+    axes = (np.arange(extent, dtype=np.int32) for extent in part.extents[2:])
+    ublock, element, inner, out_z, in_z = np.ix_(ublocks.astype(np.int32), *axes)
+    outer, ofm_ublock = ublock // part.extents[1], ublock % part.extents[1]
     in_channel = part.ifm_block + (outer + inner) * order.ifm_ublock + in_z
     out_channel = part.ofm_block + ofm_ublock * order.ofm_ublock + out_z
     row, column = element // part.columns, element % part.columns
@@ -173,15 +189,17 @@ def _decode_core(data: bytes | memoryview, order: Traversal, flat: NDArray[np.in
     wanted = sum(math.prod(part.extents) for part in _sub_kernels(order))
     pieces = mlw.pieces(data, wanted)
     values = np.zeros(0, np.int16)
-    for part in _sub_kernels(order):
-        index = _places(order, part)
+    for index in (index for part in _sub_kernels(order) for index in _places(order, part)):
         found = [values]
         while sum(piece.size for piece in found) < index.size:
             found.append(next(pieces))
         values = np.concatenate(found)
         taken, values = values[: index.size], values[index.size :]
         kept = index >= 0
-        flat[index[kept]] = taken[kept]
+        if kept.all():
+            flat[index] = taken
+        else:
+            flat[index[kept]] = taken[kept]
 
 
 @dataclass(frozen=True)

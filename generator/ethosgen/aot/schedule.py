@@ -78,7 +78,7 @@ def make_schedule(plan: OffloadPlan) -> Schedule:
     buffers for an output that is an input too or that is listed twice: one pointer cannot serve
     both. Paddings are fused.
     """
-    graphs = [add_states(graph) for graph in plan.model.graphs]
+    graphs = [add_states(graph, f" of '{graph.name}'") for graph in plan.model.graphs]
     return schedule_graph(plan, lift(add_states(plan.residual), graphs))
 
 

@@ -34,18 +34,21 @@ _STATES: Mapping[str, States] = {
 """By custom code."""
 
 
-def add_states(graph: Graph) -> Graph:
-    """Return a graph with a variable for each state, appended to its operator's inputs."""
+def add_states(graph: Graph, place: str = "") -> Graph:
+    """Return a graph with a variable for each state, appended to its operator's inputs.
+
+    `place` is what their names say of the graph, if it is not the network's first.
+    """
     tensors: tuple[Tensor, ...] = graph.tensors
     operators = []
     for operator in graph.operators:
-        added, tensors = with_states(operator, tensors)
+        added, tensors = with_states(operator, tensors, place)
         operators.append(added)
     return replace(graph, tensors=tensors, operators=tuple(operators))
 
 
 def with_states(
-    operator: Operator, tensors: Sequence[Tensor]
+    operator: Operator, tensors: Sequence[Tensor], place: str = ""
 ) -> tuple[Operator, tuple[Tensor, ...]]:
     """Return an operator with its states as further inputs, and the tensors with them.
 
@@ -59,12 +62,12 @@ def with_states(
         states = find(operator, tensors)
     except UnsupportedError:
         return operator, tuple(tensors)
-    place, tensors = len(tensors), _without_variables(tensors, operator.outputs)
+    free, tensors = len(tensors), _without_variables(tensors, operator.outputs)
     numbered = tuple(
         replace(
             state,
-            index=place + i,
-            name=f"{state.name} of operator {operator.index + 1}",
+            index=free + i,
+            name=f"{state.name} of operator {operator.index + 1}{place}",
             is_variable=True,
         )
         for i, state in enumerate(states)

@@ -41,7 +41,7 @@ def window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     size = weights.elements
     expect(weights, "int16", (size,))
     expect(target, "int16", source.shape)
-    if not source.shape or source.elements % size:
+    if not source.shape or not size or source.elements % size:
         raise UnsupportedError(
             f"its input {list(source.shape)} is not a number of windows of {size}, where TFLite "
             "Micro reads behind it"

@@ -1,0 +1,60 @@
+"""States that no tensor of the file holds: in a network, and in subgraphs that it may not run."""
+
+from pathlib import Path
+
+from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
+
+from control_networks import subgraph
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot.states import add_states
+from ethosgen.flatbuffer import parse_model
+from ethosgen.reference import golden_outputs, random_samples
+from networks import Network, Spec
+from signal_networks import plain, spectral_subtraction
+
+CHANNELS = Spec((6,), "uint32")
+
+
+def _branching() -> bytes:
+    """Two operators of one subgraph keep what they know while the other one runs."""
+    net = Network("branching", seed=2)
+    condition, x = net.input((1,), "bool", None), plain(net, (6,), "uint32")
+    numbers = []
+    for name, clamping in (("then", True), ("else", False)):
+        inner, (given,) = subgraph(name, [CHANNELS])
+        first, _ = spectral_subtraction(inner, given, clamping)
+        numbers.append(net.subgraph(inner, spectral_subtraction(inner, first, clamping)[1]))
+    options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
+    made = net.operator("IF", [condition, x], [CHANNELS], options)
+    return net.build(*made, *spectral_subtraction(net, x, True))
+
+
+@needs_gcc
+def test_each_operator_of_each_subgraph_has_its_own(tmp_path: Path) -> None:
+    model = parse_model(_branching(), "branching")
+    samples = random_samples(model, 8, seed=1)
+    golden = golden_outputs(model, samples)
+    plan = cpu_plan(model)
+    program = compile_program(plan, "net")
+    assert program.state_bytes >= 5 * CHANNELS.shape[0] * 4
+    assert len({variable.name for variable in program.variables}) == 5
+    generated = GeneratedC(program, tmp_path)
+    for _ in range(2):
+        for sample, wanted in zip(samples, golden, strict=True):
+            status, made = generated.run(sample)
+            assert status == 0
+            assert_equal(made, wanted)
+        generated.reset()
+    for sample, wanted in zip(samples, golden, strict=True):
+        assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
+
+
+def test_a_state_is_a_further_input() -> None:
+    net = Network("plain", seed=2)
+    x = net.relu(net.input((1, 4)))
+    graph = parse_model(net.build(x), "plain").graph
+    assert add_states(graph) == graph
+    net = Network("one", seed=2)
+    made = spectral_subtraction(net, plain(net, (6,), "uint32"), True)
+    (operator,) = add_states(parse_model(net.build(*made), "one").graph).operators
+    assert len(operator.inputs) == 2

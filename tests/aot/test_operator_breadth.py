@@ -14,7 +14,7 @@ from aot_harness import GeneratedC, cpu_plan, needs_gcc
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.operators import registry, tolerance_ulp
 from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import parse_model
+from ethosgen.flatbuffer import SIGNALS, parse_model
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays
 from ethosgen.plan import IoStyle
@@ -31,6 +31,7 @@ BY_LITERT = {
 """What TFLite Micro lacks in these types; SPACE_TO_BATCH_ND pads there with what was in memory."""
 
 OTHER_FAMILIES = {
+    *SIGNALS, "CIRCULAR_BUFFER",
     "ASSIGN_VARIABLE", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CALL_ONCE", "CONV_2D", "COPY",
     "DEPTHWISE_CONV_2D", "EXPAND_DIMS", "FULLY_CONNECTED", "IF", "L2_POOL_2D", "MAX_POOL_2D",
     "READ_VARIABLE", "RESHAPE", "SOFTMAX", "SQUEEZE", "SVDF", "TFLite_Detection_PostProcess",

@@ -96,6 +96,27 @@ def test_rounding_follows_the_ofm_precision(mode: int, expected: int) -> None:
     assert bench.get(0x100, (1,)).tolist() == [expected]
 
 
+@pytest.mark.parametrize("mode", [0, 2])
+def test_one_output_is_what_it_is_among_others(mode: int) -> None:
+    """It has arithmetic of its own; what it is among two is what a row of pixels is, too."""
+    taps, scale = [77], record(-700, 1_500_000_001, 36)
+    pixels = [n - 128 for n in range(256)]
+    rows = []
+    for channels, width in ((1, 1), (2, 1), (1, 256)):
+        program, constants = weights(depth_first([taps] * channels), scale * channels)
+        bench = Bench(constants=constants)
+        out = ofm(0x1000, (1, width, channels), zero_point=-5, clip=(-100, 90), round_mode=mode)
+        stream = [*ifm(0, (1, width, 1), zero_point=3), *out, *kernel(1, 1), *program, *CONV]
+        found = []
+        for start in range(0, 256, width):
+            bench.put(0, pixels[start : start + width])
+            bench.run(stream)
+            found += bench.get(0x1000, (width, channels))[:, -1].tolist()
+        rows.append(found)
+    assert rows[0] == rows[1] == rows[2]
+    assert min(rows[0]) == -100 and max(rows[0]) == 90
+
+
 def test_a_global_scale_replaces_the_records() -> None:
     program, constants = weights(depth_first([[1]]), record(4, 12345, 3))
     bench = Bench(constants=constants)

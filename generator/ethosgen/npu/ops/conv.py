@@ -205,7 +205,7 @@ def _folded(task: _Task, stage: Exact) -> Action:
 
     kept = fold() if (rows + 1) * depth * 8 <= _KEPT_BYTES else None
     if kept is not None and _is_plain_pixel(task):
-        return _pixel(task, stage, kept)
+        return _element(task, stage, kept) if depth == 1 else _pixel(task, stage, kept)
 
     def run() -> None:
         view = windows(operation, _padded(task))
@@ -252,6 +252,24 @@ def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
         floor(values, other)
         clip(other, low, high, values)
         target[...] = values
+
+    return run
+
+
+def _element(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
+    """Return the same for a single number, for which Python's own arithmetic takes a third."""
+    double, rest = (0.0 if part is None else part.item() for part in (stage.double, stage.rest))
+    low, high = int(stage.low), int(stage.high)
+    row, column = np.ones(matrix.shape[0]), np.ascontiguousarray(matrix[:, 0])
+    assert task.source.place is not None and task.ofm.whole is not None
+    channels, place, target = row[:-1], task.source.place[0, 0], task.ofm.whole[0, 0]
+    multiply, copysign, floor = row.dot, math.copysign, math.floor
+
+    def run() -> None:
+        channels[...] = place
+        value = float(multiply(column))
+        value += copysign(double, value) + rest
+        target[0] = min(max(floor(value), low), high)
 
     return run
 

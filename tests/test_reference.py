@@ -104,7 +104,7 @@ def test_what_tflite_micro_cannot_run_is_said() -> None:
 
 
 def test_what_tflite_micros_own_checks_end_is_no_damage() -> None:
-    """512 elements that share a softmax: it divides by a power of two that it does not allow for."""
+    """512 elements share a softmax: it divides by a power of two that it does not allow for."""
     net = Network("flat")
     net.softmax(net.input((1, 512), name="x"))
     with pytest.raises(UnsupportedError, match="ended itself on 'flat'"):

@@ -1,10 +1,12 @@
 """Networks that Vela refuses for one operator: the operator stays, the rest compiles."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
 
+from ethosgen import offload as offloading
 from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import evaluate
 from ethosgen.errors import RefusalError
@@ -12,7 +14,8 @@ from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
 from ethosgen.npu.host import PartitionRunner
 from ethosgen.offload import offload
-from ethosgen.offload.refusal import ATTEMPTS, compile_around
+from ethosgen.offload.refusal import ATTEMPTS, LATE_S, compile_around
+from ethosgen.offload.vela import Compiled, DeathError
 from ethosgen.plan import IoStyle, OffloadPlan
 from ethosgen.reference import golden_outputs, random_samples
 from network_file import Spec
@@ -80,7 +83,7 @@ def _refuse(bad: Callable[[set[int]], bool], count: int) -> Callable[[Mapping[in
     """Return an attempt that fails where `bad` says so of the operators that are offered."""
     tried = [0]
 
-    def attempt(kept: Mapping[int, str]) -> int:
+    def attempt(kept: Mapping[int, str], _limit_s: float | None = None, /) -> int:
         tried[0] += 1
         assert tried[0] <= ATTEMPTS + 2
         if bad(set(range(count)) - set(kept)):
@@ -105,6 +108,37 @@ def test_operators_that_are_refused_only_together_stay_together() -> None:
 def test_the_search_ends() -> None:
     _, kept = compile_around(_refuse(bool, 500), 500)
     assert len(kept) == 500
+
+
+def test_after_one_that_does_not_come_back_attempts_have_less_time() -> None:
+    limits: list[float | None] = []
+
+    def attempt(kept: Mapping[int, str], limit_s: float | None = None, /) -> str:
+        limits.append(limit_s)
+        if 3 not in kept:
+            raise DeathError("Vela did not survive", "it did not finish in 120 s", is_late=True)
+        return "made"
+
+    made, kept = compile_around(attempt, 8)
+    assert (made, set(kept)) == ("made", {3})
+    assert "did not finish" in kept[3]
+    assert limits[0] is None and set(limits[1:-1]) == {LATE_S} and limits[-1] is None
+
+
+def test_an_operator_that_ends_vela_goes_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vela itself, but for a stand-in that dies where it sees a MAX_POOL_2D."""
+    real = offloading.compile_network
+
+    def fragile(model: Model, *arguments: Any) -> Compiled:
+        if any(op.code == "MAX_POOL_2D" for op in model.graph.operators):
+            raise DeathError("Vela did not survive", "it was ended by SIGSEGV", is_late=False)
+        return real(model, *arguments)
+
+    monkeypatch.setattr(offloading, "compile_network", fragile)
+    plan = offload(_model(lambda net, x: net.max_pool(x, (2, 2), (2, 2))), ACCELERATOR)
+    (kept,) = plan.cpu_operators
+    assert kept.code == "MAX_POOL_2D" and "SIGSEGV" in kept.reason
+    _check(plan)
 
 
 def test_what_no_choice_mends_is_refused_in_velas_words() -> None:

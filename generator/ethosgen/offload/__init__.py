@@ -89,11 +89,13 @@ def offload(
     hidden = at_bool_ends(model.graph) | stateful_operators(model.graph)
     offered, waiting = share_empty_buffer(widen_int4(model)), awaited(model)
 
-    def compile_with(more: Mapping[int, str]) -> tuple[OffloadPlan, Compiled]:
+    def compile_with(
+        more: Mapping[int, str], limit_s: float | None = None
+    ) -> tuple[OffloadPlan, Compiled]:
         kept = hidden | dict(more)
         shown = mark(offered, kept, waiting)
         compiled = compile_network(
-            shown, accelerator, io, ignore, system_config, memory_mode, schedule
+            shown, accelerator, io, ignore, system_config, memory_mode, schedule, limit_s
         )
         return _plan(model, accelerator, io, compiled, ignore, kept), compiled
 

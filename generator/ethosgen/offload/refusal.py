@@ -4,19 +4,35 @@ Vela says of some operators first that the NPU runs them, and then that their pa
 on NPU" (int8 comparisons, SELECT_V2); it names the part (And, NotEqual) and not the operator. So
 the network is compiled again and again, with ever other operators kept from Vela, until those are
 found without which it compiles. Each attempt takes some hundredths of a second.
+
+The same finds the operators that end Vela, or from which it does not come back. Then the attempts
+have less time, as each that is wrong takes all of it.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from ethosgen.errors import RefusalError
+from ethosgen.offload.vela import DeathError
 
 ATTEMPTS = 100
 """The most compilations for one network; some five are usual, and twice log2(n) for each find."""
 
+LATE_S = 10.0
+"""Seconds for an attempt after one that did not come back: ten times what most networks take."""
+SEARCH_S = 120.0
+"""Seconds after which what is not tried yet counts as refused."""
+
 Made = TypeVar("Made")
-Attempt = Callable[[Mapping[int, str]], Made]
-"""Compiles with operators kept on the CPU, each with its reason; raises RefusalError."""
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Attempt(Protocol[Result_co]):
+    """Compiles with operators kept on the CPU, each with its reason; raises RefusalError."""
+
+    def __call__(self, kept: Mapping[int, str], limit_s: float | None = None, /) -> Result_co:
+        """Return what was made, within so many seconds."""
 
 
 def compile_around(attempt: Attempt[Made], count: int) -> tuple[Made, dict[int, str]]:
@@ -28,7 +44,8 @@ def compile_around(attempt: Attempt[Made], count: int) -> tuple[Made, dict[int, 
         return attempt({}), {}
     except RefusalError as error:
         first = error
-    search = _Search(attempt, count)
+    is_late = isinstance(first, DeathError) and first.is_late
+    search = _Search(attempt, count, LATE_S if is_late else None)
     if search.refusal(range(0)) is not None:
         raise first
     kept = search.culprits(range(count))
@@ -41,21 +58,24 @@ def compile_around(attempt: Attempt[Made], count: int) -> tuple[Made, dict[int, 
 class _Search:
     """Halves a network until what is refused is one operator."""
 
-    def __init__(self, attempt: Attempt[Made], count: int) -> None:
+    def __init__(self, attempt: Attempt[object], count: int, limit_s: float | None) -> None:
         self._attempt = attempt
+        self._limit_s = limit_s
+        self._end = time.monotonic() + SEARCH_S
         self._count = count
         self._left = ATTEMPTS
 
     def refusal(self, offered: Collection[int]) -> str | None:
         """Compile with nothing but these operators offered to Vela; return what it says against.
 
-        When all attempts are spent, what is offered counts as refused.
+        When all attempts or all time is spent, what is offered counts as refused.
         """
-        if not self._left:
+        if not self._left or time.monotonic() > self._end:
             return "not all that it refuses was found in time"
         self._left -= 1
         try:
-            self._attempt({i: "" for i in range(self._count) if i not in offered})
+            kept = {i: "" for i in range(self._count) if i not in offered}
+            self._attempt(kept, self._limit_s)
         except RefusalError as error:
             return error.why
         return None

@@ -68,11 +68,12 @@ def compile_network(
     system_config: str | None,
     memory_mode: str,
     schedule: Schedule,
+    limit_s: float | None = None,
 ) -> Compiled:
-    """Compile with Regor in a child process.
+    """Compile with Regor in a child process, in LIMIT_S seconds or fewer.
 
-    Raises RefusalError with Vela's own words for what it refuses, InputError for a network that
-    ends it, ToolError where Vela is not installed.
+    Raises RefusalError with Vela's own words for what it refuses, DeathError for a network that
+    ends it or from which it does not come back, ToolError where Vela is not installed.
     """
     architecture = {
         "name": accelerator.vela_architecture,
@@ -87,7 +88,8 @@ def compile_network(
     separate = io is IoStyle.CALLER
     arguments = (_without_placement(model), architecture, separate, tuple(ignore))
     try:
-        answer = call(script, "compile_network", *arguments, limit_s=LIMIT_S)
+        limit_s = min(LIMIT_S, limit_s or LIMIT_S)
+        answer = call(script, "compile_network", *arguments, limit_s=limit_s)
     except ChildError as error:
         raise _refusal(model, error) from None
     value = answer.value
@@ -102,6 +104,14 @@ def _without_placement(model: Model) -> bytes:
     return model.data.replace(PLACEMENT.encode(), PLACEMENT[:-1].encode() + b"_")
 
 
+class DeathError(RefusalError):
+    """A network that ends Vela, or from which it does not come back; `is_late` tells which."""
+
+    def __init__(self, message: str, why: str, is_late: bool) -> None:
+        super().__init__(message, why)
+        self.is_late = is_late
+
+
 def _refusal(model: Model, error: ChildError) -> InputError | ToolError:
     if error.how == "raised":
         kind, _, words = str(error).partition(": ")
@@ -112,7 +122,9 @@ def _refusal(model: Model, error: ChildError) -> InputError | ToolError:
         sentence = re.sub(r"\s+", " ", words.removeprefix("Compilation failed: ")).strip()
         why = sentence or kind
         return RefusalError(f"Vela cannot compile '{model.name}': {why}", why)
-    return InputError(
-        f"Vela did not survive '{model.name}' ({error}); the file is probably damaged: "
-        "convert it again, and if that does not help report it to Vela's authors"
+    return DeathError(
+        f"Vela did not survive '{model.name}' ({error}), and not without any one of its operators "
+        "either; convert it again if it may be damaged, or try --npu none",
+        str(error),
+        error.how == "late",
     )

@@ -284,6 +284,8 @@ class Fvp(Facts):
     """The parameter that sets the NPU's size."""
     terminal: str
     """The component that puts the console's UART onto a socket."""
+    vectors_parameter: str | None = None
+    """The parameter that says where the vector table is, if a firmware's may be elsewhere."""
     parameters: list[str] = []
     """More parameters, as NAME=VALUE."""
     time_limit_s: int = Field(default=300, gt=0)

@@ -4,6 +4,7 @@ Where a real FVP is installed, a firmware runs on it too.
 """
 
 import shutil
+import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from ethosgen.errors import InputError, TargetError, ToolError
 from ethosgen.outcome import Arrays
 from ethosgen.project import open_project, render, write
 from ethosgen.project_info import ProjectInfo
-from ethosgen.target.fvp import choose_executable, fvp_arguments
+from ethosgen.target.fvp import choose_executable, find_vectors, fvp_arguments
 from ethosgen.toolchain import build
 from programs import ELEMENTS, make_program
 
@@ -37,13 +38,35 @@ def command_lines() -> str:
             continue
         for npu in (*board.npu.configurations, "none"):
             program, macs = choose_executable(board, facts, npu)
-            arguments = fvp_arguments(facts, macs, Path("firmware.elf"), 5000)
+            vectors = board.memories[board.placement().code].start_addr
+            arguments = fvp_arguments(facts, macs, Path("firmware.elf"), 5000, vectors)
             lines.append(f"{name} {npu}: {program} {' '.join(arguments)}\n")
     return "".join(lines)
 
 
 def test_command_lines_are_as_recorded() -> None:
     assert RECORDED.read_text() == command_lines()
+
+
+@pytest.mark.parametrize(("section", "addr"), [(".vectors", "12000000"), ("rom_start", "10000000")])
+def test_the_processor_is_told_where_the_vectors_are(
+    tmp_path: Path, section: str, addr: str
+) -> None:
+    """A Corstone-315 looks for them in its boot memory, where no firmware of ours has them."""
+    source, elf = tmp_path / "v.s", tmp_path / "v.elf"
+    source.write_text(f'.section {section},"a"\n.word 0x30000000, 0x12000101\n')
+    command = ["arm-none-eabi-gcc", "-nostdlib", f"-Wl,--section-start={section}=0x{addr}"]
+    if shutil.which(command[0]) is None:
+        pytest.skip("there is no arm-none-eabi-gcc")
+    subprocess.run([*command, str(source), "-o", str(elf)], check=True, capture_output=True)
+    assert find_vectors(elf) == int(addr, 16)
+    facts = load_board("corstone315").run.fvp
+    assert facts is not None
+    arguments = fvp_arguments(facts, 256, elf, 5000, find_vectors(elf))
+    assert f"mps4_board.subsystem.iotss3_systemcontrol.INITSVTOR_RST=0x{addr}" in arguments
+    for bad, says in ((source, "is no firmware"), (tmp_path / "none", "is no firmware")):
+        with pytest.raises(InputError, match=says):
+            find_vectors(bad)
 
 
 def test_a_time_limit_is_always_set() -> None:

@@ -9,6 +9,9 @@ import socket
 import time
 from pathlib import Path
 
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
 from ethosgen.accelerator import NO_NPU, find_accelerator
 from ethosgen.board import Board, Fvp
 from ethosgen.errors import InputError
@@ -18,6 +21,8 @@ from ethosgen.target.process import ProcessTarget
 from ethosgen.tools import Tool
 
 _LISTENS = re.compile(r"Listening for serial connection on port (\d+)")
+_VECTORS = (".vectors", "rom_start")
+"""The section that begins with them: ours, or Zephyr's."""
 _START_S = 60.0
 """An FVP takes some seconds before its console listens."""
 
@@ -39,7 +44,8 @@ class FvpTarget(ProcessTarget):
 
     def _open(self) -> None:
         program = fvp_tool(self._title).find()
-        arguments = fvp_arguments(self._facts, self._macs, self._elf, _free_port())
+        vectors = find_vectors(self._elf) if self._facts.vectors_parameter else None
+        arguments = fvp_arguments(self._facts, self._macs, self._elf, _free_port(), vectors)
         self._spawn([str(program), *arguments])
         self._console = SerialConsole(f"socket://127.0.0.1:{self._await_port()}")
 
@@ -84,9 +90,28 @@ def fvp_tool(name: str) -> Tool:
     )
 
 
-def fvp_arguments(facts: Fvp, macs: int | None, elf: Path, port: int) -> list[str]:
-    """Return an FVP's arguments: the NPU's size, the console's port, and always a time limit."""
+def find_vectors(elf: Path) -> int:
+    """Return the address of a firmware's vector table; InputError if it has none."""
+    try:
+        with elf.open("rb") as file:
+            for section in ELFFile(file).iter_sections():
+                if section.name in _VECTORS:
+                    return int(section["sh_addr"])
+    except (OSError, ELFError) as error:
+        raise InputError(f"'{elf}' is no firmware: {error}") from None
+    raise InputError(f"'{elf}' has no vector table, which is {' or '.join(_VECTORS)}")
+
+
+def fvp_arguments(
+    facts: Fvp, macs: int | None, elf: Path, port: int, vectors: int | None = None
+) -> list[str]:
+    """Return an FVP's arguments: the NPU's size, the console's port, and always a time limit.
+
+    `vectors` is the address of the vector table, where the board file has a parameter for it.
+    """
+    placed = facts.vectors_parameter is not None and vectors is not None
     parameters = [
+        *([f"{facts.vectors_parameter}=0x{vectors:08x}"] if placed else []),
         *([f"{facts.macs_parameter}={macs}"] if macs is not None else []),
         f"{facts.terminal}.start_telnet=0",
         f"{facts.terminal}.start_port={port}",

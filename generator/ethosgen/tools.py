@@ -13,6 +13,7 @@ from pathlib import Path
 from ethosgen.errors import ToolError
 
 _LOG = logging.getLogger(__name__)
+_GRACE_S = 2.0
 
 
 class CommandError(Exception):
@@ -49,7 +50,7 @@ def run_command(
             raise CommandError(f"'{command[0]}' did not end within {limit_s:g} s") from None
         finally:
             if started.returncode is None:
-                _kill(started)
+                _end(started)
     said = output.decode(errors="replace")
     _LOG.debug("%s", said)
     if started.returncode != 0:
@@ -57,10 +58,16 @@ def run_command(
     return said
 
 
-def _kill(started: subprocess.Popen[bytes]) -> None:
-    """End a program and all that it started: CMake's compilers, a flash tool's server."""
-    with suppress(ProcessLookupError):
-        os.killpg(started.pid, signal.SIGKILL)
+def _end(started: subprocess.Popen[bytes]) -> None:
+    """End a program and all that it started: Ninja's compilers, a flash tool's server.
+
+    Asked first, Ninja removes what it has half written; what is still there then is killed.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            started.wait(_GRACE_S)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,15 @@ QUANTIZE_HINT = (
     "and converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
 )
 
+_MISFIT = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
+"""What an operator's function meets where ranks, sizes or options contradict each other: converters
+write none such, and each function asks only for what it would else compute wrongly."""
+
+_WHAT_MISFITS = (
+    "the shapes of its tensors and its options do not fit each other, as in a damaged file; "
+    "convert the network again"
+)
+
 LONGEST_NAME = 3
 """Operators that a function of several is named after."""
 
@@ -85,6 +94,8 @@ def build_kernel(
         raise
     except UnsupportedError as error:
         raise _error(schedule, operator, str(error)) from None
+    except _MISFIT as error:
+        raise _error(schedule, operator, _WHAT_MISFITS) from error
 
 
 def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
@@ -93,7 +104,7 @@ def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     build = registry().get((code_of(operator), deciding_dtype(operator, tensors)))
     try:
         return build is not None and bool(_checked(build(operator, tensors), tensors))
-    except UnsupportedError:
+    except (UnsupportedError, *_MISFIT):
         return False
 
 

@@ -28,6 +28,8 @@ def shape(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("FILL", dtypes=DTYPES)
 def fill(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """One value everywhere."""
+    if tensors[op.inputs[1]].elements != 1:
+        raise UnsupportedError(f"its value has the shape {list(tensors[op.inputs[1]].shape)}")
     return pointwise([tensors[op.inputs[1]]], tensors[op.outputs[0]], lambda _, a: a)
 
 
@@ -42,6 +44,9 @@ def zeros_like(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def broadcast_args(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """The shape to which two shapes broadcast."""
     first, second, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    ranks = [len(tensor.shape) for tensor in (first, second, target)]
+    if ranks != [1, 1, 1] or max(first.elements, second.elements) != target.elements:
+        raise UnsupportedError("its inputs and output are not shapes that broadcast")
     nest = Nest()
     views = [nest.read("first_input", first), nest.read("second_input", second)]
     y = nest.write("output", target)

@@ -304,9 +304,15 @@ def merge_dimensions(shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     """Return shapes that broadcast alike, with as few dimensions as will do.
 
     The last one is the whole. Neighbours become one where every shape has both in full or neither.
+    UnsupportedError where one does not broadcast to the whole.
     """
     rank = max(1, *(len(shape) for shape in shapes))
     aligned = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    for shape, full in zip(shapes, aligned, strict=True):
+        if any(size not in (1, whole) for size, whole in zip(full, aligned[-1], strict=True)):
+            raise UnsupportedError(
+                f"an input of shape {list(shape)} does not fit its output of {list(shapes[-1])}"
+            )
     columns: list[tuple[int, ...]] = []
     for column in zip(*aligned, strict=True):
         whole = column[-1]

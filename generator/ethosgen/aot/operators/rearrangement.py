@@ -98,6 +98,14 @@ def broadcast_to(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def tile(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Repeat along every dimension."""
     source, _, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    fits = len(source.shape) == len(target.shape)
+    if not fits or any(
+        whole % size for size, whole in zip(source.shape, target.shape, strict=True)
+    ):
+        raise UnsupportedError(
+            f"its output of shape {list(target.shape)} is no multiple of its input of "
+            f"{list(source.shape)}"
+        )
     shape = [
         n
         for size, whole in zip(source.shape, target.shape, strict=True)

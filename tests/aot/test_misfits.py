@@ -1,0 +1,42 @@
+"""Shapes that contradict an operator, as in a damaged file: a sentence, and no stray reads."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from aot_harness import cpu_plan
+
+from ethosgen.aot import compile_program
+from ethosgen.errors import UnsupportedError
+from ethosgen.flatbuffer import parse_model
+from networks import Network, Spec
+
+MISFITS: dict[str, tuple[str, str, Sequence[int], Sequence[int], Sequence[int], str]] = {
+    "TILE of another rank": ("TILE", "int8", (2, 3), (2, 2), (4, 6, 1), "no multiple"),
+    "TILE of a part": ("TILE", "int8", (2, 3), (2, 2), (4, 7), "no multiple"),
+    "BROADCAST_TO of a part": ("BROADCAST_TO", "int8", (2, 3), (4, 6), (4, 6), "does not fit"),
+    "FILL with several values": ("FILL", "int32", (2,), (1, 2), (2,), "its value has the shape"),
+    "BROADCAST_ARGS of matrices": ("BROADCAST_ARGS", "int32", (1, 2), (2, 2), (2,), "not shapes"),
+    "PAD of another rank": ("PAD", "int8", (2, 3), (0, 0, 1), (2, 4), "do not fit each other"),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_shapes_that_contradict_are_named(name: str) -> None:
+    code, dtype, shape, second, output, words = MISFITS[name]
+    net = Network("damaged", 1)
+    scale = 0.1 if dtype == "int8" else None
+    x = net.input(shape, dtype, scale, 0)
+    more = net.constant(np.array(second, np.int32))
+    (y,) = net.operator(code, [x, more], [Spec(tuple(output), dtype, scale, 0)])
+    with pytest.raises(UnsupportedError, match=f"operator 1 of 1, {code} that makes .*{words}"):
+        compile_program(cpu_plan(parse_model(net.build(y), "damaged")), "net")
+
+
+def test_an_input_that_does_not_broadcast_is_named() -> None:
+    """The loops would read beside it."""
+    net = Network("damaged", 1)
+    a, b = net.input((4, 6), "int8", 0.1, 0), net.input((2, 3), "int8", 0.1, 0)
+    (y,) = net.operator("ADD", [a, b], [Spec((4, 6), "int8", 0.1, 0)])
+    with pytest.raises(UnsupportedError, match=r"shape \[2, 3\] does not fit its output"):
+        compile_program(cpu_plan(parse_model(net.build(y), "damaged")), "net")

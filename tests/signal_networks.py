@@ -130,6 +130,7 @@ def _transforms(dtype: str, *lengths: int) -> Build:
             made.append(rfft(net, plain(net, (length,), dtype), length))
             made.append(irfft(net, plain(net, (length + 2,), dtype)))
         made.append(rfft(net, plain(net, (2, 3, 5), dtype), 8))
+        made.append(rfft(net, plain(net, (2, 101), dtype), 128))
         made.append(irfft(net, plain(net, (2, 1, 14), dtype)))
         return made
 
@@ -138,6 +139,8 @@ def _transforms(dtype: str, *lengths: int) -> Build:
 
 LENGTHS = (4, 6, 10, 36, 100, 128, 240)
 """Of transforms: each butterfly at each place."""
+BY_FOURS = (32, 64, 96, 128)
+"""Of those of int16 that have micro-kernels: of all stages, of some, of one."""
 
 
 def _filters(net: Network) -> Sequence[int]:
@@ -171,7 +174,7 @@ def _edges(net: Network) -> Sequence[int]:
 
 
 SIGNALS: dict[str, Build] = {
-    "transforms of int16": _transforms("int16", *LENGTHS),
+    "transforms of int16": _transforms("int16", *LENGTHS, *BY_FOURS),
     "transforms of int32": _transforms("int32", *LENGTHS),
     "transforms of float32": _transforms("float32", *LENGTHS),
     "windows, scales, energies": _edges,
@@ -190,7 +193,7 @@ def network(*builds: Build) -> Model:
 def all_of_them() -> Model:
     """Return a network with every operator and type."""
     few = [_transforms(dtype, 16, 30) for dtype in TYPES]
-    return network(*few, _edges, _filters, _channels)
+    return network(*few, _transforms("int16", *BY_FOURS), _edges, _filters, _channels)
 
 
 def samples_of(model: Model, count: int) -> list[dict[str, np.ndarray[Any, Any]]]:

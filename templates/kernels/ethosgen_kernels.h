@@ -185,4 +185,27 @@ void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, 
  */
 void ethosgen_table_8(void *output, const void *input, const void *table, int32_t count);
 
+/*
+ * The first stage of a Fourier transform of `count` complex numbers, a power of 4 above 4: sums of 4
+ * that lie count / 4 apart, in the order of reversed digits. The input ends after `length` int16,
+ * and zeros follow.
+ */
+void ethosgen_fft_first_s16(int16_t *output, const int16_t *input, int32_t length, int32_t count,
+                            int32_t inverse);
+
+/*
+ * A later one, in place: `groups` times `span` sums of 4 complex numbers that lie `span` apart,
+ * which is a multiple of 4. twiddles: for the second, third and fourth of them, `span` factors.
+ */
+void ethosgen_fft_stage_s16(int16_t *data, const int16_t *twiddles, int32_t span, int32_t groups,
+                            int32_t inverse);
+
+/*
+ * The spectrum of 2 count real numbers from that of `count` complex ones, in place, but for the bins
+ * 0 and `count`; and back, into the output. factors: one for each bin from 1 to count / 2.
+ */
+void ethosgen_fft_split_s16(int16_t *bins, const int16_t *factors, int32_t count);
+void ethosgen_fft_join_s16(int16_t *output, const int16_t *bins, const int16_t *factors,
+                           int32_t count);
+
 #endif /* ETHOSGEN_KERNELS_H */

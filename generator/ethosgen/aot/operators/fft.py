@@ -34,6 +34,19 @@ Load = Callable[[Any], Complex]
 """Reads a complex number by its place."""
 Store = Callable[[Any, Complex], None]
 
+FIRST, STAGE = "ethosgen_fft_first_s16", "ethosgen_fft_stage_s16"
+SPLIT, JOIN = "ethosgen_fft_split_s16", "ethosgen_fft_join_s16"
+"""Micro-kernels, of templates/kernels/ethosgen_fft_s16.c."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Pointers to the input and to what is made; the input has `given` numbers, zeros follow."""
+
+    source: Any
+    given: int
+    made: Any
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -63,20 +76,32 @@ def find_stages(count: int) -> list[Stage]:
     return stages
 
 
+def is_by_fours(stage: Stage, stages: Sequence[Stage]) -> bool:
+    """Say whether there is a micro-kernel for a stage of a transform of int16."""
+    if stage.span == 1:
+        return len(stages) > 1 and all(other.factor == 4 for other in stages)
+    return stage.factor == 4 and stage.span % 4 == 0
+
+
 def _twiddles(scalar: Scalar, phases: Sequence[float]) -> Array:
     """Return exp(i phase) for each phase as kf_cexp rounds it, shape (n, 2)."""
     pairs = [(scalar.constant(math.cos(p)), scalar.constant(math.sin(p))) for p in phases]
     return np.array(pairs, scalar.dtype).reshape(-1, 2)
 
 
-class _Transform:
-    """A kernel in the making: a complex transform of `count` numbers, and its tables."""
+class Transform:
+    """A kernel in the making: a complex transform of `count` numbers, and its tables.
 
-    def __init__(self, op: Operator, tensors: Sequence[Tensor], *, inverse: bool) -> None:
+    With `by_fours`, stages that have such a form call a micro-kernel of four numbers at a time.
+    """
+
+    def __init__(
+        self, op: Operator, tensors: Sequence[Tensor], *, inverse: bool, by_fours: bool
+    ) -> None:
         self.source, self.target = read_ends(op, tensors, 1, 1)
         self.length = _read_length(op, self.source, self.target)
         self.count = self.length // 2
-        self.inverse = inverse
+        self.inverse, self.by_fours = inverse, by_fours
         self.scalar = SCALARS[self.source.dtype]
         self.stages = find_stages(self.count)
         self.nest = Nest()
@@ -90,7 +115,17 @@ class _Transform:
         ]
         self.table = _twiddles(self.scalar, whole)
         self.twiddle_view = self.nest.table("twiddles", self.table)
+        self.stage_twiddles = {
+            stage.span: self.nest.table(f"twiddles_{stage.span}", self._factors_of(stage))
+            for stage in self.stages[:-1]
+            if self.by_fours and is_by_fours(stage, self.stages)
+        }
         self.halves_view = self.nest.table("half_twiddles", _twiddles(self.scalar, halves))
+
+    def _factors_of(self, stage: Stage) -> Array:
+        """Return a stage's twiddle factors in the order in which they are used."""
+        k = np.arange(stage.span) * stage.groups
+        return np.concatenate([self.table[q * k] for q in range(1, stage.factor)])
 
     def twiddle(self, index: Any) -> Complex:
         """Return a factor of the stages, as constants where its place is a number."""
@@ -117,11 +152,20 @@ class _Transform:
 
     # ---- the complex transform -----------------------------------------------------------------
 
-    def transform(self, load: Load, read: Load, write: Store) -> None:
+    def transform(self, load: Load, read: Load, write: Store, memory: Memory) -> None:
         """Write all stages: the first loads the input, the others read what was written."""
         *later, first = self.stages
-        self._first(first, later, load, write)
+        if self.by_fours and is_by_fours(first, self.stages):
+            numbers = memory.given, self.count, int(self.inverse)
+            self.nest.call(FIRST, memory.made, memory.source, *numbers)
+        else:
+            self._first(first, later, load, write)
         for stage in reversed(later):
+            if self.by_fours and is_by_fours(stage, self.stages):
+                numbers = stage.span, stage.groups, int(self.inverse)
+                factors = self.stage_twiddles[stage.span].data
+                self.nest.call(STAGE, memory.made, factors, *numbers)
+                continue
             with self.nest.loop("k", stage.span) as k:
                 steps = [1, *(self._step(k, q, stage) for q in range(1, stage.factor))]
                 factors = [self.twiddle(step) for step in steps[1:]]
@@ -267,7 +311,12 @@ def rfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     The bins' memory serves as the room in between.
     """
-    work = _Transform(op, tensors, inverse=False)
+    return rfft_kernel(op, tensors, by_fours=False)
+
+
+def rfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> Kernel:
+    """Return the kernel of a SignalRfft, with micro-kernels where there are such."""
+    work = Transform(op, tensors, inverse=False, by_fours=by_fours)
     _check_shapes(work.target, work.source, work.length, padded=True)
     nest, scalar, count = work.nest, work.scalar, work.count
     size = work.source.shape[-1]
@@ -290,17 +339,22 @@ def rfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             nest.store(bins, (row, place, 0), value[0])
             nest.store(bins, (row, place, 1), value[1])
 
-        work.transform(load, lambda place: work.pair(bins, row, place), store)
+        memory = Memory(tirx.address_of(x[row, 0]), size, tirx.address_of(bins[row, 0, 0]))
+        work.transform(load, lambda place: work.pair(bins, row, place), store, memory)
         zero = scalar.number(0)
         constant = work.shrunk("constant", work.pair(bins, row, 0), 2)
         store(0, (scalar.plus(*constant), zero))
         store(count, (scalar.minus(*constant), zero))
-        with nest.loop("k", count // 2, 1) as k:
-            _split_halves(work, work.pair(bins, row, k), work.pair(bins, row, count - k), k, store)
+        if by_fours:
+            nest.call(SPLIT, memory.made, work.halves_view.data, count)
+        else:
+            with nest.loop("k", count // 2, 1) as k:
+                near, far = work.pair(bins, row, k), work.pair(bins, row, count - k)
+                _split_halves(work, near, far, k, store)
     return nest.kernel()
 
 
-def _split_halves(work: _Transform, near: Complex, far: Complex, k: Any, store: Store) -> None:
+def _split_halves(work: Transform, near: Complex, far: Complex, k: Any, store: Store) -> None:
     """Take the spectra of even and odd samples apart (kiss_fftr)."""
     scalar = work.scalar
     far = work.bound("far", far)
@@ -318,7 +372,12 @@ def _split_halves(work: _Transform, near: Complex, far: Complex, k: Any, store: 
 @operator(IRFFT, dtypes=("int16", "int32", "float32"))
 def irfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Return n real values of n / 2 + 1 bins; float32 is divided by n, as fixed point is anyway."""
-    work = _Transform(op, tensors, inverse=True)
+    return irfft_kernel(op, tensors, by_fours=False)
+
+
+def irfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> Kernel:
+    """Return the kernel of a SignalIrfft, with micro-kernels where there are such."""
+    work = Transform(op, tensors, inverse=True, by_fours=by_fours)
     _check_shapes(work.source, work.target, work.length, padded=False)
     nest, scalar, count = work.nest, work.scalar, work.count
     rows = work.target.elements // work.length
@@ -339,10 +398,19 @@ def irfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         ends = [nest.let("end", scalar.load(bins[row, place, 0])) for place in (0, count)]
         first = scalar.wrap(scalar.plus(*ends)), scalar.wrap(scalar.minus(*ends))
         put(0, work.shrunk("first", first, 2))
-        with nest.loop("k", count // 2, 1) as k:
-            _join_halves(work, work.pair(bins, row, k), work.pair(bins, row, count - k), k, put)
+        if by_fours:
+            places = tirx.address_of(room[0, 0]), tirx.address_of(bins[row, 0, 0])
+            nest.call(JOIN, *places, work.halves_view.data, count)
+        else:
+            with nest.loop("k", count // 2, 1) as k:
+                near, far = work.pair(bins, row, k), work.pair(bins, row, count - k)
+                _join_halves(work, near, far, k, put)
+        memory = Memory(tirx.address_of(room[0, 0]), work.length, tirx.address_of(y[row, 0, 0]))
         work.transform(
-            lambda place: work.pair(room, place), lambda place: work.pair(y, row, place), store
+            lambda place: work.pair(room, place),
+            lambda place: work.pair(y, row, place),
+            store,
+            memory,
         )
         if work.source.dtype == "float32":
             with nest.loop("i", count) as i:
@@ -352,7 +420,7 @@ def irfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-def _join_halves(work: _Transform, near: Complex, far: Complex, k: Any, put: Store) -> None:
+def _join_halves(work: Transform, near: Complex, far: Complex, k: Any, put: Store) -> None:
     """Put the spectra of even and odd samples together (kiss_fftri)."""
     scalar = work.scalar
     far = work.bound("far", far)

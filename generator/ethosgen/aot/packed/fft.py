@@ -1,0 +1,38 @@
+"""SignalRfft and SignalIrfft of int16, whose stages of four go four numbers at a time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.fft import (
+    IRFFT,
+    RFFT,
+    find_stages,
+    irfft_kernel,
+    is_by_fours,
+    rfft_kernel,
+)
+from ethosgen.aot.packed import packed
+from ethosgen.model import Operator, Tensor
+
+FFT = frozenset({"ethosgen_fft_s16.c"})
+
+
+@packed(RFFT, dtype="int16")
+def packed_rfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Return a transform with micro-kernels, None if no stage has one."""
+    return _packed(rfft_kernel, op, tensors)
+
+
+@packed(IRFFT, dtype="int16")
+def packed_irfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Return an inverse transform with micro-kernels, None if no stage has one."""
+    return _packed(irfft_kernel, op, tensors)
+
+
+def _packed(build: Callable[..., Kernel], op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    kernel = build(op, tensors, by_fours=True)
+    stages = find_stages(int(op.options["fft_length"]) // 2)
+    if not any(is_by_fours(stage, stages) for stage in stages):
+        return None
+    return replace(kernel, micro_kernels=FFT)

@@ -115,6 +115,20 @@ def test_wide_numbers_are_inputs_outputs_and_constants(tmp_path: Path) -> None:
 
 
 @needs_gcc
+def test_square_roots_are_rounded_everywhere(tmp_path: Path) -> None:
+    """Around squares, and half way between them, of every number of bits."""
+    random = np.random.default_rng(2)
+    roots = [int(random.integers(1 << n, 2 << n)) for n in range(32) for _ in range(40)]
+    roots += [(1 << n) - 1 for n in range(1, 33)]
+    numbers = [r * r + d for r in roots for d in (-1, 0, 1, r - 1, r, r + 1, 2 * r)]
+    edges = np.array([n for n in numbers if n < 1 << 64], np.uint64)
+    net = Network("roots", seed=3)
+    x = signals.plain(net, edges.shape, "uint64")
+    made = signals.square_root(net, x, net.constant(np.array(0), "int32"))
+    check(parse_model(net.build(made), "roots"), [{"input_0": edges}], tmp_path)
+
+
+@needs_gcc
 def test_bins_that_are_not_asked_for_are_0(tmp_path: Path) -> None:
     """TFLite Micro leaves there what was in memory."""
     net = Network("energy", seed=3)

@@ -14,7 +14,13 @@ from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.custom_options import read_integers
 from ethosgen.aot.operators.nest import Array, Nest, int32
 from ethosgen.aot.operators.signal import expect, read_ends
-from ethosgen.aot.operators.unsigned import above, bit_length, square_root, unsigned
+from ethosgen.aot.operators.unsigned import (
+    above,
+    bit_length,
+    square_root,
+    unsigned,
+    wide_square_root,
+)
 from ethosgen.aot.states import SPECTRAL_SUBTRACTION
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
@@ -117,8 +123,8 @@ def filter_bank_square_root(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             root = square_root(nest, nest.let("low", unsigned(value)))
             nest.store(y, (channel,), root >> places)
         with nest.when(tirx.Not(small)):
-            root = square_root(nest, value)
-            nest.store(y, (channel,), unsigned(root) >> places)
+            root = wide_square_root(nest, value)
+            nest.store(y, (channel,), root >> places)
     return nest.kernel()
 
 

@@ -3,6 +3,7 @@ SignalFftAutoScale and SignalEnergy.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import tirx
 
@@ -69,14 +70,7 @@ def auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     expect(bits, "int32", ())
     nest = Nest()
     x, y, scale = nest.read("input", source), nest.write("output", target), nest.write("bits", bits)
-    most = nest.local("most", int32(0))
-    with nest.loop("i", size) as i:
-        value, so_far = nest.let("value", int32(x[i])), nest.let("so_far", most[0])
-        flipped = nest.let("flipped", int32(0) - value)
-        with nest.when(value > so_far):
-            nest.store(most, (0,), value)
-        with nest.when(tirx.all(value <= so_far, flipped > so_far)):
-            nest.store(most, (0,), int32(tirx.Cast("int16", flipped)))
+    most = _amplitude(nest, x, size)
     shift = nest.local("shift", int32(0))
     with nest.when(most[0] > 0):
         for step in (8, 4, 2, 1):
@@ -88,6 +82,28 @@ def auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     with nest.loop("i", size) as i:
         nest.store(y, (i,), int32(x[i]) * factor)
     return nest.kernel()
+
+
+def _amplitude(nest: Nest, x: Any, size: int) -> Any:
+    """Return the greatest amplitude of int16, in a variable."""
+    high, low = nest.local("high", int32(0)), nest.local("low", int32(0))
+    with nest.loop("i", size) as i:
+        value = nest.let("value", int32(x[i]))
+        before, lowest = nest.let("before", high[0]), nest.let("lowest", low[0])
+        nest.store(high, (0,), tirx.max(value, before))
+        nest.store(low, (0,), tirx.min(value, lowest))
+    negative = nest.let("negative", int32(0) - low[0])
+    most = nest.local("most", tirx.max(nest.let("highest", high[0]), negative))
+    with nest.when(negative > limits("int16")[1]):
+        nest.store(most, (0,), int32(0))
+        with nest.loop("i", size) as i:
+            value, so_far = nest.let("value", int32(x[i])), nest.let("so_far", most[0])
+            flipped = nest.let("flipped", int32(0) - value)
+            with nest.when(value > so_far):
+                nest.store(most, (0,), value)
+            with nest.when(tirx.all(value <= so_far, flipped > so_far)):
+                nest.store(most, (0,), int32(tirx.Cast("int16", flipped)))
+    return most
 
 
 @operator("SignalEnergy", dtypes=("int16",))

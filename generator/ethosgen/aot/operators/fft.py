@@ -1,24 +1,18 @@
 """SignalRfft and SignalIrfft: TFLite Micro's Fourier transforms, which are kissfft's (v130).
 
-A transform of n real numbers is one of n / 2 complex ones, and a step that takes the halves apart.
-The complex one splits n / 2 into factors 4, 2, 3 and 5. The butterflies are kissfft's, in another
-order that changes no result: the first stage reads the input where it lies, and all that use one
-twiddle factor follow each other. The formulas are those of kiss_fft.c and kiss_fftr.c, with their
-scaling: in fixed point each stage divides by its factor before it adds.
+A transform of n real numbers is one of n / 2 complex ones, and a step that takes the spectra of
+even and odd samples apart, or puts them together (kiss_fftr.c).
 """
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.butterflies import Load, Memory, Store, Transform
 from ethosgen.aot.operators.custom_options import read_integers
-from ethosgen.aot.operators.nest import Array, Nest
-from ethosgen.aot.operators.scalar import SCALARS, Complex, Scalar
+from ethosgen.aot.operators.scalar import Complex
 from ethosgen.aot.operators.signal import read_ends
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
@@ -27,270 +21,20 @@ RFFT, IRFFT = "SignalRfft", "SignalIrfft"
 LONGEST = 1 << 16
 _TYPES = {"float32": 0, "int32": 2, "int16": 7}
 """The option T: a number of TFLite's schema."""
-_FACTORS = (4, 2, 3, 5)
-"""Those that kissfft has a butterfly for; for others it asks for memory, and TFLM has none."""
-
-Load = Callable[[Any], Complex]
-"""Reads a complex number by its place."""
-Store = Callable[[Any, Complex], None]
-
-FIRST, STAGE = "ethosgen_fft_first_s16", "ethosgen_fft_stage_s16"
 SPLIT, JOIN = "ethosgen_fft_split_s16", "ethosgen_fft_join_s16"
 """Micro-kernels, of templates/kernels/ethosgen_fft_s16.c."""
 
 
-@dataclass(frozen=True)
-class Memory:
-    """Pointers to the input and to what is made; the input has `given` numbers, zeros follow."""
-
-    source: Any
-    given: int
-    made: Any
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One stage: `groups` times, `span` butterflies of `factor` numbers that are `span` apart."""
-
-    factor: int
-    span: int
-    groups: int
-
-
-def find_stages(count: int) -> list[Stage]:
-    """Return the stages of a complex transform as kf_factor orders them; the last runs first.
-
-    UnsupportedError for another factor than 4, 2, 3 and 5.
-    """
-    rest, groups, stages = count, 1, []
-    for factor in _FACTORS:
-        while rest % factor == 0:
-            rest //= factor
-            stages.append(Stage(factor, rest, groups))
-            groups *= factor
-    if rest > 1 or not stages:
-        raise UnsupportedError(
-            f"its fft_length is {2 * count}, where TFLite Micro ends in a fault: half of it must "
-            "be a product of 2, 3 and 5; a power of 2 is quickest"
-        )
-    return stages
-
-
-def is_by_fours(stage: Stage, stages: Sequence[Stage]) -> bool:
-    """Say whether there is a micro-kernel for a stage of a transform of int16."""
-    if stage.span == 1:
-        return len(stages) > 1 and all(other.factor == 4 for other in stages)
-    return stage.factor == 4 and stage.span % 4 == 0
-
-
-def _twiddles(scalar: Scalar, phases: Sequence[float]) -> Array:
-    """Return exp(i phase) for each phase as kf_cexp rounds it, shape (n, 2)."""
-    pairs = [(scalar.constant(math.cos(p)), scalar.constant(math.sin(p))) for p in phases]
-    return np.array(pairs, scalar.dtype).reshape(-1, 2)
-
-
-class Transform:
-    """A kernel in the making: a complex transform of `count` numbers, and its tables.
-
-    With `by_fours`, stages that have such a form call a micro-kernel of four numbers at a time.
-    """
-
-    def __init__(
-        self, op: Operator, tensors: Sequence[Tensor], *, inverse: bool, by_fours: bool
-    ) -> None:
-        self.source, self.target = read_ends(op, tensors, 1, 1)
-        self.length = _read_length(op, self.source, self.target)
-        self.count = self.length // 2
-        self.inverse, self.by_fours = inverse, by_fours
-        self.scalar = SCALARS[self.source.dtype]
-        self.stages = find_stages(self.count)
-        self.nest = Nest()
-
-    def declare_tables(self) -> None:
-        """Declare the twiddle factors of the stages, and those of the step before or behind."""
-        sign = 1 if self.inverse else -1
-        whole = [sign * 2 * math.pi * i / self.count for i in range(self.count)]
-        halves = [
-            sign * math.pi * ((i + 1) / self.count + 0.5) for i in range(max(self.count // 2, 1))
-        ]
-        self.table = _twiddles(self.scalar, whole)
-        self.twiddle_view = self.nest.table("twiddles", self.table)
-        self.stage_twiddles = {
-            stage.span: self.nest.table(f"twiddles_{stage.span}", self._factors_of(stage))
-            for stage in self.stages[:-1]
-            if self.by_fours and is_by_fours(stage, self.stages)
-        }
-        self.halves_view = self.nest.table("half_twiddles", _twiddles(self.scalar, halves))
-
-    def _factors_of(self, stage: Stage) -> Array:
-        """Return a stage's twiddle factors in the order in which they are used."""
-        k = np.arange(stage.span) * stage.groups
-        return np.concatenate([self.table[q * k] for q in range(1, stage.factor)])
-
-    def twiddle(self, index: Any) -> Complex:
-        """Return a factor of the stages, as constants where its place is a number."""
-        if isinstance(index, int):
-            re, im = (self.scalar.number(x) for x in self.table[index].tolist())
-            return re, im
-        return self.bound("twiddle", self.pair(self.twiddle_view, index))
-
-    def pair(self, view: Any, *place: Any) -> Complex:
-        """Return the complex number at a place, as the type that is computed in."""
-        return self.scalar.load(view[(*place, 0)]), self.scalar.load(view[(*place, 1)])
-
-    def bound(self, name: str, value: Complex) -> Complex:
-        """Bind both parts of a number that is used more than once."""
-        return self.nest.let(f"{name}_re", value[0]), self.nest.let(f"{name}_im", value[1])
-
-    def kept(self, name: str, value: Complex) -> Complex:
-        """Do the same with a product, at which TVM's analyses of a long chain end."""
-        return self.nest.keep(f"{name}_re", value[0]), self.nest.keep(f"{name}_im", value[1])
-
-    def shrunk(self, name: str, value: Complex, divisor: int) -> Complex:
-        """Return a number divided in fixed point, as it is in floating point (C_FIXDIV)."""
-        return self.kept(name, self.scalar.shrink(self.bound(name, value), divisor))
-
-    # ---- the complex transform -----------------------------------------------------------------
-
-    def transform(self, load: Load, read: Load, write: Store, memory: Memory) -> None:
-        """Write all stages: the first loads the input, the others read what was written."""
-        *later, first = self.stages
-        if self.by_fours and is_by_fours(first, self.stages):
-            numbers = memory.given, self.count, int(self.inverse)
-            self.nest.call(FIRST, memory.made, memory.source, *numbers)
-        else:
-            self._first(first, later, load, write)
-        for stage in reversed(later):
-            if self.by_fours and is_by_fours(stage, self.stages):
-                numbers = stage.span, stage.groups, int(self.inverse)
-                factors = self.stage_twiddles[stage.span].data
-                self.nest.call(STAGE, memory.made, factors, *numbers)
-                continue
-            with self.nest.loop("k", stage.span) as k:
-                steps = [1, *(self._step(k, q, stage) for q in range(1, stage.factor))]
-                factors = [self.twiddle(step) for step in steps[1:]]
-                with self.nest.loop("group", stage.groups) as group:
-                    base = self.nest.let(
-                        "base", tirx.const(0, "int32") + group * (stage.factor * stage.span) + k
-                    )
-                    places = [base + q * stage.span for q in range(stage.factor)]
-                    self._butterfly(
-                        stage, [read(place) for place in places], factors, places, write
-                    )
-
-    @staticmethod
-    def _step(k: Any, q: int, stage: Stage) -> Any:
-        return k * (q * stage.groups)
-
-    def _first(self, stage: Stage, later: Sequence[Stage], load: Load, write: Store) -> None:
-        """Write the stage of neighbours, whose twiddle factors are all the first of the table.
-
-        Each later stage's digit is a loop; it says where the numbers lie before and behind.
-        """
-        source, place = tirx.const(0, "int32"), tirx.const(0, "int32")
-        self._digits(list(later), source, place, stage, load, write)
-
-    def _digits(
-        self, rest: list[Stage], source: Any, place: Any, stage: Stage, load: Load, write: Store
-    ) -> None:
-        if rest:
-            first, *others = rest
-            with self.nest.loop("digit", first.factor) as digit:
-                self._digits(
-                    others,
-                    source + digit * first.groups,
-                    place + digit * first.span,
-                    stage,
-                    load,
-                    write,
-                )
-            return
-        start = self.nest.let("source", source)
-        base = self.nest.let("base", place)
-        values = [load(start + q * stage.groups) for q in range(stage.factor)]
-        factors = [self.twiddle(0)] * (stage.factor - 1)
-        self._butterfly(stage, values, factors, [base + q for q in range(stage.factor)], write)
-
-    def _butterfly(
-        self,
-        stage: Stage,
-        values: Sequence[Complex],
-        factors: Sequence[Complex],
-        places: Sequence[Any],
-        write: Store,
-    ) -> None:
-        divided = [self.shrunk(f"x{q}", value, stage.factor) for q, value in enumerate(values)]
-        turned = [
-            self.kept(f"turned{q}", self.scalar.multiply(value, factor))
-            for q, (value, factor) in enumerate(zip(divided[1:], factors, strict=True), 1)
-        ]
-        combine = {2: self._two, 3: self._three, 4: self._four, 5: self._five}[stage.factor]
-        for place, value in zip(places, combine(stage, divided[0], turned), strict=True):
-            write(place, value)
-
-    def _two(self, _stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
-        add, subtract = self.scalar.add, self.scalar.subtract
-        return [add(first, turned[0]), subtract(first, turned[0])]
-
-    def _four(self, _stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
-        add, subtract, bound = self.scalar.add, self.scalar.subtract, self.bound
-        even, odd = bound("even", add(first, turned[1])), bound("odd", subtract(first, turned[1]))
-        total = bound("total", add(turned[0], turned[2]))
-        cross = bound("cross", subtract(turned[0], turned[2]))
-        ends = [self.scalar.add_turned(odd, cross), self.scalar.subtract_turned(odd, cross)]
-        second, fourth = ends if self.inverse else ends[::-1]
-        return [add(even, total), second, subtract(even, total), fourth]
-
-    def _three(self, stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
-        scalar, bound = self.scalar, self.bound
-        sine = self.twiddle(stage.groups * stage.span)[1]
-        total = bound("total", scalar.add(turned[0], turned[1]))
-        cross = scalar.scale(bound("cross", scalar.subtract(turned[0], turned[1])), sine)
-        halved = scalar.half(total[0]), scalar.half(total[1])
-        middle = bound("middle", scalar.subtract(first, halved))
-        cross = self.kept("turned_cross", cross)
-        return [
-            scalar.add(first, total),
-            scalar.add_turned(middle, cross),
-            scalar.subtract_turned(middle, cross),
-        ]
-
-    def _five(self, stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
-        scalar, bound = self.scalar, self.bound
-        near = self.twiddle(stage.groups * stage.span)
-        far = self.twiddle(2 * stage.groups * stage.span)
-        sums = [bound(f"sum{i}", scalar.add(turned[i], turned[3 - i])) for i in range(2)]
-        gaps = [bound(f"gap{i}", scalar.subtract(turned[i], turned[3 - i])) for i in range(2)]
-
-        def along(a: Any, b: Any) -> Complex:
-            partial = scalar.add(first, scalar.scale(sums[0], a))
-            return self.kept("along", scalar.add(partial, scalar.scale(sums[1], b)))
-
-        first_along, second_along = along(near[0], far[0]), along(far[0], near[0])
-        across = self.kept(
-            "across", scalar.add(scalar.scale(gaps[0], near[1]), scalar.scale(gaps[1], far[1]))
-        )
-        other = self.kept(
-            "other", scalar.subtract(scalar.scale(gaps[1], near[1]), scalar.scale(gaps[0], far[1]))
-        )
-        return [
-            scalar.add(first, scalar.add(sums[0], sums[1])),
-            scalar.add_turned(first_along, across),
-            scalar.subtract_turned(second_along, other),
-            scalar.add_turned(second_along, other),
-            scalar.subtract_turned(first_along, across),
-        ]
-
-
-def _read_length(op: Operator, source: Tensor, target: Tensor) -> int:
-    """Return the number of real values, once the tensors are known to fit."""
+def _read_ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, int]:
+    """Return input, output and the number of real values."""
+    source, target = read_ends(op, tensors, 1, 1)
     options = read_integers(op, T=(0, 32), fft_length=(4, LONGEST))
     length = options["fft_length"]
     if options["T"] != _TYPES[source.dtype] or target.dtype != source.dtype:
         raise UnsupportedError("its option T is not the type of its input and its output")
     if length % 2:
         raise UnsupportedError(f"its fft_length is {length}, which is odd")
-    return length
+    return source, target, length
 
 
 def _check_shapes(spectrum: Tensor, signal: Tensor, length: int, *, padded: bool) -> None:
@@ -316,57 +60,58 @@ def rfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 def rfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> Kernel:
     """Return the kernel of a SignalRfft, with micro-kernels where there are such."""
-    work = Transform(op, tensors, inverse=False, by_fours=by_fours)
-    _check_shapes(work.target, work.source, work.length, padded=True)
-    nest, scalar, count = work.nest, work.scalar, work.count
-    size = work.source.shape[-1]
-    rows = work.source.elements // size
-    x = nest.read("input", work.source, (rows, size))
+    source, target, length = _read_ends(op, tensors)
+    _check_shapes(target, source, length, padded=True)
+    work = Transform(source.dtype, length, inverse=False, by_fours=by_fours)
+    nest, count, size = work.nest, work.count, source.shape[-1]
+    rows = source.elements // size
+    x = nest.read("input", source, (rows, size))
     work.declare_tables()
-    bins = nest.write("output", work.target, (rows, count + 1, 2))
+    bins = nest.write("output", target, (rows, count + 1, 2))
     with nest.loop("row", rows) as row:
 
         def sample(index: Any) -> Any:
-            value = scalar.load(x[row, index])
-            if size == work.length:
+            value = work.scalar.load(x[row, index])
+            if size == length:
                 return value
-            return tirx.if_then_else(index < size, value, scalar.number(0))
+            return tirx.if_then_else(index < size, value, work.scalar.number(0))
 
         def load(index: Any) -> Complex:
             return sample(index * 2), sample(index * 2 + 1)
 
-        def store(place: Any, value: Complex) -> None:
-            nest.store(bins, (row, place, 0), value[0])
-            nest.store(bins, (row, place, 1), value[1])
-
+        read, write = work.reader(bins, row), work.writer(bins, row)
         memory = Memory(tirx.address_of(x[row, 0]), size, tirx.address_of(bins[row, 0, 0]))
-        work.transform(load, lambda place: work.pair(bins, row, place), store, memory)
-        zero = scalar.number(0)
-        constant = work.shrunk("constant", work.pair(bins, row, 0), 2)
-        store(0, (scalar.plus(*constant), zero))
-        store(count, (scalar.minus(*constant), zero))
-        if by_fours:
-            nest.call(SPLIT, memory.made, work.halves_view.data, count)
-        else:
-            with nest.loop("k", count // 2, 1) as k:
-                near, far = work.pair(bins, row, k), work.pair(bins, row, count - k)
-                _split_halves(work, near, far, k, store)
+        work.transform(load, read, write, memory)
+        _split(work, read, write, memory.made)
     return nest.kernel()
 
 
-def _split_halves(work: Transform, near: Complex, far: Complex, k: Any, store: Store) -> None:
-    """Take the spectra of even and odd samples apart (kiss_fftr)."""
+def _split(work: Transform, read: Load, write: Store, bins: Any) -> None:
+    """Take the spectra of even and odd samples apart (kiss_fftr); `bins` is where they lie."""
+    nest, scalar, count = work.nest, work.scalar, work.count
+    constant = work.shrunk("constant", read(0), 2)
+    write(0, (scalar.plus(*constant), scalar.number(0)))
+    write(count, (scalar.minus(*constant), scalar.number(0)))
+    if work.by_fours:
+        nest.call(SPLIT, bins, work.halves_view.data, count)
+        return
+    with nest.loop("k", count // 2, 1) as k:
+        total, gap = _folded(work, read(k), read(count - k))
+        turned = scalar.multiply(gap, work.bound("factor", work.pair(work.halves_view, k - 1)))
+        turned = work.kept("turned", (scalar.wrap(turned[0]), scalar.wrap(turned[1])))
+        whole = scalar.add(total, turned)
+        mirrored = scalar.minus(total[0], turned[0]), scalar.minus(turned[1], total[1])
+        write(k, (scalar.half(whole[0]), scalar.half(whole[1])))
+        write(count - k, (scalar.half(mirrored[0]), scalar.half(mirrored[1])))
+
+
+def _folded(work: Transform, near: Complex, far: Complex) -> tuple[Complex, Complex]:
+    """Return sum and difference of a bin and its conjugate partner, each halved in fixed point."""
     scalar = work.scalar
-    far = work.bound("far", far)
+    near, far = work.bound("near", near), work.bound("far", far)
     a = work.shrunk("a", near, 2)
     b = work.shrunk("b", (far[0], scalar.wrap(scalar.negative(far[1]))), 2)
-    total, gap = work.bound("total", scalar.add(a, b)), work.bound("gap", scalar.subtract(a, b))
-    turned = scalar.multiply(gap, work.bound("factor", work.pair(work.halves_view, k - 1)))
-    turned = work.kept("turned", (scalar.wrap(turned[0]), scalar.wrap(turned[1])))
-    whole = scalar.add(total, turned)
-    mirrored = scalar.minus(total[0], turned[0]), scalar.minus(turned[1], total[1])
-    store(k, (scalar.half(whole[0]), scalar.half(whole[1])))
-    store(work.count - k, (scalar.half(mirrored[0]), scalar.half(mirrored[1])))
+    return work.bound("total", scalar.add(a, b)), work.bound("gap", scalar.subtract(a, b))
 
 
 @operator(IRFFT, dtypes=("int16", "int32", "float32"))
@@ -377,58 +122,43 @@ def irfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 def irfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> Kernel:
     """Return the kernel of a SignalIrfft, with micro-kernels where there are such."""
-    work = Transform(op, tensors, inverse=True, by_fours=by_fours)
-    _check_shapes(work.source, work.target, work.length, padded=False)
-    nest, scalar, count = work.nest, work.scalar, work.count
-    rows = work.target.elements // work.length
-    bins = nest.read("input", work.source, (rows, count + 1, 2))
+    source, target, length = _read_ends(op, tensors)
+    _check_shapes(source, target, length, padded=False)
+    work = Transform(source.dtype, length, inverse=True, by_fours=by_fours)
+    nest, count, rows = work.nest, work.count, target.elements // length
+    bins = nest.read("input", source, (rows, count + 1, 2))
     work.declare_tables()
-    y = nest.write("output", work.target, (rows, count, 2))
-    room = nest.workspace("room", work.source.dtype, (count, 2))
+    y = nest.write("output", target, (rows, count, 2))
+    room = nest.workspace("room", source.dtype, (count, 2))
     with nest.loop("row", rows) as row:
-
-        def put(place: Any, value: Complex) -> None:
-            nest.store(room, (place, 0), value[0])
-            nest.store(room, (place, 1), value[1])
-
-        def store(place: Any, value: Complex) -> None:
-            nest.store(y, (row, place, 0), value[0])
-            nest.store(y, (row, place, 1), value[1])
-
-        ends = [nest.let("end", scalar.load(bins[row, place, 0])) for place in (0, count)]
-        first = scalar.wrap(scalar.plus(*ends)), scalar.wrap(scalar.minus(*ends))
-        put(0, work.shrunk("first", first, 2))
-        if by_fours:
-            places = tirx.address_of(room[0, 0]), tirx.address_of(bins[row, 0, 0])
-            nest.call(JOIN, *places, work.halves_view.data, count)
-        else:
-            with nest.loop("k", count // 2, 1) as k:
-                near, far = work.pair(bins, row, k), work.pair(bins, row, count - k)
-                _join_halves(work, near, far, k, put)
-        memory = Memory(tirx.address_of(room[0, 0]), work.length, tirx.address_of(y[row, 0, 0]))
-        work.transform(
-            lambda place: work.pair(room, place),
-            lambda place: work.pair(y, row, place),
-            store,
-            memory,
-        )
-        if work.source.dtype == "float32":
+        places = tirx.address_of(room[0, 0]), tirx.address_of(bins[row, 0, 0])
+        _join(work, work.reader(bins, row), work.writer(room), places)
+        read, write = work.reader(y, row), work.writer(y, row)
+        memory = Memory(places[0], length, tirx.address_of(y[row, 0, 0]))
+        work.transform(work.reader(room), read, write, memory)
+        if source.dtype == "float32":
             with nest.loop("i", count) as i:
-                value = work.pair(y, row, i)
-                length = scalar.number(work.length)
-                store(i, (tirx.div(value[0], length), tirx.div(value[1], length)))
+                re, im = (tirx.div(part, work.scalar.number(length)) for part in read(i))
+                write(i, (re, im))
     return nest.kernel()
 
 
-def _join_halves(work: Transform, near: Complex, far: Complex, k: Any, put: Store) -> None:
-    """Put the spectra of even and odd samples together (kiss_fftri)."""
-    scalar = work.scalar
-    far = work.bound("far", far)
-    a = work.shrunk("a", near, 2)
-    b = work.shrunk("b", (far[0], scalar.wrap(scalar.negative(far[1]))), 2)
-    even, gap = work.bound("even", scalar.add(a, b)), work.bound("gap", scalar.subtract(a, b))
-    factor = work.bound("factor", work.pair(work.halves_view, k - 1))
-    odd = work.kept("odd", scalar.multiply(gap, factor))
-    put(k, scalar.add(even, odd))
-    mirrored = scalar.subtract(even, odd)
-    put(work.count - k, (mirrored[0], scalar.negative(mirrored[1])))
+def _join(work: Transform, read: Load, write: Store, places: tuple[Any, Any]) -> None:
+    """Put the spectra of even and odd samples together (kiss_fftri).
+
+    `places` are where the result lies, and the bins.
+    """
+    nest, scalar, count = work.nest, work.scalar, work.count
+    ends = [nest.let("end", read(place)[0]) for place in (0, count)]
+    first = scalar.wrap(scalar.plus(*ends)), scalar.wrap(scalar.minus(*ends))
+    write(0, work.shrunk("first", first, 2))
+    if work.by_fours:
+        nest.call(JOIN, *places, work.halves_view.data, count)
+        return
+    with nest.loop("k", count // 2, 1) as k:
+        even, gap = _folded(work, read(k), read(count - k))
+        factor = work.bound("factor", work.pair(work.halves_view, k - 1))
+        odd = work.kept("odd", scalar.multiply(gap, factor))
+        write(k, scalar.add(even, odd))
+        mirrored = scalar.subtract(even, odd)
+        write(count - k, (mirrored[0], scalar.negative(mirrored[1])))

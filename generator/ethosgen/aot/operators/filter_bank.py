@@ -137,29 +137,20 @@ def spectral_subtraction(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     Odd channels have coefficients of their own (filter_bank_spectral_subtraction.cc).
     """
-    coefficient = (0, INT32_MAX)
-    options = read_integers(
-        op, alternate_one_minus_smoothing=coefficient, alternate_smoothing=coefficient,
-        clamping=(0, 1), min_signal_remaining=coefficient, num_channels=coefficient,
-        one_minus_smoothing=coefficient, smoothing=coefficient, smoothing_bits=(0, 31),
-        spectral_subtraction_bits=(0, 63),
-    )  # fmt: skip
+    options = _subtraction_options(op)
     source, state, target, estimate = read_ends(op, tensors, 2, 2)
     shape = (options["num_channels"],)
     for tensor in (source, target, estimate):
         expect(tensor, "uint32", shape)
     nest = Nest()
-    x, y, copy = nest.read("input", source), nest.write("output", target), None
+    x, y = nest.read("input", source), nest.write("output", target)
     copy = nest.write("estimate", estimate)
     noise = nest.variable("noise", state)
     up = unsigned(options["smoothing_bits"])
     down = unsigned(options["spectral_subtraction_bits"], 64)
     names = ("smoothing", "one_minus_smoothing")
-    table = np.array(
-        [[options[name] for name in names], [options[f"alternate_{name}"] for name in names]],
-        np.uint32,
-    )
-    factors = nest.table("factors", table)
+    table = [[options[f"{which}{name}"] for name in names] for which in ("", "alternate_")]
+    factors = nest.table("factors", np.array(table, np.uint32))
     with nest.loop("channel", source.elements) as channel:
         value = nest.let("value", x[channel])
         signal = nest.let("signal", value << up)
@@ -180,6 +171,16 @@ def spectral_subtraction(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         rest = nest.let("rest", (signal - level[0]) >> up)
         nest.store(y, (channel,), tirx.Select(above(rest, floor), rest, floor))
     return nest.kernel()
+
+
+def _subtraction_options(op: Operator) -> dict[str, int]:
+    coefficient = (0, INT32_MAX)
+    return read_integers(
+        op, alternate_one_minus_smoothing=coefficient, alternate_smoothing=coefficient,
+        clamping=(0, 1), min_signal_remaining=coefficient, num_channels=coefficient,
+        one_minus_smoothing=coefficient, smoothing=coefficient, smoothing_bits=(0, 31),
+        spectral_subtraction_bits=(0, 63),
+    )  # fmt: skip
 
 
 # ---- SignalPCAN ----------------------------------------------------------------------------------

@@ -4,14 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.fft import (
-    IRFFT,
-    RFFT,
-    find_stages,
-    irfft_kernel,
-    is_by_fours,
-    rfft_kernel,
-)
+from ethosgen.aot.operators.butterflies import find_stages, is_by_fours
+from ethosgen.aot.operators.fft import IRFFT, RFFT, irfft_kernel, rfft_kernel
 from ethosgen.aot.packed import packed
 from ethosgen.model import Operator, Tensor
 

@@ -80,6 +80,17 @@ def rings(net: Network, cycles: int = 1) -> list[int]:
     return made
 
 
+def waiting(net: Network) -> list[int]:
+    """Add layers between buffers that let every second, and every third of these, through."""
+    x = net.conv2d(net.input((1, 1, 8, 4)), channels=6, kernel=(1, 3))
+    for slots, cycles in ((3, 2), (2, 3)):
+        made = net.tensors[x]
+        kept = Spec((1, slots, 8, 6), "int8", made.scale, made.zero_point, is_variable=True)
+        (x,) = add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=cycles)
+        x = net.conv2d(x, channels=6, kernel=(slots, 1), padding="VALID")
+    return [x]
+
+
 STREAMS: dict[str, Callable[[Network], list[int]]] = {
     "SignalDelay": delays,
     "SignalFramer": framers,

@@ -13,6 +13,7 @@ from ethosgen.pipeline import Inputs
 from ethosgen.report import Report
 from ethosgen.watch import Watch
 from networks import Network, Spec
+from stream_networks import waiting
 
 needs_tools = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -26,8 +27,8 @@ def verify(build: Build, folder: Path, **options: object) -> Report:
     net = Network(build.__name__.strip("_"), seed=5)
     path = folder / f"{net.name}.tflite"
     path.write_bytes(net.build(*build(net)))
-    inputs = Inputs(None, 3, 9)
-    return pipeline.verify(path, "corstone300", inputs=inputs, watch=Watch(), **options)  # type: ignore[arg-type]
+    options = {"inputs": Inputs(None, 3, 9), **options}
+    return pipeline.verify(path, "corstone300", watch=Watch(), **options)  # type: ignore[arg-type]
 
 
 def _ends_and_chains(net: Network) -> list[int]:
@@ -79,6 +80,16 @@ def test_control_flow_and_variables(npu: str, io: str, tmp_path: Path) -> None:
     report = verify(_control, tmp_path, npu=npu, io=io)
     assert report.passed and report.plan.partitions == (0 if npu == "none" else 2)
     assert npu == "none" or report.plan.npu_operators == 4
+
+
+@needs_tools
+@pytest.mark.parametrize(("npu", "io"), [("ethos-u55-128", "arena"), ("none", "caller")])
+def test_a_network_that_waits_for_inputs(npu: str, io: str, tmp_path: Path) -> None:
+    """It has outputs in every sixth inference, as TFLite Micro."""
+    inputs = Inputs(None, 13, 9)
+    report = verify(waiting, tmp_path, npu=npu, io=io, inputs=inputs)
+    assert report.passed and report.samples == 13
+    assert report.golden is not None and report.golden.elements == 2 * 8 * 6
 
 
 @needs_tools

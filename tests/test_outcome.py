@@ -28,6 +28,13 @@ def test_what_is_missing_or_misshapen_differs_everywhere() -> None:
     assert (result.mismatches, result.max_abs_diff) == (4, float("inf"))
 
 
+def test_outputs_where_the_oracle_waits_for_inputs_all_differ() -> None:
+    golden, y = [{}, {"y": np.zeros(3, np.int8)}], {"y": np.zeros(3, np.int8)}
+    assert compare("tflm", [{}, y], golden).mismatches == 0
+    assert compare("tflm", [y, y], golden).mismatches == 3
+    assert compare("tflm", [{}, {}], golden).mismatches == 3
+
+
 def test_nan_equals_nan() -> None:
     golden = [{"y": np.array([np.nan, 1.0], np.float32)}]
     assert compare("tflm", [{"y": np.array([np.nan, 1.0], np.float32)}], golden).mismatches == 0

@@ -62,6 +62,13 @@ def test_different_numbers_of_samples_are_refused(tmp_path: Path) -> None:
         load_samples(path, [IMAGE, BIAS])
 
 
+def test_a_sample_without_outputs_is_saved_as_zeros(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.npz"
+    save_samples(path, [{}, {"y": np.ones(3, np.int8)}])
+    with np.load(path) as saved:
+        assert saved["y"].tolist() == [[0, 0, 0], [1, 1, 1]]
+
+
 def test_what_is_no_npz_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.npz").write_bytes(b"nonsense")
     (tmp_path / "pickle.npz").write_bytes(b"\x80\x04]\x94.")

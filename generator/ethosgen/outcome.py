@@ -70,6 +70,9 @@ def compare(
     mismatches, elements, max_abs_diff, close = 0, 0, 0.0, 0
     for index, wanted in enumerate(golden):
         have = got[index] if index < len(got) else {}
+        if have and not wanted:  # the oracle waits for more inputs, and we do not
+            extra = sum(array.size for array in have.values())
+            elements, mismatches, max_abs_diff = elements + extra, mismatches + extra, float("inf")
         for name, expected in wanted.items():
             elements += expected.size
             actual = have.get(name)

@@ -83,6 +83,15 @@ class Program:
     fused: tuple[str, ...] = ()
     """Operators of the CPU that share a function, "CONV_2D + RELU6"."""
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether an inference may end without outputs, as a CIRCULAR_BUFFER collects inputs."""
+        return any(
+            op.custom_code == "CIRCULAR_BUFFER" and op.options.get("cycles_max", 0) > 1
+            for graph in self.plan.model.graphs
+            for op in graph.operators
+        )
+
     def summary(self) -> PlanSummary:
         """Return the plan's figures, with what was fused."""
         return replace(self.plan.summary(), fused=self.fused)

@@ -54,6 +54,8 @@ def _draw(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Ar
 def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
     """Run samples through TFLite Micro's reference kernels; outputs by tensor name.
 
+    A sample has none where a CIRCULAR_BUFFER waits for more.
+
     Raises InputError for inputs that do not fit the model or a network that ends the interpreter,
     and UnsupportedError for one that TFLite Micro cannot run, or that its own checks end.
     """
@@ -122,11 +124,14 @@ def _fitting(sample: Arrays, tensor: Any) -> Array:
 
 
 def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:
-    """Name and shape what an interpreter returned; TFLite Micro turns scalars into vectors."""
+    """Name and shape what an interpreter returned; TFLite Micro turns scalars into vectors.
+
+    An inference that a CIRCULAR_BUFFER ended has no outputs.
+    """
     return [
         {
             tensor.name: array.reshape(tensor.shape)
-            for tensor, array in zip(model.outputs, run, strict=True)
+            for tensor, array in zip(model.outputs if run else (), run, strict=True)
         }
         for run in runs
     ]
@@ -148,6 +153,10 @@ def _last_words(error: ChildError) -> str:
 # ---- what runs in the child ----------------------------------------------------------------------
 
 
+_ABORT = 15
+"""kTfLiteAbort, by which a CIRCULAR_BUFFER ends an inference (micro_context.h)."""
+
+
 def run_tflite_micro(
     data: bytes, samples: list[list[Array]], output_count: int, arena_bytes: int
 ) -> list[list[Array]]:
@@ -162,8 +171,8 @@ def run_tflite_micro(
     for sample in samples:
         for index, array in enumerate(sample):
             interpreter.set_input(array, index)
-        interpreter.invoke()
-        outputs.append([np.array(interpreter.get_output(i)) for i in range(output_count)])
+        count = 0 if interpreter.invoke() == _ABORT else output_count
+        outputs.append([np.array(interpreter.get_output(i)) for i in range(count)])
     return outputs
 
 

@@ -44,11 +44,17 @@ def load_samples(path: Path, inputs: Sequence[Tensor]) -> list[Arrays]:
 
 
 def save_samples(path: Path, samples: Sequence[Arrays]) -> None:
-    """Write samples to `path` as one array a tensor, of shape (N, *shape)."""
+    """Write samples to `path` as one array a tensor, of shape (N, *shape).
+
+    A sample without outputs, of a network that waits for more inputs, is 0.
+    """
     if path.suffix != ".npz":
         raise InputError(f"{path}: an output file must end in .npz")
-    names = list(samples[0]) if samples else []
-    stacked: dict[str, Any] = {name: np.stack([s[name] for s in samples]) for name in names}
+    like = next(filter(None, samples), {})
+    stacked: dict[str, Any] = {
+        name: np.stack([s.get(name, np.zeros_like(array)) for s in samples])
+        for name, array in like.items()
+    }
     partial = path.with_name(f".{path.name}.partial")
     try:
         with partial.open("wb") as file:

@@ -10,6 +10,7 @@ from arena_npu import check_program
 from flatbuffers import flexbuffers
 
 from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot.operators.nest import NOT_READY
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
@@ -17,7 +18,7 @@ from ethosgen.offload import offload
 from ethosgen.outcome import Arrays
 from ethosgen.reference import golden_outputs, random_samples
 from networks import Network, Spec
-from stream_networks import STREAMS, add, framers, network
+from stream_networks import STREAMS, add, framers, network, waiting
 
 
 @needs_gcc
@@ -68,6 +69,23 @@ def test_a_circular_buffer_keeps_what_the_npu_made(tmp_path: Path) -> None:
     plan = offload(model, ACCELERATOR)
     assert len(plan.partitions) == 2
     assert check_program(plan, tmp_path).state_bytes == 5 * 8 * 6
+
+
+@needs_gcc
+def test_an_inference_ends_where_a_circular_buffer_waits(tmp_path: Path) -> None:
+    model = network(waiting)
+    samples, plan = random_samples(model, 13, seed=3), cpu_plan(model)
+    golden = golden_outputs(model, samples)
+    assert [bool(wanted) for wanted in golden] == [n % 6 == 5 for n in range(13)]
+    program = compile_program(plan, "net")
+    assert program.may_wait
+    generated = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(samples, golden, strict=True):
+        status, made = generated.run(sample)
+        assert status == (0 if wanted else NOT_READY)
+        assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
+        if wanted:
+            assert_equal(made, wanted)
 
 
 REFUSED: dict[str, tuple[str, tuple[int, ...], list[Spec], dict[str, Any], str]] = {

@@ -84,7 +84,8 @@ def evaluate(
 
     `inputs` are the network's, by name; `invoke` gets each partition with its inputs by tensor name
     and returns its outputs so, and its variables' new values. Variables start afresh with another
-    plan object, and keep their values from call to call with the same. CPU operators run from the
+    plan object, and keep their values from call to call with the same. There are no outputs where a
+    CIRCULAR_BUFFER waits for more inputs. CPU operators run from the
     PrimFuncs that `compile_program` emits, compiled by TVM for the host; tvm is imported only if
     there are any.
     """

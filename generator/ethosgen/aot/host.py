@@ -21,6 +21,10 @@ RunStep = Callable[[Step, Mapping[int, Array]], dict[int, Array]]
 """Runs a partition's step on the values by tensor index; returns what it wrote."""
 
 
+class NotReadyError(Exception):
+    """A CIRCULAR_BUFFER waits for more inputs, and the inference ends at it."""
+
+
 class HostGraph:
     """A plan whose CPU operators are compiled for this machine."""
 
@@ -33,14 +37,20 @@ class HostGraph:
         self.variable_of = {i: one.tensor for one in held for i in (one.tensor, *one.aliases)}
 
     def run(self, inputs: Arrays, invoke: Invoke) -> Arrays:
-        """Run once; outputs by tensor name. The variables keep their new values."""
+        """Run once; outputs by tensor name. The variables keep their new values.
+
+        There are none where a CIRCULAR_BUFFER waits for more inputs.
+        """
         graph = self.schedule.graph
 
         def run_partition(step: Step, values: Mapping[int, Array]) -> dict[int, Array]:
             return self._invoke(step, step.partition, values, invoke) if step.partition else {}
 
         values = {t.index: _checked(inputs, t) for t in graph.input_tensors()}
-        values = self.steps.run(values, self.variables, run_partition)
+        try:
+            values = self.steps.run(values, self.variables, run_partition)
+        except NotReadyError:
+            return {}
         return {t.name: values[t.index].copy() for t in graph.output_tensors()}
 
     def _invoke(

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import tvm
 
-from ethosgen.aot.host import Array, Run
+from ethosgen.aot.host import Array, NotReadyError, Run
 from ethosgen.aot.kernels import NamedKernel, choose_kernels
 from ethosgen.aot.operators import code_of
+from ethosgen.aot.operators.nest import NOT_READY
 from ethosgen.aot.schedule import Schedule, Step
 from ethosgen.errors import InputError
 from ethosgen.program import Constant
@@ -39,7 +40,10 @@ def _bind(
         arrays = [data[a] if isinstance(a, str) else values[a] for a in named.arguments]
         arrays += [values[i] for i in (*schedule.writes(step), *named.kernel.variables)]
         arrays += [workspace] if workspace.size else []
-        if function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays)):
+        status = function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+        if status == NOT_READY:
+            raise NotReadyError
+        if status:
             made = [schedule.graph.tensors[i].name for i in step.operator.outputs]
             raise InputError(
                 f"{code_of(step.operator)}, which makes {made}, does not accept a value of its "

@@ -207,9 +207,13 @@ class CircularBuffer:
 
     @property
     def states(self) -> tuple[Tensor, ...]:
-        """The inputs; at first the output's zero point, as TensorFlow Lite fills a variable."""
+        """The inputs, at first the output's zero point, and how many came since it was looked at.
+
+        TensorFlow Lite fills variables so.
+        """
         shape, quantization = (self.slots, self.depth), self.target.quantization
-        return (Tensor(0, "slots", shape, "int8", quantization, is_variable=True),)
+        slots = Tensor(0, "slots", shape, "int8", quantization, is_variable=True)
+        return (slots, _state("waiting", "int32", (1,))) if self.cycles > 1 else (slots,)
 
 
 _ONCE_SLOTS = (5, 13, 25)

@@ -42,6 +42,7 @@ def network_facts(
         "NAME": NAME,
         "folder": f"{program.name}/" if is_shared else "",
         "source": f"{plan.model.name}.tflite",
+        "may_wait": program.may_wait,
         "inputs": [_port_facts(program, port) for port in program.inputs],
         "outputs": [_port_facts(program, port) for port in program.outputs],
         **memories,

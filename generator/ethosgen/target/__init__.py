@@ -56,8 +56,10 @@ STATUS_NAMES = {
     13: "ETHOSGEN_NPU_TIMEOUT",
     14: "ETHOSGEN_NPU_DRIVER",
     15: "ETHOSGEN_BAD_VALUE",
+    16: "ETHOSGEN_NOT_READY",
 }
 """enum ethosgen_status of the generated ethosgen_status.h."""
+_NOT_READY = 16
 
 PMU_EVENTS = {
     17: "cycle",
@@ -261,10 +263,10 @@ def _run_sample(
     for port, tensor in enumerate(network.inputs):
         session.write_input(port, _input_bytes(sample, tensor), _ANSWER_S, index)
     reply = session.run(timeout_s, index)
-    if reply.status != 0:
+    if reply.status not in (0, _NOT_READY):
         raise _explain(reply, target, network)
     outputs = {}
-    for port, tensor in enumerate(network.outputs):
+    for port, tensor in enumerate(network.outputs if reply.status == 0 else ()):
         data = session.read_output(port, tensor.bytes, _ANSWER_S, index)
         outputs[tensor.name] = _output_array(data, tensor)
     if not counts:  # the counter of hardware counts time

@@ -159,7 +159,12 @@ void {{ name }}_reset(void);
 /*
  * Run the network once, from inputs to outputs.
  *
+{% if may_wait %}
+ * Returns ETHOSGEN_OK, or ETHOSGEN_NOT_READY where the network took its inputs and will give outputs
+ * in a later run. On any status but ETHOSGEN_OK the outputs are worthless.
+{% else %}
  * Returns ETHOSGEN_OK; on any other status the outputs are worthless, and the next run starts afresh.
+{% endif %}
  */
 {% if io == "arena" %}
 ethosgen_status {{ name }}_run(void);

@@ -25,6 +25,9 @@ BAD_VALUE = 15
 """ETHOSGEN_BAD_VALUE: an element that the operator refuses, where TFLite Micro returns an error."""
 
 
+NOT_READY = 16
+"""ETHOSGEN_NOT_READY: the inference ends here, and a later one goes on (kTfLiteAbort)."""
+
 _WORKSPACE_ALIGNMENT = 8
 
 

@@ -11,7 +11,7 @@ from tvm import tirx
 
 from ethosgen.aot import streams
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.nest import Nest, int32, number
+from ethosgen.aot.operators.nest import NOT_READY, Nest, int32, number
 from ethosgen.aot.operators.quantization import clamp, limits
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
@@ -156,19 +156,23 @@ def overlap_add(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator(streams.CIRCULAR_BUFFER, dtypes=("int8",))
 def circular_buffer(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The last inputs, the newest last (circular_buffer.cc)."""
+    """The last inputs, the newest last (circular_buffer.cc).
+
+    Only at every `cycles_max`-th input the network goes on; the inferences between end here.
+    """
     ring, nest = streams.read_circular_buffer(op, tensors), Nest()
-    if ring.cycles > 1:
-        raise UnsupportedError(
-            f"its cycles_max is {ring.cycles}, so that it ends an inference before its end; only 1 "
-            "is covered"
-        )
     x = nest.read("input", ring.source, (ring.depth,))
     y = nest.write("output", ring.target, (ring.slots, ring.depth))
-    (slots,) = _states(nest, op, tensors, ring.states)
+    slots, *waiting = _states(nest, op, tensors, ring.states)
     size = (ring.slots - 1) * ring.depth
     if size:
         nest.call("memmove", tirx.address_of(slots[0, 0]), tirx.address_of(slots[1, 0]), size)
     nest.copy(slots, (ring.slots - 1, 0), x, (0,), ring.depth)
+    if waiting:
+        inputs = nest.let("inputs", waiting[0][0] + 1)
+        with nest.when(inputs < ring.cycles):
+            nest.store(waiting[0], (0,), inputs)
+            nest.fail(NOT_READY)
+        nest.store(waiting[0], (0,), int32(0))
     nest.copy(y, (0, 0), slots, (0, 0), ring.slots * ring.depth)
     return nest.kernel()

@@ -154,7 +154,8 @@ static bool run(const struct frame *frame)
         server.firmware->run(&ethosgen_networks[network], &server.last);
         server.last_number = number;
         server.runs++;
-        server.failed += server.last.status != 0;
+        server.failed += server.last.status != ETHOSGEN_OK &&
+                         server.last.status != ETHOSGEN_NOT_READY;
     }
     answer(frame, &number, sizeof number, &server.last, sizeof server.last);
     return true;

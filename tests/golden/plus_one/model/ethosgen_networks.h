@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* What the library was generated from; the firmware tells it to whoever asks. */
-#define ETHOSGEN_DIGEST "229d335b9f429530"
+#define ETHOSGEN_DIGEST "34f72b10dcfa1c36"
 
 #define ETHOSGEN_NETWORKS 1
 

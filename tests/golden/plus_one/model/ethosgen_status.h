@@ -22,7 +22,8 @@ typedef enum ethosgen_status {
     ETHOSGEN_NPU_STOPPED = 12,      /* an interrupt came before the end of the command stream */
     ETHOSGEN_NPU_TIMEOUT = 13,      /* ethosgen_npu_wait gave up */
     ETHOSGEN_NPU_DRIVER = 14,       /* Arm's core driver failed and does not say why */
-    ETHOSGEN_BAD_VALUE = 15         /* an operator refuses a value: index outside, division by 0 */
+    ETHOSGEN_BAD_VALUE = 15,        /* an operator refuses a value: index outside, division by 0 */
+    ETHOSGEN_NOT_READY = 16         /* no failure: a CIRCULAR_BUFFER waits for more inputs */
 } ethosgen_status;
 
 #endif /* ETHOSGEN_STATUS_H */

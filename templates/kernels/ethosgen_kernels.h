@@ -179,11 +179,38 @@ struct ethosgen_add {
 void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const int32_t *shape);
 
+/* The same with one element of `second` for all. */
+void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                         const int32_t *shape);
+
+struct ethosgen_mul {
+    int32_t first_zero_point;
+    int32_t second_zero_point;
+    int32_t mantissa;
+    int32_t shift; /* 0 or negative */
+    struct ethosgen_output output;
+};
+
+/* output[i] = requantized(first[i] * second[i]); output may be one of the inputs. */
+void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                     const int32_t *shape);
+
+/* The same with one element of `second` for all. */
+void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                         const int32_t *shape);
+
 /*
  * output[i] = table[input[i]], for bytes of either sign: the table is in the order of their bits.
  * The output may be the input.
  */
 void ethosgen_table_8(void *output, const void *input, const void *table, int32_t count);
+
+/* output[i] = input[i] * window[i] >> shift, saturated; the shift is from 0 to 31. */
+void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *window,
+                         int32_t count, int32_t shift);
+
+/* Shifts left by as many bits as the greatest amplitude allows, and tells how many. */
+void ethosgen_auto_scale_s16(int16_t *output, int32_t *bits, const int16_t *input, int32_t count);
 
 /*
  * The first stage of a Fourier transform of `count` complex numbers, a power of 4 above 4: sums of 4

@@ -3,6 +3,7 @@ SignalFftAutoScale and SignalEnergy.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tvm import tirx
@@ -34,9 +35,20 @@ def expect(tensor: Tensor, dtype: str, shape: Sequence[int]) -> None:
         )
 
 
-@operator("SignalWindow", dtypes=("int16",))
-def window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return x w >> shift, saturated, for each row as long as the window (window.cc)."""
+@dataclass(frozen=True)
+class Window:
+    """A SignalWindow, checked: `rows` rows as long as the window."""
+
+    source: Tensor
+    weights: Tensor
+    target: Tensor
+    rows: int
+    size: int
+    shift: int
+
+
+def read_window(op: Operator, tensors: Sequence[Tensor]) -> Window:
+    """Return a SignalWindow; UnsupportedError for what TFLite Micro would read behind."""
     source, weights, target = read_ends(op, tensors, 2, 1)
     shift = read_integers(op, shift=(0, 31))["shift"]
     size = weights.elements
@@ -47,12 +59,28 @@ def window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             f"its input {list(source.shape)} is not a number of windows of {size}, where TFLite "
             "Micro reads behind it"
         )
+    return Window(source, weights, target, source.elements // size, size, shift)
+
+
+def read_auto_scale(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the input and the outputs of a SignalFftAutoScale, checked."""
+    source, target, bits = read_ends(op, tensors, 1, 2)
+    expect(source, "int16", (source.elements,))
+    expect(target, "int16", (source.elements,))
+    expect(bits, "int32", ())
+    return source, target, bits
+
+
+@operator("SignalWindow", dtypes=("int16",))
+def window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Return x w >> shift, saturated, for each row as long as the window (window.cc)."""
+    found = read_window(op, tensors)
     nest = Nest()
-    rows = (source.elements // size, size)
-    x, w = nest.read("input", source, rows), nest.read("window", weights)
-    y = nest.write("output", target, rows)
+    rows = (found.rows, found.size)
+    x, w = nest.read("input", found.source, rows), nest.read("window", found.weights)
+    y = nest.write("output", found.target, rows)
     with nest.loops(rows) as (row, i):
-        product = nest.let("product", int32(x[row, i]) * int32(w[i]) >> shift)
+        product = nest.let("product", int32(x[row, i]) * int32(w[i]) >> found.shift)
         nest.store(y, (row, i), clamp(product, *limits("int16")))
     return nest.kernel()
 
@@ -63,12 +91,8 @@ def auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     The amplitude of -32768 is -32768 there, which any later value exceeds.
     """
-    source, target, bits = read_ends(op, tensors, 1, 2)
-    size = source.elements
-    expect(source, "int16", (size,))
-    expect(target, "int16", (size,))
-    expect(bits, "int32", ())
-    nest = Nest()
+    source, target, bits = read_auto_scale(op, tensors)
+    nest, size = Nest(), source.elements
     x, y, scale = nest.read("input", source), nest.write("output", target), nest.write("bits", bits)
     most = _amplitude(nest, x, size)
     shift = nest.local("shift", int32(0))

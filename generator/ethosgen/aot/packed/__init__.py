@@ -12,7 +12,7 @@ from importlib import import_module
 from ethosgen.aot.operators import Kernel, code_of
 from ethosgen.model import Operator, Tensor
 
-_FAMILIES = ("matrix", "depthwise", "fft", "pool", "softmax", "wide")
+_FAMILIES = ("matrix", "depthwise", "fft", "pool", "signal", "softmax", "wide")
 """Modules of this package; importing one imports tvm, so it happens on the first look-up."""
 
 Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]
@@ -32,7 +32,7 @@ def packed(*codes: str, dtype: str = "int8") -> Callable[[Pack], Pack]:
 
 def pack(operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Return an operator's packed form, None if it has none."""
-    dtypes = {tensors[i].dtype for i in (*operator.inputs[:1], *operator.outputs)}
+    dtypes = {tensors[i].dtype for i in (*operator.inputs[:1], *operator.outputs[:1])}
     found = _registry().get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
     return found(operator, tensors) if found else None
 

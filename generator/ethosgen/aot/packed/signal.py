@@ -1,0 +1,41 @@
+"""SignalWindow and SignalFftAutoScale, 8 values at a time."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tvm import tirx
+
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.nest import Nest
+from ethosgen.aot.operators.signal import read_auto_scale, read_window
+from ethosgen.aot.packed import packed
+from ethosgen.model import Operator, Tensor
+
+SIGNAL = frozenset({"ethosgen_signal_s16.c"})
+
+
+@packed("SignalWindow", dtype="int16")
+def packed_window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Return a window over rows."""
+    found = read_window(op, tensors)
+    nest, rows = Nest(), (found.rows, found.size)
+    x, w = nest.read("input", found.source, rows), nest.read("window", found.weights)
+    y = nest.write("output", found.target, rows)
+    with nest.loop("row", found.rows) as row:
+        ends = tirx.address_of(y[row, 0]), tirx.address_of(x[row, 0]), w.data
+        nest.call("ethosgen_window_s16", *ends, found.size, found.shift)
+    return replace(nest.kernel(), micro_kernels=SIGNAL)
+
+
+@packed("SignalFftAutoScale", dtype="int16")
+def packed_auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Return a shift to the full range."""
+    source, target, bits = read_auto_scale(op, tensors)
+    nest = Nest()
+    x, y, places = (
+        nest.read("input", source),
+        nest.write("output", target),
+        nest.write("bits", bits),
+    )
+    nest.call("ethosgen_auto_scale_s16", y.data, places.data, x.data, source.elements)
+    return replace(nest.kernel(), micro_kernels=SIGNAL)

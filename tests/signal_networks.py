@@ -190,10 +190,10 @@ def network(*builds: Build) -> Model:
     return parse_model(net.build(*outputs), "signal")
 
 
-def all_of_them() -> Model:
+def all_of_them(by_fours: Sequence[int] = BY_FOURS) -> Model:
     """Return a network with every operator and type."""
     few = [_transforms(dtype, 16, 30) for dtype in TYPES]
-    return network(*few, _transforms("int16", *BY_FOURS), _edges, _filters, _channels)
+    return network(*few, _transforms("int16", *by_fours), _edges, _filters, _channels)
 
 
 def samples_of(model: Model, count: int) -> list[dict[str, np.ndarray[Any, Any]]]:

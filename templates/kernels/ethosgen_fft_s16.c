@@ -50,7 +50,7 @@ static inline int16x8_t quarter(int16x8_t value)
 }
 
 /* Four complex numbers of an input that ends after `rest` int16, and zeros behind it. */
-static inline int16x8_t read(const int16_t *from, int32_t rest)
+static inline int16x8_t loaded(const int16_t *from, int32_t rest)
 {
     return rest > 0 ? vldrhq_z_s16(from, vctp16q((uint32_t)rest)) : vdupq_n_s16(0);
 }
@@ -68,13 +68,13 @@ void ethosgen_fft_first_s16(int16_t *output, const int16_t *input, int32_t lengt
 
         for (int32_t weight = count / 16; weight >= 4; weight /= 4, rest /= 4)
             place += rest % 4 * weight;
-        x.a = quarter(read(input + at, length - at));
+        x.a = quarter(loaded(input + at, length - at));
         at += step;
-        x.b = vqrdmulhq_n_s16(quarter(read(input + at, length - at)), ONE);
+        x.b = vqrdmulhq_n_s16(quarter(loaded(input + at, length - at)), ONE);
         at += step;
-        x.c = vqrdmulhq_n_s16(quarter(read(input + at, length - at)), ONE);
+        x.c = vqrdmulhq_n_s16(quarter(loaded(input + at, length - at)), ONE);
         at += step;
-        x.d = vqrdmulhq_n_s16(quarter(read(input + at, length - at)), ONE);
+        x.d = vqrdmulhq_n_s16(quarter(loaded(input + at, length - at)), ONE);
         x = combined(x, inverse);
         vstrhq_scatter_shifted_offset_s16(output + 2 * place, offset, x.a);
         vstrhq_scatter_shifted_offset_s16(output + 2 * place + 2, offset, x.b);

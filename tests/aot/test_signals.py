@@ -59,7 +59,7 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
 
 
 def test_llvm_equals_tflite_micro() -> None:
-    model = signals.all_of_them()
+    model = signals.all_of_them(by_fours=())
     check_llvm(model, signals.samples_of(model, 6))
 
 

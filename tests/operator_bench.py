@@ -109,7 +109,8 @@ class Bench(Network):
             return self.random.uniform(low, high, spec.shape).astype(np.float32)
         if spec.dtype == "bool":
             return self.random.integers(0, 2, spec.shape).astype(bool)
-        values = self.random.integers(int(low), int(high), spec.shape, np.int64, endpoint=True)
+        wide = np.uint64 if spec.dtype == "uint64" else np.int64
+        values = self.random.integers(int(low), int(high), spec.shape, wide, endpoint=True)
         return np.asarray(values).astype(spec.dtype)
 
 

@@ -35,7 +35,7 @@ SEED = 7
 PARTS = 3
 """Networks that share the cases, so that none has too many inputs."""
 
-MOVED = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+MOVED = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float32", "bool")
 """Types of which bytes are only moved."""
 CONTROL = {"ASSIGN_VARIABLE", "CALL_ONCE", "IF", "READ_VARIABLE", "VAR_HANDLE", "WHILE"}
 """What tests/test_firmware_graphs.py runs on QEMU."""

@@ -19,6 +19,7 @@ from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
 from ethosgen.offload import offload
 from ethosgen.pipeline import Inputs
+from ethosgen.plan import IoStyle
 from ethosgen.reference import golden_outputs, random_samples
 from ethosgen.watch import Watch
 from networks import Network, Spec
@@ -111,7 +112,10 @@ def test_wide_numbers_are_inputs_outputs_and_constants(tmp_path: Path) -> None:
     x = signals.plain(net, (6,), "uint64")
     bits = net.constant(np.array(2), "int32")
     made = [signals.square_root(net, v, bits) for v in (net.constant(edges), x)]
-    check(parse_model(net.build(*made, x), "wide"), [{"input_0": edges}], tmp_path)
+    (again,) = net.operator("RESHAPE", [x, net.constant([2, 3], "int32")], [Spec((2, 3), "uint64")])
+    model = parse_model(net.build(*made, x, again), "wide")
+    check(model, [{"input_0": edges}], tmp_path)
+    assert compile_program(cpu_plan(model, IoStyle.CALLER), "net").outputs
 
 
 @needs_gcc

@@ -12,7 +12,7 @@ from ethosgen.model import Operator, Tensor
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 
 
-@operator(*sorted(memory.SAME_BYTES), dtypes=DTYPES)
+@operator(*sorted(memory.SAME_BYTES), dtypes=(*DTYPES, "uint32", "uint64"))
 def copy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy bytes; where the memory plan gave both ends one address, no code is emitted."""
     size = tensors[op.inputs[0]].bytes

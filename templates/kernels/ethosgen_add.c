@@ -40,6 +40,26 @@ void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, 
         vstrbq_p_s32(output + i, vminq_s32(vmaxq_s32(left, low), high), inside);
     }
 }
+
+void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                         const int32_t *shape)
+{
+    const struct ethosgen_add add = *(const struct ethosgen_add *)shape;
+    int32x4_t first_shift = vdupq_n_s32(add.first.shift), shift = vdupq_n_s32(add.shift);
+    int32x4_t low = vdupq_n_s32(add.output.low), high = vdupq_n_s32(add.output.high);
+    int32x4_t right = vdupq_n_s32((*second - add.second.zero_point) * (1 << ETHOSGEN_ADD_SHIFT));
+
+    right = scaled(right, add.second.mantissa, vdupq_n_s32(add.second.shift));
+    right = vmulq_n_s32(right, add.sign);
+    for (int32_t i = 0; i < count; i += 4) {
+        mve_pred16_t inside = vctp32q((uint32_t)(count - i));
+        int32x4_t left = widened(first + i, inside, add.first.zero_point);
+
+        left = vaddq_s32(scaled(left, add.first.mantissa, first_shift), right);
+        left = vaddq_n_s32(scaled(left, add.mantissa, shift), add.output.zero_point);
+        vstrbq_p_s32(output + i, vminq_s32(vmaxq_s32(left, low), high), inside);
+    }
+}
 #else
 static inline int32_t widened(int8_t value, const struct ethosgen_scaled *input)
 {
@@ -55,6 +75,20 @@ void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, 
     for (int32_t i = 0; i < count; i++) {
         int32_t sum = widened(first[i], &add->first)
             + add->sign * widened(second[i], &add->second);
+
+        output[i] = ethosgen_clamp(ethosgen_requantize(sum, add->mantissa, add->shift),
+                                   &add->output);
+    }
+}
+
+void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                         const int32_t *shape)
+{
+    const struct ethosgen_add *add = (const struct ethosgen_add *)shape;
+    int32_t right = add->sign * widened(*second, &add->second);
+
+    for (int32_t i = 0; i < count; i++) {
+        int32_t sum = widened(first[i], &add->first) + right;
 
         output[i] = ethosgen_clamp(ethosgen_requantize(sum, add->mantissa, add->shift),
                                    &add->output);

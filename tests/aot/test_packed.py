@@ -78,6 +78,18 @@ OTHERS: dict[str, Build] = {
         n.input((1, 5, 7, 3)), n.input((1, 5, 7, 3), scale=0.011, zero_point=-7), activation="RELU"
     ),
     "differences": lambda n: n.sub(n.input((2, 16), scale=0.011), n.input((2, 16)), scale=0.05),
+    "sums with channels": lambda n: n.add(
+        n.input((2, 3, 19), zero_point=-128), n.input((19,), scale=0.011, zero_point=127)
+    ),
+    "sums with one": lambda n: n.add(
+        n.input((1,), scale=0.3), n.input((2, 5, 9)), activation="RELU"
+    ),
+    "differences from pixels": lambda n: n.sub(n.input((3, 5, 11)), n.input((3, 5, 1), scale=0.2)),
+    "products": lambda n: n.mul(n.input((1, 5, 7, 3)), n.input((1, 5, 7, 3), scale=0.011)),
+    "products with channels": lambda n: n.mul(
+        n.input((2, 1, 1, 13), scale=0.02, zero_point=-128), n.input((2, 3, 4, 13), zero_point=127)
+    ),
+    "products with one": lambda n: n.mul(n.input((2, 21)), n.input((2, 1)), activation="RELU6"),
     "softmax": lambda n: n.softmax(n.input((1, 12), scale=0.15)),
     "softmax of rows": lambda n: n.softmax(n.input((2, 3, 21), scale=0.04), beta=0.7),
     "flat softmax": lambda n: n.softmax(n.input((2, 400), scale=0.001)),
@@ -102,6 +114,9 @@ PLAIN: dict[str, Build] = {
     "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
     "sums beyond 16 bits": lambda n: n.average_pool(n.input((1, 18, 18, 3)), (17, 17), (1, 1)),
     "int16 beyond 32 bits": lambda n: n.fully_connected(n.input((1, 3000), "int16"), 2),
+    "one less a tensor": lambda n: n.sub(n.input((1,)), n.input((2, 16))),
+    "short rows": lambda n: n.mul(n.input((5, 3)), n.input((3,))),
+    "products above 1": lambda n: n.mul(n.input((2, 16), scale=3.0), n.input((2, 16)), scale=0.01),
     "several outputs of int16": lambda n: n.depthwise(n.input((1, 5, 5, 2), "int16"), multiplier=2),
 }
 

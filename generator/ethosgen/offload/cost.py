@@ -38,16 +38,16 @@ MATMUL_OUTPUT = 27.0
 TAP = {"AVERAGE_POOL_2D": (1.1, 8.0), "MAX_POOL_2D": (0.5, 3.0)}
 """Cycles for each element under the window, and for each output besides."""
 ELEMENT = {
-    "ADD": 10.3, "SUB": 10.3, "MUL": 24.0, "MINIMUM": 7.0, "MAXIMUM": 7.0, "RELU": 0.25,
+    "ADD": 10.3, "SUB": 10.3, "MUL": 6.5, "MINIMUM": 7.0, "MAXIMUM": 7.0, "RELU": 0.25,
     "RELU6": 0.25, "LOGISTIC": 0.25, "TANH": 0.25, "HARD_SWISH": 0.25, "LEAKY_RELU": 0.25,
     "QUANTIZE": 0.25, "SOFTMAX": 8.0, "CONCATENATION": 1.2, "PAD": 1.0, "RESHAPE": 0.0,
     "SQUEEZE": 0.0, "EXPAND_DIMS": 0.0, "MEAN": 5.3,
 }  # fmt: skip
 """Cycles for each element of the output, of the input for MEAN, where all is int8."""
 PLAIN_ELEMENT = 24.0
-"""The least where it is not, for what computes: one number rescaled, as for MUL."""
-BROADCAST_SUM = 50.0
-"""For ADD and SUB of inputs of different shapes, whose loop rescales three numbers."""
+"""The least where it is not, for what computes: one number rescaled, as for MUL in plain C."""
+BROADCAST = {"ADD": 13.2, "SUB": 13.2, "MUL": 8.7}
+"""For inputs of different shapes, with rows of 16."""
 MOVES = frozenset({"CONCATENATION", "PAD", "RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
 ROW = {"SOFTMAX": 200.0}
 """Cycles for each row of the output, besides."""
@@ -89,8 +89,8 @@ def _element_cycles(operator: Operator, graph: Graph, output: Tensor) -> float:
     """Return the estimate for each element of the output."""
     code, inputs = operator.code, [graph.tensors[i] for i in operator.inputs if i != ABSENT]
     each = ELEMENT[code]
-    if code in ("ADD", "SUB") and inputs[0].shape != inputs[-1].shape:
-        each = BROADCAST_SUM
+    if code in BROADCAST and inputs[0].shape != inputs[-1].shape:
+        each = BROADCAST[code]
     if code not in MOVES and {inputs[0].dtype, output.dtype} != {"int8"}:
         each = max(each, PLAIN_ELEMENT)
     if code == "MEAN":

@@ -1,4 +1,4 @@
-"""ADD and SUB of int8, without broadcasting."""
+"""ADD, SUB and MUL of int8, also with one input that repeats along some dimensions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,40 +8,91 @@ from tvm import tirx
 
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.arithmetic import ends, sum_multipliers
-from ethosgen.aot.operators.nest import Nest
-from ethosgen.aot.operators.quantization import activation_range, zero_point_of
+from ethosgen.aot.operators.nest import Nest, broadcast, merge_dimensions
+from ethosgen.aot.operators.quantization import (
+    activation_range,
+    quantize_multiplier,
+    scale_of,
+    zero_point_of,
+)
 from ethosgen.model import Operator, Tensor
 
-ADD = frozenset({"ethosgen_add.c"})
+LEAST_ROW = 8
+"""Elements of a row for which a call of a micro-kernel pays."""
 
 
 def packed_addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Return what adds or subtracts 4 elements at a time, None where there is no such form.
+    """Return what adds, subtracts or multiplies 4 elements at a time, None where it cannot.
 
-    It is not among those that `pack` finds: where an addition is fused with what comes before or
-    after it, its plain form is wanted.
+    It is not among those that `pack` finds: where such an operator is fused with what comes before
+    or after it, its plain form is wanted.
     """
-    if op.code not in ("ADD", "SUB"):
+    if op.code not in ("ADD", "SUB", "MUL"):
         return None
     first, second, target = ends(op, tensors)
-    if target.dtype != "int8" or not first.shape == second.shape == target.shape:
+    if target.dtype != "int8":
         return None
+    *shapes, full = merge_dimensions([first.shape, second.shape, target.shape])
+    if shapes[0][-1] == 1 and op.code != "SUB":
+        first, second, shapes = second, first, shapes[::-1]
+    numbers = (
+        _product(op, first, second, target) if op.code == "MUL" else _sum(op, first, second, target)
+    )
+    repeats = shapes[0] != full or shapes[1] != full
+    if numbers is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
+        return None
+    name = "mul" if op.code == "MUL" else "add"
+    one = "_one" if shapes[1][-1] == 1 and full[-1] > 1 else ""
+    return _rows(
+        f"ethosgen_{name}{one}_s8", name, (first, second, target), (*shapes, full), numbers
+    )
+
+
+def _rows(
+    function: str,
+    name: str,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    shapes: Sequence[tuple[int, ...]],
+    numbers: tuple[int, ...],
+) -> Kernel:
+    """Call a micro-kernel for each row of the output."""
+    nest, (first, second, target), full = Nest(), tensors, shapes[-1]
+    views = [
+        nest.read(called, tensor, shape)
+        for called, tensor, shape in zip(
+            ("first_input", "second_input"), (first, second), shapes, strict=False
+        )
+    ]
+    y = nest.write("output", target, full)
+    shape = nest.table("shape", np.array(numbers, np.int32))
+    with nest.loops(full[:-1]) as index:
+        places = [
+            tirx.address_of(view[broadcast((*index, 0), size)])
+            for view, size in zip((y, *views), (full, *shapes), strict=False)
+        ]
+        nest.call(function, *places, full[-1], shape.data)
+    return replace(nest.kernel(), micro_kernels=frozenset({f"ethosgen_{name}.c"}))
+
+
+def _sum(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> tuple[int, ...] | None:
+    """Return a struct ethosgen_add."""
     left, right, result = sum_multipliers(first, second, target)
     if max(left.shift, right.shift, result.shift) > 0:
         return None
-    numbers = (
+    return (
         *(zero_point_of(first), left.mantissa, left.shift),
         *(zero_point_of(second), right.mantissa, right.shift),
         *(1 if op.code == "ADD" else -1, result.mantissa, result.shift),
         *(zero_point_of(target), *activation_range(op, target)),
     )
-    nest, count = Nest(), target.elements
-    x, z = (
-        nest.read(name, tensor, (count,))
-        for name, tensor in (("first_input", first), ("second_input", second))
+
+
+def _product(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> tuple[int, ...] | None:
+    """Return a struct ethosgen_mul."""
+    multiplier = quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(target))
+    if multiplier.shift > 0:
+        return None
+    return (
+        *(zero_point_of(first), zero_point_of(second), multiplier.mantissa, multiplier.shift),
+        *(zero_point_of(target), *activation_range(op, target)),
     )
-    y = nest.write("output", target, (count,))
-    shape = nest.table("shape", np.array(numbers, np.int32))
-    places = (tirx.address_of(buffer[0]) for buffer in (y, x, z))
-    nest.call("ethosgen_add_s8", *places, count, shape.data)
-    return replace(nest.kernel(), micro_kernels=ADD)

@@ -135,6 +135,17 @@ class _Chains:
             return None
         return packed_addition(step.operator, self.schedule.graph.tensors)
 
+    def is_better_alone(self, step: Step, producer: Step) -> bool:
+        """Say whether a step has a packed form that it would lose, fused into a plain loop.
+
+        A function of what the producer reads, and of single numbers, may become a table instead.
+        """
+        tensors = self.schedule.graph.tensors
+        known = {*self.schedule.writes(producer), *self.schedule.reads(producer)}
+        more = [tensors[i] for i in step.operator.inputs if i not in known]
+        other = any(t.data is None or t.elements > 1 for t in more)
+        return other and self.packed_addition(step) is not None
+
     def finished(self, step: Step) -> Step:
         """Return a step with a packed kernel where only now one fits."""
         if not self.packed or step.kernel is None:
@@ -251,6 +262,8 @@ def _into_stores(chains: _Chains, producer: Step, step: Step, tensor: int) -> St
         return None
     element = read_element(step.kernel)
     if element is None or not element.keeps_to_its_place():
+        return None
+    if chains.is_better_alone(step, producer):
         return None
     maker = chains.packed_addition(producer) or producer.kernel
     if maker.micro_kernels and is_table(step.kernel):

@@ -139,5 +139,7 @@ def test_the_command_prints_what_is_asked_for() -> None:
     done = CliRunner().invoke(cli, ["ops", "add", "cumsum"])
     assert done.exit_code == 0
     assert [line.split()[0] for line in done.output.splitlines()] == ["operator", "ADD", "CUMSUM"]
+    done = CliRunner().invoke(cli, ["ops", "SignalFramer"])
+    assert done.output.splitlines()[1].split() == ["SignalFramer", "-", "i16", "exact"]
     rows = json.loads(CliRunner().invoke(cli, ["ops", "--json", "CUMSUM"]).output)
     assert rows == [{"operator": "CUMSUM", "npu": {}, "cpu": {"float32": 0, "int8": 0}}]

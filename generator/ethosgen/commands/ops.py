@@ -20,13 +20,13 @@ def ops(names: tuple[str, ...], as_json: bool) -> None:
     from ethosgen.errors import InputError
 
     rows = survey()
-    wanted = {name.upper() for name in names}
-    unknown = sorted(wanted - {row.operator for row in rows})
+    wanted = {name.upper() for name in names}  # custom operators have small letters
+    unknown = sorted(wanted - {row.operator.upper() for row in rows})
     if unknown:
         raise InputError(
             f"neither an NPU nor the CPU code runs {unknown[0]}; 'ethosgen ops' lists what there is"
         )
-    chosen = [row for row in rows if not wanted or row.operator in wanted]
+    chosen = [row for row in rows if not wanted or row.operator.upper() in wanted]
     if as_json:
         click.echo(json.dumps([row.as_json() for row in chosen], indent=2))
         return

@@ -190,7 +190,7 @@ def test_a_board_without_an_npu_is_named(tmp_path: Path) -> None:
     create_project(DEMO, "corstone300", directory=tmp_path / "app", platform=ZEPHYR, watch=quiet())
     overlay = tmp_path / "app" / "boards" / "on_board.overlay"
     overlay.write_text(overlay.read_text() + '\n&ethosu0 { status = "disabled"; };\n')
-    with pytest.raises(BuildError, match="cannot be built: board mps3/an547 has no NPU: its"):
+    with pytest.raises(BuildError, match=r"cannot be built: board mps3/\S+ has no NPU: its"):
         build_zephyr(open_project(tmp_path / "app"), "board")
 
 

@@ -14,9 +14,6 @@ config SERIAL
 config UART_INTERRUPT_DRIVEN
 	bool "interrupts"
 	default y
-config GPIO
-	bool "gpio"
-	default y
 config PRINTK
 	bool "printk"
 	default y
@@ -32,8 +29,6 @@ config BUILD_OUTPUT_BIN
 	default y
 config BUILD_OUTPUT_HEX
 	bool "hex"
-config BUILD_NO_GAP_FILL
-	bool "gaps"
 config MAIN_STACK_SIZE
 	int "stack"
 	default 7777
@@ -43,6 +38,12 @@ config COMMON_LIBC_MALLOC_ARENA_SIZE
 config DT_HAS_ETHOSGEN_NPU_BELL_ENABLED
 	def_bool y
 """
+
+OLDER = """
+config BUILD_NO_GAP_FILL
+	bool "gaps"
+"""
+"""Deprecated since Zephyr 4.1, which no longer fills them."""
 
 
 def driver(prefix: str) -> str:
@@ -125,8 +126,9 @@ include: base.yaml
 def write_kconfig(place: Path, prefix: str) -> None:
     """Write Kconfig.zephyr with a version's driver, and the modules' Kconfig behind it."""
     place.mkdir(parents=True, exist_ok=True)
+    older = OLDER if prefix == "ARM_ETHOS_" else ""
     (place / "Kconfig.zephyr").write_text(
-        COMMON + driver(prefix) + '\nsource "$(MODULE)/Kconfig"\n', encoding="utf-8"
+        COMMON + older + driver(prefix) + '\nsource "$(MODULE)/Kconfig"\n', encoding="utf-8"
     )
 
 

@@ -10,6 +10,9 @@ from typing import Any
 
 from limits import SAMPLES
 
+from ethosgen.board import load_board
+from ethosgen.toolchain.zephyr import choose_target, read_version
+
 ETHOSGEN = Path(sys.executable).parent / "ethosgen"
 TIMEOUT_S = 600
 
@@ -34,13 +37,20 @@ def measure(model: Path) -> dict[str, Any]:
     return answer
 
 
-def lines(model: str, answer: dict[str, Any]) -> list[str]:
+def machine(base: Path) -> str:
+    """Return the board that was measured and Zephyr's version, as Zephyr writes them."""
+    major, minor = read_version(base)
+    target = choose_target(load_board("corstone300"), (major, minor), "qemu")
+    return f"{target}, Zephyr {major}.{minor}"
+
+
+def lines(model: str, answer: dict[str, Any], measured_on: str) -> list[str]:
     """Return the figures as text: flash beside streams and weights, RAM beside the arena."""
     flash, ram = answer["flash_bytes"], answer["ram_bytes"]
     flash_bytes = flash["total"] - flash["command_streams"] - flash["weights"]
     ram_bytes = ram["total"] - ram["arena"]
     return [
-        f"Zephyr, whole application for {model} on mps3/an547, Arm's core driver:",
+        f"Zephyr, whole application for {model} on {measured_on}, Arm's core driver:",
         f"  outputs that differ  {answer['oracles']['tflm']['mismatches']}",
         _line("flash", flash_bytes, FLASH_BYTES, SAMPLE_FLASH_BYTES),
         _line("RAM", ram_bytes, RAM_BYTES, SAMPLE_RAM_BYTES),
@@ -64,7 +74,7 @@ def show(model: Path, say: Callable[[str], None]) -> bool:
             "application, beside half of what Zephyr's own sample takes)"
         )
         return True
-    told = lines(model.stem, measure(model))
+    told = lines(model.stem, measure(model), machine(Path(os.environ["ZEPHYR_BASE"])))
     for line in told:
         say(line)
     return not any("MISSED" in line for line in told) and told[1].endswith(" 0")

@@ -140,10 +140,13 @@ def test_the_modules_and_the_sample_are_what_zephyr_reads(place: Path) -> None:
     assert set(sample) == {"sample", "common", "tests"}
     (name,) = {test.split(".")[1] for test in sample["tests"]}
     assert name == "plus_one"
-    allowed = {test.split(".")[2]: t["platform_allow"] for test, t in sample["tests"].items()}
-    assert allowed["qemu"] == ["mps3/an547", "mps3/corstone300/an547"]
-    assert allowed["native"] == ["native_sim/native/64"]
-    assert "mps3/corstone300/fvp" in allowed["board"]
+    tests = {test.split(".")[2]: keys for test, keys in sample["tests"].items()}
+    assert tests["qemu"]["filter"] == 'PLATFORM in ["mps3/an547", "mps3/corstone300/an547"]'
+    assert "mps3/corstone300/fvp" in tests["board"]["filter"]
+    # Twister ends where it does not know a name here, and the versions know different ones.
+    assert [keys["platform_allow"] for keys in tests.values() if "platform_allow" in keys] == [
+        ["native_sim/native/64"]
+    ]
 
 
 def test_no_file_is_named_after_a_board(place: Path) -> None:

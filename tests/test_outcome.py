@@ -57,3 +57,9 @@ def test_integers_have_no_tolerance() -> None:
     golden = [{"y": np.array([100, 1], np.int32)}]
     result = compare("tflm", [{"y": np.array([100, 2], np.int32)}], golden, tolerance=1.0)
     assert (result.mismatches, result.close) == (1, 0)
+
+
+def test_the_last_bit_of_64_counts() -> None:
+    golden = [{"y": np.array([2**63 + 1, 5], np.uint64)}]
+    result = compare("tflm", [{"y": np.array([2**63, 5], np.uint64)}], golden)
+    assert (result.mismatches, result.close) == (1, 0)

@@ -81,27 +81,27 @@ def compare(
                 max_abs_diff = float("inf")
                 continue
             if expected.size:
-                diff = _difference(actual, expected)
-                near = int(np.count_nonzero((diff > 0) & (diff <= _allowed(expected, tolerance))))
-                mismatches += int(np.count_nonzero(diff)) - near
-                close += near
-                max_abs_diff = max(max_abs_diff, float(diff.max()))
+                differs, diff = ~_equal(actual, expected), _difference(actual, expected)
+                near = differs & (diff <= _allowed(expected, tolerance))
+                mismatches += int(np.count_nonzero(differs & ~near))
+                close += int(np.count_nonzero(near))
+                max_abs_diff = max(max_abs_diff, float(np.where(differs, diff, 0.0).max()))
     return Comparison(oracle, mismatches, elements, max_abs_diff, close)
 
 
 def _difference(
     actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Return by how much elements differ: 0 where they are equal, and only there."""
+    """Return by how much elements differ, as far as float64 can tell: 64-bit integers have more."""
     with np.errstate(invalid="ignore"):  # infinity less infinity, which is equal
         diff = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
     # A NaN where a number belongs is as wrong as can be, not a difference of 0.
-    wrong = np.nan_to_num(diff, nan=np.inf, posinf=np.inf)
-    return np.where(_equal(actual, expected), 0.0, wrong)
+    return np.asarray(np.nan_to_num(diff, nan=np.inf, posinf=np.inf))
 
 
 def _allowed(expected: np.ndarray[Any, Any], tolerance: float) -> float:
+    """Return the most that elements may differ by; -1 where they may not at all."""
     if not tolerance or not np.issubdtype(expected.dtype, np.floating):
-        return 0.0
+        return -1.0
     finite = expected[np.isfinite(expected)]
-    return tolerance * float(np.abs(finite).max()) if finite.size else 0.0
+    return tolerance * float(np.abs(finite).max()) if finite.size else -1.0

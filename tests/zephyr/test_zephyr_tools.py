@@ -1,13 +1,15 @@
 """Finding Zephyr, its version and its board: one sentence for what is missing."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.errors import InputError, ToolError
+from ethosgen.errors import BuildError, InputError, ToolError
 from ethosgen.project import ZEPHYR, open_project, render, write
 from ethosgen.toolchain import build_zephyr, find_zephyr
+from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
 from programs import make_program
 
@@ -114,3 +116,16 @@ def test_without_a_compiler_one_sentence_says_what_to_install(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match=r"arm-none-eabi-gcc.*install"):
         build_zephyr(open_project(tmp_path / "app"))
+
+
+def test_what_kconfig_said_is_told(tmp_path: Path) -> None:
+    said = (
+        "-- Zephyr version: 4.3.0\\n" * 9
+        + "warning: NOBODY (defined at prj.conf:3) is not known\\n\\n"
+        + "error: Aborting due to Kconfig warnings\\n\\n"
+        + "CMake Error at cmake/modules/kconfig.cmake:393 (message):\\n"
+        + "  command failed with return code: 1\\n"
+    )
+    with pytest.raises(BuildError, match=r"does not build:\n(.*\n)*warning: NOBODY") as caught:
+        run_step([sys.executable, "-c", f"print('{said}'); raise SystemExit(1)"], tmp_path)
+    assert str(caught.value).count("Zephyr version") < 9

@@ -13,6 +13,9 @@ _OVERFLOW = re.compile(r"region `(?:ETHOSGEN_)?(\w+)' overflowed by (\d+) bytes"
 _OWN_WORDS = re.compile(
     r"CMake Error at \S*model/ethosgen/CMakeLists\.txt:\d+ \(message\):\n((?:  .+\n)+)"
 )
+_CONSEQUENCE = re.compile(r"CMake Error at .+\n\s+command failed", re.IGNORECASE)
+"""Where a program that CMake calls has failed: the program's own words are the lines before."""
+_BEFORE_LINES = 6
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
@@ -37,5 +40,7 @@ def _explain(said: str, directory: Path) -> BuildError | CapacityError:
         return BuildError(f"'{directory}' cannot be built: {' '.join(own.group(1).split())}")
     lines = [line for line in said.splitlines() if line.strip()]
     first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), -_SAID_LINES)
+    if first > 0 and _CONSEQUENCE.search("\n".join(lines[first:][:3])):
+        first = max(0, first - _BEFORE_LINES)
     words = "\n".join(lines[first:][:_SAID_LINES])
     return BuildError(f"the project in '{directory}' does not build:\n{words}")

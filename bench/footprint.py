@@ -1,4 +1,7 @@
-"""What a Zephyr application takes, beside half of what Zephyr's own sample does."""
+"""What a Zephyr application takes, beside half of what Zephyr's own sample does.
+
+    .venv/bin/python bench/footprint.py ../shared/models/kws_dscnn_int8.tflite
+"""
 
 import json
 import os
@@ -81,4 +84,6 @@ def show(model: Path, say: Callable[[str], None]) -> bool:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("give the .tflite of one network")
     sys.exit(0 if show(Path(sys.argv[1]), print) else 1)

@@ -8,7 +8,7 @@ import pytest
 from aot_harness import GeneratedC, cpu_plan, needs_gcc
 from flatbuffers import flexbuffers
 
-from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot import compile_program, evaluate, is_exact
 from ethosgen.errors import UnsupportedError
 from ethosgen.flatbuffer import DETECTION, parse_model
 from ethosgen.model import Model
@@ -83,6 +83,10 @@ def _assert_first(made: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], coun
         return
     np.testing.assert_array_equal(made[0, :count], wanted[0, :count])
     assert not made[0, count:].any()
+
+
+def test_sizes_are_exponentials_which_may_round_either_way() -> None:
+    assert not is_exact(detector(3, 1, 2))
 
 
 @needs_gcc

@@ -60,11 +60,11 @@ def measured_by_litert() -> frozenset[str]:
 
 def is_exact(model: Model) -> bool:
     """Say whether no operator of a network computes with functions that may round either way."""
-    from ethosgen.aot.operators import deciding_dtype
+    from ethosgen.aot.operators import code_of, deciding_dtype
 
     tolerances = cpu_operators()
     return not any(
-        tolerances.get(op.code, {}).get(deciding_dtype(op, graph.tensors))
+        tolerances.get(code_of(op), {}).get(deciding_dtype(op, graph.tensors))
         for graph in model.graphs
         for op in graph.operators
     )

@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+from ethosgen.commands.wording import report_text
 from ethosgen.outcome import Comparison
 from ethosgen.plan import PlanSummary
 from ethosgen.report import Report
@@ -40,6 +41,12 @@ def test_without_a_golden_answer_nothing_passes_and_nothing_is_hidden() -> None:
     assert (answer["passed"], answer["verdict"]) == (False, "NOT COMPARED")
     assert answer["mismatches"] is None and answer["max_abs_diff"] is None
     assert answer["oracles"] == {}
+
+
+def test_a_run_in_which_all_samples_waited_says_why_nothing_was_compared() -> None:
+    told = report_text(report(golden=Comparison("tflm", 0, 0, 0.0), second=None))
+    assert "nothing was compared" in told and "--samples" in told
+    assert "nothing was compared" not in report_text(report())
 
 
 def test_json_carries_both_comparisons() -> None:

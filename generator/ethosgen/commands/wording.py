@@ -129,18 +129,30 @@ def report_text(report: Any) -> str:
         lines.append(f"  PMU       {counts}")
     if not report.ended:
         lines.append("  the firmware's end marker was never seen")
-    if report.golden is None:
-        lines.append(
-            "  no golden answer: Vela compiled this file before, and what it was made from is "
-            "needed; give it with --golden MODEL.tflite"
-        )
-    if report.golden is not None and report.golden.mismatches and plan.npu != NO_NPU:
-        lines.append(
-            "  next: with --npu none, or with --cpu-ops OPERATOR, see whose part differs; "
-            "docs/exactness.md names what Vela compiles otherwise"
-        )
+    lines += _advice_lines(report)
     lines.append(report.verdict)
     return "\n".join(lines)
+
+
+def _advice_lines(report: Any) -> list[str]:
+    """Say what to do where there is no verdict, or a bad one."""
+    golden = report.golden
+    if golden is None:
+        return [
+            "  no golden answer: Vela compiled this file before, and what it was made from is "
+            "needed; give it with --golden MODEL.tflite"
+        ]
+    if report.ended and not golden.elements:
+        return [
+            "  nothing was compared: every sample ended where a CIRCULAR_BUFFER waits for inputs; give "
+            "more with --samples or --input"
+        ]
+    if golden.mismatches and report.plan.npu != NO_NPU:
+        return [
+            "  next: with --npu none, or with --cpu-ops OPERATOR, see whose part differs; "
+            "docs/exactness.md names what Vela compiles otherwise"
+        ]
+    return []
 
 
 def comparison_text(comparison: Comparison) -> str:

@@ -7,6 +7,7 @@ say so in the second output.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from tvm import tirx
 
 from ethosgen.aot import streams
@@ -33,7 +34,7 @@ def _states(
 def _move(nest: Nest, rows: Any, row: Any, count: int, start: int = 0) -> None:
     """Move so many elements of a row from `start` to its beginning."""
     if count and start:
-        size = count * {"int8": 1, "int16": 2, "float32": 4}[str(rows.dtype)]
+        size = count * np.dtype(str(rows.dtype)).itemsize
         places = tirx.address_of(rows[row, 0]), tirx.address_of(rows[row, start])
         nest.call("memmove", *places, size)
 

@@ -144,8 +144,8 @@ def _advice_lines(report: Any) -> list[str]:
         ]
     if report.ended and not golden.elements:
         return [
-            "  nothing was compared: every sample ended where a CIRCULAR_BUFFER waits for inputs; give "
-            "more with --samples or --input"
+            "  nothing was compared: every sample ended where a CIRCULAR_BUFFER waits for inputs; "
+            "give more with --samples or --input"
         ]
     if golden.mismatches and report.plan.npu != NO_NPU:
         return [

@@ -42,7 +42,7 @@ def packed_addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if numbers is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
         return None
     name = "mul" if op.code == "MUL" else "add"
-    one = "_one" if shapes[1][-1] == 1 and full[-1] > 1 else ""
+    one = "_one" if shapes[1][-1] == 1 else ""
     return _rows(
         f"ethosgen_{name}{one}_s8", name, (first, second, target), (*shapes, full), numbers
     )

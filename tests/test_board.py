@@ -82,6 +82,11 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
         (('(MPS3 AN547)"', '*/"'), "description: must be one line of plain text"),
         (('(MPS3 AN547)"', '\\"\\"\\""'), "description: must be one line of plain text"),
         (("[memories.dtcm]", '[memories."d tcm"]'), r"memories\.d tcm: String should match"),
+        (
+            ("[memories.dtcm]", '[memories."dtc\u00e9"]'),
+            r"memories\.dtc\u00e9: String should match",
+        ),
+        (("[memories.dtcm]", "[memories.ITCM]"), r"memories\.ITCM: differs from memories\.itcm"),
         (('device = "ARM::', 'device = "ARM::A\\n'), r"cmsis\.device: String should match"),
         (("[cpu]", "[cpu]\ncolour = 1"), r"cpu\.colour: Extra inputs"),
         (("size_bytes = 0x00080000", "size_bytes = 0"), r"memories\.itcm\.size_bytes: .*greater"),

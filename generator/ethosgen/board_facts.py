@@ -138,7 +138,7 @@ class Npu(Facts):
         return self
 
 
-MemoryName = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
+MemoryName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """As it stands in linker scripts."""
 
 

@@ -39,6 +39,8 @@ def _words(board: BoardFacts) -> Iterator[str]:
 
 def _overlaps(board: BoardFacts) -> Iterator[str]:
     for (one, first), (other, second) in combinations(board.memories.items(), 2):
+        if one.upper() == other.upper():  # as the linker script writes them
+            yield f"memories.{other}: differs from memories.{one} by capital letters alone"
         if first.start_addr < second.end_addr and second.start_addr < first.end_addr:
             start = max(first.start_addr, second.start_addr)
             end = min(first.end_addr, second.end_addr)

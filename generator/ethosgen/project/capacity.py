@@ -66,6 +66,8 @@ def link_remedy(info: ProjectInfo, way: str, overflows: Mapping[str, int]) -> st
     puts nothing more to where code and data, whose sizes are not known then, lie.
     """
     board = info.board
+    named = {name.lower(): name for name in board.memories}  # the linker's are in one case
+    overflows = {named.get(memory, memory): count for memory, count in overflows.items()}
     sizes = {network.name: network.parts for network in info.networks}
     now = placement(board, way, info.memory_mode)
 

@@ -1,6 +1,8 @@
 """What a Zephyr application takes, beside half of what Zephyr's own sample does.
 
     .venv/bin/python bench/footprint.py ../shared/models/kws_dscnn_int8.tflite
+
+`make bench` prints it too, where ZEPHYR_BASE is set.
 """
 
 import json

@@ -7,22 +7,17 @@ resolver, CPU only; code includes the interpreter, as its networks cannot run wi
 """
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from command import Figures, report
 from limits import SAMPLES
 
-ETHOSGEN = Path(sys.executable).parent / "ethosgen"
-TIMEOUT_S = 600
 MOST_OF_TFLM, MOST_OF_BEST = 1.0, 0.5
 """The most of TFLite Micro's instructions: on every network, and on the best one."""
 MOST_AT_START = 300
-
-Figures = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -46,12 +41,8 @@ TFLM = {
 
 def measure(model: Path) -> Figures:
     """Return the figures of one network; RuntimeError if there was no answer."""
-    command = [str(ETHOSGEN), "verify", str(model), "--board", "corstone300", "--npu", "none"]
-    command += ["--samples", str(SAMPLES), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-    if done.returncode not in (0, 1) or not done.stdout.strip():
-        raise RuntimeError(done.stderr)
-    answer = json.loads(done.stdout)
+    options = ("--npu", "none", "--samples", SAMPLES)
+    answer = report("verify", model, "--board", "corstone300", *options)
     library = answer["library_bytes"]
     return {
         "name": model.stem,

@@ -5,21 +5,17 @@
 `make bench` prints it too, where ZEPHYR_BASE is set.
 """
 
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from command import report
 from limits import SAMPLES
 
 from ethosgen.board import load_board
 from ethosgen.toolchain.zephyr import choose_target, read_version
-
-ETHOSGEN = Path(sys.executable).parent / "ethosgen"
-TIMEOUT_S = 600
 
 FLASH_BYTES, SAMPLE_FLASH_BYTES = 37_000, 74_232
 RAM_BYTES, SAMPLE_RAM_BYTES = 11_500, 23_000
@@ -33,13 +29,8 @@ million bytes), inputs and outputs into DDR4, beside them. So ours are beside th
 
 def measure(model: Path) -> dict[str, Any]:
     """Return `ethosgen verify --platform zephyr --json`'s object; RuntimeError if it gave none."""
-    command = [str(ETHOSGEN), "verify", str(model), "--board", "corstone300"]
-    command += ["--platform", "zephyr", "--samples", str(SAMPLES), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-    if done.returncode not in (0, 1) or not done.stdout.strip():
-        raise RuntimeError(done.stderr)
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    options = ("--platform", "zephyr", "--samples", SAMPLES)
+    return report("verify", model, "--board", "corstone300", *options)
 
 
 def machine(base: Path) -> str:

@@ -30,41 +30,18 @@ import footprint
 import npu_model
 import tables
 import together
+from command import Figures, ethosgen, report
 from limits import FIRMWARE_NPU, NPUS, SAMPLES
 from rich.console import Console
 
 ROOT = Path(__file__).parent.parent
-ETHOSGEN = Path(sys.executable).parent / "ethosgen"
 MODELS = Path(os.environ.get("ETHOSGEN_MODELS", ROOT / ".." / "shared" / "models"))
 DEMO = ROOT / "demo" / "digits_int8.tflite"
 BOARD = "corstone300"
 SEED = 2026
 REPEATS = 3
-TIMEOUT_S = 600
 
 console = Console(highlight=False, soft_wrap=True)
-
-Figures = dict[str, Any]
-
-
-class BenchError(Exception):
-    """A command that did not answer; no figure is made up for it."""
-
-
-def ethosgen(*arguments: object) -> str:
-    """Run the command line and return its stdout; BenchError if it fails otherwise than by FAIL."""
-    command = [str(ETHOSGEN), *(str(a) for a in arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-    # Status 1 with a report is a network that runs and differs: a figure, and a bad one.
-    if done.returncode not in (0, 1) or not done.stdout.strip():
-        raise BenchError(f"status {done.returncode}: {' '.join(command[1:])}\n{done.stderr}")
-    return done.stdout
-
-
-def report(*arguments: object) -> Figures:
-    """Run a command with --json and return its object."""
-    answer: Figures = json.loads(ethosgen(*arguments, "--json"))
-    return answer
 
 
 def comparison(answer: Figures, oracle: str = "tflm") -> Figures | None:
@@ -210,7 +187,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         results = json.loads(tables.RESULTS.read_text()) if arguments.render else measure()
-    except (BenchError, RuntimeError) as error:
+    except RuntimeError as error:
         Console(stderr=True, soft_wrap=True).print(str(error), markup=False)
         return 2
     console.print(tables.page(results), markup=False)

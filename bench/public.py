@@ -10,7 +10,6 @@ these networks for us: they are what users have. Exit status 1 if an output diff
 import argparse
 import hashlib
 import io
-import json
 import subprocess
 import sys
 import tempfile
@@ -19,14 +18,13 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from command import TIMEOUT_S, BenchError, Figures, report
 from limits import FIRMWARE_NPU
 from rich.console import Console
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "public.md"
-ETHOSGEN = Path(sys.executable).parent / "ethosgen"
 PACKAGES = {
     "pymicro-wakeword": "2.5.0",
     "pyopen-wakeword": "1.1.0",
@@ -37,7 +35,6 @@ Silicon Labs' MLTK has those of TinyML's benchmark and its own, int8 and float32
 WHEEL = ["--python-version", "3.11", "--implementation", "cp", "--only-binary", ":all:"]
 PLATFORMS = ["manylinux2014_x86_64", "manylinux_2_28_x86_64", "manylinux_2_35_x86_64"]
 SAMPLES = 3
-TIMEOUT_S = 900
 MANY = 8
 """A folder of more networks than that is one row."""
 
@@ -55,8 +52,6 @@ COLUMNS += ["CPU's instructions", "arena B", "code B"]
 
 
 console = Console(highlight=False, soft_wrap=True)
-
-Answer = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ class Published:
 class Verdict:
     """What `ethosgen verify` said: its JSON, or its sentence where it refused."""
 
-    answer: Answer | None
+    answer: Figures | None
     refusal: str = ""
 
     @property
@@ -143,14 +138,11 @@ def verify(network: Published, npu: str) -> Verdict:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, f"{network.name}.tflite")
         path.write_bytes(network.data)
-        command = [str(ETHOSGEN), "verify", str(path), "--board", "corstone300", "--npu", npu]
-        command += ["--samples", str(SAMPLES), "--json"]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
-        )
-    if done.stdout.strip():
-        return Verdict(json.loads(done.stdout))
-    return Verdict(None, done.stderr.strip().removeprefix("ethosgen: "))
+        try:
+            options = ("--npu", npu, "--samples", SAMPLES)
+            return Verdict(report("verify", path, "--board", "corstone300", *options))
+        except BenchError as error:
+            return Verdict(None, error.words.strip().removeprefix("ethosgen: "))
 
 
 def measure(network: Published) -> Row:

@@ -1,24 +1,15 @@
 """What several networks take in one firmware, beside what they take alone."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ETHOSGEN = Path(sys.executable).parent / "ethosgen"
-TIMEOUT_S = 600
+from command import report
 
 
 def measure(models: Sequence[Path]) -> dict[str, Any]:
     """Return `ethosgen verify A B … --json`'s object; RuntimeError if it gave none."""
-    command = [str(ETHOSGEN), "verify", *map(str, models), "--board", "corstone300", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-    if done.returncode not in (0, 1) or not done.stdout.strip():
-        raise RuntimeError(done.stderr)
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    return report("verify", *models, "--board", "corstone300")
 
 
 def lines(answer: Mapping[str, Any], alone: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -9,10 +9,7 @@ from flatbuffers.table import Table
 
 from ethosgen.flatbuffer import decode_model
 from ethosgen.model import Model
-from ethosgen.offload.patching import element, field, padded
-
-_MODEL_GRAPHS, _GRAPH_TENSORS, _TENSOR_BUFFER = 2, 0, 2
-"""Fields of the tables Model, SubGraph and Tensor, by their place in TFLite's schema."""
+from ethosgen.offload.patching import TENSOR_BUFFER, field, padded, tensor_tables
 
 
 def share_empty_buffer(model: Model) -> Model:
@@ -21,11 +18,8 @@ def share_empty_buffer(model: Model) -> Model:
         return model
     data = padded(model.data)
     root = Table(data, int.from_bytes(data[:4], "little"))
-    for number, graph in enumerate(model.graphs):
-        table = element(root, field(root, _MODEL_GRAPHS), number)
-        for tensor in graph.tensors:
-            entry = element(table, field(table, _GRAPH_TENSORS), tensor.index)
-            place = field(entry, _TENSOR_BUFFER)
-            if not tensor.elements and place != entry.Pos:  # it is not there where it is 0
-                data[place : place + 4] = bytes(4)
+    for entry, tensor in tensor_tables(root, model):
+        place = field(entry, TENSOR_BUFFER)
+        if not tensor.elements and place != entry.Pos:  # it is not there where it is 0
+            data[place : place + 4] = bytes(4)
     return decode_model(bytes(data), model.name)

@@ -16,9 +16,9 @@ from flatbuffers.table import Table
 
 from ethosgen.flatbuffer import decode_model
 from ethosgen.model import ABSENT, Graph, Model, Operator, Tensor
+from ethosgen.offload.patching import GRAPH_TENSORS, MODEL_GRAPHS, TENSOR_TYPE, padded
 from ethosgen.offload.patching import element as _element
 from ethosgen.offload.patching import field as _field
-from ethosgen.offload.patching import padded
 from ethosgen.offload.patching import point as _point
 from ethosgen.offload.patching import target as _target
 
@@ -27,8 +27,8 @@ _MARKED = re.compile(rf"{_MARK}(\d+)")
 
 _CUSTOM = 32
 """BuiltinOperator_CUSTOM."""
-_MODEL_CODES, _MODEL_GRAPHS, _GRAPH_TENSORS, _GRAPH_OPERATORS, _TENSOR_TYPE = 1, 2, 0, 3, 1
-"""Fields of the tables Model, SubGraph and Tensor, by their place in TFLite's schema."""
+_MODEL_CODES, _GRAPH_OPERATORS = 1, 3
+"""Fields of the tables Model and SubGraph, as those in patching."""
 _INT8 = 9
 """TensorType_INT8."""
 
@@ -66,12 +66,12 @@ def mark(
         return model
     data = padded(model.data)
     root = Table(data, int.from_bytes(data[:4], "little"))
-    graphs = _field(root, _MODEL_GRAPHS)
+    graphs = _field(root, MODEL_GRAPHS)
     count = _target(data, graphs)
     data[count : count + 4] = (1).to_bytes(4, "little")
-    tensors = _field(_element(root, graphs, 0), _GRAPH_TENSORS)
+    tensors = _field(_element(root, graphs, 0), GRAPH_TENSORS)
     for index in ends:
-        data[_field(_element(root, tensors, index), _TENSOR_TYPE)] = _INT8
+        data[_field(_element(root, tensors, index), TENSOR_TYPE)] = _INT8
     if not keep:
         return decode_model(bytes(data), model.name)
     operators = _field(_element(root, graphs, 0), _GRAPH_OPERATORS)
@@ -82,7 +82,7 @@ def mark(
     data += _fragment(model, data, _target(data, codes), count, chosen, awaited or {})
     fragment = Table(data, start + int.from_bytes(data[start : start + 4], "little"))
     _point(data, codes, _target(data, _field(fragment, _MODEL_CODES)))
-    moved = _field(fragment, _MODEL_GRAPHS)
+    moved = _field(fragment, MODEL_GRAPHS)
     for position, index in enumerate(chosen):
         slot = _target(data, operators) + 4 + 4 * index
         _point(data, slot, _element(fragment, moved, position).Pos)
@@ -184,7 +184,7 @@ def _fragment(
     vectors = [_offsets(builder, known), _offsets(builder, operators)]
     builder.StartObject(3)
     builder.PrependUOffsetTRelativeSlot(_MODEL_CODES, vectors[0], 0)
-    builder.PrependUOffsetTRelativeSlot(_MODEL_GRAPHS, vectors[1], 0)
+    builder.PrependUOffsetTRelativeSlot(MODEL_GRAPHS, vectors[1], 0)
     builder.Finish(builder.EndObject())
     return bytes(builder.Output())
 

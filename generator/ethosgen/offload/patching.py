@@ -4,8 +4,14 @@ A table or vector that changes is appended, and what points to it is redirected,
 relative and only lead forward.
 """
 
+from collections.abc import Iterator
+
 from flatbuffers.table import Table
 
+from ethosgen.model import Model, Tensor
+
+MODEL_GRAPHS, GRAPH_TENSORS, TENSOR_TYPE, TENSOR_BUFFER = 2, 0, 1, 2
+"""Fields of the tables Model, SubGraph and Tensor, by their place in TFLite's schema."""
 ALIGNMENT = 16
 """What TFLite's schema asks for at most, for the data of buffers."""
 
@@ -24,6 +30,14 @@ def element(table: Table, slot: int, index: int) -> Table:
     """Return a table out of the vector of tables that a field points to."""
     place = target(table.Bytes, slot) + 4 + 4 * index
     return Table(table.Bytes, target(table.Bytes, place))
+
+
+def tensor_tables(root: Table, model: Model) -> Iterator[tuple[Table, Tensor]]:
+    """Yield each tensor's table in a model's file, all graphs', with what was read of it."""
+    for number, graph in enumerate(model.graphs):
+        table = element(root, field(root, MODEL_GRAPHS), number)
+        for tensor in graph.tensors:
+            yield element(table, field(table, GRAPH_TENSORS), tensor.index), tensor
 
 
 def target(data: bytearray, slot: int) -> int:

@@ -8,11 +8,19 @@ from flatbuffers.table import Table
 
 from ethosgen.flatbuffer import decode_model
 from ethosgen.model import Model
-from ethosgen.offload.patching import ALIGNMENT, element, field, padded, point
+from ethosgen.offload.patching import (
+    ALIGNMENT,
+    TENSOR_BUFFER,
+    TENSOR_TYPE,
+    element,
+    field,
+    padded,
+    point,
+    tensor_tables,
+)
 
-_MODEL_GRAPHS, _MODEL_BUFFERS, _GRAPH_TENSORS, _TENSOR_TYPE, _TENSOR_BUFFER = 2, 4, 0, 1, 2
-"""Fields of the tables Model, SubGraph and Tensor, by their place in TFLite's schema."""
-_BUFFER_DATA = 0
+_MODEL_BUFFERS, _BUFFER_DATA = 4, 0
+"""Fields of the tables Model and Buffer."""
 _INT4, _INT8 = 17, 9
 """Of TensorType."""
 
@@ -22,17 +30,14 @@ def widen_int4(model: Model) -> Model:
     data = padded(model.data)
     root = Table(data, int.from_bytes(data[:4], "little"))
     narrow = []
-    for number, graph in enumerate(model.graphs):
-        table = element(root, field(root, _MODEL_GRAPHS), number)
-        for tensor in graph.tensors:
-            entry = element(table, field(table, _GRAPH_TENSORS), tensor.index)
-            # A field of the default value, which is float32, is not there.
-            kind = field(entry, _TENSOR_TYPE)
-            if kind != entry.Pos and data[kind] == _INT4:
-                narrow.append((entry, kind, tensor.data or b""))
+    for entry, tensor in tensor_tables(root, model):
+        # A field of the default value, which is float32, is not there.
+        kind = field(entry, TENSOR_TYPE)
+        if kind != entry.Pos and data[kind] == _INT4:
+            narrow.append((entry, kind, tensor.data or b""))
     for entry, kind, values in narrow:
         data[kind] = _INT8
-        place = field(entry, _TENSOR_BUFFER)
+        place = field(entry, TENSOR_BUFFER)
         number = int.from_bytes(data[place : place + 4], "little")
         buffer = element(root, field(root, _MODEL_BUFFERS), number)
         data += bytes(ALIGNMENT - 4) + len(values).to_bytes(4, "little")

@@ -101,6 +101,11 @@ def sum_multipliers(
     )
 
 
+def product_multiplier(first: Tensor, second: Tensor, target: Tensor) -> Multiplier:
+    """Return what a product of two inputs is scaled by."""
+    return quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(target))
+
+
 def widened(x: Any, tensor: Tensor, shift: int) -> Any:
     """Return (q - zero point) << shift."""
     return (int32(x) - zero_point_of(tensor)) * (1 << shift)
@@ -158,7 +163,7 @@ def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
 def mul_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply and rescale the product."""
     first, second, target = ends(op, tensors)
-    multiplier = quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(target))
+    multiplier = product_multiplier(first, second, target)
     bounds = activation_range(op, target)
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:

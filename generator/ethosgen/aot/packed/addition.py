@@ -7,14 +7,9 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.arithmetic import ends, sum_multipliers
+from ethosgen.aot.operators.arithmetic import ends, product_multiplier, sum_multipliers
 from ethosgen.aot.operators.nest import Nest, broadcast, merge_dimensions
-from ethosgen.aot.operators.quantization import (
-    activation_range,
-    quantize_multiplier,
-    scale_of,
-    zero_point_of,
-)
+from ethosgen.aot.operators.quantization import activation_range, zero_point_of
 from ethosgen.model import Operator, Tensor
 
 LEAST_ROW = 8
@@ -89,7 +84,7 @@ def _sum(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> tuple[i
 
 def _product(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> tuple[int, ...] | None:
     """Return a struct ethosgen_mul."""
-    multiplier = quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(target))
+    multiplier = product_multiplier(first, second, target)
     if multiplier.shift > 0:
         return None
     return (

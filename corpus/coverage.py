@@ -29,7 +29,7 @@ from ethosgen.npu.operation import (
     Step,
     Windowed,
 )
-from ethosgen.offload import npu_operators, offload
+from ethosgen.offload import npu_operators
 from ethosgen.plan import IoStyle
 
 PAGE = ROOT / "docs" / "coverage.md"
@@ -205,14 +205,7 @@ def modes_of(keys: Iterable[Key]) -> dict[str, Counter[str]]:
 
 def _of_network(model: Any, setting: Setting) -> set[str]:
     try:
-        plan = offload(
-            model,
-            setting.accelerator,
-            setting.io,
-            system_config=setting.system_config,
-            memory_mode=setting.memory_mode,
-            schedule=setting.schedule,
-        )
+        plan = setting.compile(model)
     except EthosgenError:
         return set()
     if not plan.partitions:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from corpus.choices import Choices
 from ethosgen.accelerator import Accelerator, find_accelerator
-from ethosgen.offload import Schedule
-from ethosgen.plan import IoStyle
+from ethosgen.model import Model
+from ethosgen.offload import Schedule, offload
+from ethosgen.plan import IoStyle, OffloadPlan
 
 PRODUCTS = {
     "u55": ("ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"),
@@ -40,6 +41,17 @@ class Setting:
     def system_config(self) -> str | None:
         """The system of vela.ini that goes with the memory mode."""
         return _U65_DRAM if self.memory_mode.startswith("Dedicated") else None
+
+    def compile(self, model: Model) -> OffloadPlan:
+        """Return what Vela makes of a network so; EthosgenError where it refuses."""
+        return offload(
+            model,
+            self.accelerator,
+            self.io,
+            system_config=self.system_config,
+            memory_mode=self.memory_mode,
+            schedule=self.schedule,
+        )
 
     def __str__(self) -> str:
         arena = f", arena {self.arena_bytes}" if self.arena_bytes else ""

@@ -16,7 +16,6 @@ from corpus.settings import Setting, choose_setting
 from ethosgen.errors import EthosgenError, NpuFault
 from ethosgen.flatbuffer import decode_model
 from ethosgen.model import Model
-from ethosgen.offload import offload
 from ethosgen.outcome import Arrays
 from ethosgen.plan import OffloadPlan, Partition
 
@@ -192,15 +191,7 @@ def _run(trial: Trial, model: Model, samples: list[Arrays]) -> None:
     from ethosgen.aot import evaluate
     from ethosgen.npu.host import PartitionRunner
 
-    setting = trial.setting
-    plan = offload(
-        model,
-        setting.accelerator,
-        setting.io,
-        system_config=setting.system_config,
-        memory_mode=setting.memory_mode,
-        schedule=setting.schedule,
-    )
+    plan = trial.setting.compile(model)
     if plan.cpu_operators or not plan.partitions:
         trial.where = "cpu"
         trial.why = "; ".join(f"{o.code}: {o.reason}" for o in plan.cpu_operators) or "no partition"

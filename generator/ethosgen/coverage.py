@@ -26,12 +26,16 @@ class Coverage:
 
     @property
     def exactness(self) -> str:
-        """How the CPU's results compare with TFLite Micro's, or LiteRT's where that has none."""
+        """How the CPU's results compare with TFLite Micro's, or LiteRT's for types it lacks."""
         loose = {dtype: ulp for dtype, ulp in self.cpu.items() if ulp}
         within = [f"{dtype} within {ulp} ulp" for dtype, ulp in sorted(loose.items())]
         exact = ["exact"] if len(loose) < len(self.cpu) else []
         told = "; ".join([*exact, ", ".join(within)] if within else exact)
-        return f"{told} (LiteRT)" if told and self.operator in measured_by_litert() else told
+        theirs = [dtype for dtype in self.cpu if (self.operator, dtype) in measured_by_litert()]
+        if not theirs:
+            return told
+        which = "" if len(theirs) == len(self.cpu) else f": {_types(theirs)}"
+        return f"{told} (LiteRT{which})"
 
     def as_json(self) -> dict[str, object]:
         """Return the row as one object of JSON types."""

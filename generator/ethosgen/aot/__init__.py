@@ -51,11 +51,11 @@ def cpu_operators() -> dict[str, dict[str, int]]:
     return found
 
 
-def measured_by_litert() -> frozenset[str]:
-    """Return the operators among those that TFLite Micro does not have."""
-    from ethosgen.aot.operators import LITERT_ONLY
+def measured_by_litert() -> frozenset[tuple[str, str]]:
+    """Return the operators and dtypes that TFLite Micro lacks and LiteRT is the oracle for."""
+    from ethosgen.aot.operators import litert_builds, registry
 
-    return LITERT_ONLY
+    return frozenset(key for build in registry().values() for key in litert_builds(build))
 
 
 def is_exact(model: Model) -> bool:

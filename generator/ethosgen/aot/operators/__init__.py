@@ -91,24 +91,24 @@ class Callee:
     comment: str
 
 
-LITERT_ONLY = frozenset({"GELU", "RELU_0_TO_1", "RELU_N1_TO_1", "SELECT", "TILE"})
-"""Operators that TFLite Micro does not have: LiteRT's reference kernels are the measure."""
-
-
 Build = Callable[[Operator, Sequence[Tensor]], Kernel]
 """What an operator's function looks like: the operator and all tensors of its graph to a Kernel."""
 
 
-def operator(*codes: str, dtypes: tuple[str, ...], ulp: int = 0) -> Callable[[Build], Build]:
+def operator(
+    *codes: str, dtypes: tuple[str, ...], ulp: int = 0, litert: bool = False
+) -> Callable[[Build], Build]:
     """Declare that the decorated function builds these operators for these dtypes.
 
     The dtype is that of `deciding_dtype`: mostly of the first input. `ulp` is by how many numbers
-    of their type results may differ from TFLite Micro's; 0 means that they are the same.
+    of their type results may differ from the oracle's; 0 means that they are the same. The oracle
+    is TFLite Micro, or with `litert` LiteRT's reference kernels, for what TFLite Micro lacks.
     """
 
     def declare(build: Build) -> Build:
         builds = [(code, dtype) for code in codes for dtype in dtypes]
         build.builds = [*getattr(build, "builds", ()), *builds]  # type: ignore[attr-defined]
+        build.litert = [*litert_builds(build), *(builds if litert else ())]  # type: ignore[attr-defined]
         build.ulp = max(ulp, tolerance_ulp(build))  # type: ignore[attr-defined]
         return build
 
@@ -122,6 +122,11 @@ LIBRARY_ULP = 4
 def tolerance_ulp(build: Build) -> int:
     """Return by how many numbers of their type a function's results may differ from TFLite's."""
     return int(getattr(build, "ulp", 0))
+
+
+def litert_builds(build: Build) -> list[tuple[str, str]]:
+    """Return the operators and dtypes of a function whose oracle is LiteRT."""
+    return list(getattr(build, "litert", ()))
 
 
 def code_of(op: Operator) -> str:

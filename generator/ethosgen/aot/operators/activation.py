@@ -78,7 +78,7 @@ def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, lambda _, a: clamp(int32(a), zero, six))
 
 
-@operator("RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("int8",))
+@operator("RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("int8",), litert=True)
 def relu_to_one(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """min(max(x, -1 or 0), 1), rescaled (lite/kernels/activations.cc; TFLite Micro has neither)."""
     source, target = _ends(op, tensors)
@@ -95,7 +95,8 @@ def relu_to_one(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     )
 
 
-@operator("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("float32",))
+@operator("RELU", "RELU6", dtypes=("float32",))
+@operator("RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("float32",), litert=True)
 def relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """x between 0 and nothing, 0 and 6, -1 and 1, 0 and 1; what is not a number stays so."""
     source, target = _ends(op, tensors)

@@ -63,7 +63,7 @@ def compare_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise(sources, tensors[op.outputs[0]], formula)
 
 
-@operator("EQUAL", "NOT_EQUAL", *ORDER, dtypes=("int16",))
+@operator("EQUAL", "NOT_EQUAL", *ORDER, dtypes=("int16",), litert=True)
 def compare_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compare as stored, where both inputs mean the same by it.
 

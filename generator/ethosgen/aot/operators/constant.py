@@ -25,7 +25,8 @@ def shape(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-@operator("FILL", dtypes=DTYPES)
+@operator("FILL", dtypes=("int8", "float32"))
+@operator("FILL", dtypes=("uint8", "int16", "int32", "int64", "bool"), litert=True)
 def fill(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """One value everywhere."""
     if tensors[op.inputs[1]].elements != 1:

@@ -21,7 +21,7 @@ _ROOT_TWO_BY_PI = float(np.float32(math.sqrt(2 / math.pi)))
 _CUBIC = float(np.float32(0.044715))
 
 
-@operator("GELU", dtypes=("float32",), ulp=_ULP)
+@operator("GELU", dtypes=("float32",), ulp=_ULP, litert=True)
 def gelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """x times the normal distribution's integral up to x, by erfc or, approximated, by tanh."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
@@ -36,7 +36,7 @@ def gelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, formula)
 
 
-@operator("GELU", dtypes=("int8",))
+@operator("GELU", dtypes=("int8",), litert=True)
 def gelu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """A table of the function in float32 (LUTPopulate)."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]

@@ -94,7 +94,7 @@ def broadcast_to(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([tensors[op.inputs[0]]], tensors[op.outputs[0]], lambda _, a: a)
 
 
-@operator("TILE", dtypes=DTYPES)
+@operator("TILE", dtypes=DTYPES, litert=True)
 def tile(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Repeat along every dimension."""
     source, _, target = (tensors[i] for i in (*op.inputs, *op.outputs))

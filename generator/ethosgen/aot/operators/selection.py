@@ -16,7 +16,9 @@ from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
 
-@operator("SELECT", "SELECT_V2", dtypes=DTYPES)
+@operator("SELECT_V2", dtypes=("int8", "float32"))
+@operator("SELECT_V2", dtypes=("uint8", "int16", "int32", "int64", "bool"), litert=True)
+@operator("SELECT", dtypes=DTYPES, litert=True)
 def select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """a where the condition holds, else b; SELECT takes a vector of conditions row by row."""
     condition, first, second = (tensors[i] for i in op.inputs)

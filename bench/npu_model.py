@@ -48,8 +48,8 @@ Figures = dict[str, Any]
 
 def measure_here(path: Path) -> Figures:
     """Return the figures of one network."""
+    from ethosgen.drawing import random_samples
     from ethosgen.flatbuffer import read_model
-    from ethosgen.reference import random_samples
 
     model = read_model(path)
     sample = random_samples(model, 1, SEED)[0]

@@ -32,7 +32,10 @@ def test_simulate_answers_in_json(model: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["mismatches"] == 0
-    assert answer["samples"] == 1
+    assert answer["samples"] == 10
+    assert answer["distributions"] == dict.fromkeys(
+        ("uniform", "normal", "sparse", "extremes", "constant"), 2
+    )
     assert answer["npu"]["partitions"] == 1
     assert set(answer["wall_s"]) >= {"read", "offload", "simulate", "reference"}
     assert (tmp_path / "y.npz").is_file()

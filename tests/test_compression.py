@@ -9,12 +9,13 @@ import pytest
 import compressed_networks
 from ethosgen.accelerator import find_accelerator
 from ethosgen.commands.wording import plan_lines
+from ethosgen.drawing import random_samples
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import decode_model, parse_model
 from ethosgen.model import Model
 from ethosgen.npu.host import PartitionRunner
 from ethosgen.offload import offload
-from ethosgen.reference import golden_outputs, random_samples, second_opinion
+from ethosgen.reference import golden_outputs, second_opinion
 from networks import Network, Spec
 
 WAYS: dict[str, Callable[[Network], list[int]]] = {

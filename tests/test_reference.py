@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from ethosgen.drawing import random_samples
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
-from ethosgen.reference import golden_outputs, random_samples, second_opinion
+from ethosgen.reference import golden_outputs, second_opinion
 from network_file import Spec
 from networks import Network
 

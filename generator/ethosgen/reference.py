@@ -25,32 +25,6 @@ _SAMPLE_S = 30.0
 """Seconds that a sample may take; TFLite Micro needs 0.3 s for MobileNetV2 at 224 x 224."""
 
 
-def random_samples(model: Model, count: int, seed: int) -> list[Arrays]:
-    """Draw inputs over the full range of each input's dtype (floats: a normal distribution).
-
-    Sample i depends only on the seed and i, not on `count`.
-    """
-    return [
-        {
-            tensor.name: _draw(
-                np.random.default_rng((seed, index, position)), tensor.dtype, tensor.shape
-            )
-            for position, tensor in enumerate(model.inputs)
-        }
-        for index in range(count)
-    ]
-
-
-def _draw(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Array:
-    kind = np.dtype(dtype)
-    if kind.kind in "iu":
-        info = np.iinfo(kind)
-        return np.asarray(random.integers(info.min, info.max, shape, kind, endpoint=True))
-    if kind.kind == "b":
-        return np.asarray(random.integers(0, 2, shape)).astype(kind)
-    return np.asarray(random.standard_normal(shape)).astype(kind)
-
-
 def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
     """Run samples through TFLite Micro's reference kernels; outputs by tensor name.
 

@@ -11,6 +11,14 @@ from ethosgen.plan import PlanSummary
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """How random samples were drawn: `distributions` counts them by distribution."""
+
+    seed: int
+    distributions: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Report:
     """The answer to "does my network work on this board?"; None where a figure does not apply.
 
@@ -40,6 +48,8 @@ class Report:
     wall_s: Mapping[str, float] = field(default_factory=dict)
     network_bytes: Mapping[str, int] | None = None
     """Of several networks in a firmware, what this one takes alone."""
+    drawn: Drawn | None = None
+    """How the samples were drawn; None where the user gave them."""
 
     @property
     def passed(self) -> bool:
@@ -62,6 +72,8 @@ class Report:
             "on": self.on,
             "passed": self.passed,
             "samples": self.samples,
+            "seed": self.drawn.seed if self.drawn else None,
+            "distributions": dict(self.drawn.distributions) if self.drawn else None,
             "verdict": self.verdict,
             "mismatches": self.golden.mismatches if self.golden else None,
             "max_abs_diff": _finite(self.golden.max_abs_diff) if self.golden else None,

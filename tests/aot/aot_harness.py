@@ -12,12 +12,13 @@ import pytest
 
 from ethosgen.accelerator import find_accelerator
 from ethosgen.aot.csource import C_TYPES
+from ethosgen.drawing import random_samples
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays
 from ethosgen.plan import IoStyle, OffloadPlan
 from ethosgen.program import Port, Program
-from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.reference import golden_outputs
 
 Array = np.ndarray[Any, Any]
 Npu = Callable[[int, list[int]], int]

@@ -7,12 +7,12 @@ from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import evaluate
 from ethosgen.aot.direct import find_direct
 from ethosgen.aot.host import HostGraph
+from ethosgen.drawing import random_samples
 from ethosgen.errors import InputError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.npu.host import PartitionRunner
 from ethosgen.offload import offload
 from ethosgen.plan import OffloadPlan
-from ethosgen.reference import random_samples
 from networks import Network
 
 

@@ -18,11 +18,12 @@ import signal_networks
 import stream_networks
 from ethosgen import pipeline
 from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry, tolerance_ulp
+from ethosgen.drawing import random_samples
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays
 from ethosgen.project import open_project
-from ethosgen.reference import golden_outputs, random_samples, second_opinion
+from ethosgen.reference import golden_outputs, second_opinion
 from ethosgen.target import run
 from ethosgen.watch import Watch
 from layer_networks import LAYERS

@@ -14,13 +14,14 @@ from flatbuffers import flexbuffers
 import signal_networks as signals
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
+from ethosgen.drawing import random_samples
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
 from ethosgen.offload import offload
 from ethosgen.pipeline import Inputs
 from ethosgen.plan import IoStyle
-from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.reference import golden_outputs
 from ethosgen.watch import Watch
 from networks import Network, Spec
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ethosgen.accelerator import find_accelerator
+from ethosgen.drawing import random_samples
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model, Tensor
 from ethosgen.npu.machine import Machine, RunReport
@@ -12,7 +13,7 @@ from ethosgen.npu.memory import Bus, Segment
 from ethosgen.offload import offload
 from ethosgen.outcome import Arrays
 from ethosgen.plan import Memory, OffloadPlan
-from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.reference import golden_outputs
 
 STREAM, READ_ONLY, SCRATCH, FAST = (n << 28 for n in (1, 2, 3, 4))
 

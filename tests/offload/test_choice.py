@@ -8,6 +8,7 @@ import pytest
 
 from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import can_run, evaluate
+from ethosgen.drawing import random_samples
 from ethosgen.errors import RefusalError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
@@ -19,7 +20,7 @@ from ethosgen.offload.keeping import mark, unmark
 from ethosgen.offload.vela import Compiled, compile_network
 from ethosgen.outcome import Arrays
 from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
-from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.reference import golden_outputs
 from networks import Network
 from recurrent_networks import lstm
 from small_models import SHARED_MODELS, image_net

@@ -9,12 +9,13 @@ from collections.abc import Callable
 import pytest
 
 from ethosgen.accelerator import find_accelerator
+from ethosgen.drawing import random_samples
 from ethosgen.flatbuffer import parse_model
 from ethosgen.npu.host import PartitionRunner
 from ethosgen.offload import offload
 from ethosgen.outcome import Arrays, compare
 from ethosgen.plan import IoStyle, OffloadPlan
-from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.reference import golden_outputs
 from network_file import Spec
 from networks import Network
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from ethosgen.accelerator import find_accelerator
+from ethosgen.drawing import random_samples
 from ethosgen.errors import EthosgenError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.offload import offload, vela
-from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.reference import golden_outputs
 from networks import Network
 
 MUTATIONS = 200

@@ -14,6 +14,7 @@ import pytest
 
 from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import evaluate
+from ethosgen.drawing import random_samples
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
@@ -21,7 +22,7 @@ from ethosgen.npu.host import PartitionRunner
 from ethosgen.offload import compiled_for, offload
 from ethosgen.outcome import compare
 from ethosgen.plan import IoStyle, Memory
-from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.reference import golden_outputs
 from network_file import Spec
 from networks import Network
 

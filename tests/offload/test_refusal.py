@@ -9,6 +9,7 @@ import pytest
 from ethosgen import offload as offloading
 from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import evaluate
+from ethosgen.drawing import random_samples
 from ethosgen.errors import RefusalError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
@@ -17,7 +18,7 @@ from ethosgen.offload import offload
 from ethosgen.offload.refusal import ATTEMPTS, LATE_S, compile_around
 from ethosgen.offload.vela import Compiled, DeathError
 from ethosgen.plan import IoStyle, OffloadPlan
-from ethosgen.reference import golden_outputs, random_samples
+from ethosgen.reference import golden_outputs
 from network_file import Spec
 from networks import Network
 

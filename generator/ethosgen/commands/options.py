@@ -19,9 +19,15 @@ NPU = click.option(
 )
 ON = click.option("--on", default="qemu", show_default=True, help="Target to run on.")
 SAMPLES = click.option(
-    "--samples", type=click.IntRange(1), default=1, show_default=True, help="Random samples to try."
+    "--samples",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Random samples to try, from several distributions in turn.",
 )
-SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the samples.")
+SEED = click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the samples."
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 INPUT = click.option(
     "--input",

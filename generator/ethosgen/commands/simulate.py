@@ -13,7 +13,6 @@ from ethosgen.commands.options import (
     MODEL,
     OFFLOAD,
     OUTPUT,
-    SAMPLES,
     SEED,
 )
 from ethosgen.commands.progress import Progress
@@ -41,7 +40,12 @@ from ethosgen.commands.progress import Progress
     multiple=True,
     help="Keep inputs and outputs of operation N, as --trace counts them. May be given again.",
 )
-@SAMPLES
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    help="Random samples to try, from several distributions in turn [default: 10, or 1 with "
+    "--trace or --dump].",
+)
 @SEED
 @JSON
 def simulate(
@@ -55,7 +59,7 @@ def simulate(
     trace: bool,
     no_times: bool,
     dumps: tuple[str, ...],
-    samples: int,
+    samples: int | None,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -68,6 +72,7 @@ def simulate(
     """
     from ethosgen import inspection, pipeline
 
+    count = samples or (1 if trace or dumps else 10)
     observer = inspection.make_trace(dumps) if trace or dumps else None
     with Progress() as progress:
         try:
@@ -76,7 +81,7 @@ def simulate(
                 npu=npu,
                 cpu_ops=cpu_ops,
                 offload=offload,
-                inputs=pipeline.Inputs(input_path, samples, seed),
+                inputs=pipeline.Inputs(input_path, count, seed),
                 output_path=output_path,
                 original=original,
                 trace=observer,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ethosgen.accelerator import NO_NPU
+from ethosgen.grammar import counted
 from ethosgen.outcome import FLOAT_TOLERANCE, Comparison
 from ethosgen.plan import CpuOperator
 from ethosgen.report import FirmwareReport
@@ -106,8 +107,8 @@ def report_text(report: Any) -> str:
     plan = report.plan
     place = report.board or ("this machine" if plan.npu == NO_NPU else "the NPU model")
     lines = [
-        f"{report.model} on {place} ({plan.npu}, {report.on}), "
-        f"{report.samples} sample{'s' if report.samples != 1 else ''}",
+        f"{report.model} on {place} ({plan.npu}, {report.on}), {counted(report.samples, 'sample')}",
+        *_drawn_lines(report),
         *plan_lines(plan),
     ]
     for comparison in filter(None, (report.golden, report.second)):
@@ -132,6 +133,14 @@ def report_text(report: Any) -> str:
     lines += _advice_lines(report)
     lines.append(report.verdict)
     return "\n".join(lines)
+
+
+def _drawn_lines(report: Any) -> list[str]:
+    """Say how random samples were drawn."""
+    if report.drawn is None:
+        return []
+    shares = ", ".join(f"{count} {name}" for name, count in report.drawn.distributions.items())
+    return [f"  samples   {shares}; seed {report.drawn.seed}"]
 
 
 def _advice_lines(report: Any) -> list[str]:

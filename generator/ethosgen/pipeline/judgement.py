@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ethosgen.drawing import count_distributions, draw_samples
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import is_compiled, read_model
 from ethosgen.model import Model, Tensor
 from ethosgen.outcome import FLOAT_TOLERANCE, Arrays, Comparison, compare
+from ethosgen.report import Drawn
 from ethosgen.samples import load_samples
 from ethosgen.watch import Watch
 
@@ -20,14 +22,18 @@ class Inputs:
     count: int
     seed: int
 
+    def drawn(self) -> Drawn | None:
+        """Return what the random samples are; None where they come from a file."""
+        if self.path is not None:
+            return None
+        return Drawn(self.seed, count_distributions(self.count))
+
 
 def choose_samples(model: Model, inputs: Inputs) -> list[Arrays]:
-    """Load the user's samples, or make random ones."""
-    from ethosgen.reference import random_samples
-
+    """Load the user's samples, or draw random ones."""
     if inputs.path is not None:
         return load_samples(inputs.path, model.inputs)
-    return random_samples(model, inputs.count, inputs.seed)
+    return draw_samples(model, inputs.count, inputs.seed)
 
 
 def judge(

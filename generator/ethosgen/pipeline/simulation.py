@@ -49,6 +49,7 @@ def simulate(
         on="simulate",
         plan=plan.summary(),
         samples=len(samples),
+        drawn=inputs.drawn(),
         golden=golden,
         second=second,
         ended=True,

@@ -63,6 +63,7 @@ def run_and_judge(
                 board=info.board.name,
                 on=built.on,
                 samples=len(results),
+                drawn=inputs.drawn(),
                 golden=golden,
                 second=second,
                 ended=outcome.ended,

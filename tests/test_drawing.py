@@ -1,0 +1,135 @@
+"""Random samples: several distributions, and never a value that the network refuses."""
+
+import numpy as np
+import pytest
+
+from control_networks import no_turn_or_many
+from ethosgen.drawing import count_distributions, distribution_of, draw_samples
+from ethosgen.flatbuffer import decode_model
+from ethosgen.model import Model
+from ethosgen.outcome import Arrays
+from ethosgen.reference import golden_outputs
+from ethosgen.spans import LOOPS
+from network_file import Spec
+from networks import Network
+
+TABLE = 7
+
+
+def parse(net: Network, *outputs: int) -> Model:
+    return decode_model(net.build(*outputs), "net")
+
+
+def by_distribution(samples: list[Arrays], name: str) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    for index, sample in enumerate(samples):
+        found.setdefault(distribution_of(index), sample[name])
+    return found
+
+
+def quantized() -> Model:
+    net = Network("quantized")
+    return parse(net, net.relu(net.input((1, 40, 40, 2), "int8", 0.1, zero_point=5, name="x")))
+
+
+def test_ten_samples_come_from_five_distributions() -> None:
+    names = ["uniform", "normal", "sparse", "extremes", "constant"]
+    assert count_distributions(10) == dict.fromkeys(names, 2)
+    assert count_distributions(1) == {"uniform": 1}
+    drawn = by_distribution(draw_samples(quantized(), 10, 0), "x")
+    assert list(drawn) == names
+    assert (drawn["uniform"].min(), drawn["uniform"].max()) == (-128, 127)
+    assert abs(float(drawn["normal"].mean()) - 5) < 3 and 30 < drawn["normal"].std() < 55
+    assert 0.8 < (drawn["sparse"] == 5).mean() < 0.95
+    assert set(np.unique(drawn["extremes"]).tolist()) == {-128, 5, 127}
+    assert set(np.unique(drawn["constant"]).tolist()) == {5}
+
+
+def test_samples_differ_and_depend_on_seed_and_place_alone() -> None:
+    first, again = draw_samples(quantized(), 3, 7), draw_samples(quantized(), 12, 7)
+    assert all(np.array_equal(first[i]["x"], again[i]["x"]) for i in range(3))
+    assert not np.array_equal(again[0]["x"], again[5]["x"])
+    assert not np.array_equal(again[1]["x"], draw_samples(quantized(), 2, 8)[1]["x"])
+    assert again[6]["x"].std() < again[1]["x"].std()  # the second normal one is narrower
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float32", "bool"])
+def test_every_type_has_every_distribution(dtype: str) -> None:
+    net = Network("typed")
+    kept = net.relu(net.input((1, 8), name="kept"))
+    net.input((1, 64), dtype, None, name="x")
+    drawn = draw_samples(parse(net, kept), 15, 1)
+    assert all(sample["x"].dtype == np.dtype(dtype) for sample in drawn)
+    assert all(np.isfinite(sample["x"]).all() for sample in drawn if dtype == "float32")
+    assert len({sample["x"].tobytes() for sample in drawn}) > 8 if dtype != "bool" else True
+
+
+def test_reals_cover_what_the_quantization_behind_them_can_represent() -> None:
+    net = Network("reals")
+    x = net.input((1, 500), "float32", None, name="x")
+    y = net.unary("QUANTIZE", x, dtype="int8", scale=0.5, zero_point=-28)
+    drawn = by_distribution(draw_samples(parse(net, y), 5, 1), "x")
+    assert (drawn["extremes"].min(), drawn["extremes"].max()) == (-50.0, 77.5)
+
+
+def gather_net(between: str) -> Model:
+    """Return a network whose input chooses rows of a table, directly or by way of an operator."""
+    net = Network("text")
+    table = net.constant(net.random_integers((TABLE, 3)), "int8", 0.5)
+    if between == "CAST":
+        x = net.input((1, 4), "float32", None, name="x")
+    else:
+        x = net.input((1, 4), "int32", None, name="x")
+    places = x
+    if between == "CAST":
+        (places,) = net.operator("CAST", [x], [Spec((1, 4), "int32")])
+    if between == "RESHAPE":
+        places = net.reshape(x, (4,))
+    shape = (*net.tensors[places].shape, 3)
+    (y,) = net.operator(
+        "GATHER", [table, places], [Spec(shape, "int8", 0.5, 0)], {"axis": 0, "batch_dims": 0}
+    )
+    return parse(net, y)
+
+
+@pytest.mark.parametrize("between", ["", "RESHAPE", "CAST"])
+def test_indices_of_a_gather_stay_in_its_table_and_tflite_micro_runs_them(between: str) -> None:
+    model = gather_net(between)
+    samples = draw_samples(model, 10, 0)
+    values = np.stack([sample["x"] for sample in samples])
+    assert (values.min(), values.max()) == (0, TABLE - 1)
+    assert np.array_equal(values, np.rint(values))
+    table = model.graph.operators[-1].inputs[0]
+    rows = model.graph.tensors[table].array()
+    for sample, golden in zip(samples, golden_outputs(model, samples), strict=True):
+        (answer,) = golden.values()
+        assert np.array_equal(answer.reshape(-1, 3), rows[sample["x"].astype(int).ravel()])
+
+
+def test_indices_of_several_dimensions_have_a_bound_each() -> None:
+    net = Network("nd")
+    table = net.constant(net.random_integers((2, 9, 3)), "int8", 0.5)
+    places = net.input((6, 2), "int32", None, name="x")
+    (y,) = net.operator("GATHER_ND", [table, places], [Spec((6, 3), "int8", 0.5, 0)])
+    samples = draw_samples(parse(net, y), 20, 0)
+    most = np.stack([sample["x"] for sample in samples]).max(axis=(0, 1))
+    assert most.tolist() == [1, 8]
+
+
+def test_the_start_of_a_slice_leaves_room_for_it() -> None:
+    net = Network("slice")
+    x = net.input((4, 10), "int8", 0.5, name="x")
+    begin = net.input((2,), "int32", None, name="begin")
+    size = net.constant(np.array([4, 3]), "int32")
+    (y,) = net.operator("SLICE", [x, begin, size], [Spec((4, 3), "int8", 0.5, 3)])
+    drawn = np.stack([s["begin"] for s in draw_samples(parse(net, y), 20, 0)])
+    assert (drawn.min(axis=0).tolist(), drawn.max(axis=0).tolist()) == ([0, 0], [0, 7])
+
+
+def test_a_loop_starts_with_a_small_counter() -> None:
+    net = Network("loops")
+    (output, *_) = no_turn_or_many(net)
+    model = parse(net, output)
+    counter = model.inputs[0].name
+    drawn = draw_samples(model, 10, 0)
+    assert max(int(abs(sample[counter]).max()) for sample in drawn) == LOOPS

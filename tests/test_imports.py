@@ -16,6 +16,7 @@ SOURCES = Path(__file__).parent.parent / "generator" / "ethosgen"
 
 VALUES = {
     "accelerator",
+    "any_board",
     "axi",
     "board",
     "board_blanks",

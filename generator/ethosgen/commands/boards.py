@@ -108,7 +108,7 @@ def _list(as_json: bool) -> None:
         row = _summary(board)
         click.echo(f"{row['name']:<12}  {row['description']}")
         click.echo(f"{'':<14}{row['cpu']}, {row['npu']}; {', '.join(row['memories'])}")
-        platforms = ", ".join(row["platforms"]) or "no platform yet"
+        platforms = ", ".join(row["platforms"]) or "a library only"
         runs = ", ".join(row["run"]) or "nothing yet"
         doubts = f"; {row['unverified']} facts unverified" if row["unverified"] else ""
         click.echo(f"{'':<14}{platforms}; runs on {runs}{doubts}")

@@ -12,6 +12,11 @@ from ethosgen.errors import InputError
 BOARD = click.option(
     "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."
 )
+BOARD_OR_NONE = click.option(
+    "--board",
+    metavar="BOARD",
+    help="Board name, e.g. corstone300; a library needs none, but then --npu.",
+)
 NPU = click.option(
     "--npu",
     metavar="NPU",
@@ -51,6 +56,13 @@ PLATFORM = click.option(
     default="baremetal",
     show_default=True,
     help="What the firmware is built on.",
+)
+PLATFORM_OR_LIBRARY = click.option(
+    "--platform",
+    type=click.Choice(["baremetal", "zephyr", "csolution", "library"]),
+    default="baremetal",
+    show_default=True,
+    help="What the firmware is built on; library: the model alone, for an application of yours.",
 )
 MEMORY_MODE = click.option(
     "--memory-mode",

@@ -6,7 +6,7 @@ import click
 
 from ethosgen.commands.answers import tell_next
 from ethosgen.commands.options import (
-    BOARD,
+    BOARD_OR_NONE,
     CPU_OPS,
     IO,
     MEMORY_MODE,
@@ -14,7 +14,7 @@ from ethosgen.commands.options import (
     NAMES,
     NPU,
     OFFLOAD,
-    PLATFORM,
+    PLATFORM_OR_LIBRARY,
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import written_text
@@ -22,7 +22,7 @@ from ethosgen.commands.wording import written_text
 
 @click.command()
 @MODELS
-@BOARD
+@BOARD_OR_NONE
 @NPU
 @NAMES
 @click.option(
@@ -35,12 +35,12 @@ from ethosgen.commands.wording import written_text
 @IO
 @CPU_OPS
 @OFFLOAD
-@PLATFORM
+@PLATFORM_OR_LIBRARY
 @MEMORY_MODE
 @click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
 def project(
     models: tuple[Path, ...],
-    board: str,
+    board: str | None,
     npu: str | None,
     names: tuple[str, ...],
     directory: Path | None,
@@ -75,12 +75,18 @@ def project(
             watch=progress.watch(),
         )
     click.echo(written_text(written))
-    tell_next(f"ethosgen build {written.directory}{_way(board)}")
+    if platform == "library":
+        tell_next(
+            f"add_subdirectory({written.directory}/model) in your CMakeLists.txt, as "
+            f"{written.directory}/README.md shows"
+        )
+    else:
+        tell_next(f"ethosgen build {written.directory}{_way(board)}")
 
 
-def _way(board: str) -> str:
+def _way(board: str | None) -> str:
     """Return what `build` must be told where the board does not run on QEMU."""
     from ethosgen.board import load_board
 
-    run = load_board(board).run
-    return "" if run.qemu else f" --on {'fvp' if run.fvp else 'serial'}"
+    run = load_board(board).run if board else None
+    return "" if run is None or run.qemu else f" --on {'fvp' if run.fvp else 'serial'}"

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethosgen.accelerator import NO_NPU
-from ethosgen.board import Placement, load_board
+from ethosgen.any_board import any_board
+from ethosgen.board import Board, Placement, load_board
 from ethosgen.errors import InputError
 from ethosgen.model import Model
 from ethosgen.pipeline.planning import (
@@ -40,7 +41,7 @@ class _Wanted:
 
 def create_project(
     networks: Path | Sequence[Path],
-    board_name: str,
+    board_name: str | None,
     *,
     npu: str | None = None,
     name: str | Sequence[str] | None = None,
@@ -55,12 +56,13 @@ def create_project(
 ) -> Written:
     """Render a project into `directory`, by default one of the networks' names.
 
-    Where a project of several networks is there already and only some of them are named, the others
+    A library needs no board: without `board_name` it is for any that has the NPU. Where a project
+    of several networks is there already and only some of them are named, the others
     are made again from what the project has of them.
     """
     from ethosgen.project import render, write
 
-    board = load_board(board_name)
+    board = _find_board(board_name, npu, platform)
     if npu not in (None, NO_NPU):
         board.accelerator(npu)
     models = _read_all(networks, name, watch)
@@ -78,6 +80,25 @@ def create_project(
         project = render(programs, board, platform=platform, memory_mode=mode, with_ci=with_ci)
         files = write(project, place)
     return Written(place, files, tuple(programs))
+
+
+def _find_board(name: str | None, npu: str | None, platform: str) -> Board:
+    """Return the board; InputError where what is asked for needs one and none is named."""
+    from ethosgen.project import LIBRARY_ONLY
+
+    if name is not None:
+        return load_board(name)
+    if platform != LIBRARY_ONLY:
+        raise InputError(
+            f"--platform {platform} needs a board: name it by --board, or make a library for any "
+            f"board by --platform {LIBRARY_ONLY}"
+        )
+    if npu is None:
+        raise InputError(
+            "a library for any board needs to know the NPU: name it by --npu, e.g. --npu "
+            "ethos-u55-128 or --npu none, or name the board by --board"
+        )
+    return any_board()
 
 
 def _read_all(

@@ -39,12 +39,26 @@ def _check_target(board: Board, on: str, platform: str) -> None:
         )
 
 
+def _open_application(directory: Path) -> "ProjectInfo":
+    """Read a project that has an application; InputError for a library alone."""
+    from ethosgen.project import LIBRARY_ONLY, open_project
+
+    info = open_project(directory)
+    if info.platform == LIBRARY_ONLY:
+        raise InputError(
+            f"'{directory}' is a library without an application: add {directory}/model to a CMake "
+            f"project of yours, as {directory}/README.md shows, or make a whole firmware by: "
+            "ethosgen project with another --platform"
+        )
+    return info
+
+
 def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built":
     """Compile a project for a target."""
-    from ethosgen.project import link_remedy, open_project
+    from ethosgen.project import link_remedy
     from ethosgen.target import way_of
 
-    info, way = open_project(directory), way_of(on)
+    info, way = _open_application(directory), way_of(on)
     _check_target(info.board, on, info.platform)
     try:
         return replace(_build(info, way, watch), on=on)
@@ -83,11 +97,11 @@ def run_project(
 
     All its networks take turns, or `network` alone does; of several, each has a Report.
     """
-    from ethosgen.project import ZEPHYR, open_project
+    from ethosgen.project import ZEPHYR
     from ethosgen.target import way_of
     from ethosgen.toolchain import find_built, find_zephyr
 
-    info, way = open_project(directory), way_of(on)
+    info, way = _open_application(directory), way_of(on)
     _check_target(info.board, on, info.platform)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
     _check_one(len(chosen), inputs, output_path, original, "choose one by --network")
@@ -166,11 +180,11 @@ def _check_one(
 
 def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> Path:
     """Write a project's firmware, built for its board, to the board; return the ELF."""
-    from ethosgen.project import ZEPHYR, open_project
+    from ethosgen.project import ZEPHYR
     from ethosgen.target.flasher import flash
     from ethosgen.toolchain import find_built
 
-    info = open_project(directory)
+    info = _open_application(directory)
     if info.platform == ZEPHYR:
         raise InputError(f"'{directory}' is a Zephyr application; flash it by: west flash")
     elf = find_built(directory, "board").elf

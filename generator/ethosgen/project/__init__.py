@@ -8,7 +8,7 @@ is the user's after the first time.
 from ethosgen.project.capacity import link_remedy
 from ethosgen.project.clashes import check_names
 from ethosgen.project.directory import write
-from ethosgen.project.layout import BAREMETAL, CSOLUTION, PLATFORMS, ZEPHYR
+from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, PLATFORMS, ZEPHYR
 from ethosgen.project.manifest import Project, is_project, open_project
 from ethosgen.project.rendering import render
 from ethosgen.project_info import ProjectInfo
@@ -16,6 +16,7 @@ from ethosgen.project_info import ProjectInfo
 __all__ = [
     "BAREMETAL",
     "CSOLUTION",
+    "LIBRARY_ONLY",
     "PLATFORMS",
     "ZEPHYR",
     "Project",

@@ -19,7 +19,7 @@ def ci_facts(program: Program, board: Board, platform: str) -> dict[str, Any]:
     if platform != "baremetal":
         raise InputError(
             "--with-ci is for --platform baremetal; Zephyr's twister reads sample.yaml, and what "
-            "CMSIS-Toolbox builds is run by its own tools"
+            "CMSIS-Toolbox or your own project builds is run by its own tools"
         )
     fvp = _fvp(program, board)
     targets = [*(["qemu"] if board.run.qemu else []), *(["fvp"] if fvp else [])]

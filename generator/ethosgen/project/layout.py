@@ -10,8 +10,10 @@ from ethosgen.errors import InputError
 BAREMETAL = "baremetal"
 ZEPHYR = "zephyr"
 CSOLUTION = "csolution"
-PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION)
-"""What a project is made for; the first is the default."""
+LIBRARY_ONLY = "library"
+PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION, LIBRARY_ONLY)
+"""What a project is made for; the first is the default. The last has no application, and so needs
+nothing of a board but its memories."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,8 @@ class Layout:
     `templates` are the folders of templates/ to search, in order. `library` is below model/ and
     replaced when it is generated again; `network` adds to it each network's own files, `shared`
     what several networks have together, `npu` what drives an NPU. `application` is the user's.
-    `way` is a file for each way in which the board runs. `copies` (to the library) and
-    `application_copies` need no rendering.
+    `way` is a file for each way in which the board runs, if there are any. `copies` (to the
+    library) and `application_copies` need no rendering.
     """
 
     templates: tuple[str, ...]
@@ -31,7 +33,7 @@ class Layout:
     shared: Mapping[str, str]
     npu: Mapping[str, str]
     application: Mapping[str, str]
-    way: tuple[str, str]
+    way: tuple[str, str] | None
     copies: Mapping[str, Path] = field(default_factory=dict)
     application_copies: Mapping[str, Path] = field(default_factory=dict)
 
@@ -44,6 +46,8 @@ def find_layout(platform: str, board: Board) -> Layout:
         return _zephyr(board)
     if platform == CSOLUTION:
         return _CSOLUTION
+    if platform == LIBRARY_ONLY:
+        return _LIBRARY_ONLY
     raise InputError(f"unknown platform '{platform}'; choose one of: {', '.join(PLATFORMS)}")
 
 
@@ -114,6 +118,12 @@ _CSOLUTION = replace(
         "firmware.csolution.yml": "csolution.yml",
         "firmware.cproject.yml": "cproject.yml",
     },
+)
+_LIBRARY_ONLY = replace(
+    _BAREMETAL,
+    templates=("library", *_BAREMETAL.templates),
+    application={"README.md": "README.md"},
+    way=None,
 )
 _SERVER = "ethosgen/lib/server"
 _PROTOCOL = ("frames.c", "frames.h", "server.c", "server.h", "services.h")

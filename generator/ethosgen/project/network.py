@@ -9,6 +9,7 @@ from ethosgen.errors import UnsupportedError
 from ethosgen.model import Tensor
 from ethosgen.plan import Base, Memory, Partition
 from ethosgen.program import Port, Program, Variable
+from ethosgen.project.capacity import part_sizes
 from ethosgen.project.literals import c_type, float_text
 from ethosgen.project.words import ALIGNMENT, HEADER_BYTES
 
@@ -61,6 +62,7 @@ def network_facts(
         ),
         "graph_source": graph if graph in program.sources else None,
         "own_sources": _own_sources(program),
+        "parts": part_sizes(program),
     }
 
 

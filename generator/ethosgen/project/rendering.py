@@ -13,7 +13,14 @@ from ethosgen.program import Program
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts
 from ethosgen.project.clashes import check_names, check_symbols
-from ethosgen.project.layout import BAREMETAL, ZEPHYR, Layout, find_layout, source_folder
+from ethosgen.project.layout import (
+    BAREMETAL,
+    LIBRARY_ONLY,
+    ZEPHYR,
+    Layout,
+    find_layout,
+    source_folder,
+)
 from ethosgen.project.linkage import memory_map, npu_base_addr, ways
 from ethosgen.project.manifest import (
     LIBRARY,
@@ -49,9 +56,8 @@ def render(
     """
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)
     layout = find_layout(platform, board)
-    if platform not in board.platforms:
-        known = ", ".join(board.platforms) or "none so far: its start-up is not known to ethosgen"
-        raise InputError(f"board '{board.name}' has no platform '{platform}'; it has: {known}")
+    if platform not in (*board.platforms, LIBRARY_ONLY):
+        raise InputError(_missing_platform(board, platform))
     check_names([program.name for program in programs])
     whole, board = board, shared_board(board) if platform == ZEPHYR else board
     check_capacity(programs, board, memory_mode)
@@ -85,6 +91,17 @@ def render(
         files=dict(sorted({**application, **library}.items())),
         library=frozenset(library),
     )
+
+
+def _missing_platform(board: Board, platform: str) -> str:
+    if board.platforms:
+        known = f"it has: {', '.join((*board.platforms, LIBRARY_ONLY))}"
+    else:
+        known = (
+            f"ethosgen does not know how it starts up; --platform {LIBRARY_ONLY} makes the network "
+            "a C library for an application of yours"
+        )
+    return f"board '{board.name}' has no platform '{platform}'; {known}"
 
 
 def _environment(layout: Layout) -> jinja2.Environment:
@@ -230,9 +247,11 @@ def _render_application(
     templates = {**layout.application, **(CI_FILES if with_ci else {})}
     files = {path: source.read_bytes() for path, source in layout.application_copies.items()}
     files |= {path: _render(environment, template, facts) for path, template in templates.items()}
+    if layout.way is None:
+        return files
     files[".gitignore"] = b"/build/\n"
+    path, template = layout.way
     for way in facts["ways_facts"]:
-        path, template = layout.way
         way_facts = {**facts, **way, "way_comment": way["comment"]}
         files[path.format(way=way["id"])] = _render(environment, template, way_facts)
     return files

@@ -1,0 +1,115 @@
+"""--platform library: the network as C for any board, without an application."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.any_board import any_board
+from ethosgen.board import Board, board_names, load_board
+from ethosgen.errors import InputError, ToolError
+from ethosgen.pipeline import Inputs
+from ethosgen.plan import IoStyle
+from ethosgen.program import Program
+from ethosgen.project import LIBRARY_ONLY, Project, open_project, render, write
+from ethosgen.tools import GCC
+from ethosgen.watch import Watch
+from programs import make_cpu_program, make_program
+from small_models import image_net
+
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+
+
+@pytest.fixture
+def gcc() -> Path:
+    try:
+        return GCC.find()
+    except ToolError as error:
+        pytest.skip(str(error))
+
+
+def library(program: Program, board: Board) -> Project:
+    return render(program, board, platform=LIBRARY_ONLY)
+
+
+def compile_all(gcc: Path, place: Path, board: Board) -> None:
+    """Compile every source of model/ for the board's core, but for what needs Arm's driver."""
+    sources = [p for p in sorted((place / "model").glob("*.c")) if "npu_core" not in p.name]
+    assert len(sources) >= 3
+    older = board.cpu.gcc_older_arch
+    core = f"-march={older}" if older else f"-mcpu={board.cpu.gcc_cpu}"
+    product = ["-DETHOSU85"] if "u85" in board.npu.default else []
+    flags = [core, "-mthumb", f"-mfloat-abi={board.cpu.gcc_float_abi}", "-fsyntax-only", *product]
+    subprocess.run([str(gcc), *flags, *STRICT, *map(str, sources)], check=True)
+
+
+@pytest.mark.parametrize("name", board_names())
+@pytest.mark.parametrize("io", IoStyle)
+def test_every_board_yields_a_library_that_compiles(
+    tmp_path: Path, gcc: Path, name: str, io: IoStyle
+) -> None:
+    board = load_board(name)
+    project = library(make_program(io, board.npu.default), board)
+    assert project.application == {"README.md"}
+    write(project, tmp_path / "lib")
+    compile_all(gcc, tmp_path / "lib", board)
+
+
+def test_a_library_needs_no_board(tmp_path: Path, gcc: Path) -> None:
+    write(library(make_program(), any_board()), tmp_path / "npu")
+    compile_all(gcc, tmp_path / "npu", any_board())
+    write(library(make_cpu_program(), any_board()), tmp_path / "cpu")
+    compile_all(gcc, tmp_path / "cpu", any_board())
+    assert not list((tmp_path / "cpu").rglob("*npu*")), "nothing of a driver without an NPU"
+
+
+def test_the_readme_tells_what_the_board_file_knows() -> None:
+    text = library(make_program(npu="ethos-u55-256"), load_board("ra8p1")).files["README.md"]
+    told = text.decode()
+    assert "for ethos-u55-256, as Renesas EK-RA8P1, Cortex-M85 needs it" in told
+    assert "NPU_BASE_ADDR is 0x40140000" in told
+    assert "| `.bss.ethosgen_arena.plus_one` |" in told
+    assert "| 3200 | 16 | reads and writes |" in told
+    assert "as any board" not in library(make_program(), any_board()).files["README.md"].decode()
+
+
+def test_a_library_is_generated_again(tmp_path: Path) -> None:
+    network, place = image_net(tmp_path / "n.tflite"), tmp_path / "lib"
+    for _ in range(2):
+        written = pipeline.create_project(
+            network, None, npu="none", directory=place, platform=LIBRARY_ONLY, watch=Watch()
+        )
+    assert written.files == frozenset()
+    info = open_project(place)
+    assert (info.platform, info.npu, info.board.name) == (LIBRARY_ONLY, "none", "any")
+
+
+def test_a_library_is_neither_built_nor_run_by_ethosgen(tmp_path: Path) -> None:
+    place = tmp_path / "lib"
+    write(library(make_cpu_program(), load_board("ra8p1")), place)
+    sentence = "is a library without an application: add .*/lib/model to a CMake project"
+    with pytest.raises(InputError, match=sentence):
+        pipeline.build_project(place, watch=Watch())
+    with pytest.raises(InputError, match=sentence):
+        pipeline.run_project(place, inputs=Inputs(None, 1, 0), watch=Watch())
+    with pytest.raises(InputError, match=sentence):
+        pipeline.flash_project(place, watch=Watch())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ([], "--platform baremetal needs a board: name it by --board"),
+        (["--platform", "library"], "needs to know the NPU: name it by --npu"),
+        (["--board", "ra8p1"], "--platform library makes the network a C library"),
+    ],
+)
+def test_what_is_missing_is_one_sentence(tmp_path: Path, options: list[str], says: str) -> None:
+    network, place = image_net(tmp_path / "n.tflite"), tmp_path / "p"
+    command = [sys.executable, "-m", "ethosgen", "project", str(network), "-o", str(place)]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert says in done.stderr
+    assert not place.exists()

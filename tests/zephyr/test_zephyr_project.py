@@ -120,9 +120,11 @@ def test_another_memory_mode_is_another_overlay(tmp_path: Path) -> None:
 
 
 def test_the_linker_snippet_places_every_section_of_the_library(place: Path) -> None:
-    snippet = (place / "model" / "ethosgen" / "lib" / "sections.ld").read_text()
+    lib = place / "model" / "ethosgen" / "lib"
+    snippet = (lib / "sections.ld").read_text() + (lib / "ram_sections.ld").read_text()
     for part in ("commands", "weights", "arena", "io", "fast"):
-        assert f"*(.ethosgen_{part}.*)" in snippet
+        bss = "" if part in ("commands", "weights") else ".bss"
+        assert f"*({bss}.ethosgen_{part}.*)" in snippet
         assert f"> ETHOSGEN_REGION({part})" in snippet
 
 

@@ -13,8 +13,9 @@
 #include <zephyr/kernel.h>
 {% endif %}
 
-/* The linker script places these sections. */
-#define SECTION(kind) __attribute__((section(".ethosgen_" kind ".shared")))
+/* Sections that a linker script can place. Their names begin with .bss, so that any script takes them
+ * for memory without content; they need not be cleared. */
+#define SECTION(kind) __attribute__((section(".bss.ethosgen_" kind ".shared")))
 {% if most_arena_bytes %}
 
 _Alignas(ETHOSGEN_ARENA_ALIGNMENT) SECTION("arena") int8_t ethosgen_arena[ETHOSGEN_ARENA_BYTES];

@@ -14,9 +14,9 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 {% if io == "caller" %}
 
-/* The linker script places this section{{ " where the NPU reaches it" if npu else "" }}. */
+/* The linker script may place this section{{ " where the NPU reaches it" if npu else "" }}. */
 #define IO_BUFFER \
-    __attribute__((section(".ethosgen_io.networks"), aligned({{ [buffer_alignment, most_arena_alignment]|max }})))
+    __attribute__((section(".bss.ethosgen_io.networks"), aligned({{ [buffer_alignment, most_arena_alignment]|max }})))
 {% endif %}
 {% for network in networks %}
 {% if io == "caller" %}

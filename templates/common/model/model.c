@@ -17,8 +17,9 @@
 {% endif %}
 
 {% if not is_shared %}
-/* The linker script places these sections; their names carry the network's. */
-#define SECTION(kind) __attribute__((section(".ethosgen_" kind ".{{ name }}")))
+/* Sections that a linker script can place. Their names begin with .bss, so that any script takes them
+ * for memory without content; they need not be cleared. */
+#define SECTION(kind) __attribute__((section(".bss.ethosgen_" kind ".{{ name }}")))
 
 {% if fast_bytes %}
 /* The NPU's own; nobody else reads or writes it. */

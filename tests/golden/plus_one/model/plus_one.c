@@ -10,8 +10,9 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* The linker script places these sections; their names carry the network's. */
-#define SECTION(kind) __attribute__((section(".ethosgen_" kind ".plus_one")))
+/* Sections that a linker script can place. Their names begin with .bss, so that any script takes them
+ * for memory without content; they need not be cleared. */
+#define SECTION(kind) __attribute__((section(".bss.ethosgen_" kind ".plus_one")))
 
 _Alignas(PLUS_ONE_ARENA_ALIGNMENT) SECTION("arena") int8_t plus_one_arena[PLUS_ONE_ARENA_BYTES];
 

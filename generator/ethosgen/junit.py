@@ -100,7 +100,11 @@ def _cases(name: str, report: Report) -> list[ET.Element]:
             f"{golden.mismatches} of {golden.elements} elements differ, by "
             f"{golden.max_abs_diff:g} at most"
         )
-        ET.SubElement(outputs, "failure", type="Mismatch", message=words)
+        found = [f"{title}: {text}" for title, text in report.findings.items()]
+        failure = ET.SubElement(
+            outputs, "failure", type="Mismatch", message="; ".join((words, *found))
+        )
+        failure.text = "\n".join((words, *found))
     marker = ET.Element("testcase", classname=group, name=_MARKER)
     if not report.ended:
         ET.SubElement(marker, "failure", type="NoEndMarker", message="it was never seen")

@@ -1,5 +1,6 @@
 """What a run produced, and how it compares with the golden answers."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,10 +17,51 @@ of the largest magnitude in their tensor. It is what TFLite's own kernel tests a
 
 
 @dataclass(frozen=True)
+class Difference:
+    """One element that differs; samples count from 0.
+
+    `index` and `got` are None where the whole tensor is missing, or has another shape or type;
+    `index` and `expected` are None where the oracle has no such output.
+    """
+
+    sample: int
+    tensor: str
+    index: tuple[int, ...] | None
+    expected: int | float | bool | None
+    got: int | float | bool | None
+
+    def text(self) -> str:
+        """Return where it is and what both sides say, for people."""
+        where = f"sample {self.sample}, '{self.tensor}'"
+        if self.index is None:
+            missing = "is missing or has another shape" if self.got is None else "is not expected"
+            return f"{where}: {missing}"
+        return (
+            f"{where} [{', '.join(map(str, self.index))}]: expected {self.expected}, got {self.got}"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one object of JSON types."""
+        return {
+            "sample": self.sample,
+            "output": self.tensor,
+            "index": list(self.index) if self.index is not None else None,
+            "expected": _json_number(self.expected),
+            "got": _json_number(self.got),
+        }
+
+
+def _json_number(value: float | None) -> float | str | None:
+    """Return a number as JSON has it; infinities and NaN as texts."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@dataclass(frozen=True)
 class Comparison:
     """How outputs differ from an oracle's: elements that differ, and by how much at most.
 
     `close` counts real elements that differ, but within the tolerance: they are no mismatches.
+    `first` is the first mismatch, None if there is none.
     """
 
     oracle: str
@@ -27,6 +69,7 @@ class Comparison:
     elements: int
     max_abs_diff: float
     close: int = 0
+    first: Difference | None = None
 
 
 @dataclass(frozen=True)
@@ -68,17 +111,20 @@ def compare(
     magnitude that is expected in their tensor; integers never may.
     """
     mismatches, elements, max_abs_diff, close = 0, 0, 0.0, 0
+    first: Difference | None = None
     for index, wanted in enumerate(golden):
         have = got[index] if index < len(got) else {}
         if have and not wanted:  # the oracle waits for more inputs, and we do not
             extra = sum(array.size for array in have.values())
             elements, mismatches, max_abs_diff = elements + extra, mismatches + extra, float("inf")
+            first = first or Difference(index, next(iter(have)), None, None, 0)
         for name, expected in wanted.items():
             elements += expected.size
             actual = have.get(name)
             if actual is None or actual.shape != expected.shape or actual.dtype != expected.dtype:
                 mismatches += expected.size
                 max_abs_diff = float("inf")
+                first = first or Difference(index, name, None, None, None)
                 continue
             if expected.size:
                 differs, diff = ~_equal(actual, expected), _difference(actual, expected)
@@ -86,7 +132,21 @@ def compare(
                 mismatches += int(np.count_nonzero(differs & ~near))
                 close += int(np.count_nonzero(near))
                 max_abs_diff = max(max_abs_diff, float(np.where(differs, diff, 0.0).max()))
-    return Comparison(oracle, mismatches, elements, max_abs_diff, close)
+                first = first or _first(index, name, differs & ~near, expected, actual)
+    return Comparison(oracle, mismatches, elements, max_abs_diff, close, first)
+
+
+def _first(
+    sample: int,
+    name: str,
+    differs: np.ndarray[Any, Any],
+    expected: np.ndarray[Any, Any],
+    actual: np.ndarray[Any, Any],
+) -> Difference | None:
+    if not differs.any():
+        return None
+    place = tuple(int(i) for i in np.unravel_index(int(differs.argmax()), differs.shape))
+    return Difference(sample, name, place, expected[place].item(), actual[place].item())
 
 
 def _difference(

@@ -6,8 +6,67 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ethosgen.outcome import Comparison
+from ethosgen.outcome import Comparison, Difference
 from ethosgen.plan import PlanSummary
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The first operator whose result differs from the oracle's, all before it being equal.
+
+    `operator` is its index in the network, `output` the tensor that it makes, `on` "npu" or "cpu".
+    `difference` is in that tensor or another that is alive then; None where the NPU model stops
+    with `fault`. `unclear` counts the operators right before it that might be the one instead.
+    """
+
+    operator: int
+    code: str
+    output: str
+    on: str
+    difference: Difference | None
+    fault: str = ""
+    unclear: int = 0
+
+    def text(self) -> str:
+        """Return which operator it is and what it made, for people."""
+        of = f" or one of the {self.unclear} before it" if self.unclear else ""
+        return (
+            f"operator {self.operator}, {self.code} ('{self.output}'){of}, on the "
+            f"{self.on.upper()}: {self.difference.text() if self.difference else self.fault}"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one object of JSON types."""
+        return {
+            "operator": self.operator,
+            "code": self.code,
+            "output": self.output,
+            "on": self.on,
+            "difference": self.difference.as_json() if self.difference else None,
+            "fault": self.fault or None,
+            "unclear": self.unclear,
+        }
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why outputs differ: an operator that the simulator shows, or a note that says why none is.
+
+    `is_firmware` says that the simulator agrees with the oracle: only the firmware is wrong.
+    """
+
+    culprit: Culprit | None
+    note: str = ""
+    is_firmware: bool = False
+
+    def text(self) -> str:
+        """Return the finding, for people."""
+        return self.culprit.text() if self.culprit else self.note
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one object of JSON types."""
+        culprit = self.culprit.as_json() if self.culprit else None
+        return {"operator": culprit, "only_firmware": self.is_firmware, "note": self.note}
 
 
 @dataclass(frozen=True)
@@ -50,6 +109,18 @@ class Report:
     """Of several networks in a firmware, what this one takes alone."""
     drawn: Drawn | None = None
     """How the samples were drawn; None where the user gave them."""
+    diagnosis: Diagnosis | None = None
+    """Which layer differs, where the golden comparison failed."""
+
+    @property
+    def findings(self) -> dict[str, str]:
+        """What is known of a mismatch, by a short title, for people."""
+        found = {}
+        if self.golden and self.golden.first:
+            found["first"] = self.golden.first.text()
+        if self.diagnosis:
+            found["layer"] = self.diagnosis.text()
+        return found
 
     @property
     def passed(self) -> bool:
@@ -66,6 +137,7 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as one object of JSON types."""
+        first = self.golden.first if self.golden else None
         return {
             "model": self.model,
             "board": self.board,
@@ -77,6 +149,8 @@ class Report:
             "verdict": self.verdict,
             "mismatches": self.golden.mismatches if self.golden else None,
             "max_abs_diff": _finite(self.golden.max_abs_diff) if self.golden else None,
+            "first_difference": first.as_json() if first else None,
+            "diagnosis": self.diagnosis.as_json() if self.diagnosis else None,
             "oracles": {c.oracle: _comparison(c) for c in (self.golden, self.second) if c},
             "flash_bytes": dict(self.flash_bytes) if self.flash_bytes else None,
             "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,

@@ -114,6 +114,7 @@ def report_text(report: Any) -> str:
     for comparison in filter(None, (report.golden, report.second)):
         verdict = comparison_text(comparison)
         lines.append(f"  {comparison.oracle:<9} {comparison.elements} elements: {verdict}")
+    lines += [f"  {title:<9} {text}" for title, text in report.findings.items()]
     if report.flash_bytes and report.ram_bytes:
         lines.append(size_lines(report.flash_bytes, report.ram_bytes))
     if report.network_bytes:
@@ -155,6 +156,12 @@ def _advice_lines(report: Any) -> list[str]:
         return [
             "  nothing was compared: every sample ended where a CIRCULAR_BUFFER waits for inputs; "
             "give more with --samples or --input"
+        ]
+    culprit = report.diagnosis.culprit if report.diagnosis else None
+    if golden.mismatches and culprit and culprit.on == "npu":
+        return [
+            f"  next: keep it on the CPU by --cpu-ops {culprit.code}; docs/exactness.md names what "
+            "Vela compiles otherwise"
         ]
     if golden.mismatches and report.plan.npu != NO_NPU:
         return [

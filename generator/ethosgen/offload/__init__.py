@@ -34,6 +34,7 @@ from ethosgen.offload.precompiled import (
     plan_compiled,
     require_npu,
 )
+from ethosgen.offload.prefix import first_operators
 from ethosgen.offload.reasons import cpu_operators, why_it_ends
 from ethosgen.offload.refusal import compile_around
 from ethosgen.offload.regions import read_spans
@@ -48,6 +49,7 @@ __all__ = [
     "accelerator_for",
     "compiled_for",
     "compiled_streams",
+    "first_operators",
     "npu_operators",
     "offload",
     "require_npu",

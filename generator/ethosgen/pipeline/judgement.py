@@ -60,7 +60,7 @@ def judge(
         model = theirs
     if is_compiled(model):
         return None, None
-    tolerance = _tolerance(model)
+    tolerance = tolerance_of(model)
     with watch.stage("reference", "asking TFLite Micro and LiteRT"):
         second = second_opinion(model, samples)
         try:
@@ -75,7 +75,20 @@ def judge(
     )
 
 
-def _tolerance(model: Model) -> float:
+def decisive_outputs(model: Model, samples: Sequence[Arrays]) -> tuple[str, list[Arrays]]:
+    """Return the oracle that decides and its outputs: TFLite Micro, or LiteRT where it must."""
+    from ethosgen.reference import golden_outputs, second_opinion
+
+    try:
+        return "tflm", golden_outputs(model, samples)
+    except UnsupportedError:
+        second = second_opinion(model, samples)
+        if second is None:
+            raise
+        return "litert", second
+
+
+def tolerance_of(model: Model) -> float:
     """Return by how much real outputs may differ: 0 where every operator's results are exact."""
     from ethosgen.aot import is_exact
 

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.accelerator import require_model
-from ethosgen.outcome import Arrays
+from ethosgen.model import Model
+from ethosgen.pipeline.bisection import diagnose
+from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
-from ethosgen.plan import IoStyle, OffloadPlan, Partition
+from ethosgen.plan import IoStyle, OffloadPlan
 from ethosgen.report import Report
 from ethosgen.samples import save_samples
 from ethosgen.watch import Watch
@@ -38,8 +40,12 @@ def simulate(
     if accelerator is not None:
         require_model(accelerator)
     samples = choose_samples(model, inputs)
-    plan = make_plan(model, accelerator, IoStyle.ARENA, watch, cpu_ops, mode=offload)
-    outputs = _simulate_samples(plan, samples, trace, watch)
+
+    def make(network: Model, quiet: Watch) -> OffloadPlan:
+        return make_plan(network, accelerator, IoStyle.ARENA, quiet, cpu_ops, mode=offload)
+
+    plan = make(model, watch)
+    outputs = simulate_samples(plan, samples, watch, trace)
     if output_path is not None:
         save_samples(output_path, outputs)
     golden, second = judge(model, samples, outputs, watch, original)
@@ -54,29 +60,5 @@ def simulate(
         second=second,
         ended=True,
         wall_s=watch.wall_s,
+        diagnosis=diagnose(model, samples, golden, lambda part: make(part, Watch()), watch),
     )
-
-
-def _simulate_samples(
-    plan: OffloadPlan, samples: Sequence[Arrays], trace: "Trace | None", watch: Watch
-) -> list[Arrays]:
-    from ethosgen.aot import evaluate
-    from ethosgen.npu.host import PartitionRunner
-
-    what = "running the NPU model" if plan.accelerator else "running on this machine"
-    with watch.stage("load", "preparing the NPU model"):
-        runner = PartitionRunner(plan, trace) if plan.accelerator else _no_npu
-    outputs = []
-    with watch.stage("simulate", what):
-        for index, sample in enumerate(samples):
-            watch.say(f"{what}: sample {index + 1} of {len(samples)}")
-            if trace is not None:
-                trace.begin_sample()
-            outputs.append(evaluate(plan, sample, runner))
-    if trace is not None:
-        trace.check_dumps()
-    return outputs
-
-
-def _no_npu(partition: Partition, _inputs: Arrays) -> Arrays:
-    raise ValueError(f"{partition.name} in a plan without an NPU")

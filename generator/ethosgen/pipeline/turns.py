@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from ethosgen.accelerator import NO_NPU, find_accelerator
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays, Outcome, Sample
+from ethosgen.pipeline.bisection import Make, diagnose
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.npu_model import attach_model
+from ethosgen.pipeline.planning import make_plan
+from ethosgen.plan import OffloadPlan
 from ethosgen.report import FirmwareReport, Report
 from ethosgen.samples import save_samples
 from ethosgen.watch import Watch
@@ -68,6 +71,7 @@ def run_and_judge(
                 second=second,
                 ended=outcome.ended,
                 wall_s=watch.wall_s if len(turns) == 1 else {},
+                diagnosis=diagnose(turn.model, given, golden, _planner(info, turn.index), watch),
             )
         )
     if len(reports) == 1:
@@ -80,6 +84,21 @@ def run_and_judge(
         shared_bytes=_shared(built),
         wall_s=watch.wall_s,
     )
+
+
+def _planner(info: "ProjectInfo", index: int) -> Make:
+    """Return what plans a network as the project was planned."""
+    accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
+    board = info.board
+    mode = board.choose_memory_mode(info.memory_mode, accelerator)
+    memories = board.vela_options(mode, accelerator) if accelerator else None
+    network = info.networks[index]
+
+    def make(model: Model) -> OffloadPlan:
+        offload = network.mode.value
+        return make_plan(model, accelerator, info.io, Watch(), network.cpu_ops, memories, offload)
+
+    return make
 
 
 def _run(

@@ -1,0 +1,147 @@
+"""Finds the operator that makes a network's outputs differ, on the simulator.
+
+The network is cut behind its first operators, and both sides run what is left: where all tensors
+that are alive at a cut are equal, only an operator behind it can differ.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ethosgen.errors import EthosgenError, NpuFault
+from ethosgen.flatbuffer import is_compiled
+from ethosgen.model import STATEFUL, Model
+from ethosgen.outcome import Arrays, Comparison, Difference, compare
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
+from ethosgen.plan import OffloadPlan
+from ethosgen.report import Culprit, Diagnosis
+from ethosgen.watch import Watch
+
+Make = Callable[[Model], OffloadPlan]
+"""Plans a network, or the first operators of it, with the settings of the whole."""
+
+LIMIT_S = 60.0
+"""Seconds after which a search ends with the operators that are left."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a network, or a part of it, does: its plan, and the first difference or fault if any."""
+
+    plan: OffloadPlan
+    difference: Difference | None
+    fault: str = ""
+
+    @property
+    def is_equal(self) -> bool:
+        return self.difference is None and not self.fault
+
+
+def find_culprit(
+    model: Model, samples: Sequence[Arrays], make: Make, limit_s: float = LIMIT_S
+) -> Culprit | None:
+    """Return the first operator that makes the simulator differ from the oracle, or fault.
+
+    None if all outputs are equal for these samples, which run in order. EthosgenError if the
+    simulator or the oracle cannot run the network at all.
+    """
+    last = _look(model, samples, make)
+    if last.is_equal:
+        return None
+    skipped = 0
+    if last.difference is not None:
+        samples, skipped = _needed(model, samples, last.difference.sample)
+    deadline = time.monotonic() + limit_s
+    equal, differs = 0, len(model.graph.operators)
+    untold: set[int] = set()
+    while time.monotonic() < deadline:
+        cuts = [i for i in range(equal + 1, differs) if i not in untold]
+        if not cuts:
+            break
+        cut = cuts[len(cuts) // 2]
+        look = _look_at_first(model, cut, samples, make)
+        if look is None:
+            untold.add(cut)
+        elif look.is_equal:
+            equal = cut
+        else:
+            differs, last = cut, look
+    return _culprit(model, differs - 1, last, skipped, unclear=differs - 1 - equal)
+
+
+def diagnose(
+    model: Model,
+    samples: Sequence[Arrays],
+    golden: Comparison | None,
+    make: Make,
+    watch: Watch,
+) -> Diagnosis | None:
+    """Say why outputs of a firmware or of the simulator differ; None if they do not."""
+    if golden is None or golden.first is None:
+        return None
+    if is_compiled(model):
+        return Diagnosis(None, "unknown: this file was compiled before and does not say its layers")
+    given, skipped = _needed(model, samples, golden.first.sample)
+    try:
+        with watch.stage("bisect", "looking for the first operator that differs"):
+            culprit = find_culprit(model, given, make)
+    except EthosgenError as error:
+        return Diagnosis(None, f"unknown: the simulator does not run it ({error})")
+    if culprit is None:
+        note = f"none: the simulator equals {golden.oracle} here, and only the firmware differs"
+        return Diagnosis(None, note, is_firmware=True)
+    return Diagnosis(_later(culprit, skipped))
+
+
+def _needed(model: Model, samples: Sequence[Arrays], index: int) -> tuple[Sequence[Arrays], int]:
+    """Return the samples that show what sample `index` does, and how many are left out before."""
+    graphs = model.graphs
+    has_state = any(t.is_variable for graph in graphs for t in graph.tensors) or any(
+        op.code in STATEFUL or op.code == "CUSTOM" for graph in graphs for op in graph.operators
+    )
+    return (samples[: index + 1], 0) if has_state else (samples[index : index + 1], index)
+
+
+def _look_at_first(model: Model, count: int, samples: Sequence[Arrays], make: Make) -> _Look | None:
+    """Compare what the first `count` operators make; None where that cannot be told."""
+    from ethosgen.offload import first_operators
+
+    try:
+        part = first_operators(model, count)
+        return _look(part, samples, make) if part is not None else None
+    except EthosgenError:
+        return None
+
+
+def _look(model: Model, samples: Sequence[Arrays], make: Make) -> _Look:
+    plan = make(model)
+    try:
+        outputs = simulate_samples(plan, samples, Watch())
+    except NpuFault as fault:
+        return _Look(plan, None, str(fault))
+    oracle, golden = decisive_outputs(model, samples)
+    return _Look(plan, compare(oracle, outputs, golden, tolerance_of(model)).first)
+
+
+def _culprit(model: Model, index: int, look: _Look, skipped: int, unclear: int) -> Culprit:
+    operator = model.graph.operators[index]
+    is_offloaded = any(index in partition.operators for partition in look.plan.partitions)
+    found = Culprit(
+        operator=index,
+        code=operator.custom_code or operator.code,
+        output=model.graph.tensors[operator.outputs[0]].name if operator.outputs else "",
+        on="npu" if is_offloaded else "cpu",
+        difference=look.difference,
+        fault=look.fault,
+        unclear=unclear,
+    )
+    return _later(found, skipped)
+
+
+def _later(culprit: Culprit, skipped: int) -> Culprit:
+    """Return it with its sample counted from the first of all."""
+    if culprit.difference is None:
+        return culprit
+    sample = culprit.difference.sample + skipped
+    return replace(culprit, difference=replace(culprit.difference, sample=sample))

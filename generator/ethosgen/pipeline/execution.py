@@ -1,0 +1,43 @@
+"""A plan on this machine: partitions on the NPU model, the rest by LLVM."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ethosgen.accelerator import require_model
+from ethosgen.outcome import Arrays
+from ethosgen.plan import OffloadPlan, Partition
+from ethosgen.watch import Watch
+
+if TYPE_CHECKING:
+    from ethosgen.npu.trace import Trace
+
+
+def simulate_samples(
+    plan: OffloadPlan, samples: Sequence[Arrays], watch: Watch, trace: "Trace | None" = None
+) -> list[Arrays]:
+    """Run samples in order and return their outputs by tensor name.
+
+    `trace` sees every operation of the NPU. UnsupportedError if there is no model of this NPU.
+    """
+    from ethosgen.aot import evaluate
+    from ethosgen.npu.host import PartitionRunner
+
+    if plan.accelerator is not None:
+        require_model(plan.accelerator)
+    what = "running the NPU model" if plan.accelerator else "running on this machine"
+    with watch.stage("load", "preparing the NPU model"):
+        runner = PartitionRunner(plan, trace) if plan.accelerator else _no_npu
+    outputs = []
+    with watch.stage("simulate", what):
+        for index, sample in enumerate(samples):
+            watch.say(f"{what}: sample {index + 1} of {len(samples)}")
+            if trace is not None:
+                trace.begin_sample()
+            outputs.append(evaluate(plan, sample, runner))
+    if trace is not None:
+        trace.check_dumps()
+    return outputs
+
+
+def _no_npu(partition: Partition, _inputs: Arrays) -> Arrays:
+    raise ValueError(f"{partition.name} in a plan without an NPU")

@@ -98,12 +98,49 @@ def test_an_open_batch_is_one() -> None:
     assert parse(net).inputs[0].shape == (1, 8, 8, 4)
 
 
-@pytest.mark.parametrize("signature", [(1, -1, 8, 4), (1, 8, -1, -1)])
-def test_dynamic_shapes_are_refused_by_name(signature: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("shape", "signature"), [((1, 1, 8, 4), (1, -1, 8, 4)), ((1, 8, 1, 1), (-1, 8, -1, -1))]
+)
+def test_dynamic_shapes_are_refused_by_name(
+    shape: tuple[int, ...], signature: tuple[int, ...]
+) -> None:
     net = small_network()
-    net.tensors[0] = dataclasses.replace(net.tensors[0], shape_signature=signature)
+    image = dataclasses.replace(net.tensors[0], shape=shape, shape_signature=signature)
+    net.tensors[0] = image
     with pytest.raises(UnsupportedError, match=r"'image' of 'small' has a dynamic shape .*\?"):
         parse(net)
+
+
+STALE = [(1, 6, 8, 4), (-1, 6, 8, 4), (1, -1, 8, 4), (8, 8, 4), (1, 8, 8, 4, 1), (-1, -1)]
+"""Signatures that contradict the shape (1, 8, 8, 4): a converter writes 1 for an open size."""
+
+
+@pytest.mark.parametrize("signature", STALE)
+def test_a_stale_signature_is_ignored_with_one_warning(
+    signature: tuple[int, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    net = small_network()
+    for index in (0, 3):
+        net.tensors[index] = dataclasses.replace(net.tensors[index], shape_signature=signature)
+    model = parse(net)
+    assert model.inputs[0].shape == (1, 8, 8, 4)
+    (warning,) = caplog.messages
+    assert "'image' ([1, 8, 8, 4], signature" in warning and "\n" not in warning
+
+
+def _without_deprecated_codes(data: bytes) -> bytes:
+    """Return a file whose operators have only the newer field, as some writers leave the other."""
+    root = schema.ModelT.InitFromPackedBuf(data, 0)
+    for code in root.operatorCodes:
+        code.deprecatedBuiltinCode = 0
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(root.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def test_the_larger_operator_code_counts() -> None:
+    model = parse_model(_without_deprecated_codes(small_network().build()), "new_codes")
+    assert [o.code for o in model.graph.operators] == ["CONV_2D", "AVERAGE_POOL_2D", "RESHAPE"]
 
 
 def test_an_empty_input_is_refused() -> None:

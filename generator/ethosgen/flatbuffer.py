@@ -12,6 +12,7 @@ An operator's options carry the schema's field names in snake case (stride_w). E
 matter are names: padding "SAME", fused_activation_function "RELU", data types as numpy calls them.
 """
 
+import logging
 import math
 import re
 import struct
@@ -24,11 +25,14 @@ from typing import Any
 import numpy as np
 import tflite
 from flatbuffers import flexbuffers
+from flatbuffers.number_types import Int32Flags
 
 from ethosgen.compression import DECODE, expand, is_compressed
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.integrity import NPU_CUSTOM_CODE, check
 from ethosgen.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
+
+_log = logging.getLogger(__name__)
 
 IDENTIFIER = b"TFL3"
 MAX_TENSOR_BYTES = 1 << 28
@@ -108,9 +112,11 @@ def parse_model(data: bytes, name: str) -> Model:
     """Parse a .tflite file's bytes; `name` is how messages call it.
 
     Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes.
-    One that Vela has compiled will do, and one that TFLite Micro's tool compressed is expanded.
+    What contradicts itself but does no harm is logged as a warning. One that Vela has compiled will do, and one that TFLite Micro's tool compressed is expanded.
     """
     model = decode_model(data, name)
+    for sentence in model.contradictions:
+        _log.warning("%s", sentence)
     if is_compressed(model):
         expanded, compressed = expand(model)
         model = replace(decode_model(expanded, name), compressed=compressed)
@@ -148,6 +154,7 @@ class _Decoder:
     def __init__(self, data: bytes, name: str) -> None:
         self.data = data
         self.name = name
+        self.stale: list[str] = []
         self.root = tflite.Model.GetRootAs(data, 0)
         self.buffers = [
             self.buffer(self.root.Buffers(i)) for i in self.walk(self.root.BuffersLength())
@@ -179,7 +186,16 @@ class _Decoder:
         for i in self.walk(self.root.MetadataLength()):
             entry = self.root.Metadata(i)
             metadata[_text(entry.Name())] = self.at(self.buffers, entry.Buffer(), "buffer") or b""
-        return Model(self.name, self.data, graphs, metadata)
+        return Model(self.name, self.data, graphs, metadata, contradictions=self.contradictions())
+
+    def contradictions(self) -> tuple[str, ...]:
+        """Return a sentence about each kind of contradiction that does no harm."""
+        if not self.stale:
+            return ()
+        return (
+            f"{len(self.stale)} tensors of '{self.name}' have a shape_signature that contradicts "
+            f"their shape, the first is {self.stale[0]}; the shapes are used, as TFLite does",
+        )
 
     def at(self, items: list[Any] | tuple[Any, ...], index: int, what: str) -> Any:
         if not 0 <= index < len(items):
@@ -203,7 +219,7 @@ class _Decoder:
         return self.data[start : start + length]
 
     def code(self, table: Any) -> tuple[str, str | None, int]:
-        number = max(table.BuiltinCode(), table.DeprecatedBuiltinCode())
+        number = max(table.DeprecatedBuiltinCode(), _plain_builtin_code(table))
         if number not in _BUILTINS:
             raise UnsupportedError(
                 f"'{self.name}' uses operator code {number}, which this version does not know"
@@ -286,19 +302,21 @@ class _Decoder:
     ) -> tuple[int, ...]:
         """Return the shape if it is one, with -1 left where the converter left it open.
 
-        An open first dimension is a batch, which TFLite and Vela both take as 1.
+        A converter writes 1 into the shape for each open size. TFLite's interpreters do not look
+        at the signature, so one that contradicts the shape is ignored. An open first dimension is
+        a batch, which TFLite and Vela both take as 1.
         """
-        if any(size < ABSENT for size in shape + signature):
+        if any(size < ABSENT for size in shape + signature) or ABSENT in shape:
             raise self.bad(f"tensor '{name}' has a negative shape {list(shape)}")
         if not signature:
             return shape
-        open_batch = signature[0] == -1 and shape[:1] == (1,)
-        settled = (1, *signature[1:]) if open_batch else signature
-        if -1 in settled:
-            return settled
-        if settled != shape:
-            raise self.bad(f"tensor '{name}' has two shapes, {list(shape)} and {list(signature)}")
-        return shape
+        open_sizes = {i for i, size in enumerate(signature) if size == ABSENT}
+        if len(signature) != len(shape) or any(
+            size != (1 if i in open_sizes else signature[i]) for i, size in enumerate(shape)
+        ):
+            self.stale.append(f"'{name}' ({list(shape)}, signature {list(signature)})")
+            return shape
+        return tuple(-1 if i in open_sizes - {0} else size for i, size in enumerate(shape))
 
     def quantization(
         self, table: Any, shape: tuple[int, ...], name: str, dtype: str
@@ -397,6 +415,16 @@ class _Decoder:
                     raise self.bad(f"an operator has {field} {value}")
                 value = named[value]
             yield field, value
+
+
+def _plain_builtin_code(table: Any) -> int:
+    """Return an operator code's field builtin_code as it stands in the file.
+
+    The package's own getter returns the deprecated field wherever this one is below 127, so a file
+    that sets only this one would read as ADD. TFLite takes the larger of both (GetBuiltinCode).
+    """
+    place = table._tab.Offset(10)
+    return int(table._tab.Get(Int32Flags, table._tab.Pos + place)) if place else 0
 
 
 @cache

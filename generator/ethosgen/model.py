@@ -109,7 +109,8 @@ class Compressed:
 class Model:
     """A network: the file's bytes and what was read from them. `graphs[0]` is the entry.
 
-    A compressed one has the bytes of the same network without compression.
+    A compressed one has the bytes of the same network without compression. `contradictions` are
+    sentences about what the file says in two ways and TFLite runs all the same.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Model:
     graphs: tuple[Graph, ...]
     metadata: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     compressed: Compressed | None = None
+    contradictions: tuple[str, ...] = ()
 
     @property
     def graph(self) -> Graph:

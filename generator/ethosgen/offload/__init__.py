@@ -39,6 +39,7 @@ from ethosgen.offload.reasons import cpu_operators, why_it_ends
 from ethosgen.offload.refusal import compile_around
 from ethosgen.offload.regions import read_spans
 from ethosgen.offload.residual import Residual
+from ethosgen.offload.signatures import settle_signatures
 from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Compiled, Schedule, compile_network
 from ethosgen.offload.widening import widen_int4
 from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
@@ -89,7 +90,7 @@ def offload(
         return plan_compiled(model, accelerator, io)
 
     hidden = at_bool_ends(model.graph) | stateful_operators(model.graph)
-    offered, waiting = share_empty_buffer(widen_int4(model)), awaited(model)
+    offered, waiting = _as_vela_takes_it(model), awaited(model)
 
     def compile_with(
         more: Mapping[int, str], limit_s: float | None = None
@@ -117,6 +118,11 @@ def offload(
                 if total(other, kept, costs) < WORTH * total(plan, best, costs):
                     plan, best = other, kept
     return replace(plan, choices=describe(parts, best, costs))
+
+
+def _as_vela_takes_it(model: Model) -> Model:
+    """Return the same network, written so that Vela reads it as TFLite does."""
+    return share_empty_buffer(widen_int4(settle_signatures(model)))
 
 
 def _plan(

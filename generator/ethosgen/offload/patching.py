@@ -10,7 +10,7 @@ from flatbuffers.table import Table
 
 from ethosgen.model import Model, Tensor
 
-MODEL_GRAPHS, GRAPH_TENSORS, TENSOR_TYPE, TENSOR_BUFFER = 2, 0, 1, 2
+MODEL_GRAPHS, GRAPH_TENSORS, TENSOR_TYPE, TENSOR_BUFFER, TENSOR_SIGNATURE = 2, 0, 1, 2, 7
 """Fields of the tables Model, SubGraph and Tensor, by their place in TFLite's schema."""
 ALIGNMENT = 16
 """What TFLite's schema asks for at most, for the data of buffers."""

@@ -112,7 +112,8 @@ def parse_model(data: bytes, name: str) -> Model:
     """Parse a .tflite file's bytes; `name` is how messages call it.
 
     Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes.
-    What contradicts itself but does no harm is logged as a warning. One that Vela has compiled will do, and one that TFLite Micro's tool compressed is expanded.
+    What contradicts itself but does no harm is logged as a warning. One that Vela has compiled will
+    do, and one that TFLite Micro's tool compressed is expanded.
     """
     model = decode_model(data, name)
     for sentence in model.contradictions:

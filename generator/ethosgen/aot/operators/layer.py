@@ -26,6 +26,7 @@ from ethosgen.aot.operators.quantization import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
     scale_of,
+    shifted_left,
     shorten,
     zero_point_of,
 )
@@ -266,7 +267,7 @@ class Sums:
         mantissas, right, *left = self.tables
         total = self.total[0]
         if left:
-            total = total * (tirx.const(1, "int32") << int32(left[0][channel]))
+            total = shifted_left(total, int32(left[0][channel]))
         product = nest.let(
             "product", saturating_rounding_doubling_high_mul(total, mantissas[channel])
         )

@@ -109,7 +109,7 @@ class Nest:
         variable = tirx.Var(name, "int32")
         with self._block() as statements:
             yield variable
-        body = tirx.stmt_seq(*statements)
+        body = tirx.stmt_seq(*used(statements))
         self._statements.append(tirx.For(variable, start, extent, tirx.ForKind.SERIAL, body))
 
     @contextmanager
@@ -125,7 +125,8 @@ class Nest:
         """Open a block that runs if the condition holds."""
         with self._block() as statements:
             yield
-        self._statements.append(tirx.IfThenElse(condition, tirx.stmt_seq(*statements), None))
+        body = tirx.stmt_seq(*used(statements))
+        self._statements.append(tirx.IfThenElse(condition, body, None))
 
     @contextmanager
     def _block(self) -> Iterator[list[Any]]:
@@ -196,7 +197,7 @@ class Nest:
         if self._returns_status:
             self._statements.append(tirx.Return(tirx.const(0, "int32")))
             returns = ir.PrimType("int32")
-        body = tirx.stmt_seq(*self._declarations, *self._statements)
+        body = tirx.stmt_seq(*self._declarations, *used(self._statements))
         reads = [variable for variable, _ in self._reads]
         tables = [variable for variable, _ in self._tables]
         kept = [variable for variable, _ in self._variables]
@@ -208,6 +209,22 @@ class Nest:
             workspace_bytes=self._workspace_bytes,
             variables=tuple(index for _, index in self._variables),
         )
+
+
+def used(statements: Sequence[Any]) -> list[Any]:
+    """Return a block without the lets that nothing reads, as where a multiplier is 0."""
+    kept: list[Any] = []
+    read: list[Any] = []
+    for statement in reversed(statements):
+        if isinstance(statement, tirx.Bind):
+            if not any(statement.var.same_as(variable) for variable in read):
+                continue
+            expression = tirx.Evaluate(statement.value)
+        else:
+            expression = statement
+        read += tirx.analysis.undefined_vars(expression, [])
+        kept.append(statement)
+    return kept[::-1]
 
 
 def dtype_of(value: Any) -> str:

@@ -98,7 +98,8 @@ def _round_half_away(real: float) -> int:
 
 def apply(multiplier: Multiplier, x: int) -> int:
     """Return x * multiplier at compile time, as `divide(multiply(x, …), …)` at run time."""
-    product = fixed_point.multiply(x << max(multiplier.shift, 0), multiplier.mantissa)
+    shifted = (x << max(multiplier.shift, 0)) & 0xFFFFFFFF
+    product = fixed_point.multiply((shifted ^ 1 << 31) - (1 << 31), multiplier.mantissa)
     return fixed_point.divide_by_power(product, max(-multiplier.shift, 0))
 
 
@@ -109,9 +110,20 @@ def input_radius(integer_bits: int, shift: int) -> int:
 
 def multiply(x: Any, multiplier: Multiplier) -> Any:
     """Return the first half of MultiplyByQuantizedMultiplier; bind it before `divide`."""
-    left = max(multiplier.shift, 0)
-    shifted = x * (1 << left) if left else x
-    return saturating_rounding_doubling_high_mul(shifted, multiplier.mantissa)
+    return saturating_rounding_doubling_high_mul(
+        shifted_left(x, max(multiplier.shift, 0)), multiplier.mantissa
+    )
+
+
+def shifted_left(x: Any, exponent: Any) -> Any:
+    """Return an int32 times 2**exponent, wrapped where it overflows, as in TFLite Micro's wheel.
+
+    The shift is unsigned, since C leaves the overflow of an int32 open.
+    """
+    if isinstance(exponent, int) and exponent == 0:
+        return x
+    places = exponent if isinstance(exponent, int) else tirx.Cast("uint32", exponent)
+    return tirx.Cast("int32", tirx.Cast("uint32", x) << places)
 
 
 def divide(product: Any, multiplier: Multiplier) -> Any:
@@ -154,9 +166,13 @@ def rounding_divide_by_pot(x: Any, exponent: Any) -> Any:
 
     It uses x four times: bind what is no variable first.
     """
-    if isinstance(exponent, int) and exponent == 0:
-        return x
-    mask = (tirx.const(1, "int32") << exponent) - 1
+    if isinstance(exponent, int):
+        if exponent == 0:
+            return x
+        mask = tirx.const((1 << exponent) - 1, "int32")
+    else:  # without a sign, as 1 << 31 is no int32
+        power = tirx.const(1, "uint32") << tirx.Cast("uint32", exponent)
+        mask = tirx.Cast("int32", power - tirx.const(1, "uint32"))
     threshold = (mask >> 1) + tirx.Cast("int32", x < 0)
     return (x >> exponent) + tirx.Cast("int32", (x & mask) > threshold)
 

@@ -1,0 +1,177 @@
+"""Rescaling at the edges of its exponents, for every operator that rescales.
+
+A ratio of scales is a mantissa times 2**exponent. TFLite keeps exponents down to -31, and takes
+smaller ratios for 0. Each case draws its scales so that the exponent is exactly the one named.
+DIV is left out: TFLite Micro's divisor of 0, and its shifts by more than 31, are open in C.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+
+from ethosgen.aot import compile_program
+from ethosgen.aot.operators.quantization import quantize_multiplier
+from networks import Network, Spec
+
+MANTISSA = 0.8125
+"""Exact in single floats, so that no rounding moves an exponent."""
+SHAPE = (1, 3, 4, 8)
+
+Case = Callable[[Network, float], Sequence[int]]
+
+
+def _pair(net: Network, dtype: str, first: float, second: float) -> tuple[int, int]:
+    return net.input(SHAPE, dtype, first), net.input(SHAPE, dtype, second)
+
+
+def _sum(code: str, dtype: str) -> Case:
+    """Return ADD or SUB where the result has the exponent, and where one input has."""
+    widen = 2.0 ** (20 if dtype == "int8" else 15)
+
+    def build(net: Network, ratio: float) -> Sequence[int]:
+        pair = _pair(net, dtype, 1.0, 0.75)
+        made = list(net.operator(code, pair, [Spec(SHAPE, dtype, 2.0 / widen / ratio, 0)]))
+        if ratio <= 0.5:
+            pair = _pair(net, dtype, 1.0, 2.0 * ratio)
+            made += net.operator(code, pair, [Spec(SHAPE, dtype, 1.5, 0)])
+        return made
+
+    return build
+
+
+def _binary(code: str, dtype: str, output: Callable[[float], float]) -> Case:
+    def build(net: Network, ratio: float) -> Sequence[int]:
+        pair = _pair(net, dtype, 0.5, 0.25)
+        return net.operator(code, pair, [Spec(SHAPE, dtype, output(ratio), 0)])
+
+    return build
+
+
+def _unary(code: str, dtype: str, made: str | None = None) -> Case:
+    def build(net: Network, ratio: float) -> Sequence[int]:
+        x = net.input(SHAPE, dtype, 0.5)
+        options = {"alpha": 0.25} if code == "LEAKY_RELU" else {}
+        spec = Spec(SHAPE, made or dtype, 0.5 / ratio, 0)
+        return net.operator(code, [x], [spec], options)
+
+    return build
+
+
+def _reduction(code: str, dtype: str) -> Case:
+    def build(net: Network, ratio: float) -> Sequence[int]:
+        x = net.input(SHAPE, dtype, 0.5)
+        axes = net.constant(np.array([1, 2], np.int32))
+        spec = Spec((1, 1, 1, 8), dtype, 0.5 / ratio, 0)
+        return net.operator(code, [x, axes], [spec], {"keep_dims": True})
+
+    return build
+
+
+def _layer(code: str, dtype: str, channels: bool) -> Case:
+    def build(net: Network, ratio: float) -> Sequence[int]:
+        x = net.input(SHAPE, dtype, 0.5)
+        more = (0.25, 0.125, 0.2, 0.25, 0.25, 0.25, 0.25, 0.25)
+        fixed = {"weight_scales": more if channels else (0.25,)} | {"scale": 0.125 / ratio}
+        return [_LAYERS[code](net, x, fixed)]
+
+    return build
+
+
+def _weighted(code: str) -> Callable[[Network, int, dict[str, object]], int]:
+    def make(net: Network, x: int, fixed: dict[str, object]) -> int:
+        dtype, scales = net.tensors[x].dtype, fixed["weight_scales"]
+        shape = {"CONV_2D": (8, 1, 1, 8), "DEPTHWISE_CONV_2D": (1, 3, 3, 8)}.get(code, (8, 96))
+        axis = 3 if code == "DEPTHWISE_CONV_2D" else 0
+        points = (0,) * len(scales)  # type: ignore[arg-type]
+        weights = net.constant(net.random_integers(shape), None, scales, points, axis)  # type: ignore[arg-type]
+        bias_type = "int32" if dtype == "int8" else "int64"
+        products = tuple(0.5 * scale for scale in scales)  # type: ignore[attr-defined]
+        values = net.random.integers(-30000, 30000, 8)
+        bias = net.constant(values, bias_type, products, points)
+        options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+        options |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
+        options |= {"depth_multiplier": 1} if axis else {}
+        made = SHAPE if code != "FULLY_CONNECTED" else (1, 8)
+        options = options if code != "FULLY_CONNECTED" else {}
+        spec = Spec(made, dtype, fixed["scale"], 0)  # type: ignore[arg-type]
+        return net.operator(code, [x, weights, bias], [spec], options)[0]
+
+    return make
+
+
+_LAYERS = {code: _weighted(code) for code in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")}
+
+
+def _prelu(net: Network, ratio: float) -> Sequence[int]:
+    x = net.input(SHAPE, "int8", 0.5)
+    alpha = net.constant(net.random_integers((1, 1, 8)), "int8", 0.125, 1)
+    return net.operator("PRELU", [x, alpha], [Spec(SHAPE, "int8", 0.5 / ratio, 0)])
+
+
+def _compare(net: Network, ratio: float) -> Sequence[int]:
+    x, y = _pair(net, "int8", ratio, ratio * 0.75)
+    return net.operator("LESS", [x, y], [Spec(SHAPE, "bool")])
+
+
+def _matmul(net: Network, ratio: float) -> Sequence[int]:
+    x, y = net.input((2, 3, 4), "int8", 0.5), net.input((2, 4, 5), "int8", 0.25)
+    return net.operator("BATCH_MATMUL", [x, y], [Spec((2, 3, 5), "int8", 0.125 / ratio, 0)])
+
+
+CASES: dict[str, Case] = {
+    **{f"{c} {dtype}": _sum(c, dtype) for c in ("ADD", "SUB") for dtype in ("int8", "int16")},
+    **{f"MUL {dtype}": _binary("MUL", dtype, lambda r: 0.125 / r) for dtype in ("int8", "int16")},
+    "SQUARED_DIFFERENCE": _binary("SQUARED_DIFFERENCE", "int8", lambda r: 2.0**-14 / r),
+    **{f"RELU {dtype}": _unary("RELU", dtype) for dtype in ("int8", "int16")},
+    **{f"LEAKY_RELU {dtype}": _unary("LEAKY_RELU", dtype) for dtype in ("int8", "int16")},
+    **{f"ABS {dtype}": _unary("ABS", dtype) for dtype in ("int8", "int16")},
+    "QUANTIZE int8": _unary("QUANTIZE", "int8"),
+    "QUANTIZE int16 to int8": _unary("QUANTIZE", "int16", "int8"),
+    "QUANTIZE int32 to int8": _unary("QUANTIZE", "int32", "int8"),
+    **{f"{c} {d}": _reduction(c, d) for c in ("MEAN", "SUM") for d in ("int8", "int16")},
+    **{
+        f"{c} {d}{' per channel' * p}": _layer(c, d, p)
+        for c in _LAYERS for d in ("int8", "int16") for p in (False, True)
+    },
+    "PRELU": _prelu,
+    "LESS": _compare,
+    "BATCH_MATMUL": _matmul,
+}  # fmt: skip
+
+BELOW_ONE = frozenset({"ADD", "SUB", "SQUARED_DIFFERENCE", "LESS"})
+"""TFLite Micro ends itself where their multiplier is not below 1."""
+LARGEST_INT16 = 7
+"""TFLite's int16 layers promise nothing for multipliers of 128 and more, and we refuse them."""
+
+
+def _applies(name: str, exponent: int) -> bool:
+    code, dtype = name.partition(" ")[0], (*name.split(), "int8")[1]
+    if code in BELOW_ONE and exponent > 0:
+        return False
+    return not (code in _LAYERS and dtype == "int16" and exponent > LARGEST_INT16)
+
+
+@needs_gcc
+@pytest.mark.parametrize("exponent", [-33, -32, -31, -30, -1, 0, 1, 8, 30])
+def test_results_equal_tflite_micros(exponent: int, tmp_path: Path) -> None:
+    """-31 is the last that TFLite keeps; from 8 on sums overflow, and wrap as they do there."""
+    net = Network("edges", seed=exponent + 99)
+    names = [name for name in CASES if _applies(name, exponent)]
+    assert len(names) >= 20
+    made = [y for name in names for y in CASES[name](net, MANTISSA * 2.0**exponent)]
+    plan = cpu_plan(net.build(*made))
+    samples, golden = samples_and_golden(plan.model, 3)
+    program = GeneratedC(compile_program(plan, "net"), tmp_path)
+    for sample, wanted in zip(samples, golden, strict=True):
+        status, outputs = program.run(sample)
+        assert status == 0
+        assert_equal(outputs, wanted)
+
+
+@pytest.mark.parametrize("exponent", [-31, -30, 0, 30])
+def test_the_ratios_drawn_have_the_exponents_named(exponent: int) -> None:
+    assert quantize_multiplier(MANTISSA * 2.0**exponent).shift == exponent
+    assert quantize_multiplier(MANTISSA * 2.0**-32).mantissa == 0

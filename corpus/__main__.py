@@ -10,7 +10,6 @@ from concurrent.futures import ProcessPoolExecutor
 from rich.console import Console
 
 from corpus import cache, coverage, page, results
-from corpus.known import unneeded
 from corpus.registry import GENERATORS, ROWS
 from corpus.settings import PRODUCTS
 from corpus.shrink import describe, shrink
@@ -81,10 +80,6 @@ def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
     if arguments.command == "table":
         saved = results.save(rows, ROWS)
         page.PAGE.write_text(page.page(saved))
-        unexpected += [
-            f"no sample needs the known difference '{name}' any more"
-            for name in unneeded(page.met(saved["rows"]))
-        ]
     return unexpected
 
 

@@ -1,181 +1,185 @@
-"""In which networks a known difference may show: conditions on graph and setting alone."""
+"""Which operators a known difference concerns: conditions on the operator and where it stands."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-from corpus.evidence import Evidence
-from ethosgen.model import Graph, Operator
+from corpus.site import Site, point_of, scale_of
+from ethosgen.model import Operator
 from ethosgen.plan import IoStyle
 
+Condition = Callable[[Site], bool]
+
 _TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG", "RSQRT")
-_PARTS = ("PAD", "PADV2", "CONCATENATION", "PACK")
 _BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
 _NATIVE_RANK = 4
+_RADIUS = 8.0
+"""Half the range of reals in which TFLite Micro's LOGISTIC and TANH compute: 4 integer bits."""
 
 
-def operators(graph: Graph, *codes: str) -> Iterator[Operator]:
-    """Yield the operators of some kinds."""
-    return (op for op in graph.operators if op.code in codes)
+def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
+    """Say whether an operator is one of these, computing in one of the dtypes."""
 
-
-def constant(graph: Graph, op: Operator, position: int) -> list[int]:
-    """Return the values of a constant input."""
-    return [int(v) for v in graph.tensors[op.inputs[position]].array().reshape(-1)]
-
-
-def axes(graph: Graph, op: Operator) -> list[int]:
-    """Return the axes of a reduction, counted from the front."""
-    rank = len(graph.tensors[op.inputs[0]].shape)
-    return [axis % rank for axis in constant(graph, op, 1)]
-
-
-def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Callable[[Evidence], bool]:
-    """Say whether a network has one of the operators, computing in one of the dtypes."""
-
-    def applies(found: Evidence) -> bool:
-        tensors = found.graph.tensors
-        return any(
-            not dtypes or tensors[op.outputs[0]].dtype in dtypes
-            for op in operators(found.graph, *codes)
-        )
+    def applies(site: Site) -> bool:
+        return site.code in codes and (not dtypes or site.dtype in dtypes)
 
     return applies
 
 
-def rescales(code: str) -> Callable[[Evidence], bool]:
+def rescales(code: str) -> Condition:
     """Say whether an operator's output is quantized otherwise than its input."""
 
-    def applies(found: Evidence) -> bool:
-        tensors = found.graph.tensors
-        pairs = (
-            (tensors[op.inputs[0]].quantization, tensors[op.outputs[0]].quantization)
-            for op in operators(found.graph, code)
-        )
-        return any(x and y and (x.scale, x.zero_point) != (y.scale, y.zero_point) for x, y in pairs)
+    def applies(site: Site) -> bool:
+        if site.code != code:
+            return False
+        x, y = site.inputs[0], site.output
+        return (scale_of(x), point_of(x)) != (scale_of(y), point_of(y))
 
     return applies
 
 
-def mirrors_elsewhere(found: Evidence) -> bool:
+def rounds_a_quotient(site: Site) -> bool:
+    """Say whether a factor is another one if computed in float than in double."""
+    scales = [scale_of(tensor) for tensor in site.inputs]
+    factors = {
+        "MUL": [scales],
+        "RELU": [scales],
+        "LEAKY_RELU": [scales, [*scales, float(site.operator.options.get("alpha", 0.0))]],
+        "PRELU": [scales[:1], scales],
+    }.get(site.code, [])
+    return any(_quotient(np.float32, *f, by=site) != _quotient(float, *f, by=site) for f in factors)
+
+
+def _quotient(kind: type, *factors: float, by: Site) -> float:
+    """Return a product of scales by that of the output, all in one type."""
+    product = kind(1)
+    for factor in factors:
+        product *= kind(factor)
+    return float(product / kind(scale_of(by.output)))
+
+
+def mirrors_elsewhere(site: Site) -> bool:
     """Say whether a MIRROR_PAD pads another dimension than height and width."""
-    for op in operators(found.graph, "MIRROR_PAD"):
-        rank = len(found.graph.tensors[op.inputs[0]].shape)
-        amounts = constant(found.graph, op, 1)
-        others = (a for a in range(rank) if a < rank - 3 or a == rank - 1)
-        if any(amounts[2 * a] + amounts[2 * a + 1] for a in others):
-            return True
-    return False
+    if site.code != "MIRROR_PAD":
+        return False
+    rank = len(site.inputs[0].shape)
+    amounts = site.constant(1)
+    others = (a for a in range(rank) if a < rank - 3 or a == rank - 1)
+    return any(amounts[2 * a] + amounts[2 * a + 1] for a in others)
 
 
-def reduces_dropped_axis(found: Evidence) -> bool:
+def reduces_dropped_axis(site: Site) -> bool:
     """Say whether an axis is dropped that Vela reshapes around: see known.py."""
-    for op in operators(found.graph, "REDUCE_MAX", "REDUCE_MIN"):
-        last = len(found.graph.tensors[op.inputs[0]].shape) - 1
-        reduced = axes(found.graph, op)
-        minimum = op.code == "REDUCE_MIN" and reduced != [0]
-        if not op.options.get("keep_dims") and (last in reduced or minimum):
-            return True
-    return False
+    if site.code not in ("REDUCE_MAX", "REDUCE_MIN") or site.operator.options.get("keep_dims"):
+        return False
+    minimum = site.code == "REDUCE_MIN" and site.axes != [0]
+    return len(site.inputs[0].shape) - 1 in site.axes or minimum
 
 
-def sums_several_axes(found: Evidence) -> bool:
+def sums_several_axes(site: Site) -> bool:
     """Say whether a SUM has more than one axis."""
-    return any(len(axes(found.graph, op)) > 1 for op in operators(found.graph, "SUM"))
+    return site.code == "SUM" and len(site.axes) > 1
 
 
-def sums_several_axes_for_caller(found: Evidence) -> bool:
+def sums_several_axes_for_caller(site: Site) -> bool:
     """Say whether a SUM of more than one axis is written to the caller's buffer."""
-    ends = set(found.graph.outputs)
-    sums = operators(found.graph, "SUM")
-    to_caller = any(ends & set(op.outputs) and len(axes(found.graph, op)) > 1 for op in sums)
-    return found.setting.io is IoStyle.CALLER and to_caller
+    to_caller = bool(set(site.graph.outputs) & set(site.operator.outputs))
+    return site.setting.io is IoStyle.CALLER and to_caller and sums_several_axes(site)
 
 
-def sums_dropped_last_axis(found: Evidence) -> bool:
+def sums_dropped_last_axis(site: Site) -> bool:
     """Say whether a SUM without zero point drops the last axis."""
-    for op in operators(found.graph, "SUM"):
-        x = found.graph.tensors[op.inputs[0]]
-        point = x.quantization.zero_point[0] if x.quantization and x.quantization.zero_point else 0
-        dropped = len(x.shape) - 1 in axes(found.graph, op) and not op.options.get("keep_dims")
-        if dropped and not point:
-            return True
-    return False
+    if site.code != "SUM" or site.operator.options.get("keep_dims"):
+        return False
+    x = site.inputs[0]
+    return len(x.shape) - 1 in site.axes and not point_of(x)
 
 
-def squares_beyond_32_bits(found: Evidence) -> bool:
+def squares_beyond_32_bits(site: Site) -> bool:
     """Say whether the largest squared difference, in steps of the output, exceeds an int32."""
-    tensors = found.graph.tensors
-    for op in operators(found.graph, "SQUARED_DIFFERENCE"):
-        x, y, out = (tensors[i].quantization for i in (*op.inputs, *op.outputs))
-        info = np.iinfo(tensors[op.outputs[0]].dtype)
-        steps = int(info.max) - int(info.min)
-        if x and y and out and (steps * (x.scale[0] + y.scale[0])) ** 2 / out.scale[0] > 1 << 31:
-            return True
-    return False
+    if site.code != "SQUARED_DIFFERENCE":
+        return False
+    x, y = site.inputs
+    info = np.iinfo(site.dtype)
+    steps = int(info.max) - int(info.min)
+    return (steps * (scale_of(x) + scale_of(y))) ** 2 / scale_of(site.output) > 1 << 31
 
 
-def transposes_uint8(found: Evidence) -> bool:
+def transposes_uint8(site: Site) -> bool:
     """Say whether Vela transposes uint8: where it is asked to, or for a depthwise multiplier."""
-    if has("TRANSPOSE", dtypes=("uint8",))(found):
-        return True
-    tensors = found.graph.tensors
-    return any(
-        op.options.get("depth_multiplier", 1) > 1 and tensors[op.inputs[0]].shape[3] > 1
-        for op in operators(found.graph, "DEPTHWISE_CONV_2D")
-        if tensors[op.outputs[0]].dtype == "uint8"
-    )
+    if site.dtype != "uint8":
+        return False
+    several = site.operator.options.get("depth_multiplier", 1) > 1
+    split = site.code == "DEPTHWISE_CONV_2D" and several and site.inputs[0].shape[3] > 1
+    return site.code == "TRANSPOSE" or split
 
 
-def clips_cells_at_a_fraction(found: Evidence) -> bool:
+def clips_cells_at_a_fraction(site: Site) -> bool:
     """Say whether an LSTM's cell clip is no integer."""
-    lstms = operators(found.graph, "UNIDIRECTIONAL_SEQUENCE_LSTM")
-    clips = (op.options.get("cell_clip", 0.0) for op in lstms)
-    return any(clip != int(clip) for clip in clips)
+    clip = site.operator.options.get("cell_clip", 0.0)
+    return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
 
 
-def _follows_transposition(graph: Graph, codes: tuple[str, ...]) -> bool:
-    """Say whether one of the operators reads, perhaps through a table, what TRANSPOSE wrote."""
-    fused = {op.outputs[0] for op in operators(graph, "TRANSPOSE")}
-    for op in operators(graph, *_TABLES):
-        if op.inputs[0] in fused and op.code not in codes:
-            fused.add(op.outputs[0])
-    return any(fused & set(op.inputs) for op in operators(graph, *codes))
+def _transposed(site: Site) -> Operator | None:
+    """Return the TRANSPOSE that wrote the operator's first input, for it alone."""
+    made = site.operator.inputs[0]
+    readers = [op for op in site.graph.operators if made in op.inputs]
+    alone = len(readers) == 1 and made not in site.graph.outputs
+    writers = (op for op in site.graph.operators if made in op.outputs)
+    return next((op for op in writers if op.code == "TRANSPOSE" and alone), None)
 
 
-def transposes_into_part(found: Evidence) -> bool:
-    """Say whether a transposition may be written straight into part of a tensor."""
-    return _follows_transposition(found.graph, _PARTS)
+def table_after_transposition(site: Site) -> bool:
+    """Say whether a table is fused with a transposition."""
+    return site.code in _TABLES and _transposed(site) is not None
 
 
-def table_after_transposition(found: Evidence) -> bool:
-    """Say whether a table may be fused with a transposition, on an NPU without reserved room."""
-    small = found.setting.npu in ("ethos-u55-32", "ethos-u55-64")
-    return small and _follows_transposition(found.graph, _TABLES)
+def table_after_transposition_of_uint8(site: Site) -> bool:
+    """Say whether a table is fused with a transposition of uint8."""
+    return site.dtype == "uint8" and table_after_transposition(site)
 
 
-def saturates_at_once(found: Evidence) -> bool:
+def table_beyond_shram(site: Site) -> bool:
+    """Say whether a table is fused with a transposition, on an NPU without reserved room."""
+    return site.setting.npu in ("ethos-u55-32", "ethos-u55-64") and table_after_transposition(site)
+
+
+def transposes_into_part(site: Site) -> bool:
+    """Say whether a PAD gets its input from a transposition of the last axes, or such a table."""
+    if site.code not in ("PAD", "PADV2"):
+        return False
+    before = next(
+        (op for op in site.graph.operators if site.operator.inputs[0] in op.outputs), None
+    )
+    if before is not None and before.code in _TABLES:
+        before = _transposed(Site(site.graph, before, site.setting))
+    if before is None or before.code != "TRANSPOSE":
+        return False
+    return bool(np.array_equal(site.graph.tensors[before.inputs[1]].array(), [0, 1, 3, 2]))
+
+
+def saturates_at_once(site: Site) -> bool:
     """Say whether one step of an input of LOGISTIC or TANH is beyond their range."""
-    inputs = (found.graph.tensors[o.inputs[0]] for o in operators(found.graph, "LOGISTIC", "TANH"))
-    return any(t.quantization is not None and t.quantization.scale[0] > 15 for t in inputs)
+    eight = site.dtype in ("int8", "uint8")
+    return site.code in ("LOGISTIC", "TANH") and eight and scale_of(site.inputs[0]) >= _RADIUS
 
 
-def steps_through_operand_of_lower_rank(found: Evidence) -> bool:
+def steps_through_operand_of_lower_rank(site: Site) -> bool:
     """Say whether an operand has an extent where the output has another axis to step along.
 
     Tensors of fewer than four dimensions have been filled up to four by then.
     """
-    tensors = found.graph.tensors
-    for op in operators(found.graph, *_BINARY):
-        rank = len(tensors[op.outputs[0]].shape)
-        for shape in (tensors[i].shape for i in op.inputs):
-            filled = (1,) * (_NATIVE_RANK - len(shape)) + tuple(shape)
-            if len(filled) < rank and any(extent > 1 for extent in filled[: rank - 3]):
-                return True
+    if site.code not in _BINARY:
+        return False
+    rank = len(site.output.shape)
+    for shape in (tensor.shape for tensor in site.inputs):
+        filled = (1,) * (_NATIVE_RANK - len(shape)) + tuple(shape)
+        if len(filled) < rank and any(extent > 1 for extent in filled[: rank - 3]):
+            return True
     return False
 
 
-def packs_seven_dimensions(found: Evidence) -> bool:
+def packs_seven_dimensions(site: Site) -> bool:
     """Say whether the output of a PACK has seven dimensions, and several outermost slices."""
-    shapes = (found.graph.tensors[op.outputs[0]].shape for op in operators(found.graph, "PACK"))
-    return any(len(shape) > 6 and shape[0] > 1 for shape in shapes)
+    shape = site.output.shape
+    return site.code == "PACK" and len(shape) > 6 and shape[0] > 1

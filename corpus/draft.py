@@ -1,13 +1,14 @@
 """A network under construction, with what nearly every generator chooses."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from corpus.choices import Choices
-from network_file import Spec
+from network_file import File, Layout, Spec
 from networks import Network
 
 FLOORS = {"int8": -128, "uint8": 0, "int16": 0, "int32": 0}
@@ -18,16 +19,21 @@ ACTIVATIONS = ("NONE", "NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A network to run.
+    """A network to run, as a file and as the layout that was written.
 
     `ranges` narrows the values of an input, by its name. `twin` is the same network with int8 for
     uint8, every value and zero point less by 128: TFLite Micro has no uint8 kernels, and where the
     arithmetic is the same it can be asked so.
     """
 
-    data: bytes
+    layout: Layout
     ranges: Mapping[str, tuple[int, int]]
-    twin: bytes | None = None
+    twin: Layout | None = None
+
+    @functools.cached_property
+    def data(self) -> bytes:
+        """The network's file."""
+        return File().write(self.layout)
 
 
 class Draft(Network):
@@ -161,12 +167,11 @@ class Draft(Network):
 
     def case(self, *outputs: int) -> Case:
         """Finish the network."""
-        data = self.build(*outputs)
+        layout = self.layout(outputs or self.operators[-1].outputs[:1])
         if not self.has_twin or all(spec.dtype != "uint8" for spec in self.tensors):
-            return Case(data, self.ranges)
-        kept, self.tensors = self.tensors, [_signed(spec) for spec in self.tensors]
-        twin, self.tensors = self.build(*outputs), kept
-        return Case(data, self.ranges, twin)
+            return Case(layout, self.ranges)
+        twin = dataclasses.replace(layout, tensors=[_signed(spec) for spec in self.tensors])
+        return Case(layout, self.ranges, twin)
 
 
 def _signed(spec: Spec) -> Spec:

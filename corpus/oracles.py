@@ -1,8 +1,17 @@
-"""Both reference interpreters for many networks in one child process; see ethosgen.child."""
+"""Both reference interpreters, each in a child process that lives as long as this one.
 
+A network may end its child, which then starts again: that is an answer too.
+"""
+
+import contextlib
+import os
+import pickle
+import select
+import struct
+import subprocess
+import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -14,42 +23,86 @@ Answer = tuple[str, Any]
 """ "ok" and the outputs of each sample, or "refused" or "died" and why."""
 
 _ARENA_BYTES = 8 << 20
-_LIMIT_S = 300.0
+_LIMIT_S = 120.0
+_LENGTH = struct.Struct("<Q")
+
+
+class Child:
+    """One process that answers for an oracle."""
+
+    def __init__(self) -> None:
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "corpus.oracles"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+
+    def ask(self, oracle: str, question: Question) -> Answer | None:
+        """Return the answer; None if the child ended, or took too long and was ended."""
+        given, answers = self._process.stdin, self._process.stdout
+        if given is None or answers is None:
+            return None
+        with contextlib.suppress(BrokenPipeError, EOFError):
+            _send(given, (oracle, *question))
+            if select.select([answers], [], [], _LIMIT_S)[0]:
+                answer: Answer = _receive(answers)
+                return answer
+        self._process.kill()
+        self._process.wait()
+        return None
+
+
+_children: dict[tuple[int, str], Child] = {}
+"""By the process that asks, since a fork must not share a pipe, and by oracle."""
 
 
 def ask(oracle: str, questions: Sequence[Question]) -> list[Answer]:
     """Put questions to "tflm" or "litert", but those that it has answered before."""
+    return [_ask(oracle, question) for question in questions]
+
+
+def _ask(oracle: str, question: Question) -> Answer:
     from corpus.cache import find, keep
 
-    answers = [find((oracle, question)) for question in questions]
-    left = [index for index, answer in enumerate(answers) if answer is None]
-    for index, answer in zip(left, _ask(oracle, [questions[i] for i in left]), strict=True):
-        answers[index] = answer
-        keep((oracle, questions[index]), answer)
-    return [answer for answer in answers if answer is not None]
+    kept: Answer | None = find((oracle, question))
+    if kept is not None:
+        return kept
+    name = os.getpid(), oracle
+    child = _children.get(name) or _children.setdefault(name, Child())
+    answer = child.ask(oracle, question)
+    if answer is None:
+        del _children[name]
+        answer = "died", "the interpreter ended, or did not finish"
+    keep((oracle, question), answer)
+    return answer
 
 
-def _ask(oracle: str, questions: Sequence[Question]) -> list[Answer]:
-    """Run every network through an oracle; one that ends the child is an answer too."""
-    from ethosgen.child import ChildError, call
-
-    if not questions:
-        return []
-    try:
-        answers: list[Answer] = call(
-            Path(__file__), "answer_all", oracle, list(questions), limit_s=_LIMIT_S
-        ).value
-        return answers
-    except ChildError as error:
-        if len(questions) == 1:
-            return [("died", str(error))]
-    half = len(questions) // 2
-    return _ask(oracle, questions[:half]) + _ask(oracle, questions[half:])
+# ---- what runs in the child ----------------------------------------------------------------------
 
 
-def answer_all(oracle: str, questions: list[Question]) -> list[Answer]:
-    """Answer in the child."""
-    return [_answer(oracle, *question) for question in questions]
+def _send(stream: IO[bytes], value: object) -> None:
+    data = pickle.dumps(value)
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> Any:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    return pickle.loads(stream.read(_LENGTH.unpack(head)[0]))
+
+
+def _serve() -> None:
+    """Answer until nobody asks any more."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # the interpreters print to what stdout was
+    with contextlib.suppress(EOFError):
+        while True:
+            _send(answers, _answer(*_receive(sys.stdin.buffer)))
 
 
 def _answer(oracle: str, data: bytes, samples: list[list[Array]], outputs: int) -> Answer:
@@ -61,3 +114,7 @@ def _answer(oracle: str, data: bytes, samples: list[list[Array]], outputs: int) 
         return "ok", run_litert(data, samples)
     except Exception as error:  # whatever an interpreter raises means that it cannot
         return "refused", f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    _serve()

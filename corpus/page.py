@@ -36,10 +36,12 @@ tests.
 """
 
 HOW_SURE = """\
-A reason is taken only where its conditions hold (`corpus/known.py`), so that it hides no error of
-the model. *Worked out* means that, in networks of that operator alone, each value is what numpy
-makes of what the command stream asks for; *LiteRT agrees*, or *TFLM agrees*, that the reason counts
-only where the other oracle, if it has such a kernel, equals the NPU.
+A reason excuses its own values and no others. The network is cut at each operator that a reason
+concerns (`corpus/known.py`); the reason says what comes out of that operator, and the oracle
+computes the rest (`corpus/expectation.py`). If the NPU's outputs differ from that by one bit, the
+difference counts as unexplained. *Worked out* means that numpy computes what comes out; *LiteRT
+agrees*, or *TFLM agrees*, that this oracle does, with a kernel of its own; *foretold*, that the
+model must fault with the message that the reason foretells.
 """
 
 ORACLE_NAMES = {"tflm": "TFLM", "litert": "LiteRT"}
@@ -121,8 +123,11 @@ def _cell(figures: Figures) -> str:
 def _notes(rows: list[Figures]) -> str:
     lines = [f"## Why a cell is not 0\n\n{HOW_SURE}"]
     for number, entry in enumerate(KNOWN, 1):
-        proof = " *Worked out.*" if entry.confirms else ""
-        proof += f" *{ORACLE_NAMES[entry.agrees]} agrees.*" if entry.agrees else ""
+        proof = " *Worked out.*"
+        if entry.oracle:
+            proof = f" *{ORACLE_NAMES[entry.oracle]} agrees.*"
+        elif entry.fault:
+            proof = " *Foretold.*"
         lines.append(f"{number}. **{entry.owner}.** {entry.text}{proof}")
     known = met(rows)
     missing = [str(n) for n, entry in enumerate(KNOWN, 1) if entry.name not in known]

@@ -1,103 +1,124 @@
-"""What the NPU must yield where Vela asks it for something else: worked out with numpy alone.
+"""What comes out of an operator where Vela asks the NPU for something else: worked out with numpy.
 
-Each function says whether all outputs are as predicted. Predictions are for networks of the one
-operator; others cannot be refuted so, and are taken.
+A prediction takes the operator, the values that it reads and what an oracle makes of them; it
+returns what the NPU makes of them. Memory that nothing writes is 0 on the model. A reading takes
+the operator and the values that it should read, and returns those that it reads instead; an oracle
+computes the rest.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from corpus.conditions import axes, constant
-from corpus.evidence import Array, Evidence
-from ethosgen.model import Operator, Tensor
+from corpus.site import Array, Site, Values, point_of, scale_of
 
-_LAST_SEGMENT = 128
-"""Of a 16-bit table: 512 segments over 65,536 values."""
+Prediction = Callable[[Site, Values, Values], list[Array]]
+Reading = Callable[[Site, Values], list[Array]]
 
+_SEGMENTS, _SEGMENT = 512, 128
+"""Of a 16-bit table: how many, and how many values each has."""
 
-def _only(found: Evidence, *codes: str) -> Operator | None:
-    """Return the network's operator if it is its only one, and of these kinds."""
-    if len(found.graph.operators) == 1 and found.graph.operators[0].code in codes:
-        return found.graph.operators[0]
-    return None
+_HIGHEST = 127
+_NATIVE_RANK = 4
+_HWC = 3
 
 
-def _cases(found: Evidence, op: Operator) -> Iterator[tuple[list[Array], Array, Array]]:
-    """Yield each sample's inputs of an operator, its output, and what the oracle says."""
-    tensors = found.graph.tensors
-    for sample, output, golden in zip(found.samples, found.outputs, found.golden, strict=True):
-        inputs = [
-            tensors[i].array() if tensors[i].data is not None else sample[tensors[i].name]
-            for i in op.inputs
+def transposed_as_int8(site: Site, _read: Values, right: Values) -> list[Array]:
+    """A transposition of uint8: as int8, and clipped to the limits of uint8, so 128 becomes 0.
+
+    With an activation these are its limits; the model lets the upper one win where both cross.
+    """
+    low, high = _activation_range(site)
+    values = right[0].view(np.int8).astype(np.int64)
+    return [np.minimum(np.maximum(values, low), min(high, _HIGHEST)).astype(np.uint8)]
+
+
+def _activation_range(site: Site) -> tuple[int, int]:
+    """Return the limits of a uint8 output with its activation, as TFLite quantizes them."""
+    ends = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
+    code = site.operator.options.get("fused_activation_function", "NONE")
+    low, high = ends.get(code, (None, None))
+    scale, point = np.float32(scale_of(site.output)), point_of(site.output)
+
+    def quantized(real: float | None, default: int) -> int:
+        if real is None:
+            return default
+        return min(max(point + round(float(np.float32(real) / scale)), 0), 255)
+
+    return quantized(low, 0), quantized(high, 255)
+
+
+def shifted_by_half(_site: Site, read: Values) -> list[Array]:
+    """A table fused with a transposition of uint8: looked up by an int8 value, so 128 too far."""
+    return [(read[0] + np.uint8(128)).astype(np.uint8)]
+
+
+def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:
+    """Operands as they are stepped through, in the output's shape.
+
+    All but the last three axes of the output are stepped along, and so are the axes of the same
+    numbers of an operand, up to its last element; the others meet the output's axes from behind.
+    """
+    shape = site.output.shape
+    index = np.indices(shape)
+    made = []
+    for operand in read:
+        array = operand.reshape((1,) * (_NATIVE_RANK - operand.ndim) + operand.shape)
+        behind = len(shape) - array.ndim
+        places = [
+            np.minimum(index[axis if axis < len(shape) - _HWC else axis + behind], extent - 1)
+            for axis, extent in enumerate(array.shape)
         ]
-        yield inputs, output[tensors[op.outputs[0]].name], golden[0]
+        made.append(array[tuple(places)])
+    return made
 
 
-def _parameters(tensor: Tensor) -> tuple[float, int]:
-    known = tensor.quantization
-    if known is None or not known.scale:
-        return 1.0, 0
-    return float(known.scale[0]), int(known.zero_point[0])
+def packed_rows(site: Site, read: Values, right: Values) -> list[Array]:
+    """A PAD of a transposed tensor: slices follow each other as without padding, then the border.
+
+    The transposition swaps the last two axes, and writes each slice of them by itself.
+    """
+    amounts = np.reshape(site.constant(1), (-1, 2))
+    inside = tuple(slice(a, a + n) for (a, _), n in zip(amounts, read[0].shape, strict=True))
+    out = np.zeros_like(right[0])
+    flat, start = out.reshape(-1), int(np.ravel_multi_index(amounts[:, 0], out.shape))
+    flat[start : start + read[0].size] = read[0].reshape(-1)
+    border = np.ones(out.shape, bool)
+    border[inside] = False
+    out[border] = right[0][border]
+    return [out]
 
 
-def transposed_below_128(found: Evidence) -> bool:
-    """A uint8 transposition: values from 128 on become 0."""
-    op = _only(found, "TRANSPOSE")
-    return op is None or all(
-        np.array_equal(out, np.where(golden > 127, 0, golden))
-        for _, out, golden in _cases(found, op)
-    )
-
-
-def shifted_product(found: Evidence) -> bool:
+def shifted_product(_site: Site, read: Values, _right: Values) -> list[Array]:
     """A 32-bit product: shifted right by 30, half up."""
-    op = _only(found, "MUL")
-    if op is None:
-        return True
-    return all(
-        np.array_equal(out, x.astype(np.int64) * y.astype(np.int64) + (1 << 29) >> 30)
-        for (x, y), out, _ in _cases(found, op)
-    )
+    x, y = (values.astype(np.int64) for values in read)
+    return [(x * y + (1 << 29) >> 30).astype(np.int32)]
 
 
-def mirrored_in_plane(found: Evidence) -> bool:
-    """A mirrored tensor: height and width are padded, and the rest is at offset 0."""
-    op = _only(found, "MIRROR_PAD")
-    if op is None:
-        return True
-    rank = len(found.graph.tensors[op.inputs[0]].shape)
-    amounts = np.reshape(constant(found.graph, op, 1), (rank, 2)).tolist()
+def mirrored_in_plane(site: Site, read: Values, right: Values) -> list[Array]:
+    """A mirrored tensor: height and width are padded, at offset 0, and the rest is not written."""
+    rank = read[0].ndim
+    amounts = np.reshape(site.constant(1), (rank, 2)).tolist()
     plane = [amounts[a] if a in (rank - 3, rank - 2) else [0, 0] for a in range(rank)]
-    mode = "reflect" if op.options.get("mode", "REFLECT") == "REFLECT" else "symmetric"
-    for (x, *_), out, _golden in _cases(found, op):
-        wanted = np.pad(x, plane, mode)  # type: ignore[call-overload]
-        if not np.array_equal(out[tuple(slice(n) for n in wanted.shape)], wanted):
-            return False
-    return True
+    mode = "reflect" if site.operator.options.get("mode", "REFLECT") == "REFLECT" else "symmetric"
+    padded = np.pad(read[0], plane, mode)  # type: ignore[call-overload]
+    out = np.zeros_like(right[0])
+    out[tuple(slice(n) for n in padded.shape)] = padded
+    return [out]
 
 
-def summed(found: Evidence) -> bool:
+def summed(site: Site, read: Values, right: Values) -> list[Array]:
     """A SUM: over the first axis only, as many as there is room for, rounded once, half up."""
-    op = _only(found, "SUM")
-    if op is None:
-        return True
-    x, y = found.graph.tensors[op.inputs[0]], found.graph.tensors[op.outputs[0]]
-    (scale, point), (out_scale, out_point) = _parameters(x), _parameters(y)
-    factor, shift = _factor(scale / out_scale)
-    info = np.iinfo(y.dtype)
-    for (values, *_), out, _golden in _cases(found, op):
-        sums = (values.astype(np.int64) - point).sum(axis=axes(found.graph, op)[0]).reshape(-1)
-        steps = [
-            int(total) * factor + (1 << shift - 1) >> shift if shift > 0 else int(total) * factor
-            for total in sums[: out.size]
-        ]
-        if not np.array_equal(
-            out.reshape(-1), np.clip(np.add(steps, out_point), info.min, info.max)
-        ):
-            return False
-    return True
+    x, y = site.inputs[0], site.output
+    factor, shift = _factor(scale_of(x) / scale_of(y))
+    sums = (read[0].astype(np.int64) - point_of(x)).sum(axis=site.axes[0]).reshape(-1)
+    steps = [
+        int(total) * factor + (1 << shift - 1) >> shift if shift > 0 else int(total) * factor
+        for total in sums[: right[0].size]
+    ]
+    return [_limited(np.add(steps, point_of(y)), right[0])]
 
 
 def _factor(real: float) -> tuple[int, int]:
@@ -107,64 +128,84 @@ def _factor(real: float) -> tuple[int, int]:
     return (factor, 31 - exponent) if factor < 1 << 31 else (factor // 2, 30 - exponent)
 
 
-def slid(found: Evidence) -> bool:
+def _limited(values: Array, like: Array) -> Array:
+    """Return values in the range, the type and the shape of another array."""
+    info = np.iinfo(like.dtype)
+    return np.clip(values, info.min, info.max).astype(like.dtype).reshape(like.shape)
+
+
+def slid(site: Site, read: Values, right: Values) -> list[Array]:
     """A reduction that drops its axis: windows that begin at each of the output's columns.
 
     The output's shape, filled up to the input's rank, is taken apart around the reduced axis into
     rows, columns and the rest, the input likewise. A window is as wide as the axis; it ends with
     the row, and is empty behind that.
     """
-    op = _only(found, "REDUCE_MAX", "REDUCE_MIN")
-    if op is None:
-        return True
-    *before, axis = sorted(axes(found.graph, op))
-    reduce = np.maximum if op.code == "REDUCE_MAX" else np.minimum
-    for (x, *_), out, _golden in _cases(found, op):
-        info = np.iinfo(x.dtype)
-        empty = info.min if op.code == "REDUCE_MAX" else info.max
-        kept = reduce.reduce(x, axis=tuple(before), keepdims=True) if before else x
-        shape = (1,) * (x.ndim - out.ndim) + out.shape
-        rest = math.prod(kept.shape[axis + 1 :])
-        data = kept.reshape(-1, kept.shape[axis], rest)
-        rows, columns = math.prod(shape[:axis]), shape[axis]
-        wanted = np.full((rows, columns, rest), empty, x.dtype)
-        for column in range(min(columns, data.shape[1])):
-            wanted[:, column] = reduce.reduce(data[:rows, column:], axis=1)
-        if not np.array_equal(out.reshape(-1), wanted.reshape(-1)):
-            return False
-    return True
+    *before, axis = sorted(site.axes)
+    reduce = np.maximum if site.code == "REDUCE_MAX" else np.minimum
+    (x, *_), (out, *_) = read, right
+    info = np.iinfo(x.dtype)
+    empty = info.min if site.code == "REDUCE_MAX" else info.max
+    kept = reduce.reduce(x, axis=tuple(before), keepdims=True) if before else x
+    shape = (1,) * (x.ndim - out.ndim) + out.shape
+    rest = math.prod(kept.shape[axis + 1 :])
+    data = kept.reshape(-1, kept.shape[axis], rest)
+    rows, columns = math.prod(shape[:axis]), shape[axis]
+    made = np.full((rows, columns, rest), empty, x.dtype)
+    for column in range(min(columns, data.shape[1])):
+        made[:, column] = reduce.reduce(data[:rows, column:], axis=1)
+    return [made.reshape(out.shape)]
 
 
-def first_slice(found: Evidence) -> bool:
-    """A PACK of seven dimensions: the first of the outermost slices is right."""
-    op = _only(found, "PACK")
-    return op is None or all(
-        np.array_equal(out[0], golden[0]) for _, out, golden in _cases(found, op)
+def first_slice(_site: Site, _read: Values, right: Values) -> list[Array]:
+    """A PACK of seven dimensions: only the first of the outermost slices is written."""
+    out = np.zeros_like(right[0])
+    out[0] = right[0][0]
+    return [out]
+
+
+def saturated_squares(site: Site, read: Values, right: Values) -> list[Array]:
+    """A squared difference: what TFLite Micro shifts beyond 32 bits saturates."""
+    scales = [scale_of(tensor) for tensor in site.inputs]
+    unit = 2 * max(scales)
+    x, y = (_rescaled(v, s / unit) for v, s in zip(read, scales, strict=True))
+    shift = max(math.frexp(unit * unit / scale_of(site.output))[1], 0)
+    beyond = (x - y) ** 2 << shift > np.iinfo(np.int32).max
+    return [np.where(beyond, np.iinfo(right[0].dtype).max, right[0]).astype(right[0].dtype)]
+
+
+def _rescaled(values: Array, real: float) -> Array:
+    """Return values times a factor as TFLite rounds them: the product first, then the shift."""
+    factor, shift = _factor(real)
+    left, right = max(31 - shift, 0), max(shift - 31, 0)
+    product = (values.astype(np.int64) << left) * factor
+    high = np.where(product >= 0, product + (1 << 30) >> 31, -((1 << 30) - product >> 31))
+    rest = (high & ((1 << right) - 1)) > ((1 << right) - 1 >> 1) + (high < 0)
+    return np.asarray((high >> right) + rest)
+
+
+def flatter_in_last_segment(site: Site, read: Values, right: Values) -> list[Array]:
+    """A 16-bit table of LOG: where the base of the last segment is negative, its slope is one less.
+
+    Base and slope are LiteRT's, computed in float (tflite/kernels/internal/common.h, LUTPopulate).
+    """
+    scale, steps = np.float32(scale_of(site.inputs[0])), np.float32(scale_of(site.output))
+    low, high = scale * np.float32(-(1 << 15)), scale * np.float32((1 << 15) - 1)
+    step = (high - low) / np.float32(_SEGMENTS)
+    inverse = np.float32(1 << 16) / (steps * np.float32((1 << 16) - 1))
+    start, middle, end = (
+        np.log(low + np.float32(n) * step) * inverse
+        for n in (_SEGMENTS - 1, _SEGMENTS - 0.5, _SEGMENTS)
     )
+    error = _round((end + _round(start)) / 2) - _round(middle)
+    base = int(np.clip(_round(start) - _round(error / 2), -(1 << 15), (1 << 15) - 1))
+    slope = int(np.clip(_round(np.log(high) * inverse), -(1 << 15), (1 << 15) - 1)) - base
+    offset = read[0].astype(np.int64) - ((1 << 15) - _SEGMENT)
+    flatter = base + ((slope - (base < 0)) * offset + _SEGMENT // 2) // _SEGMENT
+    return [np.where(offset >= 0, flatter, right[0]).astype(right[0].dtype)]
 
 
-def saturated_squares(found: Evidence) -> bool:
-    """A squared difference: only what exceeds 32 bits differs, and the NPU saturates there."""
-    op = _only(found, "SQUARED_DIFFERENCE")
-    if op is None:
-        return True
-    tensors = found.graph.tensors
-    scales = [_parameters(tensors[i])[0] for i in op.inputs]
-    out_scale, _ = _parameters(tensors[op.outputs[0]])
-    unit = (2 * max(scales)) ** 2
-    power = 2.0 ** math.frexp(unit / out_scale)[1]  # TFLite Micro's left shift of the square
-    high = int(np.iinfo(tensors[op.outputs[0]].dtype).max)
-    for (x, y), out, golden in _cases(found, op):
-        square = (x * scales[0] - y * scales[1]) ** 2 / unit
-        if not np.all((out == golden) | ((square * power > 0.999 * 2**31) & (out == high))):
-            return False
-    return True
-
-
-def only_in_last_segment(found: Evidence) -> bool:
-    """A 16-bit table: only inputs of its last segment differ."""
-    op = _only(found, "LOG")
-    return op is None or all(
-        np.all((out == golden) | (x >= 32768 - _LAST_SEGMENT))
-        for (x, *_), out, golden in _cases(found, op)
-    )
+def _round(value: np.floating[Any]) -> np.float32:
+    """Round half away from zero, as C++ does."""
+    rounded = np.floor(np.abs(value) + np.float32(0.5))
+    return np.float32(rounded if value > 0 else -rounded)

@@ -39,7 +39,7 @@ def _product(trials: Sequence[Trial]) -> Figures:
         "crashes": sum(t.where == "crash" for t in trials),
         "not_on_npu": dict(left.most_common()),
         "oracles": {oracle: _oracle(oracle, trials) for oracle in ORACLES},
-        "known": sorted({name for t in trials for name in t.known.values()}),
+        "known": sorted({name for t in trials for names in t.known.values() for name in names}),
     }
 
 

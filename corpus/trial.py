@@ -1,23 +1,25 @@
 """Runs cases: Vela compiles, the NPU model runs, both oracles judge."""
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from corpus.choices import seeded
 from corpus.draft import Case
-from corpus.evidence import Evidence
-from corpus.known import explain
+from corpus.expectation import expect, signed, unsigned
+from corpus.known import find_fault
 from corpus.oracles import Array, Question, ask
 from corpus.registry import GENERATORS
 from corpus.settings import Setting, choose_setting
+from corpus.site import FAULT, Site
 from ethosgen.errors import EthosgenError, NpuFault
 from ethosgen.flatbuffer import decode_model
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays
 from ethosgen.plan import OffloadPlan, Partition
+from network_file import File
 
 SAMPLES = 3
 Runner = Callable[[Partition, Arrays], Arrays]
@@ -51,7 +53,7 @@ class Trial:
 
     `where` is "npu" where Vela put all of it there, else "cpu" or "refused", or "fault" or "crash"
     of the model; `why` says why. `oracles` has a Difference or the reason why there is none;
-    `known` names the entry of known.KNOWN that explains a difference or a fault.
+    `known` names the entries of known.KNOWN that explain a difference or a fault.
     """
 
     key: Key
@@ -60,7 +62,7 @@ class Trial:
     why: str = ""
     outputs: list[Arrays] | None = field(default=None, repr=False)
     oracles: dict[str, Difference | str] = field(default_factory=dict)
-    known: dict[str, str] = field(default_factory=dict)
+    known: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def unexpected(self) -> list[str]:
@@ -107,26 +109,18 @@ class Run:
         samples = [[sample[t.name] for t in self.model.inputs] for sample in self.samples]
         if oracle != "tflm" or self.case.twin is None:
             return self.case.data, samples, len(self.model.outputs)
-        signed = [[_signed(array) for array in sample] for sample in samples]
-        return self.case.twin, signed, len(self.model.outputs)
+        twin = File().write(self.case.twin)
+        return twin, [[signed(a) for a in sample] for sample in samples], len(self.model.outputs)
 
     def golden(self, answers: list[list[Array]]) -> list[list[Array]]:
         """Turn an oracle's answers into the network's own dtypes and shapes."""
         return [
             [
-                (_unsigned(a) if t.dtype == "uint8" else np.asarray(a)).reshape(t.shape)
+                (unsigned(a) if t.dtype == "uint8" else np.asarray(a)).reshape(t.shape)
                 for t, a in zip(self.model.outputs, answer, strict=True)
             ]
             for answer in answers
         ]
-
-
-def _signed(array: Array) -> Array:
-    return (array ^ 0x80).view(np.int8) if array.dtype == np.uint8 else array
-
-
-def _unsigned(array: Array) -> Array:
-    return array if array.dtype == np.uint8 else np.asarray(array).view(np.uint8) ^ 0x80
 
 
 def run_keys(keys: Sequence[Key], products: Sequence[str]) -> list[Trial]:
@@ -141,34 +135,31 @@ def run_keys(keys: Sequence[Key], products: Sequence[str]) -> list[Trial]:
 
 
 def explain_trials(runs: Sequence[Run]) -> None:
-    """Name the known reason of each difference and fault that has one."""
+    """Name the known reasons of each difference and fault that they explain."""
     for run in runs:
         for trial in run.trials:
-            for evidence in _findings(run, trial):
-                entry = explain(evidence)
-                if entry is not None:
-                    trial.known[evidence.against] = entry.name
+            if trial.where == "fault":
+                _explain_fault(run, trial)
+            for oracle, difference in trial.oracles.items():
+                if isinstance(difference, Difference) and difference.mismatches:
+                    _explain(run, trial, oracle)
 
 
-def _findings(run: Run, trial: Trial) -> Iterator[Evidence]:
-    """Yield what there is to explain."""
-    graph, setting = run.model.graph, trial.setting
-    if trial.where == "fault":
-        yield Evidence(graph, setting, "fault")
-    found = {o: d for o, d in trial.oracles.items() if isinstance(d, Difference)}
-    equal = {oracle: not difference.mismatches for oracle, difference in found.items()}
-    for oracle, difference in found.items():
-        if difference.mismatches:
-            yield Evidence(
-                graph,
-                setting,
-                oracle,
-                difference.largest,
-                equal,
-                run.samples,
-                trial.outputs or (),
-                run.answers[oracle],
-            )
+def _explain_fault(run: Run, trial: Trial) -> None:
+    graph = run.model.graph
+    sites = (Site(graph, operator, trial.setting) for operator in graph.operators)
+    found = [entry.name for site in sites if (entry := find_fault(site, trial.why))]
+    if found:
+        trial.known[FAULT] = tuple(found)
+
+
+def _explain(run: Run, trial: Trial, oracle: str) -> None:
+    """Explain a difference if what the known reasons make of the network is what the NPU made."""
+    expected = expect(run.case, run.model.graph, trial.setting, oracle, run.samples)
+    if expected is None or not expected.reasons or trial.outputs is None:
+        return
+    if not compare(trial.outputs, run.model, expected.outputs).mismatches:
+        trial.known[oracle] = tuple(dict.fromkeys(entry.name for entry in expected.reasons))
 
 
 def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:

@@ -1,0 +1,201 @@
+"""What the NPU must yield: an oracle's answer, with each known difference put where it arises.
+
+The network is cut at every operator that an entry of known.py concerns. The entry says what comes
+out of that operator; the oracle computes everything before and behind. What is expected so is
+compared bit by bit, so an entry excuses its own values and no others.
+"""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from corpus.draft import Case
+from corpus.known import Known, find_known, find_oracle
+from corpus.oracles import ask
+from corpus.settings import Setting
+from corpus.site import TFLM, Array, Site, Values
+from ethosgen.model import Graph
+from network_file import File, Layout
+
+Column = Sequence[Array]
+"""A tensor's value in each sample."""
+
+Columns = Mapping[int, Column]
+"""By tensor."""
+
+
+@dataclass
+class Expectation:
+    """The outputs, a list for each sample, and the entries that changed a value on the way."""
+
+    outputs: list[list[Array]]
+    reasons: list[Known] = field(default_factory=list)
+
+
+class Inquiry:
+    """Questions about parts of one network."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    def ask(self, oracle: str, given: Columns, wanted: Sequence[int]) -> list[Column] | None:
+        """Return the wanted tensors, computed from those that are given; None if it cannot."""
+        part = cut(self.layout(oracle), given, wanted)
+        return self._answers(oracle, part, [given[i] for i in part.inputs])
+
+    def ask_edited(
+        self, oracle: str, site: Site, own: Columns, edit: Mapping[str, object]
+    ) -> list[Column] | None:
+        """Return what an operator with other options makes of the same values."""
+        part = cut(self.layout(oracle), own, site.operator.outputs)
+        (one,) = part.operators
+        edited = dataclasses.replace(one, options={**one.options, **edit})
+        part = dataclasses.replace(part, operators=[edited])
+        return self._answers(oracle, part, [own[i] for i in part.inputs])
+
+    def ask_fed(self, oracle: str, site: Site, rows: Sequence[Values]) -> list[Column] | None:
+        """Return what an operator makes of other values, one row of its inputs for each sample."""
+        layout = self.layout(oracle)
+        tensors, inputs = list(layout.tensors), [i for i in site.operator.inputs if i >= 0]
+        for index, array in zip(inputs, rows[0], strict=True):
+            tensors[index] = dataclasses.replace(tensors[index], shape=array.shape, data=None)
+        one = layout.operators[site.operator.index]
+        outputs = list(site.operator.outputs)
+        part = dataclasses.replace(
+            layout, tensors=tensors, operators=[one], inputs=inputs, outputs=outputs
+        )
+        return self._answers(oracle, part, [*zip(*rows, strict=True)])
+
+    def layout(self, oracle: str) -> Layout:
+        """Return the network as an oracle takes it."""
+        return (self.case.twin if oracle == TFLM else None) or self.case.layout
+
+    def _answers(self, oracle: str, part: Layout, columns: Sequence[Column]) -> list[Column] | None:
+        """Ask for a part's outputs; `columns` are its inputs, in the network's own types."""
+        specs, twin = self.case.layout.tensors, oracle == TFLM and self.case.twin is not None
+        samples = [[signed(a) if twin else a for a in row] for row in zip(*columns, strict=True)]
+        how, rows = ask(oracle, [(File().write(part), samples, len(part.outputs))])[0]
+        if how != "ok":
+            return None
+        return [
+            [
+                (unsigned(a) if specs[i].dtype == "uint8" else np.asarray(a)).reshape(
+                    specs[i].shape
+                )
+                for a in column
+            ]
+            for i, column in zip(part.outputs, zip(*rows, strict=True), strict=True)
+        ]
+
+
+def cut(layout: Layout, given: Collection[int], wanted: Sequence[int]) -> Layout:
+    """Return the part of a network that computes some tensors from others."""
+    needed, kept = set(wanted) - set(given), []
+    for operator in reversed(layout.operators):
+        if needed & set(operator.outputs):
+            kept.append(operator)
+            needed |= set(operator.inputs) - set(given)
+    read = {i for operator in kept for i in operator.inputs}
+    inputs = sorted(i for i in given if i in read)
+    return dataclasses.replace(layout, operators=kept[::-1], inputs=inputs, outputs=list(wanted))
+
+
+def signed(array: Array) -> Array:
+    """Return a uint8 network's value as its int8 twin has it."""
+    return (array ^ 0x80).view(np.int8) if array.dtype == np.uint8 else array
+
+
+def unsigned(array: Array) -> Array:
+    """Return an int8 twin's value as the uint8 network has it."""
+    return array if array.dtype == np.uint8 else np.asarray(array).view(np.uint8) ^ 0x80
+
+
+def expect(
+    case: Case, graph: Graph, setting: Setting, against: str, samples: Sequence[Mapping[str, Array]]
+) -> Expectation | None:
+    """Return what the NPU must yield where the rest is an oracle's; None if nobody knows."""
+    inquiry = Inquiry(case)
+    values: dict[int, Column] = {
+        i: [sample[graph.tensors[i].name] for sample in samples] for i in graph.inputs
+    }
+    reasons: list[Known] = []
+    for operator in graph.operators:
+        site = Site(graph, operator, setting)
+        entry = find_known(site, against)
+        if entry is None:
+            continue
+        read = [i for i in dict.fromkeys(operator.inputs) if i >= 0 and _varies(graph, i)]
+        missing = [i for i in read if i not in values]
+        found = inquiry.ask(against, values, missing) if missing else []
+        if found is None:
+            return None
+        values |= dict(zip(missing, found, strict=True))
+        own = {i: values[i] for i in read}
+        right = inquiry.ask(against, own, operator.outputs)
+        made = _applied(entry, site, inquiry, against, own, right)
+        if right is None or made is None:
+            return None
+        if any(not np.array_equal(a, b) for a, b in zip(_flat(made), _flat(right), strict=True)):
+            reasons.append(entry)
+        values |= dict(zip(operator.outputs, made, strict=True))
+    return _finished(inquiry, against, values, graph, reasons)
+
+
+def _finished(
+    inquiry: Inquiry,
+    against: str,
+    values: dict[int, Column],
+    graph: Graph,
+    reasons: list[Known],
+) -> Expectation | None:
+    """Let the oracle compute the rest."""
+    missing = [i for i in dict.fromkeys(graph.outputs) if i not in values]
+    found = inquiry.ask(against, values, missing) if missing else []
+    if found is None:
+        return None
+    values |= dict(zip(missing, found, strict=True))
+    columns = [values[i] for i in graph.outputs]
+    return Expectation([list(row) for row in zip(*columns, strict=True)], reasons)
+
+
+def _applied(
+    entry: Known,
+    site: Site,
+    inquiry: Inquiry,
+    against: str,
+    own: Columns,
+    right: list[Column] | None,
+) -> list[Column] | None:
+    """Return what an entry makes of its operator, from what the operator reads."""
+    oracle = find_oracle(site, against)
+    if entry.oracle is not None:
+        return inquiry.ask(oracle, own, site.operator.outputs)
+    if entry.edit is not None:
+        return inquiry.ask_edited(oracle, site, own, entry.edit(site))
+    if right is None:
+        return None
+    golden = [*zip(*right, strict=True)]
+    read = [_read(site, own, index) for index in range(len(golden))]
+    if entry.reads is not None:
+        return inquiry.ask_fed(oracle, site, [entry.reads(site, row) for row in read])
+    if entry.value is None:
+        return None
+    made = [entry.value(site, row, out) for row, out in zip(read, golden, strict=True)]
+    return [list(column) for column in zip(*made, strict=True)]
+
+
+def _read(site: Site, own: Columns, sample: int) -> list[Array]:
+    """Return what an operator reads in one sample."""
+    tensors, inputs = site.graph.tensors, site.operator.inputs
+    return [own[i][sample] if i in own else tensors[i].array() for i in inputs if i >= 0]
+
+
+def _varies(graph: Graph, index: int) -> bool:
+    tensor = graph.tensors[index]
+    return tensor.data is None and not tensor.is_variable
+
+
+def _flat(columns: Sequence[Column]) -> list[Array]:
+    return [array for column in columns for array in column]

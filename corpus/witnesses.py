@@ -1,0 +1,14 @@
+"""Networks that differed without a known reason when a seed drew them, kept as tests.
+
+`python -m corpus table` draws other networks each time. Add here what it finds, with the cause.
+"""
+
+from corpus.trial import Key
+
+FOUND = (
+    Key("RELU", "int16", 77003),  # TFLite Micro's quotient of scales in double: factor-float
+    Key("RELU", "int16", 77006),
+    Key("RELU", "int16", 78006),
+    Key("RESIZE_BILINEAR", "uint8", 77007),  # a CONV_2D magnifies rounding-uint8
+    Key("RESIZE_BILINEAR", "uint8", 114823),
+)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from litert_cases import atan2, floor_by, power, scatter_nd, top_k
 from networks import Spec
 from operator_bench import (
     QUANTIZE_PAIRS,
@@ -294,6 +295,14 @@ TABLE: list[tuple[str, tuple[str, ...], Build]] = [
     ("CUMSUM", ("int8", "float32"), cumsum),
     ("LOG_SOFTMAX", ("int8", "float32"), log_softmax),
     ("L2_NORMALIZATION", ("int8", "float32"), l2_normalization),
+    ("SIGN", PLAIN, unary("SIGN")),
+    ("FLOOR_DIV", ("int8", "int16", "int32"), floor_by("FLOOR_DIV")),
+    ("FLOOR_MOD", ("int8", "int16", "int32", "int64"), floor_by("FLOOR_MOD")),
+    ("POW", PLAIN, power),
+    ("ATAN2", ("float32",), atan2),
+    ("REDUCE_ANY", ("bool",), reduction("REDUCE_ANY")),
+    ("TOPK_V2", ("int8", "uint8", "int16", "int32", "int64", "float32"), top_k),
+    ("SCATTER_ND", ("int8", "uint8", "int32", "int64", "float32", "bool"), scatter_nd),
 ]
 
 CASES: dict[str, tuple[str, str, Build]] = {}

@@ -70,7 +70,7 @@ def test_a_float_network_is_told_what_to_do(tmp_path: Path) -> None:
     net = Network("floating")
     x = net.input((1, 4), "float32", scale=None)
     path = tmp_path / "floating.tflite"
-    path.write_bytes(net.build(net.unary("SIGN", x)))
+    path.write_bytes(net.build(net.unary("MATRIX_DIAG", x)))
     done = ethosgen("simulate", path)
     assert_one_sentence(done)
     assert "TFLITE_BUILTINS_INT8" in done.stderr

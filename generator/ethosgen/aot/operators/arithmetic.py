@@ -12,13 +12,10 @@ from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, fixed_point, operator
 from ethosgen.aot.operators.nest import (
-    BAD_VALUE,
     Array,
     Nest,
-    call,
     int32,
     limited,
-    number,
     pointwise,
     real,
 )
@@ -289,7 +286,7 @@ def add_n_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise(sources, target, formula)
 
 
-# ---- MINIMUM, MAXIMUM, FLOOR_DIV, FLOOR_MOD ------------------------------------------------------
+# ---- MINIMUM, MAXIMUM ----------------------------------------------------------------------------
 
 
 @operator("MINIMUM", "MAXIMUM", dtypes=("int8", "int16", "int32", "int64", "float32"))
@@ -299,33 +296,5 @@ def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     def formula(_: Nest, a: Any, b: Any) -> Any:
         return tirx.Select(a < b if op.code == "MINIMUM" else a > b, a, b)
-
-    return pointwise((first, second), target, formula)
-
-
-@operator("FLOOR_DIV", dtypes=("float32",))
-def floor_div(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """floor(a / b), divided in double precision as TFLite does; b = 0 ends the network."""
-    first, second, target = ends(op, tensors)
-
-    def formula(nest: Nest, a: Any, b: Any) -> Any:
-        with nest.when(tirx.EQ(b, real(0.0))):
-            nest.fail(BAD_VALUE)
-        quotient = tirx.div(tirx.Cast("float64", a), tirx.Cast("float64", b))
-        return tirx.Cast("float32", call("floor", quotient, dtype="float64"))
-
-    return pointwise((first, second), target, formula)
-
-
-@operator("FLOOR_MOD", dtypes=("float32",))
-def floor_mod(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The remainder with the divisor's sign."""
-    first, second, target = ends(op, tensors)
-
-    def formula(nest: Nest, a: Any, b: Any) -> Any:
-        zero = number(0, "float32")
-        rest = nest.let("rest", call("fmodf", a, b))
-        other_sign = tirx.NE(tirx.Cast("int32", b < zero), tirx.Cast("int32", rest < zero))
-        return tirx.Select(tirx.all(tirx.NE(rest, zero), other_sign), rest + b, rest)
 
     return pointwise((first, second), target, formula)

@@ -16,17 +16,17 @@ from ethosgen.model import Operator, Tensor
 def shape(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """The input's sizes, which are known."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    if target.dtype != "int32":
-        raise UnsupportedError(f"its output is {target.dtype}; only int32 is covered")
+    if target.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"its output is {target.dtype}; only int32 and int64 are covered")
     nest = Nest()
-    sizes = nest.table("shape", np.array(source.shape, np.int32))
+    sizes = nest.table("shape", np.array(source.shape, target.dtype))
     y = nest.write("output", target)
     nest.copy(y, (0,), sizes, (0,), len(source.shape))
     return nest.kernel()
 
 
-@operator("FILL", dtypes=("int8", "float32"))
-@operator("FILL", dtypes=("uint8", "int16", "int32", "int64", "bool"), litert=True)
+@operator("FILL", dtypes=("int8", "int32", "float32"))
+@operator("FILL", dtypes=("uint8", "int16", "int64", "bool"), litert=True)
 def fill(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """One value everywhere."""
     if tensors[op.inputs[1]].elements != 1:

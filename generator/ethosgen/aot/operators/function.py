@@ -8,7 +8,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
-from ethosgen.aot.operators.nest import BAD_VALUE, Nest, call, int32, pointwise, real
+from ethosgen.aot.operators.nest import BAD_VALUE, Nest, call, int32, number, pointwise, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
     apply,
@@ -56,6 +56,19 @@ def apply_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         return function(a)
 
     return pointwise([tensors[op.inputs[0]]], tensors[op.outputs[0]], formula)
+
+
+@operator("SIGN", dtypes=("int32", "float32"), litert=True)
+def sign(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """1, 0 or -1 by the sign; what is not a number stays so (sign.cc)."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    one, zero, minus = (number(value, source.dtype) for value in (1, 0, -1))
+
+    def formula(_: Nest, a: Any) -> Any:
+        rest = zero if source.dtype == "int32" else tirx.Select(tirx.NE(a, a), a, zero)
+        return tirx.Select(a > zero, one, tirx.Select(a < zero, minus, rest))
+
+    return pointwise([source], target, formula)
 
 
 @operator("ABS", dtypes=("int8",))

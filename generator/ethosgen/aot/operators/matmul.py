@@ -21,7 +21,7 @@ from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
 SUMS = {"int8": "int32", "int16": "int64", "float32": "float32"}
-"""The type in which products are added up, by that of the inputs."""
+"""The type in which products are added up, by that of the first input."""
 
 
 @operator("BATCH_MATMUL", dtypes=tuple(SUMS))
@@ -69,10 +69,11 @@ def _sizes(
     op: Operator, first: Tensor, second: Tensor, target: Tensor
 ) -> tuple[tuple[int, ...], tuple[int, int, int]]:
     """Return the batches' shape, and rows, columns and depth; UnsupportedError if they disagree."""
-    if not first.dtype == second.dtype == target.dtype:
+    int16_by_int8 = (first.dtype, second.dtype) == ("int16", "int8")
+    if first.dtype != target.dtype or (first.dtype != second.dtype and not int16_by_int8):
         raise UnsupportedError(
-            f"its inputs and output are {first.dtype}, {second.dtype} and {target.dtype}; they "
-            "must have one type"
+            f"its inputs and output are {first.dtype}, {second.dtype} and {target.dtype}; one "
+            "type, or int16 by int8 to int16, is covered"
         )
     ends = f"it does not lead from {first.shape} and {second.shape} to {target.shape}"
     if min(len(first.shape), len(second.shape)) < 2:

@@ -107,14 +107,16 @@ def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("REDUCE_ALL", dtypes=("bool",))
-def every(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Whether all elements hold."""
+@operator("REDUCE_ANY", dtypes=("bool",), litert=True)
+def reduce_truth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Whether all elements hold, or any does."""
+    needs_all = op.code == "REDUCE_ALL"
 
     def combine(_: Nest, so_far: Any, x: Any) -> Any:
-        return so_far & int32(x)
+        return so_far & int32(x) if needs_all else so_far | int32(x)
 
     return _Reduction(op, tensors).kernel(
-        int32(1), combine, lambda _, total: tirx.NE(total, int32(0))
+        int32(needs_all), combine, lambda _, total: tirx.NE(total, int32(0))
     )
 
 

@@ -1,4 +1,4 @@
-"""Operators that choose by values: SELECT, SELECT_V2, GATHER, GATHER_ND, EMBEDDING_LOOKUP."""
+"""Operators that choose places by values: SELECT_V2, GATHER, SCATTER_ND, EMBEDDING_LOOKUP, …"""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,23 @@ from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.copy import DTYPES
-from ethosgen.aot.operators.nest import BAD_VALUE, Array, Nest, pointwise, real, strides
+from ethosgen.aot.operators.nest import (
+    BAD_VALUE,
+    Array,
+    Nest,
+    int32,
+    number,
+    pointwise,
+    real,
+    strides,
+)
 from ethosgen.aot.operators.quantization import scale_of
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
 
-@operator("SELECT_V2", dtypes=("int8", "float32"))
-@operator("SELECT_V2", dtypes=("uint8", "int16", "int32", "int64", "bool"), litert=True)
+@operator("SELECT_V2", dtypes=("int8", "int16", "float32"))
+@operator("SELECT_V2", dtypes=("uint8", "int32", "int64", "bool"), litert=True)
 @operator("SELECT", dtypes=DTYPES, litert=True)
 def select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """a where the condition holds, else b; SELECT takes a vector of conditions row by row."""
@@ -80,6 +89,53 @@ def gather_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             start = place * step + start
         nest.copy(y, (i, 0), x, (start,), inner)
     return nest.kernel()
+
+
+@operator("SCATTER_ND", dtypes=("int8", "uint8", "int32", "int64", "float32", "bool"), litert=True)
+def scatter_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Add slices to zeros at indices of several dimensions; one outside ends the network.
+
+    Integers wrap, and truth values add up by OR (reference_ops.h, ScatterNd).
+    """
+    indices, updates, _, target = (tensors[i] for i in (*op.inputs, *op.outputs))
+    depth = indices.shape[-1] if indices.shape else 0
+    slices = (*indices.shape[:-1], *target.shape[depth:])
+    if not 0 < depth <= len(target.shape) or updates.shape != slices:
+        raise UnsupportedError(
+            f"its updates of shape {list(updates.shape)} are no slices of its output of "
+            f"{list(target.shape)} for indices of {list(indices.shape)}"
+        )
+    _need_int32(indices)
+    if indices.data is not None:
+        for axis, column in enumerate(indices.array().reshape(-1, depth).T):
+            _check_range(column, target.shape[axis])
+    count, inner = indices.elements // depth, math.prod(target.shape[depth:])
+    steps = strides(target.shape)[:depth]
+    nest = Nest()
+    places = nest.read("indices", indices, (count, depth))
+    x = nest.read("updates", updates, (count, inner))
+    y = nest.write("output", target, (target.elements,))
+    with nest.loop("i", target.elements) as i:
+        nest.store(y, (i,), number(0, target.dtype))
+    with nest.loop("i", count) as i:
+        start: Any = 0
+        for axis, step in enumerate(steps):
+            place = _checked(nest, places[i, axis], indices, target.shape[axis])
+            start = place * step + start
+        first = nest.let("start", int32(start))
+        with nest.loop("j", inner) as j:
+            nest.store(y, (first + j,), _wrapping_sum(y[first + j], x[i, j], target.dtype))
+    return nest.kernel()
+
+
+def _wrapping_sum(a: Any, b: Any, dtype: str) -> Any:
+    """Return a + b; signed integers are added as unsigned ones, which C lets wrap."""
+    if dtype == "bool":
+        return tirx.any(a, b)
+    if dtype in ("int32", "int64"):
+        unsigned = f"u{dtype}"
+        return tirx.Cast(dtype, tirx.Cast(unsigned, a) + tirx.Cast(unsigned, b))
+    return a + b if dtype == "float32" else int32(a) + int32(b)
 
 
 @operator("EMBEDDING_LOOKUP", dtypes=("int8", "float32"))

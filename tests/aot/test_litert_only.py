@@ -1,0 +1,45 @@
+"""Combinations of types that only LiteRT runs, where the first input's type does not show it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
+
+from ethosgen.aot import compile_program
+from ethosgen.flatbuffer import parse_model
+from ethosgen.reference import second_opinion
+from litert_cases import matmul_int16_by_int8, shape_in_int64
+from operator_bench import Bench
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("build", "dtype"), [(matmul_int16_by_int8, "int16"), (shape_in_int64, "float32")]
+)
+def test_it_equals_litert(build: Any, dtype: str, tmp_path: Path) -> None:
+    net = Bench(5)
+    model = parse_model(net.build(*build(net, dtype)), "net.tflite")
+    samples = net.samples(3)
+    wanted = second_opinion(model, samples)
+    assert wanted is not None
+    generated = GeneratedC(compile_program(cpu_plan(model), "net"), tmp_path)
+    for sample, golden in zip(samples, wanted, strict=True):
+        status, made = generated.run(sample)
+        assert status == 0
+        assert any(np.any(array) for array in golden.values())
+        assert_equal(made, golden)
+
+
+@needs_gcc
+@pytest.mark.parametrize("code", ["POW", "FLOOR_DIV", "FLOOR_MOD"])
+def test_a_value_that_litert_refuses_ends_the_network(code: str, tmp_path: Path) -> None:
+    net = Bench(2)
+    a, b = net.given((2, 3), "int32"), net.given((2, 3), "int32", name="b")
+    y = net.make(code, [a, b], net.to("int32", (2, 3)))
+    generated = GeneratedC(compile_program(cpu_plan(net.build(y)), "net"), tmp_path)
+    good = net.samples(1)[0] | {"b": np.full((2, 3), 2, np.int32)}
+    assert generated.run(good)[0] == 0
+    bad = good | {"b": np.array([[2, 2, 2], [2, -1 if code == "POW" else 0, 2]], np.int32)}
+    assert generated.run(bad)[0] == 15

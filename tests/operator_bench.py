@@ -171,11 +171,28 @@ def binary(
     return build
 
 
-def divide_int8(net: Bench, _: str) -> Sequence[int]:
-    """Divisors on both sides of zero, without zero itself, which TFLite leaves undefined.
+def divide_by_anything(net: Bench, _: str) -> Sequence[int]:
+    """Divisors of all 256 values, 0 among them, and quotients far below the output's step."""
+    made = []
+    for scale, point in ((0.002, 115), (0.3, -68), (1.7, 0)):
+        a = net.given((3, 200), "int8")
+        b = net.given((3, 200), "int8", scale=scale, zero_point=point)
+        spec = net.to("int8", (3, 200))
+        made.append(net.make("DIV", [a, b], spec, {"fused_activation_function": "NONE"}))
+    return made
 
-    Neither does it promise anything where a quotient is below 2**-31 of the greatest.
-    """
+
+def rsqrt_int16(net: Bench, dtype: str) -> Sequence[int]:
+    """Inputs of the whole range from 0 on, and near 0, to coarse and fine outputs."""
+    made = []
+    for high, scale in ((32767, 0.0001), (40, 0.03), (32767, 0.00003)):
+        x = net.given((4, 100), dtype, 0, high, zero_point=0)
+        made.append(net.make("RSQRT", [x], Spec((4, 100), dtype, scale, 0)))
+    return made
+
+
+def divide_int8(net: Bench, _: str) -> Sequence[int]:
+    """Divisors on both sides of zero."""
     made = []
     for low, high, point in ((4, 18, 3), (-12, 2, 3), (-127, -113, -128)):
         a = net.given((2, 4, 5), "int8", scale=0.1)
@@ -277,7 +294,7 @@ def same_scale_quantize(net: Bench, dtype: str) -> Sequence[int]:
 
 def cast(net: Bench, dtype: str) -> Sequence[int]:
     made = []
-    for target in ("int8", "int16", "int32", "uint32", "float32"):
+    for target in ("int8", "int16", "int32", "uint32", "float32", "bool"):
         low = {"float32": 0.0, "uint32": 0}.get(dtype)
         high = 100.0 if dtype == "float32" else 90 if dtype == "uint32" else None
         x = net.given((3, 21), dtype, low, high, scale=0.1 if dtype == "int8" else None)

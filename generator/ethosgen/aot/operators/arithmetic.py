@@ -174,13 +174,15 @@ def mul_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply by the divisor's reciprocal, which a table holds for each of its 256 values.
 
-    A divisor of 0 is undefined in TFLite too; here it gives 0.
+    TFLite shifts the product by as much as the scales and the operands ask for, also by more than
+    31 places, and does not stop at a divisor of 0. C++ leaves both undefined; this computes what
+    an x86 processor makes of it, and so what TFLite Micro's wheel returns.
     """
     first, second, target = ends(op, tensors)
     multiplier = quantize_multiplier(scale_of(first) / (scale_of(second) * scale_of(target)))
     bounds = activation_range(op, target)
     divisors = range(-128 - zero_point_of(second), 128 - zero_point_of(second))
-    inverses = [fixed_point.reciprocal(abs(d)) if d else (0, 0) for d in divisors]
+    inverses = [fixed_point.reciprocal(abs(d)) for d in divisors]
     tables: dict[str, Array] = {
         "reciprocals": np.array([m for m, _ in inverses], np.int32),
         "shifts": np.array([shift for _, shift in inverses], np.int8),
@@ -204,7 +206,8 @@ def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         )
         shift = nest.let("shift", int32(shifts[row]) + headroom - multiplier.shift)
         rounded = rounding_divide_by_pot(scaled, shift & 31)
-        result = tirx.Select(shift > 31, int32(0), rounded)
+        beyond = (scaled >> (shift & 31)) + tirx.Cast("int32", scaled >= 0)
+        result = tirx.Select(tirx.NE(shift & 32, 0), beyond, rounded)
         return clamp(result + zero_point_of(target), *bounds)
 
     return pointwise((first, second), target, formula, tables)

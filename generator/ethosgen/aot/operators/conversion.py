@@ -7,7 +7,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.nest import Nest, call, int32, limited, pointwise, real
+from ethosgen.aot.operators.nest import Nest, call, int32, limited, number, pointwise, real
 from ethosgen.aot.operators.quantization import (
     apply,
     clamp,
@@ -29,7 +29,7 @@ REQUANTIZED = {
 }
 """What QUANTIZE turns into what (micro/kernels/quantize_common.cc)."""
 
-CAST_TARGETS = ("int8", "int16", "int32", "uint32", "float32")
+CAST_TARGETS = ("int8", "int16", "int32", "uint32", "float32", "bool")
 
 
 def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -89,4 +89,7 @@ def dequantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def cast(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convert as C does; what does not fit is undefined, as in TFLite."""
     source, target = _ends(op, tensors)
+    if target.dtype == "bool" != source.dtype:
+        zero = number(0, source.dtype)
+        return pointwise([source], target, lambda _, a: tirx.NE(a, zero))
     return pointwise([source], target, lambda _, a: a)

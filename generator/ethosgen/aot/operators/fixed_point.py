@@ -60,14 +60,28 @@ def _exp_near_zero(a: int) -> int:
 
 
 def _two_over_one_plus(a: int) -> int:
-    """Return 2 / (1 + a) for a in [0, 1], with 2 integer bits: three steps of Newton's method."""
-    half_denominator = (a + ONE + 1) >> 1
+    """Return 2 / (1 + a) for a in [0, 1], with 2 integer bits: three steps of Newton's method.
+
+    Sums wrap, which only a = -1 meets: that is DIV's reciprocal of 0.
+    """
+    half_denominator = _half_sum(a, ONE)
     first, slope = RECIPROCAL_START
     x = first + multiply(half_denominator, slope)
     for _ in range(3):
         error = (1 << 29) - multiply(half_denominator, x)
-        x += multiply_by_power(multiply(x, error), 2)
+        x = _wrap(x + multiply_by_power(multiply(x, error), 2))
     return x
+
+
+def _half_sum(a: int, b: int) -> int:
+    """Return (a + b) / 2, halves away from zero (RoundingHalfSum)."""
+    total = a + b
+    return (total + 1) >> 1 if total >= 0 else -((1 - total) >> 1)
+
+
+def _wrap(x: int) -> int:
+    """Return an integer as 32 bits hold it."""
+    return (x + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def logistic(a: int, integer_bits: int) -> int:
@@ -88,7 +102,7 @@ def tanh(a: int, integer_bits: int) -> int:
 
 
 def reciprocal(x: int) -> tuple[int, int]:
-    """Return 1 / x of a positive int32 as a mantissa, and the shift to the right that it wants.
+    """Return 1 / x of an int32 from 0 on as a mantissa, and the shift to the right that it wants.
 
     1 / x is mantissa * 2**-(31 + shift) (GetReciprocal of TFLite's common.h for 31 integer bits).
     """

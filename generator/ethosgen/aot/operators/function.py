@@ -9,12 +9,14 @@ from tvm import tirx
 
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
 from ethosgen.aot.operators.nest import BAD_VALUE, Nest, call, int32, number, pointwise, real
+from ethosgen.aot.operators.normalization import inverse_square_root
 from ethosgen.aot.operators.quantization import (
     Multiplier,
     apply,
     clamp,
     limits,
     quantize_multiplier,
+    saturating_rounding_doubling_high_mul,
     scale_of,
     zero_point_of,
 )
@@ -106,14 +108,14 @@ def _ratio(source: Tensor, target: Tensor) -> float:
 
 
 RSQRT_SHIFT = 20
-"""Bits to which int8 RSQRT computes before it rescales."""
+"""Bits to which quantized RSQRT computes before it rescales."""
 
 
 @operator("RSQRT", dtypes=("int8",))
 def rsqrt_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """1 / sqrt(x) in fixed point; 0 gives the greatest value, a negative x ends the network."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    multiplier = quantize_multiplier(1.0 / (math.sqrt(scale_of(source)) * scale_of(target)))
+    rest = _rsqrt_multiplier(source, target)
     low, high = limits("int8")
     zero = zero_point_of(source)
 
@@ -122,7 +124,6 @@ def rsqrt_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             return high
         mantissa, shift = fixed_point.inverse_square_root(x)
         inverse = apply(Multiplier(mantissa, shift + RSQRT_SHIFT), 1)
-        rest = Multiplier(multiplier.mantissa, multiplier.shift - RSQRT_SHIFT)
         return min(max(apply(rest, inverse) + zero_point_of(target), low), high)
 
     roots = np.array([value(q - zero) for q in range(low, high + 1)], np.int8)
@@ -134,3 +135,30 @@ def rsqrt_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         return roots[int32(a) + 128]
 
     return pointwise([source], target, formula, {"roots": roots})
+
+
+@operator("RSQRT", dtypes=("int16",))
+def rsqrt_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """The same, computed for each element: a table of its values would take 64 KiB."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    rest = _rsqrt_multiplier(source, target)
+    low, high = limits("int16")
+
+    def formula(nest: Nest, a: Any) -> Any:
+        distance = nest.let("distance", int32(a) - zero_point_of(source))
+        with nest.when(distance < 0):
+            nest.fail(BAD_VALUE)
+        mantissa, shift = inverse_square_root(nest, nest.local("rest", distance))
+        # The inverse of at most 16 bits is not shifted by more than RSQRT_SHIFT to the right.
+        one = nest.let("one", int32(1) << (shift[0] + RSQRT_SHIFT))
+        inverse = nest.let("inverse", saturating_rounding_doubling_high_mul(one, mantissa[0]))
+        scaled = nest.rescale(inverse, rest) + zero_point_of(target)
+        return tirx.Select(tirx.EQ(distance, 0), int32(high), clamp(scaled, low, high))
+
+    return pointwise([source], target, formula)
+
+
+def _rsqrt_multiplier(source: Tensor, target: Tensor) -> Multiplier:
+    """Return what RSQRT rescales by, without the bits that its inverse has more."""
+    multiplier = quantize_multiplier(1.0 / (math.sqrt(scale_of(source)) * scale_of(target)))
+    return Multiplier(multiplier.mantissa, multiplier.shift - RSQRT_SHIFT)

@@ -71,7 +71,7 @@ def l2_normalization_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         with nest.loop("i", depth) as i:
             value = nest.let("value", int32(x[row, i]) - zero)
             nest.store(total, (0,), total[0] + value * value)
-        mantissa, shift = _inverse_square_root(nest, total)
+        mantissa, shift = inverse_square_root(nest, total)
         # The shift is at most 0, and 7 bits more give the output's scale.
         left = nest.let("left", tirx.max(shift[0] + 7, int32(0)))
         right = nest.let("right", tirx.max(0 - shift[0] - 7, int32(0)))
@@ -82,7 +82,7 @@ def l2_normalization_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-def _inverse_square_root(nest: Nest, x: Any) -> tuple[Any, Any]:
+def inverse_square_root(nest: Nest, x: Any) -> tuple[Any, Any]:
     """Return fixed_point.inverse_square_root at run time; `x` is a local that is used up."""
     mantissa = nest.local("mantissa", int32(fixed_point.INT32_MAX))
     shift = nest.local("shift", int32(0))

@@ -75,3 +75,19 @@ def test_a_memory_mode_that_there_is_not(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'alif-e7-hp' has no memory mode 'dedicated_sram'"):
         run(*arguments, "--board", "alif-e7-hp", "--memory-mode", "dedicated_sram")
     assert not (tmp_path / "q").exists()
+
+
+def test_a_run_of_the_folder_one_is_in_names_its_suite(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    with pytest.raises(InputError, match="was not built"):
+        run("run", ".", "--on", "serial", "--port", "/dev/none", "--junit", "out.xml")
+    suite = ET.parse(project / "out.xml").getroot().find("testsuite")
+    assert suite is not None and suite.attrib["name"] == f"ethosgen.{project.name}"
+
+
+@pytest.mark.parametrize("command", ["verify", "simulate", "run"])
+def test_a_negative_seed_is_a_usage_error(command: str) -> None:
+    more = ("--board", "corstone300") if command == "verify" else ()
+    assert run(command, "x", *more, "--seed", "-1") == 2

@@ -37,6 +37,7 @@ VALUES = {
     "project_info",
     "report",
     "spans",
+    "storage",
     "toml_lines",
     "tools",
     "watch",

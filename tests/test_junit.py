@@ -1,11 +1,13 @@
 """JUnit files: what a continuous integration reads, however the run ended."""
 
 import dataclasses
+import errno
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
+from ethosgen.commands.termination import Terminated
 from ethosgen.errors import InputError, TargetError
 from ethosgen.junit import JUnitFile
 from ethosgen.outcome import Comparison
@@ -59,9 +61,11 @@ def test_a_report_becomes_cases(
     [
         (TargetError("QEMU ended <early> & badly"), "QEMU ended <early>"),
         (KeyError("x"), "bug: 'x'"),
+        (OSError(errno.EROFS, "Read-only file system", "y.npz"), "cannot use 'y.npz': Read-only"),
+        (Terminated(15), "SIGTERM"),
     ],
 )
-def test_a_run_that_fails_is_an_error(tmp_path: Path, error: Exception, said: str) -> None:
+def test_a_run_that_fails_is_an_error(tmp_path: Path, error: BaseException, said: str) -> None:
     path = tmp_path / "junit.xml"
     path.write_text("of an earlier run")
     with pytest.raises(type(error)), JUnitFile(path, "net"):

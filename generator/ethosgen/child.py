@@ -15,7 +15,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 MEMORY_BYTES = 16 << 30
 """Address space of a child; what asks for more has gone wrong."""
@@ -83,13 +83,20 @@ def _limit_resources() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
+def _memory_file() -> IO[bytes]:
+    """Return a file that needs no folder to write to, where the system has such."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("prints"), "w+b")
+    return tempfile.TemporaryFile()
+
+
 def _serve() -> None:
     """Answer one call: the arguments come on stdin, the answer goes to what stdout was."""
     _limit_resources()
     script, function = sys.argv[1:3]
     arguments = pickle.load(sys.stdin.buffer)
     answers = os.fdopen(os.dup(1), "wb")
-    with tempfile.TemporaryFile() as prints:
+    with _memory_file() as prints:
         os.dup2(prints.fileno(), 1)  # C++ writes to the descriptor, not to sys.stdout
         try:
             spec = importlib.util.spec_from_file_location("child_script", script)

@@ -5,6 +5,7 @@ Results go to stdout; progress, the next command to type and errors go to stderr
 
 import logging
 import sys
+import traceback
 
 import click
 
@@ -19,8 +20,10 @@ from ethosgen.commands.project import project
 from ethosgen.commands.run import run
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
+from ethosgen.commands.termination import Terminated, end_in_order
 from ethosgen.commands.verify import verify
-from ethosgen.errors import EthosgenError
+from ethosgen.errors import EthosgenError, InputError
+from ethosgen.storage import explain_storage
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,23 +58,39 @@ for _command in (
     cli.add_command(_command)
 
 
+BUG_STATUS = 70
+"""The exit status of a bug of ours, as in sysexits.h: no verdict has it."""
+
+
 def main() -> None:
     """Run the command line; an EthosgenError becomes one sentence and an exit status."""
+    end_in_order()
     try:
         cli(standalone_mode=False)
     except EthosgenError as error:
-        click.echo(f"ethosgen: {error}", err=True)
-        sys.exit(error.exit_status)
+        _fail(str(error), error.exit_status)
     except click.exceptions.Exit as request:
         sys.exit(request.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("ethosgen: interrupted", err=True)
-        sys.exit(130)
+        _fail("interrupted", 130)
+    except Terminated as signal:
+        _fail(f"ended by {signal}", signal.exit_status)
     except BrokenPipeError:
         sys.exit(141)
+    except Exception as error:
+        sentence = explain_storage(error)
+        if sentence is not None:
+            _fail(sentence, InputError.exit_status)
+        traceback.print_exc()
+        _fail("this is a bug of ethosgen; please report it with the lines above", BUG_STATUS)
+
+
+def _fail(sentence: str, status: int) -> None:
+    click.echo(f"ethosgen: {sentence}", err=True)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import Self
 
 from ethosgen.errors import EthosgenError, InputError
 from ethosgen.report import FirmwareReport, Report
+from ethosgen.storage import explain_storage
 
 _OUTPUTS = "outputs equal TensorFlow Lite Micro's"
 _MARKER = "the firmware's end marker was seen"
@@ -64,7 +65,9 @@ def make_suite(
         case = ET.Element("testcase", classname=f"ethosgen.{name}", name="run")
         kind = type(error).__name__ if error is not None else "NoReport"
         words = str(error) if error is not None else "the run left no report"
-        expected = error is None or isinstance(error, EthosgenError)
+        words = explain_storage(error) or words
+        is_bug = isinstance(error, Exception) and not isinstance(error, EthosgenError)
+        expected = not is_bug or explain_storage(error) is not None
         ET.SubElement(case, "error", type=kind, message=words if expected else f"bug: {words}")
         cases.append(case)
     elif isinstance(report, FirmwareReport):

@@ -96,7 +96,8 @@ class PlanSummary:
     npu_operators: int | None
     cpu_operators: tuple[CpuOperator, ...]
     sram_bytes: int
-    npu_cycles: int
+    npu_cycles: int | None
+    """Vela's estimate for one inference; None for a file that was compiled before."""
     choices: tuple[Choice, ...] = ()
     fused: tuple[str, ...] = ()
     """Operators of the CPU that share a function, "CONV_2D + RELU6"; () before it is compiled."""
@@ -129,8 +130,8 @@ class OffloadPlan:
     scratch_fast_bytes: int
     offsets: Mapping[int, int]
     sram_bytes: int
-    npu_cycles: int = 0
-    """Vela's own estimate for the NPU, for one inference."""
+    npu_cycles: int | None = 0
+    """Vela's own estimate for the NPU, for one inference; None for a file compiled before."""
     choices: tuple[Choice, ...] = ()
     reach: Mapping[int, int] = field(default_factory=dict)
     """For IoStyle.CALLER, the bytes that the NPU copies of a tensor, where it has fewer."""

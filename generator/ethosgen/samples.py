@@ -3,6 +3,7 @@
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ def save_samples(path: Path, samples: Sequence[Arrays]) -> None:
             np.savez(file, **stacked)
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # it may be what cannot be removed either
+            partial.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror}") from None
 
 

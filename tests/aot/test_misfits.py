@@ -40,3 +40,14 @@ def test_an_input_that_does_not_broadcast_is_named() -> None:
     (y,) = net.operator("ADD", [a, b], [Spec((4, 6), "int8", 0.1, 0)])
     with pytest.raises(UnsupportedError, match=r"shape \[2, 3\] does not fit its output"):
         compile_program(cpu_plan(parse_model(net.build(y), "damaged")), "net")
+
+
+@pytest.mark.parametrize(("code", "custom"), [("CUSTOM", "Mine"), ("RFFT2D", None)])
+def test_only_what_a_converter_quantizes_is_to_be_quantized(code: str, custom: str | None) -> None:
+    net = Network("real", 1)
+    x = net.input((1, 4), "float32", None)
+    more = [] if custom else [x]
+    (y,) = net.operator(code, [x, *more], [Spec((1, 4), "float32")], custom_code=custom)
+    with pytest.raises(UnsupportedError, match="there is no CPU code for float32") as error:
+        compile_program(cpu_plan(parse_model(net.build(y), "real")), "net")
+    assert ("quantize the network to int8" in str(error.value)) is (custom is None)

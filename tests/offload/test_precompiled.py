@@ -117,6 +117,10 @@ def test_both_scratches_of_an_old_file_are_one_where_only_one_is_used(legacy: Mo
     assert plan.sram_bytes == plan.scratch_bytes > 0
 
 
+def test_a_compiled_file_has_no_estimate_rather_than_none_of_cycles(legacy: Model) -> None:
+    assert offload(legacy, U55).summary().npu_cycles is None
+
+
 def test_another_npu_is_refused_with_the_one_that_the_file_is_for(legacy: Model) -> None:
     with pytest.raises(UnsupportedError, match=r"is compiled for ethos-u55-128, not for ethos-u65"):
         offload(legacy, find_accelerator("ethos-u65-256"))

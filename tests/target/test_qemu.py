@@ -4,6 +4,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ethosgen.project_info import ProjectInfo
 from ethosgen.target import qemu
 from ethosgen.target.console import Console
 from ethosgen.target.qemu import QemuTarget
-from ethosgen.target.session import Session
+from ethosgen.target.session import RunReply, Session
 from ethosgen.toolchain import Built, build
 from ethosgen.tools import QEMU
 from npu_stub import PlusOneNpu
@@ -37,7 +38,7 @@ def ram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Put the shared memory where it can be seen, and see that it is gone in the end."""
     place = tmp_path / "ram"
     place.mkdir()
-    monkeypatch.setattr(qemu, "_ram_directory", lambda: str(place))
+    monkeypatch.setattr(qemu, "_ram_folder", lambda _needed: place)
     yield
     assert not list(place.iterdir())
 
@@ -336,3 +337,35 @@ def copy_sources(project: Path, place: Path) -> Path:
             (place / relative).parent.mkdir(parents=True, exist_ok=True)
             (place / relative).write_bytes(file.read_bytes())
     return place
+
+
+def test_shared_memory_goes_where_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = {Path("/dev/shm"): 100, tmp_path: 5000}
+    monkeypatch.setattr(qemu.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(qemu.os, "access", lambda *_: True)
+    monkeypatch.setattr(qemu.shutil, "disk_usage", lambda place: SimpleNamespace(free=room[place]))
+    assert [qemu._ram_folder(need) for need in (50, 5000)] == [Path("/dev/shm"), tmp_path]
+    with pytest.raises(TargetError, match=r"needs 9 KiB, and '/dev/shm' has 0 KiB and .* 4 KiB"):
+        qemu._ram_folder(10_000)
+
+
+def test_a_full_shared_memory_is_named(firmware: Firmwares) -> None:
+    built, info = firmware(IoStyle.ARENA)
+    target_ = QemuTarget(QEMU.find(), built.elf, info.board, None)
+    assert "is full" in target_._death(-7)
+    assert "ended early with status 1" in target_._death(1)
+
+
+def test_the_npu_is_blamed_only_for_what_it_did(firmware: Firmwares) -> None:
+    _, info = firmware(IoStyle.ARENA)
+    silent = SimpleNamespace(last_fault=None)
+
+    def told(status: int) -> str:
+        reply = RunReply(status, 0xABCD, 7, 0, 0)
+        return str(target._explain(reply, silent, info.network))  # type: ignore[arg-type]
+
+    assert "index outside its table" in told(15) and "NPU" not in told(15)
+    assert "NPU STATUS 0x0000abcd, QREAD 7" in told(8)
+    assert "NPU STATUS" not in told(2)

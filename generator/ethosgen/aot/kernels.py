@@ -84,7 +84,8 @@ def build_kernel(
     dtype = deciding_dtype(operator, tensors)
     build = registry().get((code_of(operator), dtype))
     if build is None:
-        hint = QUANTIZE_HINT if dtype.startswith("float") else ""
+        is_custom = operator.code == "CUSTOM"  # which no converter quantizes
+        hint = QUANTIZE_HINT if dtype.startswith("float") and not is_custom else ""
         what = f"there is no CPU code for {dtype}{hint}"
         raise _error(schedule, operator, what)
     try:

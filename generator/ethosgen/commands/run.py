@@ -58,7 +58,7 @@ def run(
     """Run a built project on a target and compare its outputs with the golden ones."""
     from ethosgen import pipeline
 
-    with JUnitFile(junit_path, directory.name) as junit, Progress() as progress:
+    with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         report = pipeline.run_project(
             directory,
             on=on,

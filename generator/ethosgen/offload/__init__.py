@@ -107,7 +107,7 @@ def offload(
         return plan
     graph = model.graph
     runnable = [cpu_cycles(op, graph) if can_run(op, graph) else None for op in graph.operators]
-    costs = Costs(npu_cycles(compiled.tables, len(graph.operators), plan.npu_cycles), runnable)
+    costs = Costs(npu_cycles(compiled.tables, len(graph.operators), compiled.npu_cycles), runnable)
     parts = [partition.operators for partition in plan.partitions]
     best: dict[int, str] = {}
     for reach in Reach:

@@ -91,7 +91,7 @@ def describe(
 
 def total(plan: OffloadPlan, kept: Mapping[int, str], costs: Costs) -> int:
     """Return the cycles of a plan, but for what the CPU has to do in any case."""
-    on_npu = plan.npu_cycles + INVOKE * len(plan.partitions)
+    on_npu = (plan.npu_cycles or 0) + INVOKE * len(plan.partitions)
     return on_npu + sum(costs.cpu[i] or 0 for i in kept)
 
 

@@ -13,6 +13,7 @@ from ethosgen.pipeline.judgement import Inputs
 from ethosgen.pipeline.planning import read
 from ethosgen.pipeline.turns import Turn, run_and_judge
 from ethosgen.report import FirmwareReport, Report
+from ethosgen.storage import require_writable
 from ethosgen.watch import Watch
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built"
 
     info, way = _open_application(directory), way_of(on)
     _check_target(info.board, on, info.platform)
+    require_writable(info.directory / "build")
     try:
         return replace(_build(info, way, watch), on=on)
     except CapacityError as error:

@@ -59,7 +59,9 @@ STATUS_NAMES = {
     16: "ETHOSGEN_NOT_READY",
 }
 """enum ethosgen_status of the generated ethosgen_status.h."""
+_BAD_VALUE = 15
 _NOT_READY = 16
+_NPU_FAILURES = frozenset(code for code, name in STATUS_NAMES.items() if "_NPU_" in name)
 
 PMU_EVENTS = {
     17: "cycle",
@@ -307,12 +309,18 @@ def _pmu_figures(reply: RunReply) -> dict[str, int] | None:
 
 
 def _explain(reply: RunReply, target: Target, network: NetworkInfo) -> Exception:
+    """Say why an inference failed; the NPU's registers matter only where the NPU failed."""
     if target.last_fault is not None:
         return target.last_fault
-    return TargetError(
-        f"the inference of '{network.name}' failed with {_status_name(reply.status)}: NPU STATUS "
-        f"0x{reply.npu_status:08x}, QREAD {reply.npu_qread}"
-    )
+    what = f"the inference of '{network.name}' failed with {_status_name(reply.status)}"
+    if reply.status == _BAD_VALUE:
+        return TargetError(
+            f"{what}: an operator refuses a value that it got, such as an index outside its table "
+            "or a divisor of 0; give inputs that the network accepts with --input"
+        )
+    if reply.status in _NPU_FAILURES:
+        what += f": NPU STATUS 0x{reply.npu_status:08x}, QREAD {reply.npu_qread}"
+    return TargetError(what)
 
 
 def _status_name(status: int) -> str:

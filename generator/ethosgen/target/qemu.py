@@ -9,6 +9,7 @@ firmware's handler for that UART pends the NPU's interrupt.
 import mmap
 import os
 import shutil
+import signal
 import socket
 import tempfile
 from pathlib import Path
@@ -25,6 +26,8 @@ from ethosgen.target.console import SerialConsole
 from ethosgen.target.process import ProcessTarget
 
 _PAGE_BYTES = 4096
+_SPARE_BYTES = 1 << 20
+"""Of shared memory, for the register page and what lies between sections."""
 
 
 class QemuTarget(ProcessTarget):
@@ -48,6 +51,7 @@ class QemuTarget(ProcessTarget):
         self._npu: NpuThread | None = None
         self._bell: socket.socket | None = None
         self._ram: Path | None = None
+        self._ram_folder: Path | None = None
 
     @property
     def last_fault(self) -> Exception | None:
@@ -76,8 +80,10 @@ class QemuTarget(ProcessTarget):
         self.settle()
 
     def _open(self) -> None:
-        handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".ram", dir=_ram_directory())
+        folder = _ram_folder(self._used_bytes() + _SPARE_BYTES)
+        handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".ram", dir=folder)
         self._ram = Path(name)
+        self._ram_folder = folder
         try:
             os.ftruncate(handle, self._facts.shared_size_bytes)
             memory = self._map(handle)
@@ -98,6 +104,26 @@ class QemuTarget(ProcessTarget):
             self._console = SerialConsole(f"socket://127.0.0.1:{listener.getsockname()[1]}")
         if self._npu is not None:
             self._npu.start()
+
+    def _death(self, status: int) -> str:
+        if status == -signal.SIGBUS:
+            return (
+                f"QEMU was ended by SIGBUS: '{self._ram_folder}', where the memory lies that it "
+                "shares with the NPU model, is full; free some of it"
+            )
+        return super()._death(status)
+
+    def _used_bytes(self) -> int:
+        """Return what the firmware occupies of the shared memory."""
+        facts = self._facts
+        end_addr = facts.shared_start_addr + facts.shared_size_bytes
+        with self._elf.open("rb") as file:
+            return sum(
+                int(section["sh_size"])
+                for section in ELFFile(file).iter_sections()
+                if facts.shared_start_addr <= section["sh_addr"] < end_addr
+                and section["sh_flags"] & SH_FLAGS.SHF_ALLOC
+            )
 
     @property
     def _start_addr(self) -> int:
@@ -165,10 +191,23 @@ def qemu_arguments(
     return arguments
 
 
-def _ram_directory() -> str:
-    """Return where shared memory goes: into memory, not onto a disk, if the system has a place."""
-    shm = Path("/dev/shm")
-    return str(shm) if os.access(shm, os.W_OK) else tempfile.gettempdir()
+def _ram_folder(needed_bytes: int) -> Path:
+    """Return where shared memory goes: into memory, or onto a disk if there is too little room.
+
+    What does not fit ends QEMU by SIGBUS in the middle of a run, so TargetError says it before.
+    """
+    temporary = Path(tempfile.gettempdir())
+    folders = [p for p in (Path("/dev/shm"), temporary) if os.access(p, os.W_OK)]
+    room = {folder: shutil.disk_usage(folder).free for folder in folders}
+    for folder, free_bytes in room.items():
+        if free_bytes >= needed_bytes:
+            return folder
+    there = " and ".join(f"'{folder}' has {free >> 10} KiB" for folder, free in room.items())
+    raise TargetError(
+        f"the memory that QEMU shares with the NPU model needs {needed_bytes >> 10} KiB, and "
+        f"{there or 'no folder for it can be written to'}; free some, or name another folder in "
+        "TMPDIR"
+    )
 
 
 def _die_with_us() -> list[str]:

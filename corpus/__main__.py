@@ -32,7 +32,7 @@ def main() -> None:
     match arguments.command:
         case "one":
             key = Key(arguments.operator, arguments.dtype, arguments.seed)
-            console.print(describe(case_of(key)))
+            console.print(describe(case_of(key).data))
             trials = run_keys([key], products)
             for trial in trials:
                 console.print(trial)

@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from network_file import Spec
 
 T = TypeVar("T")
 
@@ -21,12 +24,14 @@ class Source(Protocol):
 class Choices:
     """Choices of the kinds that generators need; the first option is the simplest one.
 
-    `high_rank` asks for shapes of rank 5 and 6 where a generator takes any.
+    `high_rank` asks for shapes of rank 5 and 6 where a generator takes any. `offers` are tensors
+    that an input can be connected to afterwards: a generator then often takes their shapes.
     """
 
     def __init__(self, source: Source) -> None:
         self.integer = source
         self.high_rank = False
+        self.offers: Sequence["Spec"] = ()
 
     def pick(self, options: Sequence[T]) -> T:
         """Choose one of the options; repeat one to make it likelier."""

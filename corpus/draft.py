@@ -104,21 +104,35 @@ class Draft(Network):
         self, height: int = 18, width: int = 18, depth: int = 36
     ) -> tuple[int, int, int, int]:
         """Choose a shape of rank 4 and batch 1."""
+        for spec in self._offered(4, 4):
+            if all(e <= m for e, m in zip(spec.shape, (1, height, width, 2 * depth), strict=True)):
+                return spec.shape  # type: ignore[return-value]
         return 1, self.extent(height), self.extent(width), self.extent(depth)
 
     def any_shape(self, low: int = 1, high: int = 4) -> tuple[int, ...]:
         """Choose a shape of any rank; a first dimension of rank 4 is the batch, mostly 1."""
         if self.choices.high_rank:
             return tuple(self.extent(5) for _ in range(self.choices.integer(5, 6)))
+        for spec in self._offered(low, high):
+            return spec.shape
         rank = self.choices.integer(low, high)
         if rank == 4:
             batch = self.choices.pick((1, 1, 1, 2, 3))
             return (batch, *self.image(12, 12, 24)[1:])
         return tuple(self.extent(24) for _ in range(rank))
 
+    def _offered(self, low: int, high: int) -> list[Spec]:
+        """Return the offered tensors of some ranks, mostly; none where nothing is offered."""
+        if not self.choices.offers or self.choices.chance(4):
+            return []
+        return [spec for spec in self.choices.offers if low <= len(spec.shape) <= high]
+
     def feed(self, shape: Sequence[int], dtype: str | None = None, **quantization: Any) -> int:
         """Add an input of the network with a chosen quantization."""
-        defaults = {"scale": self.scale(), "zero_point": self.zero_point(dtype)}
+        defaults: dict[str, Any] = {"scale": self.scale(), "zero_point": self.zero_point(dtype)}
+        for spec in self.choices.offers:
+            if (spec.shape, spec.dtype) == (tuple(shape), dtype or self.dtype) and spec.scale:
+                defaults = {"scale": spec.scale, "zero_point": spec.zero_point}
         return self.input(shape, dtype or self.dtype, **(defaults | quantization))
 
     def limit(self, x: int, low: int, high: int) -> None:

@@ -49,12 +49,12 @@ def shrink(operator: str, dtype: str, product: str, tries: int) -> list[str]:
         )
     except errors.NoSuchExample:
         return []
-    return [*run_once(key, case, product).unexpected, describe(case)]
+    return [*run_once(key, case, product).unexpected, describe(case.data)]
 
 
-def describe(case: Case) -> str:
+def describe(data: bytes) -> str:
     """Return a network in words: its operators, and their tensors."""
-    graph = decode_model(case.data, "case").graph
+    graph = decode_model(data, "case").graph
     lines = []
     for operator in graph.operators:
         lines.append(f"{operator.code} {dict(operator.options)}")

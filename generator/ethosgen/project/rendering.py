@@ -1,6 +1,7 @@
 """Templates, filled with the facts of Programs and a Board."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -61,7 +62,7 @@ def render(
     check_names([program.name for program in programs])
     whole, board = board, shared_board(board) if platform == ZEPHYR else board
     check_capacity(programs, board, memory_mode)
-    environment = _environment(layout)
+    environment = _environment(layout.templates)
     facts = _facts(programs, board, memory_mode)
     facts["sources"] = [
         *(f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]),
@@ -104,10 +105,12 @@ def _missing_platform(board: Board, platform: str) -> str:
     return f"board '{board.name}' has no platform '{platform}'; {known}"
 
 
-def _environment(layout: Layout) -> jinja2.Environment:
+@cache
+def _environment(folders: tuple[str, ...]) -> jinja2.Environment:
+    """Return the environment of some folders of templates, which are parsed once in a process."""
     root = source_folder("templates")
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader([root / folder for folder in (*layout.templates, "ci")]),
+        loader=jinja2.FileSystemLoader([root / folder for folder in (*folders, "ci")]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

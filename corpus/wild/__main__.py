@@ -1,0 +1,55 @@
+"""The command line of random networks; see the package's docstring."""
+
+import argparse
+import collections
+import os
+import random
+import sys
+from pathlib import Path
+
+from corpus import ROOT
+from corpus.shrink import describe
+from corpus.wild.batch import BAD, run_batch, run_logged
+from corpus.wild.graph import make_network
+
+LOG = ROOT / "build" / "wild.jsonl"
+
+
+def main() -> None:
+    """Run the command that was asked for; status 1 if a network differs, fails or hangs."""
+    arguments = _arguments()
+    match arguments.command:
+        case "one":
+            wild = make_network(arguments.seed)
+            print(describe(wild.data))
+            (verdict,) = run_batch([arguments.seed])
+            print(f"{verdict.seed} {verdict.setting}: {verdict.verdict} {verdict.why}")
+            sys.exit(verdict.verdict in BAD)
+        case _:
+            sys.exit(_run(arguments))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m corpus.wild", description=__doc__)
+    parser.add_argument("command", choices=["run", "one"])
+    parser.add_argument("seed", nargs="?", type=int, default=0)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--start", type=int, help="the first seed; drawn by default")
+    parser.add_argument("--log", type=Path, default=LOG)
+    return parser.parse_args()
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    start = random.randrange(1 << 30) if arguments.start is None else arguments.start
+    print(f"{arguments.count} networks from seed {start}; log: {os.path.relpath(arguments.log)}")
+    counts: collections.Counter[str] = collections.Counter()
+    for verdict in run_logged(range(start, start + arguments.count), arguments.log):
+        counts[verdict.verdict] += 1
+        if verdict.verdict in BAD:
+            print(f"{verdict.seed} {verdict.setting}: {verdict.verdict} {verdict.why}", flush=True)
+    print(", ".join(f"{name} {count}" for name, count in counts.most_common()))
+    return int(any(counts[name] for name in BAD))
+
+
+if __name__ == "__main__":
+    main()

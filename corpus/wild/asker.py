@@ -1,0 +1,150 @@
+"""Calls functions in processes that are forked, not started: what ethosgen.child does in 100 ms.
+
+Vela and both interpreters are imported once, in a small process. For each call that forks a child,
+which can die or hang: the answer is then the same ChildError that ethosgen.child raises.
+"""
+
+import contextlib
+import importlib.util
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from ethosgen.child import Answer, ChildError, _cause_of_death, _limit_resources
+
+_SIZE = struct.Struct("<Q")
+_modules: dict[str, Any] = {}
+
+
+class Asker:
+    """The small process, from this end of its pipes."""
+
+    def __init__(self) -> None:
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+
+    def call(self, script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -> Answer:
+        """Run a function of a file and return its answer, as ethosgen.child.call does."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        _write(self._process.stdin, (str(script), function, arguments, limit_s))
+        how, value, log = _read(self._process.stdout)
+        if how != "returned":
+            raise ChildError(how, value, log)
+        return Answer(value, log)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+
+
+def _write(pipe: IO[bytes], value: Any) -> None:
+    data = pickle.dumps(value)
+    pipe.write(_SIZE.pack(len(data)) + data)
+    pipe.flush()
+
+
+def _read(pipe: IO[bytes]) -> Any:
+    head = pipe.read(_SIZE.size)
+    if len(head) < _SIZE.size:
+        raise EOFError
+    return pickle.loads(pipe.read(_SIZE.unpack(head)[0]))
+
+
+# ---- the other end -------------------------------------------------------------------------------
+
+
+def _serve() -> None:
+    _limit_resources()
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    _preload()
+    while True:
+        try:
+            script, function, arguments, limit_s = _read(questions)
+        except EOFError:
+            return
+        _write(answers, _answer(script, function, arguments, limit_s))
+
+
+def _preload() -> None:
+    """Import what takes long."""
+    import ai_edge_litert.interpreter  # noqa: F401
+    import numpy  # noqa: F401  # noqa: ICN001
+    from ethosu import regor  # noqa: F401
+    from tflite_micro.python.tflite_micro import runtime  # noqa: F401
+
+
+def _answer(script: str, function: str, arguments: Any, limit_s: float) -> tuple[str, Any, str]:
+    if script not in _modules:
+        spec = importlib.util.spec_from_file_location(Path(script).stem, script)
+        assert spec is not None and spec.loader is not None
+        _modules[script] = importlib.util.module_from_spec(spec)
+        sys.modules[f"asked_{Path(script).stem}"] = _modules[script]
+        spec.loader.exec_module(_modules[script])
+    reading, writing = os.pipe()
+    with tempfile.TemporaryFile() as prints:
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            _run(getattr(_modules[script], function), arguments, writing, prints)
+        os.close(writing)
+        data, late = _collect(reading, limit_s)
+        os.close(reading)
+        if late:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        prints.seek(0)
+        log = prints.read().decode("utf-8", "replace")
+    if late:
+        return "late", f"it did not finish in {limit_s:g} s", log
+    code = os.waitstatus_to_exitcode(status)
+    if code != 0:
+        return "died", _cause_of_death(code), log
+    returned, value = pickle.loads(data)
+    return ("returned" if returned else "raised"), value, log
+
+
+def _run(function: Any, arguments: Any, writing: int, prints: IO[bytes]) -> None:
+    os.dup2(prints.fileno(), 1)
+    os.dup2(prints.fileno(), 2)
+    try:
+        outcome = (True, function(*arguments))
+    except Exception as error:
+        outcome = (False, f"{type(error).__name__}: {error}")
+    with contextlib.suppress(BaseException):
+        sys.stdout.flush()
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump(outcome, pipe)
+        os._exit(0)
+    os._exit(1)
+
+
+def _collect(reading: int, limit_s: float) -> tuple[bytes, bool]:
+    """Read all that a child writes; say whether its time ran out."""
+    data, end = b"", time.monotonic() + limit_s
+    while True:
+        ready, _, _ = select.select([reading], [], [], max(0.0, end - time.monotonic()))
+        if not ready:
+            return data, True
+        more = os.read(reading, 1 << 20)
+        if not more:
+            return data, False
+        data += more
+
+
+if __name__ == "__main__":
+    _serve()

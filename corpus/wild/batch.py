@@ -1,0 +1,104 @@
+"""Many random networks, in processes that may die or hang, with a log that can be gone on with."""
+
+import json
+import multiprocessing
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from corpus.wild.trial import Verdict
+
+DEADLINE_S = 120.0
+"""For one network; the slowest took a tenth of it on a busy machine."""
+LIFE = 300
+"""Networks after which a process is replaced: TVM keeps what it has compiled."""
+
+BAD = ("differs", "traceback", "died", "hang")
+"""Verdicts that there must be none of."""
+
+
+class Worker:
+    """A process that runs one network after the other."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=_work, args=(other,), daemon=True)
+        self._process.start()
+        other.close()
+        self.left = LIFE
+
+    def run(self, seed: int) -> Verdict:
+        """Run a network; what ends the process, or does not end, is a verdict too."""
+        self.left -= 1
+        try:
+            self._pipe.send(seed)
+            if not self._pipe.poll(DEADLINE_S):
+                self.left = 0
+                return Verdict(seed, "hang", why=f"it did not finish in {DEADLINE_S:g} s")
+            verdict: Verdict = self._pipe.recv()
+        except (EOFError, OSError):
+            self.left = 0
+            self._process.join(5)
+            return Verdict(seed, "died", why=f"exit status {self._process.exitcode}")
+        return verdict
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+
+
+def _work(pipe: Connection) -> None:
+    from corpus.wild.asker import Asker
+    from corpus.wild.trial import run_wild
+
+    asker = Asker()
+    use(asker)
+    while True:
+        pipe.send(run_wild(pipe.recv(), asker))
+
+
+def use(asker: Any) -> None:
+    """Let Vela and the oracles be asked through an Asker in this process."""
+    from ethosgen import reference
+    from ethosgen.offload import vela
+
+    vela.call = asker.call  # type: ignore[attr-defined]
+    reference.call = asker.call  # type: ignore[attr-defined]
+
+
+def run_batch(seeds: Iterable[int]) -> Iterator[Verdict]:
+    """Run networks in order and yield their verdicts."""
+    worker = Worker()
+    try:
+        for seed in seeds:
+            if worker.left <= 0:
+                worker.close()
+                worker = Worker()
+            started = time.perf_counter()
+            verdict = worker.run(seed)
+            verdict.seconds["all"] = round(time.perf_counter() - started, 4)
+            yield verdict
+    finally:
+        worker.close()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """Return the verdicts of a log, none where there is no log."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+
+
+def run_logged(seeds: Sequence[int], path: Path) -> Iterator[Verdict]:
+    """Run the networks that a log lacks, and add each to it."""
+    done = {entry["seed"] for entry in read_log(path)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as log:
+        for verdict in run_batch(seed for seed in seeds if seed not in done):
+            log.write(json.dumps(verdict.as_dict()) + "\n")
+            log.flush()
+            yield verdict

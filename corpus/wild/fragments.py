@@ -1,0 +1,195 @@
+"""Pieces of random networks: what the corpus and the tests build around one operator, or a few."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import control_networks
+import layer_networks
+import recurrent_networks
+import stream_networks
+from corpus.choices import Choices
+from corpus.registry import NETWORKS, OPERATORS
+from network_file import Layout, Spec
+from networks import Network
+from operator_bench import LEAST, Bench
+from operator_cases import CASES
+
+Range = tuple[float, float]
+
+MAX_ELEMENTS = 40_000
+"""Of a tensor; larger ones cost time and show nothing else."""
+
+WHOLE = {"int32": 1 << 20, "int64": 1 << 20, "uint32": 1 << 20, "uint64": 1 << 20}
+"""Magnitude up to which samples of wide types go: sums stay exact, products mostly."""
+
+LARGE = ("cascade", "heavy")
+"""Networks of the corpus that are too large to be pieces."""
+
+STREAMS = (stream_networks.delays, stream_networks.rings)
+"""Builders of streams whose outputs are defined from the first sample on."""
+
+
+@dataclass
+class Fragment:
+    """A small network; `ranges` narrows inputs, which are then not connected to other tensors."""
+
+    net: Network | Layout
+    outputs: Sequence[int]
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    has_twin: bool = True
+
+
+class OfferBench(Bench):
+    """A Bench that takes shapes and quantizations of tensors that are offered."""
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__(choices.integer(0, 1 << 16))
+        self.offers = choices.offers
+        self.narrow: dict[str, Range] = {}
+
+    def sizes(self, rank: int, least: int = LEAST) -> tuple[int, ...]:
+        """Draw a shape, or take an offered one."""
+        drawn = super().sizes(rank, least)
+        for spec in self.offers:
+            fits = len(spec.shape) == rank and min(spec.shape, default=1) >= least
+            if fits and math.prod(spec.shape) < 2000 and max(spec.shape, default=1) <= 24:
+                return spec.shape
+        return drawn
+
+    def given(
+        self,
+        shape: Sequence[int],
+        dtype: str,
+        low: float | None = None,
+        high: float | None = None,
+        scale: float | None = None,
+        zero_point: int | None = None,
+        name: str | None = None,
+    ) -> int:
+        """Add an input, and remember whether its elements are restricted."""
+        if scale is None and zero_point is None:
+            for spec in self.offers:
+                same = (spec.shape, spec.dtype) == (tuple(shape), dtype)
+                if same and isinstance(spec.scale, float) and isinstance(spec.zero_point, int):
+                    scale, zero_point = spec.scale, spec.zero_point
+        index = super().given(shape, dtype, low, high, scale, zero_point, name)
+        if low is not None or high is not None:
+            name = self.tensors[index].name or ""
+            self.narrow[name] = self.ranges[name]
+        return index
+
+
+def draw_fragment(choices: Choices, dtype: str, *, special: bool) -> Fragment | None:
+    """Draw a piece that computes mostly on a type; None where the type has no such piece.
+
+    `special` lets it be one with subgraphs or a stream, which a network has once at most.
+    """
+    kind = choices.integer(0, 31)
+    if kind == 31 and special and choices.chance(2):
+        return _special(choices)
+    if kind >= 28:
+        return _recurrent(choices, dtype)
+    if kind >= 22:
+        return _layer(choices, dtype)
+    if kind >= 12:
+        return _bench(choices, dtype)
+    if kind == 11:
+        return _corpus(choices, dtype, NETWORKS)
+    return _corpus(choices, dtype, OPERATORS)
+
+
+def _corpus(choices: Choices, dtype: str, table: Mapping[str, Any]) -> Fragment | None:
+    names = [n for n, (_, dtypes) in table.items() if dtype in dtypes and n not in LARGE]
+    if not names:
+        return None
+    case = table[choices.pick(names)][0](choices, dtype)
+    choices.high_rank = False
+    net = case.layout
+    wide = {n: r for n, r in case.ranges.items() if not _is_whole(net, n, r)}
+    return Fragment(net, net.outputs, wide, dtype != "uint8" or case.twin is not None)
+
+
+def _is_whole(net: Layout, name: str, limits: Range) -> bool:
+    (dtype,) = {spec.dtype for spec in net.tensors if spec.name == name}
+    return dtype in WHOLE and limits[1] >= WHOLE[dtype]
+
+
+def _bench(choices: Choices, dtype: str) -> Fragment | None:
+    names = [name for name, (_, kind, _) in CASES.items() if kind == dtype]
+    if not names:
+        return None
+    net = OfferBench(choices)
+    outputs = CASES[choices.pick(names)][2](net, dtype)
+    chosen = choices.pick(outputs)
+    net.keep([chosen])
+    return Fragment(net, [*net.operators[-1].outputs], net.narrow)
+
+
+def _layer(choices: Choices, dtype: str) -> Fragment | None:
+    if dtype not in ("int8", "int16", "float32"):
+        return None
+    net = Network("layer", choices.integer(0, 1 << 16))
+    made = choices.pick(layer_networks.LAYERS)(net, dtype)
+    return Fragment(net, [made])
+
+
+def _recurrent(choices: Choices, dtype: str) -> Fragment | None:
+    if dtype not in ("int8", "int16", "float32"):
+        return None
+    net = Network("recurrent", choices.integer(0, 1 << 16))
+    scale = None if dtype == "float32" else 0.05 if dtype == "int8" else 2.0**-13
+    batch, features = choices.integer(1, 3), choices.integer(1, 12)
+    if dtype != "int16" and choices.chance(2):
+        x = net.input((batch, features), dtype, scale)
+        state = choices.pick(("int8", "int16"))
+        made = recurrent_networks.svdf(
+            net, x, choices.integer(1, 8), choices.integer(1, 6),
+            rank=choices.integer(1, 2), state=state,
+        )  # fmt: skip
+    else:
+        x = net.input((batch, choices.integer(1, 4), features), dtype, scale)
+        by_time, clip = choices.chance(3), choices.pick((0.0, 0.0, 2.0))
+        made = recurrent_networks.lstm(
+            net, x, choices.integer(1, 10), by_time=by_time, cell_clip=clip
+        )
+    return Fragment(net, [made])
+
+
+def _special(choices: Choices) -> Fragment:
+    net = Network("special", choices.integer(0, 1 << 16))
+    if choices.chance(3):
+        outputs = choices.pick(STREAMS)(net)
+    else:
+        outputs = choices.pick([*control_networks.NETWORKS.values()])(net)
+    return Fragment(net, outputs, {net.tensors[i].name or "": (-128, 127) for i in net.inputs})
+
+
+def is_small(net: Network | Layout) -> bool:
+    """Say whether no tensor of a network is too large."""
+    return all(math.prod(spec.shape) <= MAX_ELEMENTS for spec in net.tensors)
+
+
+def draw_values(random: np.random.Generator, spec: Spec, limits: Range | None, how: int) -> Any:
+    """Draw a sample of an input: over all of its range, near the zero point, or at the ends."""
+    kind = np.dtype(spec.dtype)
+    if kind.kind == "b":
+        return random.integers(0, 2, spec.shape).astype(bool)
+    if kind.kind == "f":
+        low, high = limits or (-4.0, 4.0)
+        values = random.uniform(low, high, spec.shape)
+        return (np.round(values * 4) / 4 if how == 1 and limits is None else values).astype(kind)
+    info = np.iinfo(kind)
+    most = WHOLE.get(spec.dtype, int(info.max))
+    low, high = map(int, limits or (max(int(info.min), -most), min(int(info.max), most)))
+    low, high = max(low, int(info.min)), min(high, int(info.max))
+    values = random.integers(low, high, spec.shape, np.int64, endpoint=True)
+    if how == 1:
+        point = spec.zero_point if isinstance(spec.zero_point, int) else 0
+        values = np.clip(point + values // 16, low, high)
+    elif how == 2:
+        values = np.where(values * 2 > low + high, high, low)
+    return values.astype(kind)

@@ -1,0 +1,162 @@
+"""The golden outputs of a random network: TFLite Micro's, or each operator's of whoever has it.
+
+TFLite Micro is asked for the whole network first. Where it lacks an operator or a type, the network
+is taken apart: each operator is a network of its own, which TFLite Micro runs if it can, as its
+int8 twin if that is the same arithmetic, and LiteRT else.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Part = tuple[bytes, tuple[str, ...], tuple[str, ...], tuple[Any, ...]]
+"""An operator's file, the tensors that it reads and writes by name, and the shapes of these."""
+
+TWINS = {
+    "ADD", "SUB", "MUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D",
+    "MAX_POOL_2D", "SOFTMAX", "LOGISTIC", "TANH", "MEAN", "CONCATENATION", "LEAKY_RELU", "PRELU",
+    "RELU", "RELU6", "QUANTIZE", "DEQUANTIZE", "TRANSPOSE_CONV", "HARD_SWISH", "RESIZE_BILINEAR",
+    "RESIZE_NEAREST_NEIGHBOR", "PAD", "PADV2", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE",
+    "SUM", "REDUCE_MAX", "REDUCE_MIN", "ABS", "ELU", "BATCH_MATMUL", "STRIDED_SLICE", "SLICE",
+    "TRANSPOSE", "PACK", "UNPACK", "SPLIT", "SPLIT_V", "RESHAPE", "EXPAND_DIMS", "SQUEEZE",
+    "MIRROR_PAD", "ARG_MAX", "ARG_MIN",
+}  # fmt: skip
+"""Operators that compute the same on int8 whose values and zero points are less by 128."""
+
+
+@dataclass
+class Golden:
+    """What the oracles say: outputs by name for each sample, and which oracles they are of.
+
+    `why` says why there are none. `parts` has every tensor by name where the network was taken
+    apart, `disputed` the operators on which two oracles disagree.
+    """
+
+    outputs: list[dict[str, Array]] | None
+    oracles: tuple[str, ...] = ()
+    why: str = ""
+
+
+def make_parts(net: Any, has_twin: bool) -> list[tuple[str, list[tuple[str, bytes]], Any]]:
+    """Return a file for each operator, by oracle, and what it reads and writes."""
+    from corpus.draft import _signed
+    from network_file import File, Layout
+
+    parts = []
+    for made in net.operators:
+        used = [
+            *dict.fromkeys(i for i in (*made.inputs, *made.outputs, *made.intermediates) if i >= 0)
+        ]
+        place = {index: number for number, index in enumerate(used)} | {-1: -1}
+        specs = [net.tensors[i] for i in used]
+        given = [
+            i
+            for i in dict.fromkeys(made.inputs)
+            if i >= 0 and net.tensors[i].data is None and not net.tensors[i].is_variable
+        ]
+        moved = dataclasses.replace(
+            made,
+            inputs=tuple(place[i] for i in made.inputs),
+            outputs=tuple(place[i] for i in made.outputs),
+            intermediates=tuple(place[i] for i in made.intermediates),
+        )
+
+        def write(tensors: Sequence[Any]) -> bytes:
+            ends = [place[i] for i in given], [place[i] for i in made.outputs]
+            return File().write(Layout("part", tensors, [moved], *ends, {}))
+
+        files = [("tflm", write(specs))]
+        if any(spec.dtype == "uint8" for spec in specs) and has_twin and made.code in TWINS:
+            files = [("twin", write([_signed(spec) for spec in specs]))]
+        files.append(("litert", write(specs)))
+        ends = (
+            tuple(given),
+            tuple(made.outputs),
+            tuple((net.tensors[i].shape, net.tensors[i].dtype) for i in made.outputs),
+        )
+        parts.append((made.code, files, ends))
+    return parts
+
+
+def run_parts(
+    parts: list[tuple[str, list[tuple[str, bytes]], Any]],
+    samples: list[dict[int, Array]],
+    arena_bytes: int,
+) -> tuple[list[dict[int, Array]], list[str]]:
+    """Run operators one by one in a child; return every tensor by number, and the oracles."""
+    values, oracles = [dict(sample) for sample in samples], []
+    for code, files, (given, made, ends) in parts:
+        why = []
+        for oracle, data in files:
+            inputs = [[sample[i] for i in given] for sample in values]
+            try:
+                outputs = _run_part(oracle, data, inputs, len(made), arena_bytes)
+            except Exception as error:  # whatever an interpreter raises means that it cannot
+                why.append(f"{oracle}: {type(error).__name__}: {str(error)[:200]}")
+                continue
+            for sample, answer in zip(values, outputs, strict=True):
+                for index, array, (shape, dtype) in zip(made, answer, ends, strict=True):
+                    if oracle == "twin" and dtype == "uint8":
+                        array = array.view(np.uint8) ^ 0x80
+                    sample[index] = np.asarray(array).reshape(shape).astype(dtype, copy=False)
+            oracles.append(oracle)
+            break
+        else:
+            raise RuntimeError(f"no oracle runs {code}: {'; '.join(why)}")
+    return values, oracles
+
+
+def _run_part(
+    oracle: str, data: bytes, inputs: list[list[Array]], count: int, arena_bytes: int
+) -> list[list[Array]]:
+    from ethosgen.reference import run_litert, run_tflite_micro
+
+    if oracle == "litert":
+        return run_litert(data, inputs)
+    if oracle == "twin":
+        inputs = [
+            [(a ^ 0x80).view(np.int8) if a.dtype == np.uint8 else a for a in sample]
+            for sample in inputs
+        ]
+    return run_tflite_micro(data, inputs, count, arena_bytes)
+
+
+def golden(
+    call: Any, wild: Any, model: Any, samples: list[dict[str, Array]], limit_s: float
+) -> Golden:
+    """Ask the oracles; `call` is an Asker's."""
+    from ethosgen import reference
+    from ethosgen.child import ChildError
+    from ethosgen.errors import InputError
+
+    try:
+        return Golden([dict(s) for s in reference.golden_outputs(model, samples)], ("tflm",))
+    except InputError as error:
+        first = str(error)
+    if wild.net.others or any(o.code == "VAR_HANDLE" for o in wild.net.operators):
+        return Golden(None, why=first)
+    try:
+        values, oracles = take_apart(call, wild, samples, limit_s)
+    except ChildError as error:
+        return Golden(None, why=f"{first} | {error}")
+    names = {i: wild.net.tensors[i].name for i in wild.outputs}
+    return Golden(
+        [{name: value[i] for i, name in names.items()} for value in values],
+        (*sorted(set(oracles)),),
+    )
+
+
+def take_apart(
+    call: Any, wild: Any, samples: list[dict[str, Array]], limit_s: float
+) -> tuple[list[dict[int, Array]], list[str]]:
+    """Return the value of every tensor, operator by operator, and the oracle of each operator."""
+    by_index = [{i: s[wild.net.tensors[i].name] for i in wild.net.inputs} for s in samples]
+    parts = make_parts(wild.net, wild.has_twin)
+    answer = call(Path(__file__), "run_parts", parts, by_index, 8 << 20, limit_s=limit_s)
+    values: tuple[list[dict[int, Array]], list[str]] = answer.value
+    return values

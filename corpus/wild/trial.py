@@ -1,0 +1,190 @@
+"""Takes one random network through what `project` does, runs it, and compares all its outputs."""
+
+import traceback
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from corpus.choices import Choices, seeded
+from corpus.wild.asker import Asker
+from corpus.wild.fragments import draw_values
+from corpus.wild.golden import golden
+from corpus.wild.graph import WildNetwork, make_network
+from ethosgen.board import Board, load_board
+from ethosgen.errors import EthosgenError, NpuFault
+from ethosgen.flatbuffer import decode_model
+from ethosgen.model import Model
+from ethosgen.outcome import Arrays, compare
+from ethosgen.plan import IoStyle, Partition
+from ethosgen.watch import Watch
+
+SAMPLES = 3
+BOARD = "corstone300"
+NPUS = (
+    "none", "none", "ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256",
+    "ethos-u65-256", "ethos-u65-512",
+)  # fmt: skip
+ORACLE_S = 60.0
+
+
+@dataclass(frozen=True)
+class WildSetting:
+    """How `project` is asked to compile a network."""
+
+    npu: str
+    memory_mode: str | None
+    io: str
+    offload: str
+
+    def __str__(self) -> str:
+        mode = f" --memory-mode {self.memory_mode}" if self.memory_mode else ""
+        return f"--npu {self.npu}{mode} --io {self.io} --offload {self.offload}"
+
+
+@dataclass
+class Verdict:
+    """What became of a network: equal, differs, refused, dropped, traceback, died or hang."""
+
+    seed: int
+    verdict: str
+    setting: str = ""
+    operators: int = 0
+    on_npu: int = 0
+    why: str = ""
+    followed: str = ""
+    """The advice of a refusal that was followed: --io arena where the NPU lacks base pointers."""
+    oracles: tuple[str, ...] = ()
+    elements: int = 0
+    mismatches: int = 0
+    codes: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        return asdict(self)
+
+
+def choose_wild_setting(choices: Choices, board: Board) -> WildSetting:
+    """Choose NPU, memory mode, where inputs and outputs lie, and what is offered to the NPU."""
+    npu = choices.pick(NPUS)
+    accelerator = None if npu == "none" else board.accelerator(npu)
+    mode = choices.pick(board.memory_modes(accelerator))
+    io = choices.pick(("arena", "arena", "arena", "caller"))
+    offload = "all" if accelerator is None else choices.pick(("all",) * 9 + ("auto",))
+    return WildSetting(npu, mode, io, offload)
+
+
+def wild_samples(wild: WildNetwork, model: Model, seed: int) -> list[dict[str, Any]]:
+    """Draw the inputs of a network."""
+    specs = {wild.net.tensors[i].name: wild.net.tensors[i] for i in wild.net.inputs}
+    return [
+        {
+            t.name: draw_values(
+                np.random.default_rng((seed, how, i)), specs[t.name], wild.ranges.get(t.name), how
+            )
+            for i, t in enumerate(model.inputs)
+        }
+        for how in range(SAMPLES)
+    ]
+
+
+def run_wild(seed: int, asker: Asker) -> Verdict:
+    """Run the network that a seed names."""
+    wild = make_network(seed)
+    setting = choose_wild_setting(seeded(seed, 1), load_board(BOARD))
+    try:
+        samples = wild_samples(wild, decode_model(wild.data, "wild"), seed)
+    except Exception:
+        return Verdict(seed, "traceback", str(setting), why=traceback.format_exc(limit=-6))
+    return run_network(wild, setting, samples, asker, seed)
+
+
+def run_network(
+    wild: WildNetwork,
+    setting: WildSetting,
+    samples: list[dict[str, Any]],
+    asker: Asker,
+    seed: int = 0,
+) -> Verdict:
+    """Run a network under a setting on samples, and compare."""
+    verdict = Verdict(seed, "traceback", str(setting))
+    verdict.codes = tuple(o.custom_code or o.code for o in wild.net.operators)
+    verdict.operators = len(verdict.codes)
+    watch = Watch()
+    try:
+        model = decode_model(wild.data, "wild")
+        outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
+        if refusal is not None and "use --io arena" in refusal:  # as the sentence says
+            verdict.followed = refusal
+            setting = replace(setting, io="arena")
+            outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
+    except Exception:
+        verdict.why = traceback.format_exc(limit=-6)
+        return verdict
+    with watch.stage("oracle", ""):
+        said = golden(asker.call, wild, model, samples, ORACLE_S)
+    verdict.oracles = said.oracles
+    verdict.seconds = {name: round(s, 4) for name, s in watch.wall_s.items()}
+    if said.outputs is None:
+        verdict.verdict, verdict.why = "dropped", said.why
+    elif refusal is not None:
+        verdict.verdict, verdict.why = "refused", refusal
+    else:
+        _compare(outputs, said.outputs, model, verdict)
+    return verdict
+
+
+def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Verdict) -> None:
+    from ethosgen.pipeline.judgement import _tolerance
+
+    found = compare("oracle", outputs, wanted, _tolerance(model))
+    verdict.elements, verdict.mismatches = found.elements, found.mismatches
+    verdict.verdict = "differs" if found.mismatches else "equal"
+    if found.mismatches:
+        worst = [
+            name
+            for name in wanted[0]
+            if any(
+                not np.array_equal(o.get(name), w[name])
+                for o, w in zip(outputs, wanted, strict=True)
+            )
+        ]
+        verdict.why = f"by up to {found.max_abs_diff:g} in {', '.join(worst)}"
+
+
+def _project_and_run(
+    model: Model,
+    setting: WildSetting,
+    samples: list[dict[str, Any]],
+    verdict: Verdict,
+    watch: Watch,
+) -> tuple[list[Arrays], str | None]:
+    """Plan, compile, render in memory, and run on this machine; or return the refusal."""
+    from ethosgen.aot import evaluate
+    from ethosgen.npu.host import PartitionRunner
+    from ethosgen.pipeline.planning import choose_accelerator, make_plan, make_program
+    from ethosgen.project import render
+
+    board = load_board(BOARD)
+    try:
+        accelerator = choose_accelerator(model, setting.npu, board)
+        mode = board.choose_memory_mode(setting.memory_mode, accelerator)
+        vela = board.vela_options(mode, accelerator) if accelerator else None
+        io = IoStyle(setting.io)
+        plan = make_plan(model, accelerator, io, watch, (), vela, setting.offload)
+        verdict.on_npu = plan.npu_operators
+        program = make_program(plan, watch)
+        with watch.stage("render", ""):
+            render([program], board, memory_mode=mode)
+        with watch.stage("run", ""):
+            runner = PartitionRunner(plan) if plan.accelerator else _no_npu
+            return [evaluate(plan, sample, runner) for sample in samples], None
+    except NpuFault:
+        raise  # the NPU cannot do what Vela made: no refusal, and as bad as a traceback
+    except EthosgenError as error:
+        return [], f"{type(error).__name__}: {error}"
+
+
+def _no_npu(partition: Partition, _inputs: Arrays) -> Arrays:
+    raise ValueError(f"{partition.name} in a plan without an NPU")

@@ -31,7 +31,7 @@ class Choices:
     def __init__(self, source: Source) -> None:
         self.integer = source
         self.high_rank = False
-        self.offers: Sequence["Spec"] = ()
+        self.offers: Sequence[Spec] = ()
 
     def pick(self, options: Sequence[T]) -> T:
         """Choose one of the options; repeat one to make it likelier."""

@@ -184,11 +184,11 @@ class Draft(Network):
         layout = self.layout(outputs or self.operators[-1].outputs[:1])
         if not self.has_twin or all(spec.dtype != "uint8" for spec in self.tensors):
             return Case(layout, self.ranges)
-        twin = dataclasses.replace(layout, tensors=[_signed(spec) for spec in self.tensors])
+        twin = dataclasses.replace(layout, tensors=[signed(spec) for spec in self.tensors])
         return Case(layout, self.ranges, twin)
 
 
-def _signed(spec: Spec) -> Spec:
+def signed(spec: Spec) -> Spec:
     """Return the int8 tensor that stands for the same reals as a uint8 one."""
     if spec.dtype != "uint8":
         return spec

@@ -7,10 +7,14 @@ import random
 import sys
 from pathlib import Path
 
+from rich.console import Console
+
 from corpus import ROOT
 from corpus.shrink import describe
 from corpus.wild.batch import BAD, run_batch, run_logged
 from corpus.wild.graph import make_network
+
+console = Console(highlight=False, soft_wrap=True, markup=False)
 
 LOG = ROOT / "build" / "wild.jsonl"
 
@@ -21,9 +25,9 @@ def main() -> None:
     match arguments.command:
         case "one":
             wild = make_network(arguments.seed)
-            print(describe(wild.data))
+            console.print(describe(wild.data))
             (verdict,) = run_batch([arguments.seed])
-            print(f"{verdict.seed} {verdict.setting}: {verdict.verdict} {verdict.why}")
+            console.print(f"{verdict.seed} {verdict.setting}: {verdict.verdict} {verdict.why}")
             sys.exit(verdict.verdict in BAD)
         case _:
             sys.exit(_run(arguments))
@@ -41,13 +45,17 @@ def _arguments() -> argparse.Namespace:
 
 def _run(arguments: argparse.Namespace) -> int:
     start = random.randrange(1 << 30) if arguments.start is None else arguments.start
-    print(f"{arguments.count} networks from seed {start}; log: {os.path.relpath(arguments.log)}")
+    console.print(
+        f"{arguments.count} networks from seed {start}; log: {os.path.relpath(arguments.log)}"
+    )
     counts: collections.Counter[str] = collections.Counter()
     for verdict in run_logged(range(start, start + arguments.count), arguments.log):
         counts[verdict.verdict] += 1
         if verdict.verdict in BAD:
-            print(f"{verdict.seed} {verdict.setting}: {verdict.verdict} {verdict.why}", flush=True)
-    print(", ".join(f"{name} {count}" for name, count in counts.most_common()))
+            console.print(
+                f"{verdict.seed} {verdict.setting}: {verdict.verdict} {verdict.why}", style="red"
+            )
+    console.print(", ".join(f"{name} {count}" for name, count in counts.most_common()))
     return int(any(counts[name] for name in BAD))
 
 

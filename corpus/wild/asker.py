@@ -83,7 +83,7 @@ def _serve() -> None:
 def _preload() -> None:
     """Import what takes long."""
     import ai_edge_litert.interpreter  # noqa: F401
-    import numpy  # noqa: F401  # noqa: ICN001
+    import numpy  # noqa: F401
     from ethosu import regor  # noqa: F401
     from tflite_micro.python.tflite_micro import runtime  # noqa: F401
 

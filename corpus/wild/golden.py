@@ -6,7 +6,6 @@ int8 twin if that is the same arithmetic, and LiteRT else.
 """
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Part = tuple[bytes, tuple[str, ...], tuple[str, ...], tuple[Any, ...]]
-"""An operator's file, the tensors that it reads and writes by name, and the shapes of these."""
+Part = tuple[str, list[tuple[str, bytes]], tuple[Any, Any, Any]]
+"""An operator, its file for each oracle, the tensors that it reads and writes, their types."""
 
 TWINS = {
     "ADD", "SUB", "MUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D",
@@ -33,8 +32,7 @@ TWINS = {
 class Golden:
     """What the oracles say: outputs by name for each sample, and which oracles they are of.
 
-    `why` says why there are none. `parts` has every tensor by name where the network was taken
-    apart, `disputed` the operators on which two oracles disagree.
+    `why` says why there are none.
     """
 
     outputs: list[dict[str, Array]] | None
@@ -42,49 +40,42 @@ class Golden:
     why: str = ""
 
 
-def make_parts(net: Any, has_twin: bool) -> list[tuple[str, list[tuple[str, bytes]], Any]]:
+def make_parts(net: Any, has_twin: bool) -> list[Part]:
     """Return a file for each operator, by oracle, and what it reads and writes."""
-    from corpus.draft import _signed
+    return [_part(net, made, has_twin) for made in net.operators]
+
+
+def _part(net: Any, made: Any, has_twin: bool) -> Part:
+    from corpus.draft import signed
     from network_file import File, Layout
 
-    parts = []
-    for made in net.operators:
-        used = [
-            *dict.fromkeys(i for i in (*made.inputs, *made.outputs, *made.intermediates) if i >= 0)
-        ]
-        place = {index: number for number, index in enumerate(used)} | {-1: -1}
-        specs = [net.tensors[i] for i in used]
-        given = [
-            i
-            for i in dict.fromkeys(made.inputs)
-            if i >= 0 and net.tensors[i].data is None and not net.tensors[i].is_variable
-        ]
-        moved = dataclasses.replace(
-            made,
-            inputs=tuple(place[i] for i in made.inputs),
-            outputs=tuple(place[i] for i in made.outputs),
-            intermediates=tuple(place[i] for i in made.intermediates),
-        )
-
-        def write(tensors: Sequence[Any]) -> bytes:
-            ends = [place[i] for i in given], [place[i] for i in made.outputs]
-            return File().write(Layout("part", tensors, [moved], *ends, {}))
-
-        files = [("tflm", write(specs))]
-        if any(spec.dtype == "uint8" for spec in specs) and has_twin and made.code in TWINS:
-            files = [("twin", write([_signed(spec) for spec in specs]))]
-        files.append(("litert", write(specs)))
-        ends = (
-            tuple(given),
-            tuple(made.outputs),
-            tuple((net.tensors[i].shape, net.tensors[i].dtype) for i in made.outputs),
-        )
-        parts.append((made.code, files, ends))
-    return parts
+    every = (*made.inputs, *made.outputs, *made.intermediates)
+    used = [i for i in dict.fromkeys(every) if i >= 0]
+    place = {index: number for number, index in enumerate(used)} | {-1: -1}
+    specs = [net.tensors[i] for i in used]
+    given = [
+        i
+        for i in dict.fromkeys(made.inputs)
+        if i >= 0 and net.tensors[i].data is None and not net.tensors[i].is_variable
+    ]
+    moved = dataclasses.replace(
+        made,
+        inputs=tuple(place[i] for i in made.inputs),
+        outputs=tuple(place[i] for i in made.outputs),
+        intermediates=tuple(place[i] for i in made.intermediates),
+    )
+    ends = [place[i] for i in given], [place[i] for i in made.outputs]
+    files = [("tflm", File().write(Layout("part", specs, [moved], *ends, {})))]
+    files.append(("litert", files[0][1]))
+    if any(spec.dtype == "uint8" for spec in specs) and has_twin and made.code in TWINS:
+        twin = [signed(spec) for spec in specs]
+        files[0] = ("twin", File().write(Layout("part", twin, [moved], *ends, {})))
+    kinds = tuple((net.tensors[i].shape, net.tensors[i].dtype) for i in made.outputs)
+    return made.code, files, (tuple(given), tuple(made.outputs), kinds)
 
 
 def run_parts(
-    parts: list[tuple[str, list[tuple[str, bytes]], Any]],
+    parts: list[Part],
     samples: list[dict[int, Array]],
     arena_bytes: int,
 ) -> tuple[list[dict[int, Array]], list[str]]:
@@ -101,9 +92,9 @@ def run_parts(
                 continue
             for sample, answer in zip(values, outputs, strict=True):
                 for index, array, (shape, dtype) in zip(made, answer, ends, strict=True):
-                    if oracle == "twin" and dtype == "uint8":
-                        array = array.view(np.uint8) ^ 0x80
-                    sample[index] = np.asarray(array).reshape(shape).astype(dtype, copy=False)
+                    flipped = oracle == "twin" and dtype == "uint8"
+                    value = array.view(np.uint8) ^ 0x80 if flipped else np.asarray(array)
+                    sample[index] = value.reshape(shape).astype(dtype, copy=False)
             oracles.append(oracle)
             break
         else:

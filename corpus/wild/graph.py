@@ -9,7 +9,7 @@ import numpy as np
 from corpus.choices import Choices, seeded
 from corpus.wild.fragments import Fragment, Range, draw_fragment, is_small
 from ethosgen.aot import cpu_operators
-from network_file import OperatorSpec, Spec
+from network_file import Layout, OperatorSpec, Spec
 from networks import Network
 
 MOST = 30
@@ -111,7 +111,7 @@ class _Growth:
         if source.others:
             self.special = True
             self.net.others = source.others
-        self.has_twin &= getattr(source, "has_twin", True)
+        self.has_twin &= piece.has_twin
         self._stretch(source.operators, places)
         kept = [places[i] for o in source.operators for i in o.outputs]
         kept = [i for i in kept if self._is_value(self.net.tensors[i])]
@@ -133,7 +133,7 @@ class _Growth:
     def _is_value(spec: Spec) -> bool:
         return spec.dtype != "resource" and not spec.is_variable
 
-    def _is_exact(self, source: Network) -> bool:
+    def _is_exact(self, source: Network | Layout) -> bool:
         """Say whether no operator computes reals that may differ in their last bits."""
         reals = {i for i, spec in enumerate(source.tensors) if spec.dtype == "float32"}
         return not source.others and not any(
@@ -230,9 +230,9 @@ class _Growth:
         tensors = self.net.tensors
         for made in operators:
             out = places[made.outputs[0]] if made.outputs else -1
-            if made.code in REQUANTIZING and tensors[out].dtype in QUANTIZED:
-                if self.choices.chance(16) and isinstance(tensors[out].scale, float):
-                    self._scale(out, None, 2.0 ** self.choices.integer(-14, 20))
+            free = made.code in REQUANTIZING and tensors[out].dtype in QUANTIZED
+            if free and isinstance(tensors[out].scale, float) and self.choices.chance(16):
+                self._scale(out, None, 2.0 ** self.choices.integer(-14, 20))
             if made.code in BY_CHANNEL and self.choices.chance(12):
                 self._shrink_channel(places[made.inputs[1]], [places[i] for i in made.inputs[2:]])
 

@@ -44,7 +44,8 @@ class WildSetting:
 
 @dataclass
 class Verdict:
-    """What became of a network: equal, differs, refused, dropped, traceback, died or hang."""
+    """What became of a network: equal, differs, fault, refused, dropped,
+    traceback, died or hang."""
 
     seed: int
     verdict: str
@@ -119,6 +120,9 @@ def run_network(
             verdict.followed = refusal
             setting = replace(setting, io="arena")
             outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
+    except NpuFault as fault:
+        verdict.verdict, verdict.why = "fault", str(fault)
+        return verdict
     except Exception:
         verdict.why = traceback.format_exc(limit=-6)
         return verdict

@@ -15,6 +15,9 @@ from ethosgen.aot.schedule import Schedule, Step
 from ethosgen.errors import InputError
 from ethosgen.program import Constant
 
+TARGET: Any = "llvm"
+"""What TVM compiles for; the corpus, which runs each kernel a few times, has it optimise less."""
+
 
 def compile_steps(schedule: Schedule) -> dict[int, Run]:
     """Return a function for each CPU operator of a schedule that has no subgraphs, by step."""
@@ -23,7 +26,7 @@ def compile_steps(schedule: Schedule) -> dict[int, Run]:
         named.name: named.kernel.function.with_attr("global_symbol", named.name)
         for named in kernels.values()
     }
-    library = tvm.compile(tvm.IRModule(functions), target="llvm")
+    library = tvm.compile(tvm.IRModule(functions), target=TARGET)
     data = {constant.c_name: _array(constant) for constant in constants}
     return {
         index: _bind(library[named.name], named, schedule, schedule.steps[index], data)

@@ -145,3 +145,18 @@ def test_an_operator_that_ends_vela_goes_to_the_cpu(monkeypatch: pytest.MonkeyPa
 def test_what_no_choice_mends_is_refused_in_velas_words() -> None:
     with pytest.raises(RefusalError, match=r"^Vela cannot: words$"):
         compile_around(_refuse(lambda _: True, 4), 4)
+
+
+@pytest.mark.parametrize("io", IoStyle)
+def test_an_output_that_vela_leaves_unwritten_is_made(io: IoStyle) -> None:
+    """Vela drops an output that BATCH_MATMUL of the same partition reads transposed."""
+    net = Network("unwritten", seed=1)
+    x = net.input((1, 10, 7), "int8", 0.03, 0)
+    y = net.quantize(x, "int8", 0.39, 12)
+    spec = Spec((1, 10, 10), "int8", 2.2, 0)
+    (z,) = net.operator("BATCH_MATMUL", [x, y], [spec], {"adj_y": True})
+    plan = offload(parse_model(net.build(y, z), "unwritten"), ACCELERATOR, io)
+    (kept,) = plan.cpu_operators
+    assert kept.code == "BATCH_MATMUL"
+    assert "has nothing that writes" in kept.reason
+    _check(plan)

@@ -54,6 +54,7 @@ class Residual:
             op.index for op in self.graph.operators if op.custom_code == NPU_CUSTOM_CODE
         ]
         self._memories = self._shared_memories()
+        self._check_written()
         self.offsets = self._offsets() if spans is None else {}
 
     @property
@@ -145,6 +146,21 @@ class Residual:
             owner = owners[region - FIRST_OWN_REGION]
             if copied > self.graph.tensors[owner].bytes:
                 self.reach[owner] = max(copied, self.reach.get(owner, 0))
+
+    def _check_written(self) -> None:
+        """Refuse a graph with a tensor that is read or returned, and that nothing writes.
+
+        Vela leaves out an output that a partition makes besides where BATCH_MATMUL of the same
+        partition reads it transposed.
+        """
+        known = {*self.graph.inputs, *(i for op in self.graph.operators for i in op.outputs)}
+        read = (i for op in self.graph.operators for i in op.inputs if i >= 0)
+        for index in (*self.graph.outputs, *read):
+            tensor = self.graph.tensors[index]
+            is_left = index not in known and tensor.data is None and not tensor.is_variable
+            if is_left and tensor.bytes and index not in self._memories:
+                why = f"Vela's output has nothing that writes '{tensor.name}'"
+                raise RefusalError(why, why)
 
     def _check_placed(self, tensors: Sequence[int]) -> None:
         for index in tensors:

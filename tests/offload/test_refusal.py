@@ -21,6 +21,7 @@ from ethosgen.plan import IoStyle, OffloadPlan
 from ethosgen.reference import golden_outputs
 from network_file import Spec
 from networks import Network
+from recurrent_networks import lstm
 
 ACCELERATOR = find_accelerator("ethos-u55-128")
 
@@ -159,4 +160,19 @@ def test_an_output_that_vela_leaves_unwritten_is_made(io: IoStyle) -> None:
     (kept,) = plan.cpu_operators
     assert kept.code == "BATCH_MATMUL"
     assert "has nothing that writes" in kept.reason
+    _check(plan)
+
+
+def test_a_tensor_that_vela_writes_in_two_partitions_is_written_once() -> None:
+    """Vela puts a PAD's edges into a partition before an operator of the CPU, its middle behind."""
+    net = Network("twice", seed=1)
+    x = net.pad(net.input((2, 6), "int16", 2e-5), ((1, 1), (0, 0)))
+    spec = Spec((2, 4), "int16", 0.001, 0)
+    y = net.input((2, 6), "int16", 3e-5)
+    (z,) = net.operator("BATCH_MATMUL", [y, x], [spec], {"adj_y": True})
+    padded = net.pad(net.quantize(z, "int16", 0.07, 0), ((2, 2), (0, 2)))
+    layer = lstm(net, net.input((3, 4, 6), "int16", 2.0**-13), 1)
+    plan = offload(parse_model(net.build(layer, padded), "twice"), ACCELERATOR)
+    made = [index for op in plan.residual.operators for index in op.outputs]
+    assert len(made) == len(set(made))
     _check(plan)

@@ -148,18 +148,23 @@ class Residual:
                 self.reach[owner] = max(copied, self.reach.get(owner, 0))
 
     def _check_written(self) -> None:
-        """Refuse a graph with a tensor that is read or returned, and that nothing writes.
+        """Refuse a graph with a tensor that is needed and not written, or written twice.
 
         Vela leaves out an output that a partition makes besides where BATCH_MATMUL of the same
-        partition reads it transposed.
+        partition reads it transposed. And it takes a PAD apart: its edges may be written in one
+        partition, and its middle in a later one.
         """
-        known = {*self.graph.inputs, *(i for op in self.graph.operators for i in op.outputs)}
-        read = (i for op in self.graph.operators for i in op.inputs if i >= 0)
-        for index in (*self.graph.outputs, *read):
+        written = [i for op in self.graph.operators for i in op.outputs]
+        read = [i for op in self.graph.operators for i in op.inputs if i >= 0]
+        known = {*self.graph.inputs, *written, *self._memories}
+        for index in (*self.graph.outputs, *read, *written):
             tensor = self.graph.tensors[index]
-            is_left = index not in known and tensor.data is None and not tensor.is_variable
-            if is_left and tensor.bytes and index not in self._memories:
+            why = ""
+            if written.count(index) > 1:
+                why = f"Vela's output has several parts that write '{tensor.name}'"
+            elif index not in known and tensor.bytes and tensor.data is None:
                 why = f"Vela's output has nothing that writes '{tensor.name}'"
+            if why and not tensor.is_variable:
                 raise RefusalError(why, why)
 
     def _check_placed(self, tensors: Sequence[int]) -> None:

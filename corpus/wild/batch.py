@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -58,7 +59,12 @@ def _work(pipe: Connection) -> None:
     asker = Asker()
     use(asker)
     while True:
-        pipe.send(run_wild(pipe.recv(), asker))
+        seed = pipe.recv()
+        try:
+            verdict = run_wild(seed, asker)
+        except Exception:  # of the corpus itself: as bad as one of what it tries
+            verdict = Verdict(seed, "traceback", why=traceback.format_exc(limit=-6))
+        pipe.send(verdict)
 
 
 def use(asker: Any) -> None:

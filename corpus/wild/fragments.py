@@ -29,6 +29,12 @@ WHOLE = {"int32": 1 << 20, "int64": 1 << 20, "uint32": 1 << 20, "uint64": 1 << 2
 LARGE = ("cascade", "heavy")
 """Networks of the corpus that are too large to be pieces."""
 
+NO_ORACLE = {
+    ("NEG", "uint8"), ("EXP", "uint8"), ("RELU_N1_TO_1", "int16"), ("RELU_0_TO_1", "int16"),
+    ("LOG", "uint8"), ("RSQRT", "uint8"), ("ELU", "int16"),
+}  # fmt: skip
+"""Operators of the corpus that neither oracle has in a type."""
+
 STREAMS = (stream_networks.delays, stream_networks.rings)
 """Builders of streams whose outputs are defined from the first sample on."""
 
@@ -104,6 +110,7 @@ def draw_fragment(choices: Choices, dtype: str, *, special: bool) -> Fragment | 
 
 def _corpus(choices: Choices, dtype: str, table: Mapping[str, Any]) -> Fragment | None:
     names = [n for n, (_, dtypes) in table.items() if dtype in dtypes and n not in LARGE]
+    names = [n for n in names if (n, dtype) not in NO_ORACLE]
     if not names:
         return None
     case = table[choices.pick(names)][0](choices, dtype)

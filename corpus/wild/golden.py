@@ -28,6 +28,16 @@ TWINS = {
 """Operators that compute the same on int8 whose values and zero points are less by 128."""
 
 
+def is_odd(net: Any, made: Any) -> bool:
+    """Say whether TFLite Micro computes an operator with numbers that nothing has set.
+
+    SPACE_TO_BATCH_ND takes its padding's value so, and GREATER of int16 its multipliers; what they
+    answer changes with what was in memory. LiteRT is the oracle there.
+    """
+    dtype = net.tensors[made.inputs[0]].dtype if made.inputs else ""
+    return made.code == "SPACE_TO_BATCH_ND" or (made.code == "GREATER" and dtype == "int16")
+
+
 @dataclass
 class Golden:
     """What the oracles say: outputs by name for each sample, and which oracles they are of.
@@ -70,6 +80,8 @@ def _part(net: Any, made: Any, has_twin: bool) -> Part:
     if any(spec.dtype == "uint8" for spec in specs) and has_twin and made.code in TWINS:
         twin = [signed(spec) for spec in specs]
         files[0] = ("twin", File().write(Layout("part", twin, [moved], *ends, {})))
+    if is_odd(net, made):
+        del files[0]
     kinds = tuple((net.tensors[i].shape, net.tensors[i].dtype) for i in made.outputs)
     return made.code, files, (tuple(given), tuple(made.outputs), kinds)
 
@@ -125,10 +137,13 @@ def golden(
     from ethosgen.child import ChildError
     from ethosgen.errors import InputError
 
-    try:
-        return Golden([dict(s) for s in reference.golden_outputs(model, samples)], ("tflm",))
-    except InputError as error:
-        first = str(error)
+    first = "TFLite Micro answers by chance"
+    if not any(is_odd(wild.net, made) for made in wild.net.operators):
+        try:
+            outputs = reference.golden_outputs(model, samples)
+            return Golden([dict(output) for output in outputs], ("tflm",))
+        except InputError as error:
+            first = str(error)
     if wild.net.others or any(o.code == "VAR_HANDLE" for o in wild.net.operators):
         return Golden(None, why=first)
     try:

@@ -140,9 +140,9 @@ def run_network(
 
 
 def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Verdict) -> None:
-    from ethosgen.pipeline.judgement import _tolerance
+    from ethosgen.pipeline.judgement import tolerance_of
 
-    found = compare("oracle", outputs, wanted, _tolerance(model))
+    found = compare("oracle", outputs, wanted, tolerance_of(model))
     verdict.elements, verdict.mismatches = found.elements, found.mismatches
     verdict.verdict = "differs" if found.mismatches else "equal"
     if found.mismatches:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 
-from ethosgen.aot import compile_program
+from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.operators.quantization import quantize_multiplier
 from networks import Network, Spec
 
@@ -175,3 +175,15 @@ def test_results_equal_tflite_micros(exponent: int, tmp_path: Path) -> None:
 def test_the_ratios_drawn_have_the_exponents_named(exponent: int) -> None:
     assert quantize_multiplier(MANTISSA * 2.0**exponent).shift == exponent
     assert quantize_multiplier(MANTISSA * 2.0**-32).mantissa == 0
+
+
+@pytest.mark.parametrize("ratio", [1.5, 2.5, 5.0, 200.0])
+def test_what_is_shifted_left_saturates_at_both_ends(ratio: float) -> None:
+    """TVM took a shift without a sign for positive, and dropped the clamp's lower bound."""
+    net = Network("saturated", seed=1)
+    x = net.input((3, 41), "int16", 0.05)
+    y = net.quantize(x, "int8", 0.05 / ratio, 25)
+    plan = cpu_plan(net.build(y))
+    samples, golden = samples_and_golden(plan.model)
+    for sample, wanted in zip(samples, golden, strict=True):
+        assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)

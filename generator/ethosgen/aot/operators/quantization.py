@@ -118,12 +118,16 @@ def multiply(x: Any, multiplier: Multiplier) -> Any:
 def shifted_left(x: Any, exponent: Any) -> Any:
     """Return an int32 times 2**exponent, wrapped where it overflows, as in TFLite Micro's wheel.
 
-    The shift is unsigned, since C leaves the overflow of an int32 open.
+    It goes through 64 bits: C leaves the overflow of an int32 open, and TVM takes a uint32 that
+    becomes an int32 for positive, and drops the lower bound of what is clamped afterwards.
     """
-    if isinstance(exponent, int) and exponent == 0:
-        return x
-    places = exponent if isinstance(exponent, int) else tirx.Cast("uint32", exponent)
-    return tirx.Cast("int32", tirx.Cast("uint32", x) << places)
+    if isinstance(exponent, int):
+        if exponent == 0:
+            return x
+        power = tirx.const(1 << exponent, "int64")
+    else:
+        power = tirx.const(1, "int64") << tirx.Cast("int64", exponent)
+    return tirx.Cast("int32", tirx.Cast("int64", x) * power)
 
 
 def divide(product: Any, multiplier: Multiplier) -> Any:

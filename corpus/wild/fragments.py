@@ -186,9 +186,8 @@ def draw_values(random: np.random.Generator, spec: Spec, limits: Range | None, h
     if kind.kind == "b":
         return random.integers(0, 2, spec.shape).astype(bool)
     if kind.kind == "f":
-        low, high = limits or (-4.0, 4.0)
-        values = random.uniform(low, high, spec.shape)
-        return (np.round(values * 4) / 4 if how == 1 and limits is None else values).astype(kind)
+        reals = random.uniform(*(limits or (-4.0, 4.0)), spec.shape)
+        return (np.round(reals * 4) / 4 if how == 1 and limits is None else reals).astype(kind)
     info = np.iinfo(kind)
     most = WHOLE.get(spec.dtype, int(info.max))
     low, high = map(int, limits or (max(int(info.min), -most), min(int(info.max), most)))

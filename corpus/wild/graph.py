@@ -110,7 +110,7 @@ class _Growth:
             self._operate(made, places)
         if source.others:
             self.special = True
-            self.net.others = source.others
+            self.net.others = [*source.others]
         self.has_twin &= piece.has_twin
         self._stretch(source.operators, places)
         kept = [places[i] for o in source.operators for i in o.outputs]

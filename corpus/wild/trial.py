@@ -150,7 +150,7 @@ def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Ve
             name
             for name in wanted[0]
             if any(
-                not np.array_equal(o.get(name), w[name])
+                name not in o or not np.array_equal(o[name], w[name])
                 for o, w in zip(outputs, wanted, strict=True)
             )
         ]
@@ -173,14 +173,14 @@ def _project_and_run(
     board = load_board(BOARD)
     try:
         accelerator = choose_accelerator(model, setting.npu, board)
-        mode = board.choose_memory_mode(setting.memory_mode, accelerator)
-        vela = board.vela_options(mode, accelerator) if accelerator else None
+        memories = board.choose_memory_mode(setting.memory_mode, accelerator)
+        vela = board.vela_options(memories, accelerator) if accelerator else None
         io = IoStyle(setting.io)
         plan = make_plan(model, accelerator, io, watch, (), vela, setting.offload)
         verdict.on_npu = plan.npu_operators
         program = make_program(plan, watch)
         with watch.stage("render", ""):
-            render([program], board, memory_mode=mode)
+            render([program], board, memory_mode=memories)
         with watch.stage("run", ""):
             runner = PartitionRunner(plan) if plan.accelerator else _no_npu
             return [evaluate(plan, sample, runner) for sample in samples], None

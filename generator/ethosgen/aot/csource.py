@@ -8,6 +8,7 @@ import numpy as np
 import tvm
 
 import ethosgen
+from ethosgen.aot.float_flags import GUARD, computes_floats
 from ethosgen.aot.module import BASES
 from ethosgen.aot.passes import EntrySignature
 from ethosgen.aot.primfunc import READS, is_void_pointer
@@ -67,7 +68,8 @@ def generate(
     functions = {var.name_hint: function for var, function in module.functions.items()}
     own = "".join(f'#include "{header}"\n' for header in (f"{name}_graph.h", *includes))
     math = "#include <math.h>\n" if _MATH.search(text) else ""
-    parts = [_banner(plan), f"{own}\n{math}#include <string.h>\n"]
+    guard = f"{GUARD}\n" if computes_floats(text) else ""
+    parts = [_banner(plan), guard, f"{own}\n{math}#include <string.h>\n"]
     if constants:
         declarations = "".join(f"extern {_constant(constant)};\n" for constant in constants)
         parts.append(f"\n/* Defined with the weights. */\n{declarations}")

@@ -19,6 +19,13 @@ SHARED_ARENA = "ethosgen_arena"
 SHARED_FAST = "ethosgen_fast"
 """C names of the memory that several networks have together."""
 
+_GUARD = "FP_CONTRACT"
+"""Stands in a graph's C that computes with floating-point numbers (ethosgen.aot.float_flags)."""
+_UNTOLD = ("-Wno-conversion", "-Wno-sign-conversion")
+_EXACT = ("-ffp-contract=off", "-fno-fast-math", "-fno-tree-vectorize", "-fno-tree-slp-vectorize")
+"""Options of GCC and Clang for a graph's C: TVM narrows integers where its passes have shown that
+they fit, and does not say so; and results must not depend on the options of the rest."""
+
 _LIBRARY_NAMES = re.compile(
     r"arena|commands\w*|entry|init|lock|npu_\w+|reset|run|state|unlock|weights"
 )
@@ -38,6 +45,7 @@ def network_facts(
     NAME = program.name.upper()  # noqa: N806
     memories = _memories(program, board, memory_mode, is_shared)
     graph = f"{program.name}_graph.c"
+    is_guarded = _GUARD in program.sources.get(graph, "")
     return {
         "name": program.name,
         "NAME": NAME,
@@ -61,6 +69,7 @@ def network_facts(
             for parameter in program.entry_parameters
         ),
         "graph_source": graph if graph in program.sources else None,
+        "graph_options": [*_UNTOLD, *(_EXACT if is_guarded else [])],
         "own_sources": _own_sources(program),
         "parts": part_sizes(program),
     }

@@ -151,9 +151,11 @@ def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[
         "most_arena_alignment": max(network["arena_alignment"] for network in networks),
         "most_fast_bytes": max(network["fast_bytes"] for network in networks),
         "kernel_sources": sorted(kernels),
-        "graph_sources": [
-            f"{one['folder']}{one['graph_source']}" for one in networks if one["graph_source"]
-        ],
+        "graph_options": {
+            f"{one['folder']}{one['graph_source']}": one["graph_options"]
+            for one in networks
+            if one["graph_source"]
+        },
         "shared_sources": [
             *(["ethosgen_arena.c"] if is_shared else []),
             *([f"ethosgen_npu_{part}.c" for part in ("hooks", "identity", "pmu")] if npu else []),

@@ -1,0 +1,28 @@
+"""What makes floating-point results depend on the C alone, not on the flags that it is given."""
+
+import re
+
+_FLOATS = re.compile(r"\b(?:float|double)\b")
+
+GUARD = """\
+/*
+ * Results must not depend on the compiler's options: no a * b + c in one rounding, nothing of
+ * -ffast-math, and no vectors, since Helium's take subnormal numbers for zero.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=off", "no-fast-math", "no-single-precision-constant")
+#pragma GCC optimize("no-tree-vectorize")
+#else
+#ifdef __FAST_MATH__
+#error "compile this file with -fno-fast-math: its results would differ"
+#endif
+#pragma STDC FP_CONTRACT OFF
+#endif
+"""
+"""For the start of a file. Clang has no such pragmas for its Arm targets but the last one, and
+-ffp-contract=fast overrides that: there the build has to give the options, as our CMake does."""
+
+
+def computes_floats(source: str) -> bool:
+    """Say whether C code computes with floating-point numbers."""
+    return _FLOATS.search(source) is not None

@@ -1,0 +1,79 @@
+"""Floating-point results: the same by whatever options the integrator compiles."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from aot_harness import cpu_plan, needs_arm_gcc, write_sources
+
+from ethosgen import pipeline
+from ethosgen.aot import compile_program
+from ethosgen.aot.float_flags import computes_floats
+from ethosgen.flatbuffer import parse_model
+from ethosgen.pipeline import Inputs
+from ethosgen.plan import IoStyle
+from ethosgen.report import Report
+from ethosgen.tools import CMAKE, NINJA, QEMU
+from ethosgen.watch import Watch
+from layer_networks import LAYERS
+from networks import Network
+
+CORE = ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-std=c11"]
+HARMFUL = [
+    "-ffast-math", "-fmath-errno", "-ffp-contract=fast", "-fsingle-precision-constant",
+]  # fmt: skip
+"""errno is of no number, but a call of sqrtf that sets it is other code."""
+
+
+def float_network() -> bytes:
+    net = Network("floats", 7)
+    return net.build(*(build(net, "float32") for build in LAYERS))
+
+
+def disassembly(folder: Path, *options: str) -> str:
+    """Return the instructions of the graph's C by these options."""
+    code = folder / "graph.o"
+    source = str(folder / "floats_graph.c")
+    command = ["arm-none-eabi-gcc", *CORE, *options, "-c", source, "-o", str(code)]
+    subprocess.run(command, check=True)
+    command = ["arm-none-eabi-objdump", "-d", "--no-show-raw-insn", str(code)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@needs_arm_gcc
+@pytest.mark.parametrize("level", ["-Os", "-O3"])
+def test_the_source_alone_yields_the_same_instructions(tmp_path: Path, level: str) -> None:
+    model = parse_model(float_network(), "floats.tflite")
+    write_sources(compile_program(cpu_plan(model, IoStyle.CALLER), "floats"), tmp_path)
+    plain = disassembly(tmp_path, level)
+    assert "vmul.f32" in plain or "vmla.f32" in plain
+    assert disassembly(tmp_path, level, *HARMFUL) == plain
+    assert "vfma" not in plain, "one rounding where TFLite Micro has two"
+    assert ".f32\tq" not in plain, "Helium's vectors take subnormal numbers for zero"
+
+
+@needs_arm_gcc
+def test_the_library_is_exact_by_the_fastest_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tool in (CMAKE, NINJA, QEMU):
+        tool.find()
+    monkeypatch.setenv("CFLAGS", "-Ofast -ffp-contract=fast")
+    net = Network("floats", 7)
+    outputs = [build(net, "float32") for build in LAYERS if "softmax" not in build.__name__]
+    network, place = tmp_path / "floats.tflite", tmp_path / "p"
+    network.write_bytes(net.build(*outputs))
+    pipeline.create_project(network, "corstone300", npu="none", directory=place, watch=Watch())
+    pipeline.build_project(place, watch=Watch())
+    report = pipeline.run_project(place, inputs=Inputs(None, 2, 0), watch=Watch())
+    assert isinstance(report, Report)
+    assert report.golden is not None and report.golden.elements > 100
+    assert report.golden.mismatches == report.golden.close == 0
+
+
+def test_a_graph_of_integers_needs_no_guard(tmp_path: Path) -> None:
+    net = Network("integers", 7)
+    x = net.input((1, 4), "int8")
+    model = parse_model(net.build(net.unary("ABS", x)), "integers.tflite")
+    source = compile_program(cpu_plan(model), "integers").sources["integers_graph.c"]
+    assert not computes_floats(source) and "#pragma" not in source

@@ -76,7 +76,7 @@ def test_the_header_documents_the_network(io: IoStyle) -> None:
         "#define PLUS_ONE_ARENA_BYTES 3200",
         "#define PLUS_ONE_INPUT_BYTES 1500",
         "#define PLUS_ONE_INPUT_SHAPE {1, 1500}",
-        "#define PLUS_ONE_OUTPUT_SCALE 0x1.0000000000000p-1f",
+        "#define PLUS_ONE_OUTPUT_SCALE 0.5f",
         "#define PLUS_ONE_OUTPUT_ZERO_POINT (-3)",
         "serving/input:0",
         "real value = 0.5 * (q + 3)",
@@ -201,7 +201,8 @@ def test_words_are_padded() -> None:
         ("int32", [-(1 << 31)], "-2147483648,"),
         ("int64", [-(1 << 63), 5], "(-9223372036854775807 - 1), 5,"),
         ("bool", [True, False], "true, false,"),
-        ("float32", [0.1], "0x1.99999a0000000p-4f,"),
+        ("float32", [0.1, 1e-45], "0.1f, 1.0e-45f,"),
+        ("float32", [float("-inf"), 3e38], "(-1.0f / 0.0f), 3.0e+38f,"),
     ],
 )
 def test_elements_are_exact(dtype: str, values: list[object], expected: str) -> None:
@@ -210,8 +211,9 @@ def test_elements_are_exact(dtype: str, values: list[object], expected: str) -> 
 
 
 def test_a_scale_survives_as_a_literal() -> None:
-    value = float(np.float32(0.123456789))
-    assert float.fromhex(float_text(value).removesuffix("f")) == value
+    for bits in (1, 0x7FFFFF, 0x00800000, 0x3DFCD6EA, 0x3F7FFFFF, 0x7F7FFFFF):
+        value = np.array(bits, np.uint32).view(np.float32)
+        assert np.float32(float_text(float(value)).removesuffix("f")) == value
 
 
 # ---- capacity ----------------------------------------------------------------------------------

@@ -25,8 +25,17 @@ def c_type(dtype: str) -> str:
 
 
 def float_text(value: float) -> str:
-    """Return a float32 exactly, as a C literal."""
-    return f"{float(np.float32(value)).hex()}f"
+    """Return a float32 as the shortest decimal number that rounds to it, for C and any C++.
+
+    C++ has hexadecimal floating-point literals since 2017 only. What is not finite is a quotient,
+    which needs no <math.h>.
+    """
+    number = np.float32(value)
+    if not np.isfinite(number):
+        return "(0.0f / 0.0f)" if np.isnan(number) else f"({'-' if number < 0 else ''}1.0f / 0.0f)"
+    exponent = np.format_float_scientific(number, trim="0")
+    plain = np.format_float_positional(number, trim="0")
+    return f"{min(plain, exponent, key=len)}f"
 
 
 def word_text(data: bytes) -> dict[str, Any]:

@@ -16,6 +16,11 @@ extern uint32_t __ethosgen_commands_start[], __ethosgen_commands_end[], __ethosg
 extern uint32_t __ethosgen_weights_start[], __ethosgen_weights_end[], __ethosgen_weights_load[];
 {% endif %}
 
+typedef void (*function)(void);
+extern const function __preinit_array_start[], __preinit_array_end[];
+extern const function __init_array_start[], __init_array_end[];
+extern const function __fini_array_start[], __fini_array_end[];
+
 int main(void);
 
 #define CPACR (*(volatile uint32_t *)0xE000ED88u)
@@ -34,10 +39,18 @@ static void copy(uint32_t *to, const uint32_t *end, const uint32_t *from)
     }
 }
 
+static void call_all(const function *each, const function *end)
+{
+    while (each < end) {
+        (*each++)();
+    }
+}
+
 void Reset_Handler(void)
 {
-    register uint32_t *stack_pointer __asm("sp");
+    uint32_t *stack_pointer;
 
+    __asm volatile("mov %0, sp" : "=r"(stack_pointer));
     __asm volatile("msr msplim, %0" ::"r"(__stack_limit));
     /* The compiler may use floating point and vector registers anywhere from here on. */
     CPACR |= CPACR_CP10_CP11_FULL;
@@ -57,7 +70,12 @@ void Reset_Handler(void)
 {% if board.cpu.icache or board.cpu.dcache %}
     board_enable_caches(); /* not before: what was copied is in memory, for the NPU to see */
 {% endif %}
+    call_all(__preinit_array_start, __preinit_array_end);
+    call_all(__init_array_start, __init_array_end); /* constructors */
     main();
+    for (const function *last = __fini_array_end; last > __fini_array_start;) {
+        (*--last)(); /* destructors */
+    }
     board_exit(0);
 }
 
@@ -91,11 +109,9 @@ __attribute__((naked)) static void Fault_Handler(void)
     __asm volatile("mov r0, sp\n\tb report_fault");
 }
 
-typedef void (*vector)(void);
-
 /* Interrupts that are not in use have no vector: they are never enabled. */
-__attribute__((section(".vectors"), used)) static const vector vectors[16 + IRQ_COUNT] = {
-    [0] = (vector)(uintptr_t)__stack_top,
+__attribute__((section(".vectors"), used)) static const function vectors[16 + IRQ_COUNT] = {
+    [0] = (function)(uintptr_t)__stack_top,
     [1] = Reset_Handler,
     [2] = Fault_Handler,  /* NMI */
     [3] = Fault_Handler,  /* HardFault */

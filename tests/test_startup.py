@@ -1,0 +1,96 @@
+"""Start-up of a bare-metal project: what runs before main(), and what it leaves on the stack."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.errors import TargetError, ToolError
+from ethosgen.pipeline import Inputs
+from ethosgen.report import Report
+from ethosgen.tools import CMAKE, GCC, NINJA, QEMU
+from ethosgen.watch import Watch
+from golden_project import PLACE
+from small_models import image_net
+
+CPP = """
+#include <stdint.h>
+extern "C" { uint32_t early, order; bool constructed(void); }
+namespace {
+__attribute__((constructor(101))) void first() { order = order * 10 + 1; }
+void earliest() { early = 7; }
+__attribute__((section(".preinit_array"), used)) void (*const before)() = earliest;
+class Filter {
+public:
+    explicit Filter(uint32_t taps) : taps_(taps + early) { order = order * 10 + 2; }
+    ~Filter() { order = 0; }
+    uint32_t taps() const { return taps_; }
+private:
+    uint32_t taps_;
+};
+volatile uint32_t wanted = 35;
+Filter filter(wanted);
+}
+bool constructed(void) { return filter.taps() == 42 && order == 12; }
+"""
+
+
+def test_constructors_run_before_main(tmp_path: Path) -> None:
+    """With a file in C++ of the user's, whose object main() asks whether it was constructed."""
+    for tool in (GCC, CMAKE, NINJA, QEMU):
+        try:
+            tool.find()
+        except ToolError as error:
+            pytest.skip(str(error))
+    place = tmp_path / "p"
+    network = image_net(tmp_path / "image_net.tflite")
+    options: dict[str, Any] = {"directory": place, "watch": Watch()}
+    pipeline.create_project(network, "corstone300", **options)
+    (place / "app" / "filter.cpp").write_text(CPP)
+    edit(place / "CMakeLists.txt", "_firmware C)", "_firmware C CXX)")
+    # Debian's libstdc++ for it is a package of its own, which nothing here needs.
+    edit(place / "CMakeLists.txt", "  app/server.c\n", "  app/server.c\n  app/filter.cpp\n")
+    edit(place / "CMakeLists.txt", "  C_STANDARD 11\n", "  C_STANDARD 11\n  LINKER_LANGUAGE C\n")
+    edit(place / "app" / "main.c", "int main(", "bool constructed(void);\nint main(")
+    edit(
+        place / "app" / "main.c",
+        "    board_init();\n",
+        "    if (!constructed()) {\n        return 0;\n    }\n    board_init();\n",
+    )
+    pipeline.build_project(place, watch=Watch())
+    inputs = Inputs(None, 1, 0)
+    report = pipeline.run_project(place, inputs=inputs, watch=Watch())
+    assert isinstance(report, Report) and report.passed
+    edit(place / "app" / "filter.cpp", "== 42", "== 43")
+    pipeline.build_project(place, watch=Watch())
+    with pytest.raises(TargetError):
+        pipeline.run_project(place, inputs=inputs, watch=Watch())
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+
+
+def test_the_stack_pointer_is_read_by_an_instruction() -> None:
+    """Clang takes a variable that is bound to sp and never set for anything, and paints nothing."""
+    source = (PLACE / "board" / "startup.c").read_text()
+    assert "register uint32_t" not in source
+    assert '"mov %0, sp" : "=r"(stack_pointer)' in source
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang")
+@pytest.mark.parametrize("level", ["-Os", "-O2"])
+def test_clang_paints_the_stack(level: str) -> None:
+    folders = [f"-I{PLACE / folder}" for folder in ("board", "app", "model")]
+    command = ["clang", "--target=arm-none-eabi", "-mcpu=cortex-m55", "-mthumb", "-ffreestanding"]
+    command += [*folders, "-DBOARD_ON_QEMU", level, "-S", "-o", "-"]
+    done = subprocess.run(
+        [*command, str(PLACE / "board" / "startup.c")], capture_output=True, text=True, check=True
+    )
+    handler = done.stdout.split("Reset_Handler:", 1)[1].split(".fnend", 1)[0]
+    assert "57005" in handler or "3735928559" in handler or "-559038737" in handler

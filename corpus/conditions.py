@@ -158,6 +158,11 @@ def transposes_into_part(site: Site) -> bool:
     return bool(np.array_equal(site.graph.tensors[before.inputs[1]].array(), [0, 1, 3, 2]))
 
 
+def multiplies_int32_with_scale(site: Site) -> bool:
+    """Say whether a MUL of 32 bits has a scale, which TFLite ignores."""
+    return site.code == "MUL" and site.dtype == "int32" and site.output.quantization is not None
+
+
 def saturates_at_once(site: Site) -> bool:
     """Say whether one step of an input of LOGISTIC or TANH is beyond their range."""
     eight = site.dtype in ("int8", "uint8")

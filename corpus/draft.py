@@ -49,22 +49,20 @@ class Draft(Network):
     # ---- quantization ----------------------------------------------------------------------------
 
     def largest(self) -> int:
-        """Return the largest value of a sample; those of 32 bits are kept from wrapping."""
-        return 1 << 20 if self.dtype == "int32" else int(np.iinfo(self.dtype).max)
+        """Return the largest value of a sample."""
+        return int(np.iinfo(self.dtype).max)
 
     def scale(self) -> float:
-        """Choose a scale; TFLite's 32-bit operators take integers as they are."""
-        if self.dtype == "int32":
-            return 1.0
+        """Choose a scale."""
         if self.dtype == "int16":
             return self.choices.real(1e-5, 1e-2)
         return self.choices.real(0.002, 0.5)
 
     def scale_of(self, x: int) -> float:
-        """Return the scale of a tensor that has one."""
+        """Return the scale of a tensor; 1 where it has none."""
         scale = self.tensors[x].scale
-        assert isinstance(scale, float)
-        return scale
+        assert not isinstance(scale, tuple)
+        return 1.0 if scale is None else scale
 
     def zero_point(self, dtype: str | None = None) -> int:
         """Choose a zero point that TFLite accepts; the ends of the range are common."""
@@ -128,8 +126,12 @@ class Draft(Network):
         return [spec for spec in self.choices.offers if low <= len(spec.shape) <= high]
 
     def feed(self, shape: Sequence[int], dtype: str | None = None, **quantization: Any) -> int:
-        """Add an input of the network with a chosen quantization."""
-        defaults: dict[str, Any] = {"scale": self.scale(), "zero_point": self.zero_point(dtype)}
+        """Add an input of the network with a chosen quantization.
+
+        Integers of 32 bits have none: TFLite takes them as they are.
+        """
+        scale = None if self.dtype == "int32" else self.scale()
+        defaults: dict[str, Any] = {"scale": scale, "zero_point": self.zero_point(dtype)}
         for spec in self.choices.offers:
             if (spec.shape, spec.dtype) == (tuple(shape), dtype or self.dtype) and spec.scale:
                 defaults = {"scale": spec.scale, "zero_point": spec.zero_point}

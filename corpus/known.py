@@ -114,7 +114,7 @@ KNOWN: tuple[Known, ...] = (
         "Without keep_dims and zero point, a SUM over the last axis asks for a REDUCE_SUM with "
         "more than one output channel; the model faults (Regor, compiler/graphir_optimiser.cpp, "
         "RewriteReduceSum).",
-        fault="pooling REDUCE_SUM cannot have IFM and OFM depths",
+        fault="REDUCE_SUM cannot have IFM and OFM depths|a sum over channels needs a kernel of 1x1",
         witness=("SUM", "int16", 4),
     ),
     Known(
@@ -198,12 +198,43 @@ KNOWN: tuple[Known, ...] = (
         "mul-int32",
         "Vela",
         (TFLM, LITERT),
-        when.has("MUL", dtypes=("int32",)),
+        when.multiplies_int32_with_scale,
         "The NPU only shifts a 32-bit product (Regor, "
         'architecture/ethosu55/ethos_u55_constraints.cpp: "supports shift-only if input or output '
-        'is 32-bit"), but Vela writes the factor 1.0 as 2^30 with a shift of 30.',
+        'is 32-bit"), but where the tensors have scales Vela writes a factor too: 1.0 as 2^30 '
+        "with a shift of 30.",
         value=value.shifted_product,
-        witness=("MUL", "int32", 0),
+        witness=("MUL", "int32", 1),
+    ),
+    Known(
+        "int32-saturates",
+        "Vela",
+        (TFLM, LITERT),
+        when.has("ADD", "SUB", "MUL", dtypes=("int32",)),
+        "Sums, differences and products of 32 bits saturate on the NPU; TFLite Micro's and "
+        "LiteRT's wrap around (tensorflow/lite/kernels/internal/reference/add.h, sub.h, mul.h).",
+        witness=("ADD", "int32", 1),
+        value=value.saturated,
+    ),
+    Known(
+        "neg-lowest",
+        "Vela",
+        (LITERT,),
+        when.has("NEG"),
+        "The negative of the lowest value saturates on the NPU; in TFLite it is the lowest value "
+        "again (tflite/kernels/internal/reference/neg.h).",
+        witness=("NEG", "int8", 0),
+        value=value.negated,
+    ),
+    Known(
+        "sum-int32-saturates",
+        "Vela",
+        (LITERT,),
+        when.has("SUM", dtypes=("int32",)),
+        "A SUM of 32 bits saturates on the NPU, and wraps around in LiteRT "
+        "(tflite/kernels/internal/reference/reduce.h).",
+        witness=("SUM", "int32", 0),
+        value=value.summed,
     ),
     Known(
         "log-last-segment",

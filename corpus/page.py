@@ -24,8 +24,12 @@ often a layer before or behind. Vela {vela} compiles each for one Ethos-U55 and 
 like the rest: {npus}; memory modes Shared_Sram, Sram_Only and Dedicated_Sram; strategies
 Performance, with and without a small arena, and Size; inputs and outputs in the arena, or in the
 caller's buffers. The command streams run on the model, with
-{samples} samples each: over the whole range, near the zero point, and at the ends of the range. A
-network counts only if Vela put all of it on the NPU.
+{samples} samples each: over the whole range, near the zero point, and at the ends of the range. (Of
+int32, ADD, SUB, MUL and SUM get the whole range in one of three networks, and in the others what
+cannot overflow.) A network counts only if Vela put all of it on the NPU.
+
+Every run draws other networks. {seeds}. What a seed has found stays in the tests
+(`corpus/witnesses.py`).
 
 *TFLM* is TensorFlow Lite Micro's reference kernels (tflite-micro {tflm}), which decide;
 *LiteRT* its reference kernels (ai-edge-litert {litert}), the second opinion. TFLM has no uint8
@@ -62,6 +66,7 @@ def page(results: Figures) -> str:
         litert=versions["ai-edge-litert"],
         npus=", ".join(name for group in PRODUCTS.values() for name in group),
         samples=SAMPLES,
+        seeds=_seeds(results["rows"]),
     )
     text = "\n\n".join(textwrap.fill(part, 100) for part in text.split("\n\n")) + "\n"
     rows = results["rows"]
@@ -79,6 +84,17 @@ def page(results: Figures) -> str:
         _left(rows),
     ]
     return "\n".join(parts)
+
+
+def _seeds(rows: list[Figures]) -> str:
+    """Say how to draw the same networks again."""
+    starts: dict[int, list[str]] = {}
+    for row in rows:
+        starts.setdefault(row.get("start", 0), []).append(f"{row['operator']} {row['dtype']}")
+    most = max(starts, key=lambda start: len(starts[start]))
+    text = f"`python -m corpus table --start {most}` draws these again"
+    others = [f"{', '.join(names)}: {start}" for start, names in starts.items() if start != most]
+    return f"{text} (but {'; '.join(others)})" if others else text
 
 
 def _totals(rows: list[Figures]) -> str:

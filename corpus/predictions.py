@@ -20,6 +20,7 @@ Reading = Callable[[Site, Values], list[Array]]
 _SEGMENTS, _SEGMENT = 512, 128
 """Of a 16-bit table: how many, and how many values each has."""
 
+_HIGH_BIT = 31
 _HIGHEST = 127
 _NATIVE_RANK = 4
 _HWC = 3
@@ -91,10 +92,31 @@ def packed_rows(site: Site, read: Values, right: Values) -> list[Array]:
     return [out]
 
 
-def shifted_product(_site: Site, read: Values, _right: Values) -> list[Array]:
-    """A 32-bit product: shifted right by 30, half up."""
+def shifted_product(site: Site, read: Values, right: Values) -> list[Array]:
+    """A 32-bit product with scales: shifted right as if a factor had come before.
+
+    It is rounded as TFLite rounds: at bit 31 first if the shift goes beyond.
+    """
     x, y = (values.astype(np.int64) for values in read)
-    return [(x * y + (1 << 29) >> 30).astype(np.int32)]
+    scales = [scale_of(tensor) for tensor in site.inputs]
+    _, shift = _factor(scales[0] * scales[1] / scale_of(site.output))
+    product, first = x * y, 1 << 30 if shift > _HIGH_BIT else 0
+    rounding = (1 << shift - 1) + np.where(product < 0, -first, first)
+    return [_limited(product + rounding >> shift, right[0])]
+
+
+_ARITHMETIC = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
+
+
+def saturated(site: Site, read: Values, right: Values) -> list[Array]:
+    """A sum, difference or product of 32 bits: it saturates."""
+    x, y = (values.astype(np.int64) for values in read)
+    return [_limited(_ARITHMETIC[site.code](x, y), right[0])]
+
+
+def negated(_site: Site, read: Values, right: Values) -> list[Array]:
+    """A negative: that of the lowest value saturates."""
+    return [_limited(-read[0].astype(np.int64), right[0])]
 
 
 def mirrored_in_plane(site: Site, read: Values, right: Values) -> list[Array]:

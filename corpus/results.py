@@ -17,12 +17,13 @@ PACKAGES = ("ethos-u-vela", "tflite-micro", "ai-edge-litert")
 Figures = dict[str, Any]
 
 
-def summarize(operator: str, dtype: str, trials: Sequence[Trial]) -> Figures:
-    """Return one row: what each product's trials came to."""
+def summarize(operator: str, dtype: str, start: int, trials: Sequence[Trial]) -> Figures:
+    """Return one row: what each product's trials came to; `start` is the first seed."""
     products = sorted({t.setting.accelerator.product for t in trials})
     return {
         "operator": operator,
         "dtype": dtype,
+        "start": start,
         "products": {
             product: _product([t for t in trials if t.setting.accelerator.product == product])
             for product in products

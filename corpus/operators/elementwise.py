@@ -1,14 +1,12 @@
 """Operators of one or two feature maps, element by element."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
 from corpus.choices import Choices
 from corpus.draft import ACTIVATIONS, Case, Draft
-
-WIDE = 1 << 20
-"""The bound of 32-bit samples: sums stay exact, products wrap in no oracle's undefined way."""
 
 
 def add(choices: Choices, dtype: str) -> Case:
@@ -32,12 +30,28 @@ def _arithmetic(code: str, choices: Choices, dtype: str) -> Case:
     activation = choices.pick(ACTIVATIONS) if dtype != "int32" else "NONE"
     method = {"ADD": net.add, "SUB": net.sub, "MUL": net.mul}[code]
     if dtype == "int32":
-        bound = 1 << 15 if code == "MUL" else WIDE
-        for index in (x, y):
-            if index in net.inputs:
-                net.limit(index, -bound, bound)
-        return net.case(method(x, y, activation, scale=1.0))
+        _narrow(net, x, y, 15 if code == "MUL" else 30)
+        made = method(x, y, activation)
+        scale = choices.pick((None, None, 1.0, choices.real(1e-3, 1e3)))
+        several = code == "MUL" and choices.chance(3)  # Vela rescales sums of several
+        for index in (x, y, made):  # TFLite ignores them
+            own = choices.real(1e-3, 1e3) if several else scale
+            net.tensors[index] = dataclasses.replace(net.tensors[index], scale=own)
+        return net.case(made)
     return net.case(net.maybe_after(net.requantized(method(x, y, activation))))
+
+
+def _narrow(net: Draft, x: int, y: int, bits: int) -> None:
+    """Keep operands of 32 bits from overflowing in two of three networks."""
+    if net.choices.chance(3):
+        return
+    for index in (x, y):
+        spec = net.tensors[index]
+        if spec.data is None:
+            net.limit(index, -(1 << bits), (1 << bits) - 1)
+        else:
+            values = np.frombuffer(spec.data, np.int32) % (1 << bits)
+            net.tensors[index] = dataclasses.replace(spec, data=values.tobytes())
 
 
 def minimum(choices: Choices, dtype: str) -> Case:
@@ -84,7 +98,6 @@ def negative(choices: Choices, dtype: str) -> Case:
     """NEG of tensors without zero point: TFLite negates the integers as they are."""
     net = Draft(choices, dtype)
     x = net.feed(net.any_shape(), zero_point=0)
-    net.limit(x, -net.largest(), net.largest())
     return net.case(net.unary("NEG", x))
 
 
@@ -110,13 +123,12 @@ def _operands(net: Draft, same: bool = False) -> tuple[int, int]:
     spec = net.tensors[x]
     quantization: dict[str, Any] = {"scale": spec.scale, "zero_point": spec.zero_point}
     if not same and not choices.chance(3):
-        quantization = {"scale": net.scale(), "zero_point": net.zero_point()}
+        scale = net.scale() if net.dtype != "int32" else None
+        quantization = {"scale": scale, "zero_point": net.zero_point()}
         if choices.chance(4):
             quantization["scale"] = spec.scale
     if choices.chance(3) or not other:
         values = net.random_integers(other, net.dtype)
-        if net.dtype == "int32":
-            values = (values % (1 << 15)).astype(np.int32)
         y = net.constant(values, net.dtype, **quantization)
     else:
         y = net.feed(other, **quantization)

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import IO, Any, Self
 
+import numpy as np
+
 from ethosgen.errors import TargetError
+from ethosgen.target.buffers import Place
 from ethosgen.target.console import Console
 
 _LOG = logging.getLogger(__name__)
@@ -68,6 +71,10 @@ class ProcessTarget:
 
     def settle(self) -> None:
         """Do nothing: the program needs nothing of ours."""
+
+    def buffer(self, _place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+        """Return None: all goes through the console."""
+        return None
 
     def write(self, data: bytes) -> None:
         """Send to the firmware; TargetError with the program's words if it has ended."""

@@ -21,7 +21,9 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen.board import Board, Qemu
 from ethosgen.errors import InputError, TargetError
+from ethosgen.project_info import ProjectInfo
 from ethosgen.target.attachment import Attach, NpuThread, SharedMemory
+from ethosgen.target.buffers import Place, find_buffers
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.process import ProcessTarget
 
@@ -33,13 +35,21 @@ _SPARE_BYTES = 1 << 20
 class QemuTarget(ProcessTarget):
     """A firmware on QEMU, from entering the context to leaving it; it is its own console.
 
-    `program` is the path of qemu-system-arm. Without `attach` there is no NPU.
+    `program` is the path of qemu-system-arm. Without `attach` there is no NPU. With `info`, large
+    inputs and outputs need not go through the console.
     TargetError with QEMU's own words if it dies.
     """
 
     noise = ("icount sleep disabled and no active timers",)  # said of every firmware that sleeps
 
-    def __init__(self, program: Path, elf: Path, board: Board, attach: Attach | None) -> None:
+    def __init__(
+        self,
+        program: Path,
+        elf: Path,
+        board: Board,
+        attach: Attach | None,
+        info: ProjectInfo | None = None,
+    ) -> None:
         if board.run.qemu is None:
             raise InputError(f"board '{board.name}' does not run on QEMU")
         super().__init__("QEMU")
@@ -50,6 +60,8 @@ class QemuTarget(ProcessTarget):
         self._attach = attach
         self._npu: NpuThread | None = None
         self._bell: socket.socket | None = None
+        self._buffers = find_buffers(elf, info) if info else {}
+        self._memory: np.ndarray[Any, np.dtype[np.uint8]] | None = None
         self._ram: Path | None = None
         self._ram_folder: Path | None = None
 
@@ -70,6 +82,15 @@ class QemuTarget(ProcessTarget):
             self._ram.unlink(missing_ok=True)
             self._ram = None
 
+    def buffer(self, place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+        """Return the firmware's own buffer of a large input or output, if it is shared with us."""
+        if self._memory is None or place not in self._buffers:
+            return None
+        address, size = self._buffers[place]
+        start = address - self._start_addr
+        inside = start >= 0 and address + size <= self._facts.npu_base_addr
+        return self._memory[start : start + size] if inside else None
+
     def close(self) -> None:
         """End QEMU and the model, and remove what they shared."""
         super().close()
@@ -86,7 +107,7 @@ class QemuTarget(ProcessTarget):
         self._ram_folder = folder
         try:
             os.ftruncate(handle, self._facts.shared_size_bytes)
-            memory = self._map(handle)
+            memory = self._memory = self._map(handle)
         except OSError as error:
             raise TargetError(
                 f"cannot map {self._facts.shared_size_bytes >> 20} MiB of shared memory in "

@@ -6,6 +6,7 @@ from typing import Self
 
 from ethosgen.board import Board
 from ethosgen.errors import InputError, TargetError
+from ethosgen.target.buffers import Place
 from ethosgen.target.console import Console, SerialConsole
 from ethosgen.tools import CommandError, run_command
 
@@ -74,6 +75,9 @@ class SerialTarget:
 
     def settle(self) -> None:
         """Do nothing: a board needs nothing of ours."""
+
+    def buffer(self, _place: Place) -> None:
+        """Return None: all goes through the console."""
 
     def wait_for_exit(self) -> int | None:
         """Return None: a board does not leave."""

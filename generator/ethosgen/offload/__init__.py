@@ -38,6 +38,7 @@ from ethosgen.offload.prefix import first_operators
 from ethosgen.offload.reasons import cpu_operators, why_it_ends
 from ethosgen.offload.refusal import compile_around
 from ethosgen.offload.regions import read_spans
+from ethosgen.offload.reshaping import with_own_shapes
 from ethosgen.offload.residual import Residual
 from ethosgen.offload.signatures import settle_signatures
 from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Compiled, Schedule, compile_network
@@ -146,11 +147,12 @@ def _plan(
     )
     graph = with_absent_inputs(residual.graph, model.graph, origin.on_cpu)
     marked = marked_operators(compiled.network)
+    ordered = in_order(graph, marked, model, placed=bool(residual.offsets))
     return OffloadPlan(
         model=model,
         accelerator=accelerator,
         io=io,
-        residual=in_order(graph, marked, model, placed=bool(residual.offsets)),
+        residual=with_own_shapes(ordered, model.graph, origin.on_cpu),
         partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=sum(len(operators) for operators in origin.on_npu),

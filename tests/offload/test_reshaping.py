@@ -1,0 +1,52 @@
+"""Operators on the CPU beside ones that rename bytes, which Vela takes for one tensor."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.drawing import random_samples
+from ethosgen.flatbuffer import parse_model
+from ethosgen.npu.host import PartitionRunner
+from ethosgen.offload import offload
+from ethosgen.plan import IoStyle
+from ethosgen.reference import golden_outputs
+from networks import Network, Spec
+
+
+Layer = Callable[[Network, int], int]
+
+
+def _slice(net: Network, x: int) -> int:
+    first, size = (net.constant(np.array(v), "int32") for v in ([2, 14], [1, 2]))
+    return net.operator("SLICE", [x, first, size], [Spec((1, 2), "int32")])[0]
+
+
+def _pad(net: Network, x: int) -> int:
+    return net.pad(x, ((1, 2), (0, 3)))
+
+
+def _both(net: Network, x: int) -> int:
+    return net.pad(_slice(net, net.pad(x, ((1, 2), (0, 3)))), ((0, 1), (1, 0)))
+
+
+@pytest.mark.parametrize("io", IoStyle)
+@pytest.mark.parametrize("layer", [_slice, _pad, _both])
+def test_an_operator_reads_its_input_in_the_shape_that_it_has(layer: Layer, io: IoStyle) -> None:
+    net = Network("renamed", seed=1)
+    x = net.input((8, 24), "int32", None)
+    other = net.reshape(x, (1, 8, 24))
+    _check(net, [other, layer(net, x)], io)
+
+
+def _check(net: Network, outputs: Sequence[int], io: IoStyle) -> None:
+    model = parse_model(net.build(*outputs), "renamed")
+    plan = offload(model, find_accelerator("ethos-u55-128"), io)
+    assert plan.partitions
+    assert compile_program(plan, "renamed").sources
+    samples = random_samples(model, 2, 1)
+    for sample, wanted in zip(samples, golden_outputs(model, samples), strict=True):
+        for name, array in evaluate(plan, sample, PartitionRunner(plan)).items():
+            np.testing.assert_array_equal(array, wanted[name])

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from corpus import ROOT
 from corpus.shrink import describe
-from corpus.wild.batch import BAD, run_batch, run_logged
+from corpus.wild.batch import BAD, read_log, run_batch, run_logged
 from corpus.wild.graph import make_network
+from corpus.wild.page import PAGE, page
 
 console = Console(highlight=False, soft_wrap=True, markup=False)
 
@@ -29,13 +30,15 @@ def main() -> None:
             (verdict,) = run_batch([arguments.seed])
             console.print(f"{verdict.seed} {verdict.setting}: {verdict.verdict} {verdict.why}")
             sys.exit(verdict.verdict in BAD)
+        case "table":
+            PAGE.write_text(page(read_log(arguments.log)))
         case _:
             sys.exit(_run(arguments))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m corpus.wild", description=__doc__)
-    parser.add_argument("command", choices=["run", "one"])
+    parser.add_argument("command", choices=["run", "one", "table"])
     parser.add_argument("seed", nargs="?", type=int, default=0)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--start", type=int, help="the first seed; drawn by default")

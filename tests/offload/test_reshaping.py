@@ -15,7 +15,6 @@ from ethosgen.plan import IoStyle
 from ethosgen.reference import golden_outputs
 from networks import Network, Spec
 
-
 Layer = Callable[[Network, int], int]
 
 

@@ -29,22 +29,23 @@ _HEAD = """# Random networks
 
 Written by `python -m corpus.wild table` from a log; do not edit it.
 
-    .venv/bin/python -m corpus.wild run --count 300              # fresh networks; prints the seed
-    .venv/bin/python -m corpus.wild run --count 20000 --start {start}   # these; goes on with its log
-    .venv/bin/python -m corpus.wild one {start}                  # one of them, and its verdict
+    .venv/bin/python -m corpus.wild run --count 300            # fresh networks; prints the seed
+    .venv/bin/python -m corpus.wild run --count 20000 --start {start}
+    .venv/bin/python -m corpus.wild one {start}                # one network, and its verdict
 
-Each network has 1 to 30 operators. `corpus/wild/fragments.py` draws small pieces from the builders
-of the corpus and of the tests: every operator and type of `ethosgen ops` but the signal library's
-frames, ranks 0 to 6, extents of 1, constants on either side, weights per channel and of int4,
-batches, fused activations, states, subgraphs. `corpus/wild/graph.py` joins them: an input of a piece
-becomes a tensor that is there, through QUANTIZE, CAST, RESHAPE, SLICE or PAD where it has to. Tensors
-have several readers, networks several inputs and outputs, and some outputs are read as well. Now and
-then a scale is 2^-14 to 2^20 times what is usual, or a channel's weights 2^-4 to 2^-30.
+A run goes on where its log ends. Each network has 1 to 30 operators. `corpus/wild/fragments.py`
+draws small pieces from the builders of the corpus and of the tests: every operator and type of
+`ethosgen ops` but most of the signal library, ranks 0 to 6, extents of 1, constants on either side,
+weights per channel and of int4, batches, fused activations, states, subgraphs.
+`corpus/wild/graph.py` joins them: an input of a piece becomes a tensor that is there, through
+QUANTIZE, CAST, RESHAPE, SLICE or PAD where it has to. Tensors have several readers, networks several
+inputs and outputs, and some outputs are read as well. Now and then a scale is 2^-14 to 2^20 times
+what is usual, or the weights of a channel are 2^-4 to 2^-30 of it.
 
 Each network is planned, compiled and rendered as `project` does it, for an NPU, a memory mode,
-`--io` and `--offload` that are drawn, or without an NPU. Where a sentence says that `--io arena` would
-do, that is followed. Partitions run on the NPU model and the rest by LLVM on this machine, three
-samples each. TensorFlow Lite Micro is the oracle of a network that it runs. Else each operator is a
+`--io` and `--offload` that are drawn, or without an NPU. Where a sentence advises `--io arena`, the
+run follows. Partitions run on the NPU model and the rest by LLVM on this machine, three samples
+each. TensorFlow Lite Micro is the oracle of a network that it runs. Else each operator is a
 network of its own, and LiteRT answers for what TensorFlow Lite Micro lacks. SPACE_TO_BATCH_ND and
 GREATER of int16 are always LiteRT's: TensorFlow Lite Micro reads fields there that nothing has set.
 """

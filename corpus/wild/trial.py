@@ -177,7 +177,7 @@ def _project_and_run(
         vela = board.vela_options(memories, accelerator) if accelerator else None
         io = IoStyle(setting.io)
         plan = make_plan(model, accelerator, io, watch, (), vela, setting.offload)
-        verdict.on_npu = plan.npu_operators
+        verdict.on_npu = plan.npu_operators or 0
         program = make_program(plan, watch)
         with watch.stage("render", ""):
             render([program], board, memory_mode=memories)

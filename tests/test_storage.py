@@ -109,7 +109,7 @@ def test_bugs_stay_bugs() -> None:
 
 
 def test_a_bug_has_a_status_that_no_verdict_has(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     from ethosgen import cli
 
@@ -117,7 +117,9 @@ def test_a_bug_has_a_status_that_no_verdict_has(
         raise KeyError("ours")
 
     monkeypatch.setattr(cli, "cli", crash)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert end.value.code == cli.BUG_STATUS == 70
-    assert "Traceback" in capsys.readouterr().err
+    (log,) = tmp_path.glob("ethosgen-bug-*.log")
+    assert str(log) in capsys.readouterr().err and "Traceback" in log.read_text()

@@ -5,12 +5,12 @@ Results go to stdout; progress, the next command to type and errors go to stderr
 
 import logging
 import sys
-import traceback
 
 import click
 
 from ethosgen import __version__
 from ethosgen.commands.boards import boards
+from ethosgen.commands.bug import record_bug
 from ethosgen.commands.build import build
 from ethosgen.commands.disasm import disasm
 from ethosgen.commands.doctor import doctor
@@ -22,7 +22,7 @@ from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
 from ethosgen.commands.termination import Terminated, end_in_order
 from ethosgen.commands.verify import verify
-from ethosgen.errors import EthosgenError, InputError
+from ethosgen.errors import BUG_STATUS, EthosgenError, InputError
 from ethosgen.storage import explain_storage
 
 
@@ -58,10 +58,6 @@ for _command in (
     cli.add_command(_command)
 
 
-BUG_STATUS = 70
-"""The exit status of a bug of ours, as in sysexits.h: no verdict has it."""
-
-
 def main() -> None:
     """Run the command line; an EthosgenError becomes one sentence and an exit status."""
     end_in_order()
@@ -84,8 +80,7 @@ def main() -> None:
         sentence = explain_storage(error)
         if sentence is not None:
             _fail(sentence, InputError.exit_status)
-        traceback.print_exc()
-        _fail("this is a bug of ethosgen; please report it with the lines above", BUG_STATUS)
+        _fail(record_bug(error), BUG_STATUS)
 
 
 def _fail(sentence: str, status: int) -> None:

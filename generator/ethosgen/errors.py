@@ -1,11 +1,18 @@
 """The one tree of errors that a user may see.
 
 An EthosgenError is an answer: one sentence that says what is wrong, where, and what to do. The
-command line prints it and exits with `exit_status`. Anything else that escapes is a bug of ours and
-keeps its traceback.
+command line prints it and exits with `exit_status`. Anything else that escapes is a bug of ours:
+the command line says so in one sentence, keeps the traceback in a file, and exits with BUG_STATUS.
 """
 
 from collections.abc import Mapping
+
+BUG_STATUS = 70
+"""Exit status of an internal error, EX_SOFTWARE of sysexits.h: not that of a FAIL, which is 1."""
+
+
+class InternalError(Exception):
+    """A bug of ours that is known by the operator where it shows; its cause is __cause__."""
 
 
 class EthosgenError(Exception):

@@ -16,6 +16,7 @@ import logging
 import math
 import re
 import struct
+import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -66,7 +67,7 @@ DTYPES = {
 }
 
 _DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
-"""What the schema classes raise when an offset or a length leads nowhere."""
+"""What the flatbuffers package raises when an offset or a length leads nowhere."""
 
 
 def _names(enumeration: type) -> dict[int, str]:
@@ -137,11 +138,19 @@ def decode_model(data: bytes, name: str) -> Model:
         raise InputError(f"'{name}' is not a .tflite file (the identifier TFL3 is missing)")
     try:
         return _Decoder(data, name).model()
-    except _DAMAGE:
+    except _DAMAGE as error:
+        if not _is_of_flatbuffers(error):
+            raise
         raise InputError(
             f"'{name}' is truncated or damaged: its tables lead outside the file; "
             "convert or copy it again"
         ) from None
+
+
+def _is_of_flatbuffers(error: BaseException) -> bool:
+    """Say whether an exception comes from reading beyond the file, and not from our own code."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return str(frames[-1].f_globals.get("__name__")).startswith("flatbuffers.")
 
 
 def is_compiled(model: Model) -> bool:
@@ -249,7 +258,9 @@ class _Decoder:
     def encoded(self, table: Any, codes: list[tuple[str, str | None, int]]) -> set[int]:
         """Return the compressed constants, which keep the scales of what they were."""
         operators = [table.Operators(i) for i in self.walk(table.OperatorsLength())]
-        decode = [op for op in operators if codes[op.OpcodeIndex()][1] == DECODE]
+        decode = [
+            op for op in operators if self.at(codes, op.OpcodeIndex(), "operator code")[1] == DECODE
+        ]
         return {i for op in decode for i in self.numbers(op, "Inputs")}
 
     def numbers(self, table: Any, field: str) -> tuple[Any, ...]:

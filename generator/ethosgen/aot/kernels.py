@@ -12,7 +12,7 @@ from ethosgen.aot.primfunc import drop_unused_parameters
 from ethosgen.aot.schedule import Schedule
 from ethosgen.aot.states import with_states
 from ethosgen.aot.subgraphs import SUBGRAPHS, SYMBOL
-from ethosgen.errors import UnsupportedError
+from ethosgen.errors import InternalError, UnsupportedError
 from ethosgen.model import Operator, Tensor
 from ethosgen.program import Constant
 
@@ -23,13 +23,8 @@ QUANTIZE_HINT = (
 )
 
 _MISFIT = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
-"""What an operator's function meets where ranks, sizes or options contradict each other: converters
-write none such, and each function asks only for what it would else compute wrongly."""
-
-_WHAT_MISFITS = (
-    "the shapes of its tensors and its options do not fit each other, as in a damaged file; "
-    "convert the network again"
-)
+"""What an operator's function meets where ranks, sizes or options contradict each other, or where
+it has a bug. Nothing here can tell which: it asks only for what it would else compute wrongly."""
 
 LONGEST_NAME = 3
 """Operators that a function of several is named after."""
@@ -96,7 +91,8 @@ def build_kernel(
     except UnsupportedError as error:
         raise _error(schedule, operator, str(error)) from None
     except _MISFIT as error:
-        raise _error(schedule, operator, _WHAT_MISFITS) from error
+        words = " ".join(f"{type(error).__name__}: {error}".split()).strip(": ")
+        raise InternalError(f"{_name(schedule, operator)} cannot be compiled ({words})") from error
 
 
 def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
@@ -139,18 +135,22 @@ def _error(schedule: Schedule, operator: Operator, what: str) -> UnsupportedErro
 
 
 def _explain(schedule: Schedule, operator: Operator, what: str) -> str:
-    plan, tensors = schedule.plan, schedule.graph.tensors
-    kept = {cpu.operator: cpu.reason for cpu in plan.cpu_operators}
+    kept = {cpu.operator: cpu.reason for cpu in schedule.plan.cpu_operators}
     reason = kept.get(operator.index, "")
-    code, place = code_of(operator), f" in {schedule.place}" if schedule.place else ""
-    output = tensors[operator.outputs[0]].name if operator.outputs else "nothing"
-    number = f"operator {operator.index + 1} of {len(plan.residual.operators)}{place}"
     return (
-        f"{number}, {code} that makes '{output}', cannot be compiled: {what}"
+        f"{_name(schedule, operator)} cannot be compiled: {what}"
         + (f" (it is not on the NPU because: {reason})" if reason else "")
-        + "; change the network so that the NPU takes it, or add the operator to "
-        "ethosgen/aot/operators"
+        + "; change the network: 'ethosgen ops' lists what runs where"
     )
+
+
+def _name(schedule: Schedule, operator: Operator) -> str:
+    """Return how a sentence calls an operator."""
+    tensors = schedule.graph.tensors
+    place = f" in {schedule.place}" if schedule.place else ""
+    output = tensors[operator.outputs[0]].name if operator.outputs else "nothing"
+    number = f"operator {operator.index + 1} of {len(schedule.plan.residual.operators)}{place}"
+    return f"{number}, {code_of(operator)} that makes '{output}',"
 
 
 def _pool_constants(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ethosgen.accelerator import require_model
 from ethosgen.outcome import Arrays
+from ethosgen.pipeline.blame import blaming
 from ethosgen.plan import OffloadPlan, Partition
 from ethosgen.watch import Watch
 
@@ -33,7 +34,8 @@ def simulate_samples(
             watch.say(f"{what}: sample {index + 1} of {len(samples)}")
             if trace is not None:
                 trace.begin_sample()
-            outputs.append(evaluate(plan, sample, runner))
+            with blaming(plan.model):
+                outputs.append(evaluate(plan, sample, runner))
     if trace is not None:
         trace.check_dumps()
     return outputs

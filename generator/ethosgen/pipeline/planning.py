@@ -11,6 +11,7 @@ from ethosgen.errors import InputError
 from ethosgen.flatbuffer import is_compiled, read_model
 from ethosgen.model import Model
 from ethosgen.naming import check_name, name_from_file
+from ethosgen.pipeline.blame import blaming
 from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
 from ethosgen.program import Program
 from ethosgen.watch import Watch
@@ -96,4 +97,5 @@ def make_program(plan: OffloadPlan, watch: Watch) -> Program:
     with watch.stage("aot", "compiling for the CPU (TVM)"):
         from ethosgen.aot import compile_program
 
-        return compile_program(plan, plan.model.name)
+        with blaming(plan.model):
+            return compile_program(plan, plan.model.name)

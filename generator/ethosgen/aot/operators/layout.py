@@ -103,7 +103,7 @@ def constant(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Fill with the zero point, or with PADV2's value, and copy the input inside."""
     source, paddings, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-    before = [int(pair[0]) for pair in constant(paddings, "paddings")]
+    before = padded_before(source, paddings, target)
     sizes, starts, totals = _contiguous(source.shape, before, target.shape)
     has_value = len(op.inputs) > 2 and op.inputs[2] != ABSENT
     nest = Nest()
@@ -116,6 +116,18 @@ def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         place = [i + start for i, start in zip(index, starts, strict=False)]
         nest.copy(y, (*place, starts[-1]), x, (*index, 0), sizes[-1])
     return nest.kernel()
+
+
+def padded_before(source: Tensor, paddings: Tensor, target: Tensor) -> list[int]:
+    """Return by how many elements each dimension is padded in front."""
+    pairs = constant(paddings, "paddings")
+    fits = pairs.shape == (len(source.shape), 2)
+    if not fits or tuple(pairs.sum(1) + source.shape) != target.shape:
+        raise UnsupportedError(
+            f"its paddings {pairs.tolist()} and the shapes {list(source.shape)} of its input and "
+            f"{list(target.shape)} of its output do not fit each other"
+        )
+    return [int(pair[0]) for pair in pairs]
 
 
 def _zero(target: Tensor) -> Any:

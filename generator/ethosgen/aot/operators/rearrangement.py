@@ -8,7 +8,7 @@ from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.copy import DTYPES
-from ethosgen.aot.operators.layout import constant
+from ethosgen.aot.operators.layout import constant, padded_before
 from ethosgen.aot.operators.nest import BAD_VALUE, Nest, int32, number, pointwise
 from ethosgen.aot.operators.quantization import zero_point_of
 from ethosgen.errors import UnsupportedError
@@ -206,7 +206,7 @@ def dynamic_update_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def mirror_pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Pad with the mirrored input; REFLECT leaves the edge itself out."""
     source, paddings, target = (tensors[i] for i in (*op.inputs, *op.outputs))
-    before = [int(pair[0]) for pair in constant(paddings, "paddings")]
+    before = padded_before(source, paddings, target)
     skip = 1 if op.options.get("mode", "REFLECT") == "REFLECT" else 0
 
     def place(index: Sequence[Any]) -> list[Any]:

@@ -1,0 +1,32 @@
+"""How an internal error is told: one sentence, and a file with what we need to mend it."""
+
+import platform
+import sys
+import tempfile
+import traceback
+
+from ethosgen import __version__
+from ethosgen.errors import InternalError
+
+
+def record_bug(error: Exception) -> str:
+    """Write the traceback to a file and return the sentence that says where it is."""
+    what = str(error) if isinstance(error, InternalError) else _words(error)
+    text = "".join(traceback.format_exception(error))
+    head = f"ethosgen {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="ethosgen-bug-", suffix=".log", encoding="utf-8", delete=False
+        ) as log:
+            log.write(f"{head}{' '.join(sys.argv)}\n\n{text}")
+    except OSError:
+        return f"internal error: {what}; this is a bug in ethosgen, please report it:\n{head}{text}"
+    return (
+        f"internal error: {what}; this is a bug in ethosgen and not a fault of your network: "
+        f"please report it with '{log.name}', which has the traceback, and the network if you may"
+    )
+
+
+def _words(error: Exception) -> str:
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__

@@ -1,0 +1,35 @@
+"""Whose fault it is that a network cannot be compiled: ours, or that of a file nobody can run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ethosgen.drawing import random_samples
+from ethosgen.errors import EthosgenError, InputError, InternalError
+from ethosgen.flatbuffer import is_compiled
+from ethosgen.model import Model
+from ethosgen.pipeline.judgement import decisive_outputs
+
+
+@contextmanager
+def blaming(model: Model) -> Iterator[None]:
+    """Turn an internal error into one of the file, where TFLite's interpreters refuse it too."""
+    try:
+        yield
+    except InternalError as error:
+        words = _refusal(model)
+        if words is None:
+            raise
+        raise InputError(
+            f"'{model.name}' is damaged: {error}, and {words}; convert it again"
+        ) from error
+
+
+def _refusal(model: Model) -> str | None:
+    """Return why no interpreter runs the network; None where one does, or none can be asked."""
+    if is_compiled(model):
+        return None
+    try:
+        decisive_outputs(model, random_samples(model, 1, seed=0))
+    except EthosgenError as error:
+        return str(error).partition(";")[0]
+    return None

@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_board_without_a_simulator_names_what_it_has(project: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'alif-e7-hp' does not run on qemu; .*--on serial"):
-        run("build", str(project))
+        run("build", str(project), "--on", "qemu")
     network = image_net(tmp_path / "image_net.tflite")
     with pytest.raises(InputError, match=r"'corstone310' does not run on qemu; .*--on fvp or ser"):
         run("verify", str(network), "--board", "corstone310")
@@ -49,10 +49,33 @@ def test_a_target_is_one_that_the_firmware_can_run_on(project: Path, tmp_path: P
 
 
 def test_what_was_not_built_is_neither_run_nor_flashed(project: Path) -> None:
-    with pytest.raises(InputError, match="was not built for board yet"):
-        run("run", str(project), "--on", "serial", "--port", "/dev/none")
-    with pytest.raises(InputError, match="was not built for board yet"):
+    for command in (("--on", "serial", "--port", "/dev/none"), ("--on", "fvp")):
+        place = project
+        if command[1] == "fvp":
+            place = project.parent / "fvp"
+            write(render(make_program(), load_board("corstone300")), place)
+        says = rf"was not built for {command[1]} yet; run: ethosgen build .* --on {command[1]}$"
+        with pytest.raises(InputError, match=says):
+            run("run", str(place), *command)
+    with pytest.raises(InputError, match=r"was not built for serial yet; .* --on serial$"):
         run("flash", str(project))
+
+
+def test_without_on_a_project_is_built_for_what_runs_its_board(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, npu, target in (
+        ("alif-e7-hp", "ethos-u55-256", "serial"),
+        ("corstone320", "ethos-u85-256", "fvp"),
+        ("corstone300", "ethos-u55-128", "qemu"),
+    ):
+        place = tmp_path / name
+        write(render(make_program(npu=npu), load_board(name)), place)
+        with pytest.raises(InputError, match=f"was not built for {target} yet; .* --on {target}$"):
+            run("run", str(place))
+    place = tmp_path / "alif-e7-hp"
+    assert run("build", str(place)) == 0
+    assert (place / "build" / "board" / "firmware.elf").is_file()
 
 
 def test_a_port_is_for_a_serial_target(project: Path) -> None:

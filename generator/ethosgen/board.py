@@ -140,6 +140,13 @@ class Board(BoardFacts):
             )
         return found
 
+    @property
+    def default_target(self) -> str:
+        """What runs it where nobody says: QEMU if it can, else an FVP, else the board itself."""
+        if self.run.qemu is not None:
+            return "qemu"
+        return "fvp" if self.run.fvp is not None else "serial"
+
     def doubts(self) -> Iterator[tuple[str, Any]]:
         """Yield path and value of each fact that is not verified."""
         facts = self.model_dump()

@@ -5,19 +5,19 @@ from pathlib import Path
 import click
 
 from ethosgen.commands.answers import tell_next
-from ethosgen.commands.options import DIR, ON
+from ethosgen.commands.options import DIR, ON_THE_BOARDS
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import size_lines
 
 
 @click.command()
 @DIR
-@ON
-def build(directory: Path, on: str) -> None:
+@ON_THE_BOARDS
+def build(directory: Path, on: str | None) -> None:
     """Compile a project with cmake and arm-none-eabi-gcc."""
     from ethosgen import pipeline
 
     with Progress() as progress:
         built = pipeline.build_project(directory, on=on, watch=progress.watch())
     click.echo(f"{built.elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
-    tell_next(f"ethosgen run {directory} --on {on}")
+    tell_next(f"ethosgen run {directory} --on {built.on}")

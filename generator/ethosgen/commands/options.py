@@ -23,6 +23,10 @@ NPU = click.option(
     help="NPU, e.g. ethos-u55-128, or none: all on the CPU [default: the board's].",
 )
 ON = click.option("--on", default="qemu", show_default=True, help="Target to run on.")
+ON_THE_BOARDS = click.option(
+    "--on",
+    help="Target to run on [default: qemu; fvp or serial for a board that QEMU does not run].",
+)
 SAMPLES = click.option(
     "--samples",
     type=click.IntRange(1),
@@ -142,16 +146,16 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @functools.wraps(function)
     def wrapped(
-        port: str | None, baud: int | None, reset: str | None, on: str, **arguments: Any
+        port: str | None, baud: int | None, reset: str | None, on: str | None, **arguments: Any
     ) -> Any:
         if port is None and (baud is not None or reset is not None):
             raise click.UsageError("--baud and --reset are of a line; name it by --port")
         if port is None:
             return function(on=on, line=None, **arguments)
-        if on != "serial":
+        if on not in ("serial", None):
             raise click.UsageError("--port is for --on serial")
         from ethosgen.target import Line
 
-        return function(on=on, line=Line(port, baud, reset), **arguments)
+        return function(on="serial", line=Line(port, baud, reset), **arguments)
 
     return wrapped

@@ -88,5 +88,5 @@ def _way(board: str | None) -> str:
     """Return what `build` must be told where the board does not run on QEMU."""
     from ethosgen.board import load_board
 
-    run = load_board(board).run if board else None
-    return "" if run is None or run.qemu else f" --on {'fvp' if run.fvp else 'serial'}"
+    target = load_board(board).default_target if board else "qemu"
+    return "" if target == "qemu" else f" --on {target}"

@@ -12,7 +12,7 @@ from ethosgen.commands.options import (
     INPUT,
     JSON,
     JUNIT,
-    ON,
+    ON_THE_BOARDS,
     OUTPUT,
     SAMPLES,
     SEED,
@@ -24,7 +24,7 @@ from ethosgen.junit import JUnitFile
 
 @click.command()
 @DIR
-@ON
+@ON_THE_BOARDS
 @click.option("--network", metavar="NAME", help="Run this one of several [default: all in turn].")
 @INPUT
 @OUTPUT
@@ -43,7 +43,7 @@ from ethosgen.junit import JUnitFile
 )
 def run(
     directory: Path,
-    on: str,
+    on: str | None,
     network: str | None,
     input_path: Path | None,
     output_path: Path | None,

@@ -54,12 +54,14 @@ def _open_application(directory: Path) -> "ProjectInfo":
     return info
 
 
-def build_project(directory: Path, *, on: str = "qemu", watch: Watch) -> "Built":
-    """Compile a project for a target."""
+def build_project(directory: Path, *, on: str | None = None, watch: Watch) -> "Built":
+    """Compile a project for a target, by default the one that runs its board."""
     from ethosgen.project import link_remedy
     from ethosgen.target import way_of
 
-    info, way = _open_application(directory), way_of(on)
+    info = _open_application(directory)
+    on = on or info.board.default_target
+    way = way_of(on)
     _check_target(info.board, on, info.platform)
     require_writable(info.directory / "build")
     try:
@@ -86,7 +88,7 @@ def _build(info: "ProjectInfo", way: str, watch: Watch) -> "Built":
 def run_project(
     directory: Path,
     *,
-    on: str = "qemu",
+    on: str | None = None,
     inputs: Inputs,
     network: str | None = None,
     output_path: Path | None = None,
@@ -103,12 +105,14 @@ def run_project(
     from ethosgen.target import way_of
     from ethosgen.toolchain import find_built, find_zephyr
 
-    info, way = _open_application(directory), way_of(on)
+    info = _open_application(directory)
+    on = on or info.board.default_target
+    way = way_of(on)
     _check_target(info.board, on, info.platform)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
     _check_one(len(chosen), inputs, output_path, original, "choose one by --network")
     is_zephyr = info.platform == ZEPHYR
-    built = find_zephyr(info, way, build) if is_zephyr else find_built(directory, way)
+    built = find_zephyr(info, way, build, on) if is_zephyr else find_built(directory, way, on)
     turns = [
         Turn(index, read(info.networks[index].model_path, info.names[index], watch))
         for index in chosen
@@ -189,7 +193,7 @@ def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> 
     info = _open_application(directory)
     if info.platform == ZEPHYR:
         raise InputError(f"'{directory}' is a Zephyr application; flash it by: west flash")
-    elf = find_built(directory, "board").elf
+    elf = find_built(directory, "board", "serial").elf
     with watch.stage("flash", f"flashing {info.board.name}"):
         flash(elf, info.board, tool)
     return elf

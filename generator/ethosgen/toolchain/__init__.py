@@ -20,11 +20,16 @@ __all__ = [
 ]
 
 
-def find_built(directory: Path, on: str = "qemu") -> Built:
-    """Return the firmware that `build` left; InputError if there is none, with what to do."""
+def find_built(directory: Path, on: str = "qemu", target: str | None = None) -> Built:
+    """Return the firmware that `build` left; InputError if there is none, with what to do.
+
+    `target` is what --on has to be to build it, where that is not `on`.
+    """
     elf = directory / "build" / on / "firmware.elf"
     if not elf.is_file():
+        target = target or on
         raise InputError(
-            f"'{directory}' was not built for {on} yet; run: ethosgen build {directory} --on {on}"
+            f"'{directory}' was not built for {target} yet; run: ethosgen build {directory} "
+            f"--on {target}"
         )
     return Built(elf, on, measure_elf(elf))

@@ -60,19 +60,23 @@ def build_zephyr(
     return built
 
 
-def find_zephyr(info: ProjectInfo, on: str = "qemu", build: Path | None = None) -> Built:
+def find_zephyr(
+    info: ProjectInfo, on: str = "qemu", build: Path | None = None, target: str | None = None
+) -> Built:
     """Return what `build_zephyr` or `west build` left for a target; InputError if there is none.
 
-    `build` is west's build directory if it is not DIR/build.
+    `build` is west's build directory if it is not DIR/build; `target` is what --on has to be to
+    build it, where that is not `on`.
     """
     build = build or info.directory / "build"
     for place in (build / on, build):
         built = _find(info, place, on) if place.name == on or _is_built_for(place, on) else None
         if built is not None:
             return built
+    target = target or on
     raise InputError(
-        f"'{info.directory}' was not built for {on} yet; run: ethosgen build {info.directory} "
-        f"--on {on}, or west build"
+        f"'{info.directory}' was not built for {target} yet; run: ethosgen build {info.directory} "
+        f"--on {target}, or west build"
     )
 
 

@@ -79,7 +79,7 @@ def test_without_on_a_project_is_built_for_what_runs_its_board(
 
 
 def test_a_port_is_for_a_serial_target(project: Path) -> None:
-    assert run("run", str(project), "--port", "/dev/none") == 2
+    assert run("run", str(project), "--on", "qemu", "--port", "/dev/none") == 2
     assert run("run", str(project), "--on", "serial", "--baud", "9600") == 2
 
 

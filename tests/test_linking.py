@@ -169,3 +169,66 @@ def test_zephyr_places_it_before_its_own_bss(tmp_path: Path) -> None:
     elf = link(tmp_path, "--specs=nano.specs", "-nostartfiles", f"-T{tmp_path}/z.ld")
     assert memory_of(elf, "plus_one_arena") == ("SHT_NOBITS", 0x62000000)
     assert memory_of(elf, "plus_one_weights") == ("SHT_PROGBITS", 0x61000000)
+
+
+TWO_CMAKE_LISTS = """
+cmake_minimum_required(VERSION 3.20)
+project(theirs C)
+add_subdirectory("one/model" one)
+add_subdirectory("two/model" two)
+add_executable(theirs main.c)
+target_link_libraries(theirs PRIVATE plus_one_model plus_two_model)
+target_link_options(theirs PRIVATE --specs=nosys.specs -nostartfiles -Wl,-emain)
+"""
+TWO_MAIN = """
+#include "plus_one.h"
+#include "plus_two.h"
+int main(void)
+{
+    return (int)plus_one_init() + (int)plus_two_init() + (int)plus_one_run() + (int)plus_two_run();
+}
+"""
+
+
+def configure_two(folder: Path, name: str = "plus_two", npu: str = "ethos-u55-128") -> str:
+    """Configure a build that has two libraries, and build it; return what CMake said."""
+    programs = {"one": make_program(), "two": make_program(name=name, npu=npu)}
+    for place, program in programs.items():
+        write(render(program, any_board(), platform=LIBRARY_ONLY), folder / place)
+    (folder / "CMakeLists.txt").write_text(TWO_CMAKE_LISTS)
+    (folder / "main.c").write_text(TWO_MAIN)
+    (folder / "toolchain.cmake").write_text(TOOLCHAIN.format(gcc=GCC.find()))
+    configure = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={NINJA.find()}", "-S", ".", "-B", "build"]
+    said = ""
+    for arguments in ([*configure, "-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake"], ["--build", "build"]):
+        command = [str(CMAKE.find()), *arguments]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        said += done.stdout + done.stderr
+        if done.returncode:
+            break
+    return " ".join(said.split())
+
+
+def test_two_libraries_in_one_build_share_the_driver(tmp_path: Path) -> None:
+    said = configure_two(tmp_path)
+    elf = tmp_path / "build" / "theirs"
+    assert elf.is_file(), said
+    assert "warning" not in said
+    for symbol in ("plus_one_run", "plus_two_run", "ethosgen_npu_run"):
+        assert memory_of(elf, symbol)[0] == "SHT_PROGBITS"  # one, or this would not be unpacked
+    archive = tmp_path / "build" / "two" / "libplus_two_model.a"
+    listed = subprocess.run(
+        [GCC.find().parent / "arm-none-eabi-ar", "t", archive],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "plus_two.c.obj" in listed.stdout and "npu" not in listed.stdout
+
+
+def test_two_libraries_that_cannot_be_in_one_build_say_so(tmp_path: Path) -> None:
+    said = configure_two(tmp_path / "npus", npu="ethos-u85-256")
+    assert "the two libraries are for different NPUs or of different versions of ethosgen" in said
+    assert "ethosgen project ONE.tflite OTHER.tflite --platform library" in said
+    said = configure_two(tmp_path / "names", name="plus_one")
+    assert "this build has a network plus_one (give one another name, by --name) already" in said

@@ -58,6 +58,7 @@ def build_project(directory: Path, *, on: str | None = None, watch: Watch) -> "B
     """Compile a project for a target, by default the one that runs its board."""
     from ethosgen.project import link_remedy
     from ethosgen.target import way_of
+    from ethosgen.toolchain import take_turn
 
     info = _open_application(directory)
     on = on or info.board.default_target
@@ -65,7 +66,8 @@ def build_project(directory: Path, *, on: str | None = None, watch: Watch) -> "B
     _check_target(info.board, on, info.platform)
     require_writable(info.directory / "build")
     try:
-        return replace(_build(info, way, watch), on=on)
+        with take_turn(directory, watch):
+            return replace(_build(info, way, watch), on=on)
     except CapacityError as error:
         remedy = link_remedy(info, way, error.overflows)
         raise CapacityError(f"{error}; {remedy}", error.overflows) from None

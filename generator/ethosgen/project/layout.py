@@ -69,9 +69,10 @@ _LIBRARY = {
     "ethosgen_networks.c": "model/ethosgen_networks.c",
     "CMakeLists.txt": "model/CMakeLists.txt",
 }
+_COMMON = "ethosgen_common.cmake"
 _BAREMETAL = Layout(
     templates=("baremetal", "common"),
-    library=_LIBRARY,
+    library={**_LIBRARY, _COMMON: f"model/{_COMMON}"},
     network=_NETWORK,
     shared=_SHARED,
     npu={
@@ -104,7 +105,11 @@ _CSOLUTION = replace(
     _BAREMETAL,
     templates=("csolution", *_BAREMETAL.templates),
     library={
-        **{file: made for file, made in _BAREMETAL.library.items() if file != "CMakeLists.txt"},
+        **{
+            file: made
+            for file, made in _BAREMETAL.library.items()
+            if file not in ("CMakeLists.txt", _COMMON)
+        },
         "model.clayer.yml": "model/clayer.yml",
     },
     npu={file: made for file, made in _BAREMETAL.npu.items() if not file.startswith("cmsis/")},

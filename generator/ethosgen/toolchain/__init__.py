@@ -6,6 +6,7 @@ from ethosgen.errors import InputError
 from ethosgen.toolchain.baremetal import build
 from ethosgen.toolchain.csolution import build_csolution
 from ethosgen.toolchain.sizes import Built, Sizes, measure_elf
+from ethosgen.toolchain.turn import take_turn
 from ethosgen.toolchain.zephyr import build_zephyr, find_zephyr
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "find_built",
     "find_zephyr",
     "measure_elf",
+    "take_turn",
 ]
 
 

@@ -1,0 +1,27 @@
+"""Builds of one project take turns: two of them in one directory would spoil each other's files."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ethosgen.watch import Watch
+
+_LOCK = Path("build") / ".lock"
+
+
+@contextmanager
+def take_turn(directory: Path, watch: Watch) -> Iterator[None]:
+    """Hold a project's build directory for the block; wait, and say so, while another build does.
+
+    The system releases it when a process ends, however that ends.
+    """
+    path = directory / _LOCK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            watch.say(f"waiting for another build of '{directory}' to end")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

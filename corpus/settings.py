@@ -1,12 +1,13 @@
 """What Vela is told: accelerator, strategy, arena and memory mode."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from corpus.choices import Choices
 from ethosgen.accelerator import Accelerator, find_accelerator
 from ethosgen.model import Model
 from ethosgen.offload import Schedule, offload
-from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.plan import IoStyle, Kept, OffloadPlan
 
 PRODUCTS = {
     "u55": ("ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"),
@@ -42,8 +43,11 @@ class Setting:
         """The system of vela.ini that goes with the memory mode."""
         return _U65_DRAM if self.memory_mode.startswith("Dedicated") else None
 
-    def compile(self, model: Model) -> OffloadPlan:
-        """Return what Vela makes of a network so; EthosgenError where it refuses."""
+    def compile(self, model: Model, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
+        """Return what Vela makes of a network so, but for what is kept on the CPU.
+
+        EthosgenError where it refuses.
+        """
         return offload(
             model,
             self.accelerator,
@@ -51,6 +55,7 @@ class Setting:
             system_config=self.system_config,
             memory_mode=self.memory_mode,
             schedule=self.schedule,
+            kept=kept,
         )
 
     def __str__(self) -> str:

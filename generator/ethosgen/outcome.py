@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+ORACLES = {"tflm": "TensorFlow Lite Micro", "litert": "LiteRT"}
+"""The oracles' names in messages, by their short names."""
+
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 """Tensors by name: one sample's inputs or outputs."""
 

@@ -52,12 +52,39 @@ class Partition:
 
 @dataclass(frozen=True)
 class CpuOperator:
-    """An operator that stayed on the CPU, and why, in the user's words."""
+    """An operator that stayed on the CPU, and why, in the user's words.
+
+    `erratum` names the entry of the table of errata that keeps it there, "" if none does.
+    """
 
     operator: int
     code: str
     output: str
     reason: str
+    erratum: str = ""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Why an operator must stay on the CPU though the NPU could run it; `erratum` as above."""
+
+    reason: str
+    erratum: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a plan did on the functional model before anything was written.
+
+    `oracle` is whose outputs it was compared with, None where it was not compared: `skipped` says
+    why. `cases` are the folders with the minimal networks that differed and were kept from the NPU.
+    """
+
+    oracle: str | None
+    samples: int = 0
+    elements: int = 0
+    skipped: str = ""
+    cases: tuple[str, ...] = ()
 
 
 class OffloadMode(Enum):
@@ -105,6 +132,8 @@ class PlanSummary:
     """For a file that was compiled before: what its command streams start, copies apart."""
     decompressed: Mapping[str, int] | None = None
     """For a network with TFLM_DECODE: constants, their bytes in the file, and decoded ones."""
+    check: Check | None = None
+    """None where it was not asked for."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +176,11 @@ class OffloadPlan:
 
     cpu_ops: tuple[str, ...] = ()
     mode: OffloadMode = OffloadMode.ALL
-    """With `cpu_ops`, what was asked for: it makes the same plan again."""
+    """With `cpu_ops`, `trust_vela` and `check_asked`, what was asked for: it makes the same plan
+    again."""
+    trust_vela: bool = False
+    check_asked: bool = True
+    check: Check | None = None
 
     @property
     def npu(self) -> str:
@@ -166,6 +199,7 @@ class OffloadPlan:
             choices=self.choices,
             npu_operations=self.npu_operations,
             decompressed=self._decompressed(),
+            check=self.check,
         )
 
     def _decompressed(self) -> Mapping[str, int] | None:

@@ -26,6 +26,8 @@ class NetworkInfo:
     model_path: Path
     cpu_ops: tuple[str, ...] = ()
     mode: OffloadMode = OffloadMode.ALL
+    trust_vela: bool = False
+    check_asked: bool = True
 
 
 @dataclass(frozen=True)

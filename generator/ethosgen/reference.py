@@ -13,7 +13,7 @@ import numpy as np
 
 from ethosgen.child import ChildError, call
 from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.model import Model
+from ethosgen.model import Model, Tensor
 from ethosgen.outcome import Arrays
 
 Array = np.ndarray[Any, Any]
@@ -75,7 +75,11 @@ def second_opinion(model: Model, samples: Sequence[Arrays]) -> list[Arrays] | No
     except ChildError as error:
         _log.info("LiteRT cannot run '%s': %s", model.name, error)
         return None
-    return _named_outputs(model, answer.value)
+    try:
+        return _named_outputs(model, answer.value)
+    except UnsupportedError as error:
+        _log.info("LiteRT runs '%s' otherwise than the file says: %s", model.name, error)
+        return None
 
 
 def _ordered_inputs(model: Model, samples: Sequence[Arrays]) -> list[list[Array]]:
@@ -100,15 +104,25 @@ def _fitting(sample: Arrays, tensor: Any) -> Array:
 def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:
     """Name and shape what an interpreter returned; TFLite Micro turns scalars into vectors.
 
-    An inference that a CIRCULAR_BUFFER ended has no outputs.
+    An inference that a CIRCULAR_BUFFER ended has no outputs. UnsupportedError for an output of
+    another size than the file says: LiteRT computes shapes anew.
     """
     return [
         {
-            tensor.name: array.reshape(tensor.shape)
+            tensor.name: _shaped(array, tensor)
             for tensor, array in zip(model.outputs if run else (), run, strict=True)
         }
         for run in runs
     ]
+
+
+def _shaped(array: Array, tensor: Tensor) -> Array:
+    if array.size != tensor.elements:
+        raise UnsupportedError(
+            f"output '{tensor.name}' comes out with {array.size} elements, and the file says "
+            f"{tensor.elements}"
+        )
+    return array.reshape(tensor.shape)
 
 
 def _arena_bytes(model: Model) -> int:

@@ -168,11 +168,12 @@ class Report:
                 "cpu_operators": len(self.plan.cpu_operators),
                 "npu_operators": self.plan.npu_operators,
             },
+            "check": dataclasses.asdict(self.plan.check) if self.plan.check else None,
             "choices": [dataclasses.asdict(choice) for choice in self.plan.choices],
             "fused": list(self.plan.fused),
             "decompressed": dict(self.plan.decompressed) if self.plan.decompressed else None,
             "cpu_operators": [
-                {"operator": c.code, "output": c.output, "reason": c.reason}
+                {"operator": c.code, "output": c.output, "reason": c.reason, "erratum": c.erratum}
                 for c in self.plan.cpu_operators
             ],
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},

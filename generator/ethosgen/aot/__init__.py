@@ -18,11 +18,16 @@
 """
 
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from ethosgen.model import Graph, Model, Operator
 from ethosgen.outcome import Arrays
 from ethosgen.plan import OffloadPlan, Partition
 from ethosgen.program import Program
+
+Table = np.ndarray[Any, np.dtype[np.int8]]
 
 
 def compile_program(plan: OffloadPlan, name: str) -> Program:
@@ -68,6 +73,29 @@ def is_exact(model: Model) -> bool:
         for graph in model.graphs
         for op in graph.operators
     )
+
+
+def decided_by_litert(model: Model) -> bool:
+    """Say whether LiteRT is the oracle for some operator of a network, which TFLite Micro lacks."""
+    from ethosgen.aot.operators import code_of, deciding_dtype
+
+    lacking = measured_by_litert()
+    return any(
+        (code_of(op), deciding_dtype(op, graph.tensors)) in lacking
+        for graph in model.graphs
+        for op in graph.operators
+    )
+
+
+def table_of(operator: Operator, graph: Graph) -> Table | None:
+    """Return the outputs of an int8 operator for each of its 256 inputs, None if it is no table."""
+    from ethosgen.aot.operators import code_of, deciding_dtype, registry
+
+    build = registry().get((code_of(operator), deciding_dtype(operator, graph.tensors)))
+    if build is None or not can_run(operator, graph):
+        return None
+    tables = [a for a in build(operator, graph.tensors).constants if a.dtype == np.int8]
+    return tables[0] if len(tables) == 1 and tables[0].shape == (256,) else None
 
 
 def can_run(operator: Operator, graph: Graph) -> bool:

@@ -134,6 +134,18 @@ OFFLOAD = click.option(
 )
 
 
+TRUST_VELA = click.option(
+    "--trust-vela",
+    is_flag=True,
+    help="Offload what Vela offloads, known errata included, and do not check it.",
+)
+CHECK = click.option(
+    "--check/--no-check",
+    default=True,
+    help="Compare the plan with the oracle on the NPU model first, or not [default: check].",
+)
+
+
 def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --port, --baud and --reset; it gets them as `line`, None without --port."""
 

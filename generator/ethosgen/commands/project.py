@@ -7,6 +7,7 @@ import click
 from ethosgen.commands.answers import tell_next
 from ethosgen.commands.options import (
     BOARD_OR_NONE,
+    CHECK,
     CPU_OPS,
     IO,
     MEMORY_MODE,
@@ -15,6 +16,7 @@ from ethosgen.commands.options import (
     NPU,
     OFFLOAD,
     PLATFORM_OR_LIBRARY,
+    TRUST_VELA,
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import written_text
@@ -35,6 +37,8 @@ from ethosgen.commands.wording import written_text
 @IO
 @CPU_OPS
 @OFFLOAD
+@TRUST_VELA
+@CHECK
 @PLATFORM_OR_LIBRARY
 @MEMORY_MODE
 @click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
@@ -47,6 +51,8 @@ def project(
     io: str,
     cpu_ops: tuple[str, ...],
     offload: str,
+    trust_vela: bool,
+    check: bool,
     platform: str,
     memory_mode: str | None,
     with_ci: bool,
@@ -69,6 +75,8 @@ def project(
             io=io,
             cpu_ops=cpu_ops,
             offload=offload,
+            trust_vela=trust_vela,
+            check=check,
             platform=platform,
             memory_mode=memory_mode,
             with_ci=with_ci,

@@ -6,6 +6,7 @@ import click
 
 from ethosgen.commands.answers import answer
 from ethosgen.commands.options import (
+    CHECK,
     CPU_OPS,
     GOLDEN,
     INPUT,
@@ -14,6 +15,7 @@ from ethosgen.commands.options import (
     OFFLOAD,
     OUTPUT,
     SEED,
+    TRUST_VELA,
 )
 from ethosgen.commands.progress import Progress
 
@@ -28,6 +30,8 @@ from ethosgen.commands.progress import Progress
 )
 @CPU_OPS
 @OFFLOAD
+@TRUST_VELA
+@CHECK
 @INPUT
 @OUTPUT
 @GOLDEN
@@ -53,6 +57,8 @@ def simulate(
     npu: str | None,
     cpu_ops: tuple[str, ...],
     offload: str,
+    trust_vela: bool,
+    check: bool,
     input_path: Path | None,
     output_path: Path | None,
     original: Path | None,
@@ -81,6 +87,8 @@ def simulate(
                 npu=npu,
                 cpu_ops=cpu_ops,
                 offload=offload,
+                trust_vela=trust_vela,
+                check=check,
                 inputs=pipeline.Inputs(input_path, count, seed),
                 output_path=output_path,
                 original=original,

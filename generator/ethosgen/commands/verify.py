@@ -8,6 +8,7 @@ import click
 from ethosgen.commands.answers import answer
 from ethosgen.commands.options import (
     BOARD,
+    CHECK,
     CPU_OPS,
     GOLDEN,
     INPUT,
@@ -23,6 +24,7 @@ from ethosgen.commands.options import (
     PLATFORM,
     SAMPLES,
     SEED,
+    TRUST_VELA,
     with_line,
 )
 from ethosgen.commands.progress import Progress
@@ -38,6 +40,8 @@ from ethosgen.junit import JUnitFile
 @IO
 @CPU_OPS
 @OFFLOAD
+@TRUST_VELA
+@CHECK
 @PLATFORM
 @MEMORY_MODE
 @INPUT
@@ -57,6 +61,8 @@ def verify(
     io: str,
     cpu_ops: tuple[str, ...],
     offload: str,
+    trust_vela: bool,
+    check: bool,
     platform: str,
     memory_mode: str | None,
     input_path: Path | None,
@@ -88,6 +94,8 @@ def verify(
             io=io,
             cpu_ops=cpu_ops,
             offload=offload,
+            trust_vela=trust_vela,
+            check=check,
             platform=platform,
             memory_mode=memory_mode,
             inputs=pipeline.Inputs(input_path, samples, seed),

@@ -6,8 +6,8 @@ from typing import Any
 
 from ethosgen.accelerator import NO_NPU
 from ethosgen.grammar import counted
-from ethosgen.outcome import FLOAT_TOLERANCE, Comparison
-from ethosgen.plan import CpuOperator
+from ethosgen.outcome import FLOAT_TOLERANCE, ORACLES, Comparison
+from ethosgen.plan import Check, CpuOperator
 from ethosgen.report import FirmwareReport
 
 MOST_REASONS = 12
@@ -48,7 +48,24 @@ def plan_lines(plan: Any) -> list[str]:
         f"  NPU       {plan.npu}: {count} in {plan.partitions} "
         f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
     )
-    return [head, *map(_choice_line, plan.choices), *_reason_lines(plan.cpu_operators), *fused]
+    return [
+        head,
+        *map(_choice_line, plan.choices),
+        *_reason_lines(plan.cpu_operators),
+        *fused,
+        *_check_lines(plan.check),
+    ]
+
+
+def _check_lines(check: Check | None) -> list[str]:
+    """Say what the plan was compared with before anything was written."""
+    if check is None:
+        return []
+    if check.oracle is None:
+        return [f"  check     not made: {check.skipped}"]
+    of = f"{check.elements} outputs of {check.samples} samples"
+    lines = [f"  check     {of} on the NPU model equal {ORACLES[check.oracle]}'s"]
+    return [*lines, *(f"            what differed: {case}" for case in check.cases)]
 
 
 def _decompressed_line(plan: Any) -> str:

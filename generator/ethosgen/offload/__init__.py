@@ -4,7 +4,7 @@ Vela sees the original .tflite and is the only judge of what the NPU can do. It 
 process (see ethosgen.child), so that a network that ends it is a sentence and not the end of us.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ from ethosgen.offload.constraints import NpuOperator, npu_operators
 from ethosgen.offload.cost import cpu_cycles, npu_cycles
 from ethosgen.offload.cpu_only import plan_cpu_only
 from ethosgen.offload.emptiness import share_empty_buffer
+from ethosgen.offload.errata import Target, find_errata
 from ethosgen.offload.keeping import (
     at_bool_ends,
     mark,
@@ -43,14 +44,16 @@ from ethosgen.offload.residual import Residual
 from ethosgen.offload.signatures import settle_signatures
 from ethosgen.offload.vela import FASTEST, MEMORY_MODE, Compiled, Schedule, compile_network
 from ethosgen.offload.widening import widen_int4
-from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
+from ethosgen.plan import CpuOperator, IoStyle, Kept, OffloadMode, OffloadPlan
 
 __all__ = [
     "NpuOperator",
     "Schedule",
+    "Target",
     "accelerator_for",
     "compiled_for",
     "compiled_streams",
+    "find_errata",
     "first_operators",
     "npu_operators",
     "offload",
@@ -70,6 +73,7 @@ def offload(
     schedule: Schedule = FASTEST,
     mode: OffloadMode = OffloadMode.ALL,
     can_run: CanRun = lambda _operator, _graph: True,
+    kept: Mapping[int, Kept] | None = None,
 ) -> OffloadPlan:
     """Split a model between NPU and CPU; without an accelerator the CPU gets all of it.
 
@@ -77,9 +81,9 @@ def offload(
     `ignore` names operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode`
     are sections of Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is
     what Vela optimises for. With OffloadMode.AUTO, what is estimated slower on the NPU stays on the
-    CPU, of that which `can_run` there; with NONE all does. Operators for which Vela refuses the
-    whole network stay on the CPU too. Raises InputError or UnsupportedError where Vela, or a limit
-    of the NPU, forbids what is left.
+    CPU, of that which `can_run` there; with NONE all does. Operators that are `kept`, by index, and
+    those for which Vela refuses the whole network stay on the CPU too. Raises InputError or
+    UnsupportedError where Vela, or a limit of the NPU, forbids what is left.
     """
     if accelerator is None:
         return plan_cpu_only(model, io)
@@ -90,35 +94,48 @@ def offload(
             raise InputError(f"'{model.name}' is compiled already: its operators cannot move now")
         return plan_compiled(model, accelerator, io)
 
-    hidden = at_bool_ends(model.graph) | stateful_operators(model.graph)
+    kept = kept or {}
+    hidden = {index: why.reason for index, why in kept.items()}
+    hidden |= at_bool_ends(model.graph) | stateful_operators(model.graph)
     offered, waiting = _as_vela_takes_it(model), awaited(model)
 
     def compile_with(
         more: Mapping[int, str], limit_s: float | None = None
     ) -> tuple[OffloadPlan, Compiled]:
-        kept = hidden | dict(more)
-        shown = mark(offered, kept, waiting)
+        shown = mark(offered, hidden | dict(more), waiting)
         compiled = compile_network(
             shown, accelerator, io, ignore, system_config, memory_mode, schedule, limit_s
         )
-        return _plan(model, accelerator, io, compiled, ignore, kept), compiled
+        why = {index: Kept(reason) for index, reason in (hidden | dict(more)).items()}
+        why.update(kept)
+        return _plan(model, accelerator, io, compiled, ignore, why), compiled
 
     (plan, compiled), refused = compile_around(compile_with, len(model.graph.operators))
     if mode is OffloadMode.ALL or not plan.partitions:
         return plan
-    graph = model.graph
+    return _faster(plan, compiled, can_run, lambda more: compile_with(refused | more)[0])
+
+
+def _faster(
+    plan: OffloadPlan,
+    compiled: Compiled,
+    can_run: CanRun,
+    compile_with: Callable[[dict[int, str]], OffloadPlan],
+) -> OffloadPlan:
+    """Return a plan, or one that leaves on the CPU what is estimated faster there."""
+    graph, best_plan = plan.model.graph, plan
     runnable = [cpu_cycles(op, graph) if can_run(op, graph) else None for op in graph.operators]
     costs = Costs(npu_cycles(compiled.tables, len(graph.operators), compiled.npu_cycles), runnable)
     parts = [partition.operators for partition in plan.partitions]
     best: dict[int, str] = {}
     for reach in Reach:
-        kept = choose(graph, parts, costs, reach)
-        if kept and kept != best:
+        chosen = choose(graph, parts, costs, reach)
+        if chosen and chosen != best:
             with suppress(RefusalError):  # the plan that stands is as good as before
-                other, _ = compile_with(refused | kept)
-                if total(other, kept, costs) < WORTH * total(plan, best, costs):
-                    plan, best = other, kept
-    return replace(plan, choices=describe(parts, best, costs))
+                other = compile_with(chosen)
+                if total(other, chosen, costs) < WORTH * total(best_plan, best, costs):
+                    best_plan, best = other, chosen
+    return replace(best_plan, choices=describe(parts, best, costs))
 
 
 def _as_vela_takes_it(model: Model) -> Model:
@@ -132,14 +149,14 @@ def _plan(
     io: IoStyle,
     compiled: Compiled,
     ignore: Sequence[str],
-    kept: Mapping[int, str],
+    kept: Mapping[int, Kept],
 ) -> OffloadPlan:
     """Return the plan that Vela's answer means."""
     spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
     residual = Residual(unmark(compiled.network, model), model, spans)
     origin = Origin(model.graph, residual.graph, compiled.tables)
     on_cpu = tuple(
-        replace(cpu, reason=kept.get(origin.on_cpu.get(cpu.operator, -1), cpu.reason))
+        _with_reason(cpu, kept.get(origin.on_cpu.get(cpu.operator, -1)))
         for cpu in cpu_operators(model, residual.graph, origin, compiled.log, ignore)
     )
     partitions = residual.partitions(
@@ -164,3 +181,7 @@ def _plan(
         npu_cycles=compiled.npu_cycles,
         reach=residual.reach,
     )
+
+
+def _with_reason(cpu: CpuOperator, kept: Kept | None) -> CpuOperator:
+    return cpu if kept is None else replace(cpu, reason=kept.reason, erratum=kept.erratum)

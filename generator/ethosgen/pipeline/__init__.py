@@ -7,6 +7,7 @@ stages are imported when they are needed: Vela and TVM take seconds to load.
 """
 
 from ethosgen.pipeline.creation import Written, create_project
+from ethosgen.pipeline.exactness import EXACT, Wish
 from ethosgen.pipeline.firmware import (
     build_project,
     flash_project,
@@ -25,7 +26,9 @@ from ethosgen.pipeline.planning import (
 from ethosgen.pipeline.simulation import simulate
 
 __all__ = [
+    "EXACT",
     "Inputs",
+    "Wish",
     "Written",
     "attach_model",
     "build_project",

@@ -9,6 +9,7 @@ from ethosgen.any_board import any_board
 from ethosgen.board import Board, Placement, load_board
 from ethosgen.errors import InputError
 from ethosgen.model import Model
+from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.planning import (
     choose_accelerator,
     choose_common_npu,
@@ -37,6 +38,7 @@ class _Wanted:
     model: Model
     cpu_ops: Sequence[str]
     offload: str
+    wish: Wish
 
 
 def create_project(
@@ -49,6 +51,8 @@ def create_project(
     io: str = "arena",
     cpu_ops: Sequence[str] = (),
     offload: str = "all",
+    trust_vela: bool = False,
+    check: bool = True,
     platform: str = "baremetal",
     memory_mode: str | None = None,
     with_ci: bool = False,
@@ -67,14 +71,18 @@ def create_project(
         board.accelerator(npu)
     models = _read_all(networks, name, watch)
     place = directory or Path("_".join(model.name for model in models))
-    wanted = _with_the_others([_Wanted(model, cpu_ops, offload) for model in models], place, watch)
+    wish = Wish(trust_vela, check)
+    wanted = [_Wanted(model, cpu_ops, offload, wish) for model in models]
+    wanted = _with_the_others(wanted, place, watch)
     models = [one.model for one in wanted]
     accelerator = choose_accelerator(models[0], choose_common_npu(models, npu), board)
     mode = board.choose_memory_mode(memory_mode, accelerator)
     vela = board.vela_options(mode, accelerator) if accelerator else None
     programs = []
     for one in wanted:
-        plan = make_plan(one.model, accelerator, IoStyle(io), watch, one.cpu_ops, vela, one.offload)
+        plan = make_plan(
+            one.model, accelerator, IoStyle(io), watch, one.cpu_ops, vela, one.offload, one.wish
+        )
         programs.append(_make_program(plan, board.placement(mode), watch))
     with watch.stage("render", f"writing the project to {place}"):
         project = render(programs, board, platform=platform, memory_mode=mode, with_ci=with_ci)
@@ -135,6 +143,7 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
             read(network.model_path, network.name, watch),
             network.cpu_ops,
             network.mode.value,
+            Wish(network.trust_vela, network.check_asked),
         )
         for network in there
     ]

@@ -1,6 +1,6 @@
 """What a network becomes before there are files: Model, OffloadPlan, Program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from ethosgen.flatbuffer import is_compiled, read_model
 from ethosgen.model import Model
 from ethosgen.naming import check_name, name_from_file
 from ethosgen.pipeline.blame import blaming
-from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
+from ethosgen.pipeline.exactness import EXACT, Wish, exact_plan
+from ethosgen.plan import IoStyle, Kept, OffloadMode, OffloadPlan
 from ethosgen.program import Program
 from ethosgen.watch import Watch
 
@@ -65,31 +66,41 @@ def make_plan(
     cpu_ops: Sequence[str] = (),
     vela: VelaOptions | None = None,
     mode: str = "all",
+    wish: Wish = EXACT,
 ) -> OffloadPlan:
     """Let Vela decide what the NPU runs; `cpu_ops` names operators that it must leave.
 
-    `vela` says what memories the board has, `mode` is an OffloadMode. Without an accelerator there
-    is nothing to decide.
+    `vela` says what memories the board has, `mode` is an OffloadMode, `wish` how exact the plan
+    must be. Without an accelerator there is nothing to decide.
     """
     from ethosgen.aot import can_run
     from ethosgen.offload import Schedule, offload
 
-    what = f"compiling for {accelerator.name} (Vela)" if accelerator else "planning for the CPU"
-    with watch.stage("offload", what):
-        wanted = OffloadMode(mode)
-        board: dict[str, Any] = (
-            {
-                "system_config": vela.system_config,
-                "memory_mode": vela.memory_mode,
-                "schedule": Schedule(arena_bytes=vela.arena_cache_bytes),
-            }
-            if vela is not None
-            else {}
+    wanted = OffloadMode(mode)
+    board: dict[str, Any] = (
+        {
+            "system_config": vela.system_config,
+            "memory_mode": vela.memory_mode,
+            "schedule": Schedule(arena_bytes=vela.arena_cache_bytes),
+        }
+        if vela is not None
+        else {}
+    )
+
+    def planner(kept: Mapping[int, Kept]) -> OffloadPlan:
+        return offload(
+            model, accelerator, io, ignore=cpu_ops, mode=wanted, can_run=can_run, kept=kept, **board
         )
-        plan = offload(
-            model, accelerator, io, ignore=cpu_ops, mode=wanted, can_run=can_run, **board
-        )
-    return replace(plan, cpu_ops=tuple(cpu_ops), mode=wanted)
+
+    used = None if wanted is OffloadMode.NONE else accelerator
+    plan = exact_plan(model, used, io, planner, wish, watch)
+    return replace(
+        plan,
+        cpu_ops=tuple(cpu_ops),
+        mode=wanted,
+        trust_vela=wish.trust_vela,
+        check_asked=wish.check,
+    )
 
 
 def make_program(plan: OffloadPlan, watch: Watch) -> Program:

@@ -1,12 +1,14 @@
 """A network on this machine: its partitions on the functional model of the NPU."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.accelerator import require_model
 from ethosgen.model import Model
 from ethosgen.pipeline.bisection import diagnose
+from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
@@ -27,6 +29,8 @@ def simulate(
     output_path: Path | None = None,
     cpu_ops: Sequence[str] = (),
     offload: str = "all",
+    trust_vela: bool = False,
+    check: bool = True,
     original: Path | None = None,
     trace: "Trace | None" = None,
     watch: Watch,
@@ -40,11 +44,16 @@ def simulate(
     if accelerator is not None:
         require_model(accelerator)
     samples = choose_samples(model, inputs)
+    wish = Wish(trust_vela, check)
 
-    def make(network: Model, quiet: Watch) -> OffloadPlan:
-        return make_plan(network, accelerator, IoStyle.ARENA, quiet, cpu_ops, mode=offload)
+    def make(network: Model, watched: Watch, wanted: Wish) -> OffloadPlan:
+        io = IoStyle.ARENA
+        return make_plan(network, accelerator, io, watched, cpu_ops, mode=offload, wish=wanted)
 
-    plan = make(model, watch)
+    def make_as_is(part: Model) -> OffloadPlan:
+        return make(part, Watch(), replace(wish, check=False))
+
+    plan = make(model, watch, wish)
     outputs = simulate_samples(plan, samples, watch, trace)
     if output_path is not None:
         save_samples(output_path, outputs)
@@ -60,5 +69,5 @@ def simulate(
         second=second,
         ended=True,
         wall_s=watch.wall_s,
-        diagnosis=diagnose(model, samples, golden, lambda part: make(part, Watch()), watch),
+        diagnosis=diagnose(model, samples, golden, make_as_is, watch),
     )

@@ -10,6 +10,7 @@ from ethosgen.accelerator import NO_NPU, find_accelerator
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays, Outcome, Sample
 from ethosgen.pipeline.bisection import Make, diagnose
+from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.pipeline.planning import make_plan
@@ -96,7 +97,9 @@ def _planner(info: "ProjectInfo", index: int) -> Make:
 
     def make(model: Model) -> OffloadPlan:
         offload = network.mode.value
-        return make_plan(model, accelerator, info.io, Watch(), network.cpu_ops, memories, offload)
+        wish = Wish(network.trust_vela, check=False)
+        ops = network.cpu_ops
+        return make_plan(model, accelerator, info.io, Watch(), ops, memories, offload, wish)
 
     return make
 

@@ -14,7 +14,7 @@ from ethosgen import __version__
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.errors import InputError
 from ethosgen.model import Quantization, Tensor
-from ethosgen.plan import Choice, CpuOperator, IoStyle, OffloadMode, PlanSummary
+from ethosgen.plan import Check, Choice, CpuOperator, IoStyle, OffloadMode, PlanSummary
 from ethosgen.program import Port, Program
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.layout import BAREMETAL
@@ -98,6 +98,8 @@ def _write_network(program: Program, folder: str) -> dict[str, Any]:
         "parts": part_sizes(program),
         "cpu_ops": list(program.plan.cpu_ops),
         "offload": program.plan.mode.value,
+        "trust_vela": program.plan.trust_vela,
+        "check": program.plan.check_asked,
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
     }
@@ -162,6 +164,8 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         model_path=path,
         cpu_ops=tuple(map(str, network["cpu_ops"])),
         mode=OffloadMode(network["offload"]),
+        trust_vela=bool(network.get("trust_vela", False)),
+        check_asked=bool(network.get("check", True)),
     )
 
 
@@ -169,7 +173,10 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
     operators = tuple(CpuOperator(**operator) for operator in plan["cpu_operators"])
     choices = tuple(Choice(**choice) for choice in plan.get("choices", ()))
     fused = tuple(plan.get("fused", ()))
-    return PlanSummary(**{**plan, "cpu_operators": operators, "choices": choices, "fused": fused})
+    told = plan.get("check")
+    check = Check(**{**told, "cases": tuple(told["cases"])}) if told else None
+    read = {"cpu_operators": operators, "choices": choices, "fused": fused, "check": check}
+    return PlanSummary(**{**plan, **read})
 
 
 def _write_port(port: Port) -> dict[str, Any]:

@@ -1,0 +1,243 @@
+"""Which operators an erratum concerns: conditions on an operator where it stands."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ethosgen.offload.rounding import Array, differ, double_factor, single_factor
+from ethosgen.offload.site import Site, point_of, scale_of
+from ethosgen.plan import IoStyle
+
+Condition = Callable[[Site], bool]
+
+_TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG", "RSQRT")
+_PARTS = ("PAD", "PADV2", "CONCATENATION", "PACK")
+_BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
+_NATIVE_RANK = 4
+_RADIUS = 8.0
+"""Half the range of reals in which TFLite Micro's LOGISTIC and TANH compute: 4 integer bits."""
+_SMALL = ("ethos-u55-32", "ethos-u55-64")
+_MOST_PRODUCTS = 1 << 24
+"""Products that are tried one by one, in a tenth of a second."""
+
+
+def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
+    """Say whether an operator is one of these, computing in one of the dtypes."""
+
+    def applies(site: Site) -> bool:
+        return site.code in codes and (not dtypes or site.dtype in dtypes)
+
+    return applies
+
+
+def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
+    """Say whether an operator's output is quantized otherwise than its input."""
+    is_one = has(*codes, dtypes=dtypes)
+
+    def applies(site: Site) -> bool:
+        if not is_one(site):
+            return False
+        x, y = site.inputs[0], site.output
+        return (scale_of(x), point_of(x)) != (scale_of(y), point_of(y))
+
+    return applies
+
+
+def mirrors_elsewhere(site: Site) -> bool:
+    """Say whether a MIRROR_PAD pads another dimension than height and width."""
+    if site.code != "MIRROR_PAD":
+        return False
+    rank = len(site.inputs[0].shape)
+    amounts = site.constant(1)
+    others = (a for a in range(rank) if a < rank - 3 or a == rank - 1)
+    return any(amounts[2 * a] + amounts[2 * a + 1] for a in others)
+
+
+def reduces_dropped_axis(site: Site) -> bool:
+    """Say whether an axis is dropped that Vela reshapes around."""
+    if site.code not in ("REDUCE_MAX", "REDUCE_MIN") or site.operator.options.get("keep_dims"):
+        return False
+    minimum = site.code == "REDUCE_MIN" and site.axes != [0]
+    return len(site.inputs[0].shape) - 1 in site.axes or minimum
+
+
+def sums_several_axes(site: Site) -> bool:
+    """Say whether a SUM has more than one axis."""
+    return site.code == "SUM" and len(site.axes) > 1
+
+
+def sums_several_axes_for_caller(site: Site) -> bool:
+    """Say whether a SUM of more than one axis is written to the caller's buffer."""
+    to_caller = bool(set(site.graph.outputs) & set(site.operator.outputs))
+    return site.setting.io is IoStyle.CALLER and to_caller and sums_several_axes(site)
+
+
+def sums_dropped_last_axis(site: Site) -> bool:
+    """Say whether a SUM without zero point drops the last axis."""
+    if site.code != "SUM" or site.operator.options.get("keep_dims"):
+        return False
+    x = site.inputs[0]
+    return len(x.shape) - 1 in site.axes and not point_of(x)
+
+
+def squares_beyond_32_bits(site: Site) -> bool:
+    """Say whether the largest squared difference, in steps of the output, exceeds an int32."""
+    if site.code != "SQUARED_DIFFERENCE":
+        return False
+    x, y = site.inputs
+    info = np.iinfo(site.dtype)
+    steps = int(info.max) - int(info.min)
+    return (steps * (scale_of(x) + scale_of(y))) ** 2 / scale_of(site.output) > 1 << 31
+
+
+def transposes_uint8(site: Site) -> bool:
+    """Say whether Vela transposes uint8: where it is asked to, or for a depthwise multiplier."""
+    if site.dtype != "uint8":
+        return False
+    several = site.operator.options.get("depth_multiplier", 1) > 1
+    split = site.code == "DEPTHWISE_CONV_2D" and several and site.inputs[0].shape[3] > 1
+    return site.code == "TRANSPOSE" or split
+
+
+def clips_cells_at_a_fraction(site: Site) -> bool:
+    """Say whether an LSTM's cell clip is no integer."""
+    clip = site.operator.options.get("cell_clip", 0.0)
+    return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
+
+
+def _follows_transposition(site: Site) -> bool:
+    """Say whether the operator reads, perhaps through a table, what TRANSPOSE wrote."""
+    fused = set()
+    for op in site.graph.operators:
+        through = op.code in _TABLES and op.inputs[0] in fused
+        if op.code == "TRANSPOSE" or (through and op is not site.operator):
+            fused.add(op.outputs[0])
+    return bool(fused & set(site.operator.inputs))
+
+
+def transposes_into_part(site: Site) -> bool:
+    """Say whether a transposition may be written straight into part of a tensor."""
+    return site.code in _PARTS and _follows_transposition(site)
+
+
+def table_after_transposition(site: Site) -> bool:
+    """Say whether a table may be fused with a transposition, on an NPU without reserved room."""
+    small = site.setting.npu in _SMALL
+    return small and site.code in _TABLES and _follows_transposition(site)
+
+
+def curves_otherwise(site: Site) -> bool:
+    """Say whether a LOGISTIC or TANH of int8 has another table on the NPU than on the CPU.
+
+    Vela fills the table in double (ConvertToLUT8); the CPU's is TFLite Micro's, in fixed point.
+    """
+    if site.code not in ("LOGISTIC", "TANH") or site.dtype != "int8":
+        return False
+    ours = site.setting.table_of(site.operator, site.graph)
+    if ours is None:
+        return False
+    x, y = site.inputs[0], site.output
+    reals = scale_of(x) * (np.arange(-128, 128) - point_of(x)).astype(np.float64)
+    curve = np.tanh(reals) if site.code == "TANH" else _clamped_sigmoid(reals)
+    steps = point_of(y) + curve / scale_of(y)
+    theirs = np.clip(np.copysign(np.floor(abs(steps) + 0.5), steps), -128, 127)
+    return not np.array_equal(theirs.astype(np.int8), ours)
+
+
+def _clamped_sigmoid(reals: Array) -> Array:
+    """Return the logistic function, 0 and 1 beyond 8 (Regor's ClampSigmoid8)."""
+    inside = 1 / (1 + np.exp(-np.clip(reals, -_RADIUS, _RADIUS)))
+    return np.where(reals <= -_RADIUS, 0.0, np.where(reals >= _RADIUS, 1.0, inside))
+
+
+def rounds_by_single_factor(site: Site) -> bool:
+    """Say whether a factor in single floats makes another result of some value of an operator."""
+    same = site.dtype in ("int8", "int16") and site.inputs[0].dtype == site.dtype
+    tests = _BY_SINGLE_FACTOR.get(site.code, ()) if same else ()
+    return any(differs(site) for differs in tests)
+
+
+def _centred(site: Site) -> Array:
+    x = site.inputs[0]
+    info = np.iinfo(x.dtype)
+    return np.arange(info.min, info.max + 1, dtype=np.int64) - point_of(x)
+
+
+def _most(site: Site) -> int:
+    """Return beyond which magnitude every result is clamped."""
+    return 2 * (int(np.iinfo(site.dtype).max) + 1)
+
+
+def _identity_differs(site: Site) -> bool:
+    """Say whether the quotient of two scales, in single floats, makes another result."""
+    x, y = scale_of(site.inputs[0]), scale_of(site.output)
+    factors = double_factor(x, over=y), single_factor(x, over=y)
+    return x != y and differ(_centred(site), *factors, _most(site))
+
+
+def _slope_differs(site: Site) -> bool:
+    x, y = scale_of(site.inputs[0]), scale_of(site.output)
+    slope = float(site.operator.options.get("alpha", 0.0))
+    if slope == 0 or not math.isfinite(slope):
+        return False
+    factors = double_factor(x, slope, over=y), single_factor(x, slope, over=y)
+    return differ(_centred(site), *factors, _most(site))
+
+
+def _product_differs(site: Site) -> bool:
+    """Say whether a product of two inputs, one of them constant perhaps, is rounded otherwise."""
+    one, other = site.inputs
+    scales, over = (scale_of(one), scale_of(other)), scale_of(site.output)
+    factors = double_factor(*scales, over=over), single_factor(*scales, over=over)
+    if factors[0] == factors[1]:
+        return False
+    values = []
+    for tensor in (one, other):
+        info = np.iinfo(tensor.dtype)
+        ranged = np.arange(info.min, info.max + 1, dtype=np.int64)
+        known = ranged if tensor.data is None else np.unique(tensor.array()).astype(np.int64)
+        values.append(known - point_of(tensor))
+    if values[0].size * values[1].size > _MOST_PRODUCTS:
+        return True
+    return differ(np.outer(*values), *factors, _most(site))
+
+
+def _hidden_differs(site: Site) -> bool:
+    """Say whether an LSTM's hidden state is rescaled by another factor."""
+    if site.dtype != "int16":
+        return False
+    scale = scale_of(site.output)
+    unit = 2.0**-15
+    return double_factor(unit, unit, over=scale) != single_factor(unit, unit, over=scale)
+
+
+_BY_SINGLE_FACTOR: dict[str, tuple[Condition, ...]] = {
+    "MUL": (_product_differs,),
+    "RELU": (_identity_differs,),
+    "LEAKY_RELU": (_identity_differs, _slope_differs),
+    "PRELU": (_identity_differs, _product_differs),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (_hidden_differs,),
+}
+"""Operators for which Vela computes factors in single floats, and what to try."""
+
+
+def steps_through_operand_of_lower_rank(site: Site) -> bool:
+    """Say whether an operand has an extent where the output has another axis to step along.
+
+    Tensors of fewer than four dimensions have been filled up to four by then.
+    """
+    if site.code not in _BINARY:
+        return False
+    rank = len(site.output.shape)
+    for shape in (tensor.shape for tensor in site.inputs):
+        filled = (1,) * (_NATIVE_RANK - len(shape)) + tuple(shape)
+        if len(filled) < rank and any(extent > 1 for extent in filled[: rank - 3]):
+            return True
+    return False
+
+
+def packs_seven_dimensions(site: Site) -> bool:
+    """Say whether the output of a PACK has seven dimensions, and several outermost slices."""
+    shape = site.output.shape
+    return site.code == "PACK" and len(shape) > 6 and shape[0] > 1

@@ -1,0 +1,54 @@
+"""Where a factor computed in single floats rounds a product otherwise than one in double does.
+
+TFLite Micro computes the quotients of scales in double, Vela some of them in single floats. Both
+are written as a mantissa of 31 bits and a shift; the products are rounded as gemmlowp does.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Factor = tuple[int, int]
+"""A positive real as mantissa * 2**(shift - 31)."""
+
+
+def double_factor(*scales: float, over: float) -> Factor:
+    """Return the product of scales over another, computed in double."""
+    return _factor(math.prod(scales) / over)
+
+
+def single_factor(*scales: float, over: float) -> Factor:
+    """Return the product of scales over another, computed in single floats, step by step."""
+    product = np.float32(1)
+    for scale in scales:
+        product = np.float32(product * np.float32(scale))
+    return _factor(float(np.float32(product / np.float32(over))))
+
+
+def _factor(real: float) -> Factor:
+    fraction, shift = math.frexp(abs(real))
+    mantissa = math.floor(fraction * (1 << 31) + 0.5)
+    return (mantissa, shift) if mantissa < 1 << 31 else (mantissa // 2, shift + 1)
+
+
+def rescaled(values: Array, factor: Factor) -> Array:
+    """Return integers times a factor (MultiplyByQuantizedMultiplier, rounded twice)."""
+    mantissa, shift = factor
+    wide = np.clip(values.astype(np.int64) << max(shift, 0), -(1 << 31), (1 << 31) - 1)
+    high = (wide * mantissa + (1 << 30)) >> 31
+    right = max(-shift, 0)
+    mask = (1 << right) - 1
+    return np.asarray((high >> right) + ((high & mask) > (mask >> 1) + (high < 0)))
+
+
+def differ(values: Array, one: Factor, other: Factor, most: int) -> bool:
+    """Say whether two factors make different results of some values, up to a magnitude of `most`.
+
+    What both bring beyond `most` is clamped and no difference.
+    """
+    if one == other:
+        return False
+    first, second = rescaled(values, one), rescaled(values, other)
+    return bool(np.any((first != second) & (np.minimum(abs(first), abs(second)) <= most)))

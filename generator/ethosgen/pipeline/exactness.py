@@ -1,0 +1,227 @@
+"""Exact by default: what differs from the oracle on the NPU stays on the CPU.
+
+The table of errata names what is known to differ. For what is not known yet, a plan runs on the
+functional model with a few samples before it becomes a project; where outputs differ, the operators
+behind the difference are found by halving, as they are where Vela refuses a network.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ethosgen.accelerator import WITHOUT_MODEL, Accelerator
+from ethosgen.drawing import draw_samples
+from ethosgen.errors import InputError, NpuFault, RefusalError, UnsupportedError
+from ethosgen.flatbuffer import is_compiled
+from ethosgen.model import Graph, Model, Operator
+from ethosgen.outcome import ORACLES, Arrays, compare
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
+from ethosgen.plan import Check, IoStyle, Kept, OffloadPlan
+from ethosgen.watch import Watch
+
+SAMPLES = 5
+"""Of the check: one of each distribution."""
+SEED = 1 << 20
+"""Of the check's samples; those of a user begin at 0."""
+
+UNKNOWN = "found-by-check"
+"""The name of an erratum that has none yet."""
+
+SEARCH_S = 60.0
+"""Seconds that the search for operators that differ may take."""
+
+Planner = Callable[[Mapping[int, Kept]], OffloadPlan]
+"""Lets Vela compile with operators kept on the CPU, by index."""
+
+
+@dataclass(frozen=True)
+class Golden:
+    """What an oracle says of samples; `oracle` is its short name."""
+
+    oracle: str
+    outputs: Sequence[Arrays]
+
+
+Ask = Callable[[Model, Sequence[Arrays]], Golden | str]
+"""Asks the oracle that decides; returns why there is no answer if there is none."""
+
+
+def ask_oracles(model: Model, samples: Sequence[Arrays]) -> Golden | str:
+    """Ask the oracle that decides."""
+    try:
+        return Golden(*decisive_outputs(model, samples))
+    except InputError as error:
+        return str(error)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a plan is asked to be: with Vela's errata avoided or not, checked or not, by whom."""
+
+    trust_vela: bool = False
+    check: bool = True
+    ask: Ask = ask_oracles
+
+
+EXACT = Wish()
+"""What a user gets who asks for nothing else."""
+
+
+def exact_plan(
+    model: Model,
+    accelerator: Accelerator | None,
+    io: IoStyle,
+    planner: Planner,
+    wish: Wish,
+    watch: Watch,
+) -> OffloadPlan:
+    """Return a plan whose outputs equal the oracle's, as far as errata and check can tell.
+
+    UnsupportedError where an operator is right neither on the NPU nor on the CPU.
+    """
+    if accelerator is None or wish.trust_vela or is_compiled(model):
+        with watch.stage("offload", _planning(accelerator)):
+            return planner({})
+    golden: Golden | str = "you asked for --no-check"
+    samples: Sequence[Arrays] = ()
+    if wish.check and accelerator.name in WITHOUT_MODEL:
+        golden = f"there is no functional model of {accelerator.name}"
+    elif wish.check:
+        with watch.stage("check", "asking the oracle"):
+            samples = draw(model)
+            golden = wish.ask(model, samples)
+    with watch.stage("offload", _planning(accelerator)):
+        kept = known_errata(model, accelerator, io, _oracle(golden, model))
+        plan = planner(kept)
+    if isinstance(golden, str):
+        return replace(plan, check=Check(None, skipped=golden) if wish.check else None)
+    with watch.stage("check", "checking the plan on the NPU model"):
+        return _Check(model, planner, samples, golden).mended(plan, kept)
+
+
+def draw(model: Model) -> list[Arrays]:
+    """Draw the check's samples."""
+    return draw_samples(model, SAMPLES, SEED)
+
+
+def known_errata(
+    model: Model, accelerator: Accelerator, io: IoStyle, oracle: str
+) -> dict[int, Kept]:
+    """Return the operators that errata keep on the CPU.
+
+    UnsupportedError if there is no code for one of them there.
+    """
+    from ethosgen.aot import can_run, table_of
+    from ethosgen.offload import Target, find_errata
+
+    kept = find_errata(model, Target(accelerator.name, io, table_of), oracle)
+    graph = model.graph
+    for index, why in kept.items():
+        operator = graph.operators[index]
+        if not can_run(operator, graph):
+            raise UnsupportedError(
+                f"operator {index + 1} of {len(graph.operators)} of '{model.name}', "
+                f"{operator.code} that makes '{_output(operator, graph)}', can run nowhere: "
+                f"{why.reason}, and there is no code for it on the CPU; --trust-vela takes what "
+                "Vela makes of it"
+            )
+    return kept
+
+
+def _oracle(golden: Golden | str, model: Model) -> str:
+    """Return which oracle decides, as it answered or by what TFLite Micro has."""
+    from ethosgen.aot import decided_by_litert
+
+    if isinstance(golden, Golden):
+        return golden.oracle
+    return "litert" if decided_by_litert(model) else "tflm"
+
+
+def _planning(accelerator: Accelerator | None) -> str:
+    return f"compiling for {accelerator.name} (Vela)" if accelerator else "planning for the CPU"
+
+
+def _output(operator: Operator, graph: Graph) -> str:
+    return graph.tensors[operator.outputs[0]].name if operator.outputs else ""
+
+
+class _Check:
+    """Compares plans of a network with the golden outputs, and finds what differs."""
+
+    def __init__(
+        self, model: Model, planner: Planner, samples: Sequence[Arrays], golden: Golden
+    ) -> None:
+        self._model = model
+        self._planner = planner
+        self._samples = samples
+        self._golden = golden
+        self._tolerance = tolerance_of(model)
+        self._end = time.monotonic() + SEARCH_S
+
+    def mended(self, plan: OffloadPlan, kept: Mapping[int, Kept]) -> OffloadPlan:
+        """Return the plan if it passes, else one that does; UnsupportedError if there is none."""
+        if not plan.partitions:
+            return plan
+        said = self._against(plan)
+        if said:
+            plan = self._planner({**kept, **self._culprits(plan, kept, said)})
+        elements = sum(array.size for one in self._golden.outputs for array in one.values())
+        check = Check(self._golden.oracle, len(self._samples), elements)
+        return replace(plan, check=check)
+
+    def _against(self, plan: OffloadPlan) -> str:
+        """Return what is wrong with a plan, "" if nothing is."""
+        try:
+            outputs = simulate_samples(plan, self._samples, Watch())
+        except NpuFault as fault:
+            return str(fault)
+        golden = list(self._golden.outputs)
+        found = compare(self._golden.oracle, outputs, golden, self._tolerance)
+        if not found.mismatches:
+            return ""
+        return (
+            f"{found.mismatches} of {found.elements} outputs differ from "
+            f"{ORACLES[self._golden.oracle]}'s, by {found.max_abs_diff:g} at most"
+        )
+
+    def _culprits(self, plan: OffloadPlan, kept: Mapping[int, Kept], said: str) -> dict[int, Kept]:
+        """Return the operators to keep, beside those that are kept, so that nothing differs."""
+        from ethosgen.aot import can_run
+
+        graph = self._model.graph
+        offloaded = sorted(i for p in plan.partitions for i in p.operators)
+        able = [i for i in offloaded if can_run(graph.operators[i], graph)]
+        why = Kept(f"the check found that the NPU computes it otherwise: {said}", UNKNOWN)
+        found: dict[int, Kept] = {}
+        while not self._passes({**kept, **found}):
+            if not self._passes({**dict.fromkeys(able, why), **kept, **found}):
+                raise UnsupportedError(
+                    f"'{self._model.name}' cannot be made exact: {said}, wherever its operators "
+                    "run; nothing was written; --no-check writes it, and 'ethosgen verify' shows "
+                    "what differs"
+                )
+            found[self._first(able, {**kept, **found}, why)] = why
+        return found
+
+    def _first(self, able: Sequence[int], kept: Mapping[int, Kept], why: Kept) -> int:
+        """Return the operator up to which all must be kept at least, beside those that are."""
+        low, high = 0, len(able)  # with the first `low` kept it differs, with `high` it does not
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._passes({**dict.fromkeys(able[:middle], why), **kept}):
+                high = middle
+            else:
+                low = middle
+        return able[high - 1]
+
+    def _passes(self, kept: Mapping[int, Kept]) -> bool:
+        if time.monotonic() > self._end:
+            raise UnsupportedError(
+                f"what differs in '{self._model.name}' was not found in {SEARCH_S:g} s; "
+                "--npu none runs all of it on the CPU, --no-check takes it as it is"
+            )
+        try:
+            return not self._against(self._planner(kept))
+        except RefusalError:
+            return False

@@ -1,0 +1,104 @@
+"""Exact by default: errata avoided, plans checked, what differs found and kept on the CPU."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ethosgen.accelerator import find_accelerator
+from ethosgen.errors import UnsupportedError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.offload import offload
+from ethosgen.pipeline import Wish
+from ethosgen.pipeline.exactness import Golden, ask_oracles, exact_plan
+from ethosgen.plan import IoStyle, Kept, OffloadPlan
+from ethosgen.watch import Watch
+from networks import Network
+
+U55 = find_accelerator("ethos-u55-128")
+
+
+def reduced_rows() -> Model:
+    """REDUCE_MAX over the last axis without keep_dims, between two pools."""
+    net = Network("reduced", seed=1)
+    x = net.max_pool(net.input((1, 4, 6, 8)), (1, 1))
+    shape = net._like(x, (1, 4, 6))
+    axes = net.constant(np.array([3], np.int32))
+    (x,) = net.operator("REDUCE_MAX", (x, axes), (shape,), {"keep_dims": False})
+    return parse_model(net.build(x), "reduced")
+
+
+def two_layers() -> Model:
+    net = Network("two_layers", seed=2)
+    x = net.conv2d(net.input((1, 6, 6, 4)), 4, (3, 3))
+    x = net.average_pool(x, (2, 2), (2, 2))
+    x = net.conv2d(x, 3, (1, 1))
+    return parse_model(net.build(x), "two_layers")
+
+
+def plan_of(model: Model, wish: Wish, npu: str = "ethos-u55-128") -> OffloadPlan:
+    accelerator = find_accelerator(npu)
+
+    def planner(kept: Mapping[int, Kept]) -> OffloadPlan:
+        return offload(model, accelerator, kept=kept)
+
+    return exact_plan(model, accelerator, IoStyle.ARENA, planner, wish, Watch())
+
+
+def test_an_erratum_keeps_its_operator_on_the_cpu_and_says_so() -> None:
+    plan = plan_of(reduced_rows(), Wish())
+    (cpu,) = plan.cpu_operators
+    assert (cpu.code, cpu.erratum) == ("REDUCE_MAX", "reduce-dropped-axis")
+    assert "keep_dims" in cpu.reason
+    assert plan.npu_operators == 1
+    assert plan.check is not None
+    assert (plan.check.oracle, plan.check.samples) == ("tflm", 5)
+
+
+def test_trust_vela_offloads_what_vela_offloads() -> None:
+    plan = plan_of(reduced_rows(), Wish(trust_vela=True))
+    assert not plan.cpu_operators
+    assert plan.check is None
+
+
+def test_errata_are_avoided_without_a_check_too() -> None:
+    plan = plan_of(reduced_rows(), Wish(check=False))
+    assert [cpu.erratum for cpu in plan.cpu_operators] == ["reduce-dropped-axis"]
+    assert plan.check is None
+
+
+def test_what_the_table_does_not_know_is_found_by_the_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ethosgen.offload.errata_table.ERRATA", ())
+    plan = plan_of(reduced_rows(), Wish())
+    (cpu,) = plan.cpu_operators
+    assert (cpu.code, cpu.erratum) == ("REDUCE_MAX", "found-by-check")
+    assert plan.npu_operators == 1
+
+
+def test_a_plan_that_cannot_be_mended_is_refused() -> None:
+    def wrong(model: Model, samples: object) -> Golden | str:
+        golden = ask_oracles(model, samples)  # type: ignore[arg-type]
+        assert isinstance(golden, Golden)
+        outputs = [{name: array ^ 1 for name, array in one.items()} for one in golden.outputs]
+        return replace(golden, outputs=outputs)
+
+    with pytest.raises(UnsupportedError, match=r"cannot be made exact: .* outputs differ"):
+        plan_of(two_layers(), Wish(ask=wrong))
+
+
+def test_an_ordinary_network_stays_on_the_npu() -> None:
+    plan = plan_of(two_layers(), Wish())
+    assert not plan.cpu_operators
+    assert plan.check is not None
+    assert plan.check.elements == 5 * 27
+
+
+def test_a_u85_is_not_checked_and_says_so() -> None:
+    plan = plan_of(two_layers(), Wish(), "ethos-u85-256")
+    assert plan.check is not None
+    assert plan.check.oracle is None
+    assert "ethos-u85-256" in plan.check.skipped

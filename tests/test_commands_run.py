@@ -1,5 +1,6 @@
 """Options of `run`, `verify` and `flash` that concern boards, as a user types them."""
 
+import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -8,8 +9,10 @@ from click.testing import CliRunner
 
 from ethosgen.board import load_board
 from ethosgen.cli import cli
-from ethosgen.errors import EthosgenError, InputError
-from ethosgen.project import render, write
+from ethosgen.commands.wording import edits_line
+from ethosgen.errors import EthosgenError, InputError, ToolError
+from ethosgen.project import find_edits, open_project, render, write
+from ethosgen.tools import TOOLS
 from programs import make_program
 from small_models import image_net
 
@@ -59,6 +62,41 @@ def test_what_was_not_built_is_neither_run_nor_flashed(project: Path) -> None:
             run("run", str(place), *command)
     with pytest.raises(InputError, match=r"was not built for serial yet; .* --on serial$"):
         run("flash", str(project))
+
+
+def test_a_library_that_is_not_as_it_was_written_is_named(project: Path) -> None:
+    info = open_project(project)
+    assert find_edits(info) == {}
+    source = project / "model" / "plus_one.c"
+    source.write_text(source.read_text() + "\n")
+    (project / "model" / "mine.c").write_text("")
+    (project / "model" / "plus_one.h").unlink()
+    edits = find_edits(info)
+    assert edits == {
+        "model/mine.c": "added",
+        "model/plus_one.c": "edited",
+        "model/plus_one.h": "missing",
+    }
+    line = edits_line(project, edits)
+    assert "model/mine.c (added), model/plus_one.c (edited), model/plus_one.h (missing)" in line
+
+
+def test_a_run_warns_of_an_edited_library(tmp_path: Path) -> None:
+    for tool in TOOLS:
+        try:
+            tool.find()
+        except ToolError as error:
+            pytest.skip(str(error))
+    place = tmp_path / "p"
+    network = str(image_net(tmp_path / "image_net.tflite"))
+    assert run("project", network, "--board", "corstone300", "-o", str(place)) == 0
+    assert run("build", str(place)) == 0
+    header = place / "model" / "image_net.h"
+    header.write_text(header.read_text() + "/* mine */\n")
+    done = CliRunner().invoke(cli, ["run", str(place), "--json"])
+    assert done.exit_code == 0
+    assert "model/image_net.h (edited)" in done.stderr
+    assert json.loads(done.stdout)["model_edits"] == {"model/image_net.h": "edited"}
 
 
 def test_without_on_a_project_is_built_for_what_runs_its_board(

@@ -19,6 +19,7 @@ from ethosgen.commands.options import (
     with_line,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.commands.wording import edits_line
 from ethosgen.junit import JUnitFile
 
 
@@ -57,6 +58,7 @@ def run(
 ) -> None:
     """Run a built project on a target and compare its outputs with the golden ones."""
     from ethosgen import pipeline
+    from ethosgen.project import find_edits, open_project
 
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         report = pipeline.run_project(
@@ -71,4 +73,7 @@ def run(
             watch=progress.watch(),
         )
         junit.record(report)
-    answer(report, as_json, must_compare=False)
+    edits = find_edits(open_project(directory))
+    if edits:
+        click.echo(edits_line(directory, edits), err=True)
+    answer(report, as_json, must_compare=False, more={"model_edits": edits})

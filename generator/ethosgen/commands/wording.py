@@ -1,7 +1,8 @@
 """What commands print of projects and reports, for people."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ethosgen.accelerator import NO_NPU
@@ -10,6 +11,8 @@ from ethosgen.outcome import FLOAT_TOLERANCE, ORACLES, Comparison
 from ethosgen.plan import Check, CpuOperator
 from ethosgen.report import FirmwareReport
 
+MOST_EDITS = 6
+"""So many files are named."""
 MOST_REASONS = 12
 """So many lines about what stays on the CPU are read; a float network has one for each operator."""
 
@@ -197,6 +200,16 @@ def comparison_text(comparison: Comparison) -> str:
         near = f"{FLOAT_TOLERANCE:g} of the largest are allowed where expf and its kin compute"
         return f"{comparison.close} differ within the tolerance, {far} ({near})"
     return "equal"
+
+
+def edits_line(directory: Path, edits: Mapping[str, str]) -> str:
+    """Say that a project's library is not what ethosgen wrote, and which files differ."""
+    named = [f"{path} ({what})" for path, what in edits.items()]
+    more = f" and {len(named) - MOST_EDITS} more" if len(named) > MOST_EDITS else ""
+    return (
+        f"warning: '{directory}' does not have the library that ethosgen generated: "
+        f"{', '.join(named[:MOST_EDITS])}{more}; the verdict is of the files as they were built"
+    )
 
 
 def size_lines(flash: Any, ram: Any) -> str:

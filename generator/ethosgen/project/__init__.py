@@ -7,7 +7,7 @@ is the user's after the first time.
 
 from ethosgen.project.capacity import link_remedy
 from ethosgen.project.clashes import check_names
-from ethosgen.project.directory import write
+from ethosgen.project.directory import find_edits, write
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, PLATFORMS, ZEPHYR
 from ethosgen.project.manifest import Project, is_project, open_project
 from ethosgen.project.rendering import render
@@ -22,6 +22,7 @@ __all__ = [
     "Project",
     "ProjectInfo",
     "check_names",
+    "find_edits",
     "is_project",
     "link_remedy",
     "open_project",

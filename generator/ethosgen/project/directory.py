@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -146,18 +146,41 @@ def _named(names: tuple[str, ...]) -> str:
     return "name" if len(names) == 1 else "the networks"
 
 
-def _check_unedited(info: ProjectInfo) -> None:
-    known = {*info.files, MANIFEST}
+def find_edits(info: ProjectInfo) -> dict[str, str]:
+    """Return the files of the library that are not as they were written, by path.
+
+    Each is "added", "edited" or "missing".
+    """
+    try:
+        found = {path: "missing" for path in info.files if not (info.directory / path).is_file()}
+        for path in _library_files(info):
+            name = path.relative_to(info.directory).as_posix()
+            if name not in info.files:
+                found[name] = "added"
+            elif name not in found and _sha256(path) != info.files[name]:
+                found[name] = "edited"
+    except OSError as error:
+        raise InputError(f"cannot read '{error.filename}': {error.strerror}") from None
+    return dict(sorted(found.items()))
+
+
+def _library_files(info: ProjectInfo) -> Iterator[Path]:
+    """Yield all that is in the library's folder, but for the manifest and folders."""
     for path in sorted((info.directory / LIBRARY).rglob("*")):
-        name = path.relative_to(info.directory).as_posix()
-        if path.is_dir() and not path.is_symlink():
-            continue
-        if name not in known:
+        is_folder = path.is_dir() and not path.is_symlink()
+        if not is_folder and path != info.directory / MANIFEST:
+            yield path
+
+
+def _check_unedited(info: ProjectInfo) -> None:
+    for name, what in find_edits(info).items():
+        path = info.directory / name
+        if what == "added":
             raise InputError(
                 f"'{path}' is not ethosgen's, and generating again replaces {LIBRARY}/; "
                 "move it out of there, for instance to app/"
             )
-        if name != MANIFEST and _sha256(path) != info.files[name]:
+        if what == "edited":
             raise InputError(
                 f"'{path}' was edited, and generating again would lose that; move the change out "
                 f"of {LIBRARY}/, or delete the file"

@@ -1,5 +1,6 @@
 """Which operators a known difference concerns: conditions on the operator and where it stands."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -69,11 +70,19 @@ def mirrors_elsewhere(site: Site) -> bool:
 
 
 def reduces_dropped_axis(site: Site) -> bool:
-    """Say whether an axis is dropped that Vela reshapes around: see known.py."""
+    """Say whether an axis is dropped, and another one lies before it."""
     if site.code not in ("REDUCE_MAX", "REDUCE_MIN") or site.operator.options.get("keep_dims"):
         return False
-    minimum = site.code == "REDUCE_MIN" and site.axes != [0]
-    return len(site.inputs[0].shape) - 1 in site.axes or minimum
+    before = range(max(site.axes))
+    return math.prod(site.inputs[0].shape[a] for a in before if a not in site.axes) > 1
+
+
+def pads_groups_of_batches(site: Site) -> bool:
+    """Say whether a CONV_2D of groups pads several batches."""
+    if site.code != "CONV_2D" or site.operator.options.get("padding", "SAME") != "SAME":
+        return False
+    x, weights = site.inputs[:2]
+    return x.shape[0] > 1 and weights.shape[3] < x.shape[3]
 
 
 def sums_several_axes(site: Site) -> bool:
@@ -156,6 +165,13 @@ def transposes_into_part(site: Site) -> bool:
     if before is None or before.code != "TRANSPOSE":
         return False
     return bool(np.array_equal(site.graph.tensors[before.inputs[1]].array(), [0, 1, 3, 2]))
+
+
+def rounds_a_hidden_state(site: Site) -> bool:
+    """Say whether the factor of an LSTM's hidden state is another one in float than in double."""
+    if site.code != "UNIDIRECTIONAL_SEQUENCE_LSTM" or site.dtype != "int16":
+        return False
+    return _quotient(np.float32, 2.0**-30, by=site) != _quotient(float, 2.0**-30, by=site)
 
 
 def multiplies_int32_with_scale(site: Site) -> bool:

@@ -46,27 +46,24 @@ class Inquiry:
         return self._answers(oracle, part, [given[i] for i in part.inputs])
 
     def ask_edited(
-        self, oracle: str, site: Site, own: Columns, edit: Mapping[str, object]
+        self, oracle: str, site: Site, fed: Columns, edit: Mapping[str, object]
     ) -> list[Column] | None:
-        """Return what an operator with other options makes of the same values."""
-        part = cut(self.layout(oracle), own, site.operator.outputs)
-        (one,) = part.operators
-        edited = dataclasses.replace(one, options={**one.options, **edit})
-        part = dataclasses.replace(part, operators=[edited])
-        return self._answers(oracle, part, [own[i] for i in part.inputs])
-
-    def ask_fed(self, oracle: str, site: Site, rows: Sequence[Values]) -> list[Column] | None:
-        """Return what an operator makes of other values, one row of its inputs for each sample."""
+        """Return what an operator with other options makes of other values, of another shape."""
         layout = self.layout(oracle)
-        tensors, inputs = list(layout.tensors), [i for i in site.operator.inputs if i >= 0]
-        for index, array in zip(inputs, rows[0], strict=True):
-            tensors[index] = dataclasses.replace(tensors[index], shape=array.shape, data=None)
+        tensors = list(layout.tensors)
+        for index, column in fed.items():
+            shape = column[0].shape
+            tensors[index] = dataclasses.replace(tensors[index], shape=shape, data=None)
         one = layout.operators[site.operator.index]
-        outputs = list(site.operator.outputs)
+        edited = dataclasses.replace(one, options={**one.options, **edit})
         part = dataclasses.replace(
-            layout, tensors=tensors, operators=[one], inputs=inputs, outputs=outputs
+            layout,
+            tensors=tensors,
+            operators=[edited],
+            inputs=[*fed],
+            outputs=list(site.operator.outputs),
         )
-        return self._answers(oracle, part, [*zip(*rows, strict=True)])
+        return self._answers(oracle, part, [*fed.values()])
 
     def layout(self, oracle: str) -> Layout:
         """Return the network as an oracle takes it."""
@@ -172,24 +169,36 @@ def _applied(
     oracle = find_oracle(site, against)
     if entry.oracle is not None:
         return inquiry.ask(oracle, own, site.operator.outputs)
-    if entry.edit is not None:
-        return inquiry.ask_edited(oracle, site, own, entry.edit(site))
     if right is None:
         return None
     golden = [*zip(*right, strict=True)]
     read = [_read(site, own, index) for index in range(len(golden))]
-    if entry.reads is not None:
-        return inquiry.ask_fed(oracle, site, [entry.reads(site, row) for row in read])
+    if entry.reads is not None or entry.edit is not None:
+        fed = dict(own)
+        if entry.reads is not None:
+            rows = [entry.reads(site, row) for row in read]
+            places = [i for i in site.operator.inputs if i >= 0]
+            fed = dict(zip(places, zip(*rows, strict=True), strict=False))
+        return inquiry.ask_edited(oracle, site, fed, entry.edit(site) if entry.edit else {})
+    if entry.sequence is not None:
+        made: Sequence[Values] | None = entry.sequence(site, read, golden)
+    else:
+        made = [_value(entry, site, row, out) for row, out in zip(read, golden, strict=True)]
+    return None if made is None else [list(column) for column in zip(*made, strict=True)]
+
+
+def _value(entry: Known, site: Site, read: Values, right: Values) -> list[Array]:
     if entry.value is None:
-        return None
-    made = [entry.value(site, row, out) for row, out in zip(read, golden, strict=True)]
-    return [list(column) for column in zip(*made, strict=True)]
+        raise ValueError(f"{entry.name} foretells no values")
+    return entry.value(site, read, right)
 
 
 def _read(site: Site, own: Columns, sample: int) -> list[Array]:
-    """Return what an operator reads in one sample."""
-    tensors, inputs = site.graph.tensors, site.operator.inputs
-    return [own[i][sample] if i in own else tensors[i].array() for i in inputs if i >= 0]
+    """Return what an operator reads in one sample, without its states."""
+    tensors = [site.graph.tensors[i] for i in site.operator.inputs if i >= 0]
+    return [
+        own[t.index][sample] if t.index in own else t.array() for t in tensors if not t.is_variable
+    ]
 
 
 def _varies(graph: Graph, index: int) -> bool:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from corpus import conditions as when
+from corpus import lstm
 from corpus import predictions as value
 from corpus.conditions import Condition
-from corpus.predictions import Prediction, Reading
+from corpus.predictions import Prediction, Reading, Sequenced
 from corpus.site import FAULT, LITERT, TFLM, Site
 
 
@@ -23,9 +24,10 @@ class Known:
     """One difference: whose it is, which operators it concerns, what comes out of them, and why.
 
     `against` lists the oracles (or "fault") that it explains. One of these says what comes out:
-    `value` works it out; `reads` works out what the operator reads instead, and `edit` which of its
-    options is another, so that the oracle can tell; `oracle` names the one that has the kernel and
-    agrees; `fault` is what the model must say, a regular expression.
+    `value` works it out, `sequence` for an operator with a state; `reads` works out what the
+    operator reads instead, beginning with its first inputs, and `edit` which of its options are
+    others, so that the oracle can tell; `oracle` names the one that has the kernel and agrees;
+    `fault` is what the model must say, a regular expression.
     `witness` is a key (operator, dtype, seed) of a network that shows it.
     """
 
@@ -37,6 +39,7 @@ class Known:
     witness: tuple[str, str, int]
     value: Prediction | None = None
     reads: Reading | None = None
+    sequence: Sequenced | None = None
     oracle: str | None = None
     edit: Callable[[Site], Mapping[str, object]] | None = None
     fault: str | None = None
@@ -78,10 +81,10 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.reduces_dropped_axis,
-        "A maximum or minimum over the last axis, and a minimum over any but the first, is "
-        "reshaped around that axis in the shape of the output, which no longer has it without "
-        "keep_dims: a window slides over the first rows, instead of one over each row (Regor, "
-        "compiler/scheduler_decompose.cpp, DecomposeReduce; compiler/graphir_optimiser.cpp, "
+        "A maximum or minimum is reshaped around its axis in the shape of the output, which no "
+        "longer has the axis without keep_dims: if anything lies before the axis, a window slides "
+        "over the first rows, instead of one over each row (Regor, compiler/"
+        "scheduler_decompose.cpp, DecomposeReduce; compiler/graphir_optimiser.cpp, "
         "RewriteReduceMin).",
         value=value.slid,
         witness=("REDUCE_MAX", "int8", 5),
@@ -193,6 +196,18 @@ KNOWN: tuple[Known, ...] = (
         "copies come from Regor, compiler/tflite_graph_optimiser.cpp, RewritePack).",
         value=value.first_slice,
         witness=("high rank", "int8", 1),
+    ),
+    Known(
+        "groups-of-batches",
+        "Vela",
+        (TFLM, LITERT),
+        when.pads_groups_of_batches,
+        "A CONV_2D of groups on more than one batch gets all its padding behind, none before: "
+        "disasm shows 0, 0, 8, 8 instead of 4 on each side (Regor, "
+        "compiler/scheduler_decompose.cpp, DecomposeConv2D and UpdatePaddingAndIfmOffset).",
+        reads=value.padded_behind,
+        edit=lambda _site: {"padding": "VALID"},
+        witness=("CONV_2D", "int8", 5000002),
     ),
     Known(
         "mul-int32",
@@ -350,6 +365,17 @@ KNOWN: tuple[Known, ...] = (
         "LiteRT and Vela in float; where a product lies halfway the difference decides.",
         oracle=LITERT,
         witness=("RELU", "int16", 77006),
+    ),
+    Known(
+        "factor-float-lstm",
+        "TFLite Micro",
+        (TFLM,),
+        when.rounds_a_hidden_state,
+        "TFLite Micro computes the factor of an LSTM's hidden state in double (tensorflow/lite/"
+        "micro/kernels/lstm_eval_common.cc), Vela in float (Regor, compiler/lstm.cpp, "
+        "CalculateOutputState; common/scaling.hpp, ElementwiseMulScale).",
+        sequence=lstm.with_factor_in_float,
+        witness=("UNIDIRECTIONAL_SEQUENCE_LSTM", "int16", 1),
     ),
     Known(
         "factor-double",

@@ -7,14 +7,16 @@ computes the rest.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from corpus.rounding import factor_of, rescaled
 from corpus.site import Array, Site, Values, point_of, scale_of
 
 Prediction = Callable[[Site, Values, Values], list[Array]]
+Sequenced = Callable[[Site, Sequence[Values], Sequence[Values]], list[list[Array]] | None]
 Reading = Callable[[Site, Values], list[Array]]
 
 _SEGMENTS, _SEGMENT = 512, 128
@@ -54,6 +56,17 @@ def _activation_range(site: Site) -> tuple[int, int]:
 def shifted_by_half(_site: Site, read: Values) -> list[Array]:
     """A table fused with a transposition of uint8: looked up by an int8 value, so 128 too far."""
     return [(read[0] + np.uint8(128)).astype(np.uint8)]
+
+
+def padded_behind(site: Site, read: Values) -> list[Array]:
+    """An image with all of its padding at the bottom and on the right."""
+    x, weights, options = read[0], read[1], site.operator.options
+    amounts = [(0, 0)]
+    for axis, name in ((1, "h"), (2, "w")):
+        reach = (weights.shape[axis] - 1) * options.get(f"dilation_{name}_factor", 1) + 1
+        steps = (site.output.shape[axis] - 1) * options.get(f"stride_{name}", 1)
+        amounts.append((0, max(steps + reach - x.shape[axis], 0)))
+    return [np.pad(x, [*amounts, (0, 0)], constant_values=point_of(site.inputs[0]))]
 
 
 def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:
@@ -99,7 +112,7 @@ def shifted_product(site: Site, read: Values, right: Values) -> list[Array]:
     """
     x, y = (values.astype(np.int64) for values in read)
     scales = [scale_of(tensor) for tensor in site.inputs]
-    _, shift = _factor(scales[0] * scales[1] / scale_of(site.output))
+    _, shift = factor_of(scales[0] * scales[1] / scale_of(site.output))
     product, first = x * y, 1 << 30 if shift > _HIGH_BIT else 0
     rounding = (1 << shift - 1) + np.where(product < 0, -first, first)
     return [_limited(product + rounding >> shift, right[0])]
@@ -134,20 +147,13 @@ def mirrored_in_plane(site: Site, read: Values, right: Values) -> list[Array]:
 def summed(site: Site, read: Values, right: Values) -> list[Array]:
     """A SUM: over the first axis only, as many as there is room for, rounded once, half up."""
     x, y = site.inputs[0], site.output
-    factor, shift = _factor(scale_of(x) / scale_of(y))
+    factor, shift = factor_of(scale_of(x) / scale_of(y))
     sums = (read[0].astype(np.int64) - point_of(x)).sum(axis=site.axes[0]).reshape(-1)
     steps = [
         int(total) * factor + (1 << shift - 1) >> shift if shift > 0 else int(total) * factor
         for total in sums[: right[0].size]
     ]
     return [_limited(np.add(steps, point_of(y)), right[0])]
-
-
-def _factor(real: float) -> tuple[int, int]:
-    """Return a factor of 31 bits and a shift, as Vela writes scales."""
-    mantissa, exponent = math.frexp(real)
-    factor = round(mantissa * (1 << 31))
-    return (factor, 31 - exponent) if factor < 1 << 31 else (factor // 2, 30 - exponent)
 
 
 def _limited(values: Array, like: Array) -> Array:
@@ -190,20 +196,10 @@ def saturated_squares(site: Site, read: Values, right: Values) -> list[Array]:
     """A squared difference: what TFLite Micro shifts beyond 32 bits saturates."""
     scales = [scale_of(tensor) for tensor in site.inputs]
     unit = 2 * max(scales)
-    x, y = (_rescaled(v, s / unit) for v, s in zip(read, scales, strict=True))
+    x, y = (rescaled(v, s / unit) for v, s in zip(read, scales, strict=True))
     shift = max(math.frexp(unit * unit / scale_of(site.output))[1], 0)
     beyond = (x - y) ** 2 << shift > np.iinfo(np.int32).max
     return [np.where(beyond, np.iinfo(right[0].dtype).max, right[0]).astype(right[0].dtype)]
-
-
-def _rescaled(values: Array, real: float) -> Array:
-    """Return values times a factor as TFLite rounds them: the product first, then the shift."""
-    factor, shift = _factor(real)
-    left, right = max(31 - shift, 0), max(shift - 31, 0)
-    product = (values.astype(np.int64) << left) * factor
-    high = np.where(product >= 0, product + (1 << 30) >> 31, -((1 << 30) - product >> 31))
-    rest = (high & ((1 << right) - 1)) > ((1 << right) - 1 >> 1) + (high < 0)
-    return np.asarray((high >> right) + rest)
 
 
 def flatter_in_last_segment(site: Site, read: Values, right: Values) -> list[Array]:

@@ -11,4 +11,6 @@ FOUND = (
     Key("RELU", "int16", 78006),
     Key("RESIZE_BILINEAR", "uint8", 77007),  # a CONV_2D magnifies rounding-uint8
     Key("RESIZE_BILINEAR", "uint8", 114823),
+    Key("CONV_2D", "int8", 5000002),  # groups and batches: groups-of-batches
+    Key("REDUCE_MAX", "int8", 5000002),  # batches before the axis: reduce-dropped-axis
 )

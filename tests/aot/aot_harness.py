@@ -81,13 +81,15 @@ class GeneratedC:
     outputs are.
     """
 
-    def __init__(self, program: Program, folder: Path, npu: Npu | None = None) -> None:
+    def __init__(
+        self, program: Program, folder: Path, npu: Npu | None = None, flags: Sequence[str] = ()
+    ) -> None:
         self.program = program
         sources = write_sources(program, folder)
         library = folder / "library.so"
         hook = folder / "hook.c"
         hook.write_text(_hook(program))
-        command = ["gcc", "-O1", "-g0", "-fPIC", "-shared", *WARNINGS, "-o", str(library)]
+        command = ["gcc", "-O1", "-g0", "-fPIC", "-shared", *WARNINGS, *flags, "-o", str(library)]
         files = [*map(str, sources), str(hook)]
         done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import cpu_plan, needs_gcc, samples_and_golden
+from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 from arena_npu import check_program
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.errors import UnsupportedError
 from ethosgen.flatbuffer import decode_model
 from ethosgen.outcome import Arrays
+from ethosgen.reference import golden_outputs
 from networks import Network
 from recurrent_networks import lstm, svdf
 
@@ -94,3 +95,30 @@ def test_variants_without_a_kernel_are_named(place: int, words: str) -> None:
 
 def _never(*_: object) -> Arrays:
     raise AssertionError("a partition in a plan without one")
+
+
+@needs_gcc
+def test_sums_of_svdf_wrap_and_are_defined(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Three products of int16 reach beyond 32 bits: a signed sum would be undefined in C."""
+    net = Network("recurrent", seed=4)
+    out = svdf(net, net.input((1, 9), scale=0.02), 5, 6)
+    layer = net.operators[-1]
+    _, feature, time, _, state = layer.inputs
+    for index in (feature, time):
+        weights = net.tensors[index]
+        greatest = np.full(weights.shape, np.iinfo(weights.dtype).max, weights.dtype)
+        net.tensors[index] = dataclasses.replace(weights, data=greatest.tobytes())
+    held = net.tensors[state]
+    net.tensors[state] = dataclasses.replace(held, scale=0.02 * 0.01 * 127 / 1000)
+    plan = cpu_plan(net.build(out))
+    (name,) = (tensor.name for tensor in plan.model.inputs)
+    samples = [{name: np.full((1, 9), value, np.int8)} for value in (127,) * 7 + (-128,) * 9]
+    golden = golden_outputs(plan.model, samples)
+    flags = ["-fsanitize=signed-integer-overflow"]
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path, flags=flags)
+    for sample, wanted in zip(samples, golden, strict=True):
+        assert_equal(generated.run(sample)[1], wanted)
+        assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
+    assert "runtime error" not in capfd.readouterr().err

@@ -9,7 +9,7 @@ from tvm import tirx
 
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.aot.operators.activation import interpolate, sigmoid, sigmoid_table
-from ethosgen.aot.operators.nest import Nest, call, int32, real
+from ethosgen.aot.operators.nest import Nest, call, dtype_of, int32, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
     clamp,
@@ -167,15 +167,22 @@ def _svdf(
                 nest.store(state, (n, row, step), state[n, row, step + 1])
             now = nest.local("now", zero)
             with nest.loop("i", depth) as i:
-                nest.store(now, (0,), now[0] + weigh(x[n, i], features[row, i]))
+                nest.store(now, (0,), _sum(now[0], weigh(x[n, i], features[row, i])))
             nest.store(state, (n, row, memory - 1), keep(nest, now[0]))
             recalled = nest.local("recalled", zero)
             with nest.loop("step", memory) as step:
                 term = recall(state[n, row, step], time[row, step])
-                nest.store(recalled, (0,), recalled[0] + term)
-            nest.store(total, (0,), total[0] + recalled[0])
+                nest.store(recalled, (0,), _sum(recalled[0], term))
+            nest.store(total, (0,), _sum(total[0], recalled[0]))
         nest.store(output, (n, unit), finish(nest, total[0]))
     return nest.kernel()
+
+
+def _sum(a: Any, b: Any) -> Any:
+    """Return a + b. Integers wrap, as TFLite Micro's do in practice: two terms of int16 may."""
+    if dtype_of(a) == "float32":
+        return a + b
+    return tirx.Cast("int32", tirx.Cast("int64", a) + tirx.Cast("int64", b))
 
 
 # ---- UNIDIRECTIONAL_SEQUENCE_LSTM ----------------------------------------------------------------

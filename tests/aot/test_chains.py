@@ -184,6 +184,17 @@ def test_functions_of_a_byte_become_one_table() -> None:
     assert "ethosgen_table.c" in program.sources
 
 
+def test_one_element_of_many_is_no_function_of_the_first() -> None:
+    """A SLICE of one element has no loops, so that its place looked like the output's."""
+    net = Network("network", seed=4)
+    place, size = net.constant(np.array([5], np.int32)), net.constant(np.array([1], np.int32))
+    (x,) = net.operator("SLICE", [net.input((9,)), place, size], [Spec((1,), "int8", 0.05, 3)])
+    plan = cpu_plan(net.build(net.relu(x)))
+    samples, golden = samples_and_golden(plan.model)
+    for sample, wanted in zip(samples, golden, strict=True):
+        assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
+
+
 def test_a_clamp_costs_nothing() -> None:
     net = Network("network", seed=4)
     alone = compile_program(cpu_plan(net.build(net.conv2d(net.input(SHAPE), 8))), "net")

@@ -29,16 +29,19 @@ def is_of_a_byte(element: Element, tensors: Sequence[Tensor], target: Tensor) ->
         and tensors[next(iter(read))].dtype in BYTES
         and target.dtype in BYTES
         and element.is_free_of_place()
-        and not _reads_constants_by_place(element, tensors)
+        and _reads_the_byte_by_place_alone(element, tensors)
     )
 
 
-def _reads_constants_by_place(element: Element, tensors: Sequence[Tensor]) -> bool:
-    """Say whether some constant has a number of its own for each place of the output."""
+def _reads_the_byte_by_place_alone(element: Element, tensors: Sequence[Tensor]) -> bool:
+    """Say whether the byte is the one at the output's place, and no constant has one for each.
+
+    A SLICE of one element has no loops either, and reads some other place.
+    """
     ends = zip(element.kernel.function.params, element.kernel.inputs, strict=False)
     given = [parameter for parameter, i in ends if tensors[i].data is None]
-    return any(
-        element.is_whole(load) and not any(element.views[load.source].same_as(one) for one in given)
+    return all(
+        element.is_whole(load) == any(element.views[load.source].same_as(one) for one in given)
         for load in element.loads()
     )
 

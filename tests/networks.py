@@ -38,6 +38,8 @@ class Network:
         self.inputs: list[int] = []
         self.metadata: dict[str, bytes] = {}
         self.others: list[Layout] = []
+        self.unsigned_weights_point = 128
+        """Of the weights of layers of uint8."""
 
     # ---- tensors -------------------------------------------------------------------------------
 
@@ -231,7 +233,7 @@ class Network:
         in_scale = _first(source.scale)
         count = channels if per_channel else 1
         scales = tuple(float(np.float32(s)) for s in self.random.uniform(0.004, 0.008, count))
-        point = 128 if weights.dtype == np.uint8 else 0
+        point = self.unsigned_weights_point if weights.dtype == np.uint8 else 0
         w = self.constant(
             weights, None, scales, (point,) * count, WEIGHTED[code], self._next("weights")
         )

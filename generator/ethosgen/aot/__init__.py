@@ -2,6 +2,7 @@
 
     subgraphs  variables as tensors, and the subgraphs of IF, WHILE and CALL_ONCE as values
     states     what TFLite Micro's own operators remember, as variables
+    twins      uint8 as int8
     schedule   the steps in order: partitions, CPU operators, the copies that outputs need
     kernels    a PrimFunc for each CPU operator (operators/, one module per family), its constants
     chains     operators fused into the ones before them (element, graft, lookup)
@@ -48,19 +49,24 @@ def cpu_operators() -> dict[str, dict[str, int]]:
     """
     from ethosgen.aot.operators import registry, tolerance_ulp
     from ethosgen.aot.schedule import COPY
+    from ethosgen.aot.twins import twin_builds
 
     found: dict[str, dict[str, int]] = {}
     for (code, dtype), build in registry().items():
         if code != COPY:
             found.setdefault(code, {})[dtype] = tolerance_ulp(build)
+    for code, dtype in twin_builds():
+        found[code][dtype] = 0
     return found
 
 
 def measured_by_litert() -> frozenset[tuple[str, str]]:
     """Return the operators and dtypes that TFLite Micro lacks and LiteRT is the oracle for."""
     from ethosgen.aot.operators import litert_builds, registry
+    from ethosgen.aot.twins import twin_builds
 
-    return frozenset(key for build in registry().values() for key in litert_builds(build))
+    known = (key for build in registry().values() for key in litert_builds(build))
+    return frozenset((*known, *twin_builds()))
 
 
 def is_exact(model: Model) -> bool:

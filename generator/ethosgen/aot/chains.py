@@ -20,11 +20,13 @@ from ethosgen.aot.kernels import build_kernel
 from ethosgen.aot.lookup import bounds_of, is_of_a_byte, tables
 from ethosgen.aot.memory import SAME_BYTES, lifetimes, plan_memory
 from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.conversion import is_flip
 from ethosgen.aot.operators.quantization import BOUNDS
 from ethosgen.aot.packed.addition import packed_addition
 from ethosgen.aot.packed.table import is_table, packed_table, with_table
 from ethosgen.aot.schedule import Schedule, Step
 from ethosgen.aot.subgraphs import SUBGRAPHS
+from ethosgen.aot.twins import FLIP
 from ethosgen.errors import UnsupportedError
 
 CLAMPING = frozenset(
@@ -108,7 +110,7 @@ class _Chains:
         elements: dict[int, Element] = {}
         for position, step in enumerate(self.steps):
             element = read_element(step.kernel) if step.kernel else None
-            if element is None or is_table(element.kernel):
+            if element is None or is_table(element.kernel) or self._is_flip(step):
                 continue
             target = tensors[self.schedule.writes(step)[0]]
             worth = bool(step.tail) or target.elements >= WORTH_A_TABLE
@@ -121,6 +123,12 @@ class _Chains:
             for i, step in enumerate(self.steps)
         )
         self.schedule = replace(self.schedule, steps=tuple(steps))
+
+    def _is_flip(self, step: Step) -> bool:
+        """Say whether a step does nothing but flip signs: that is quicker than a look-up."""
+        tensors = self.schedule.graph.tensors
+        ends = tensors[step.operator.inputs[0]], tensors[step.operator.outputs[0]]
+        return step.operator.code == FLIP and not step.tail and is_flip(*ends)
 
     def bounded(self, step: Step, bounds: tuple[int, int]) -> Step:
         """Return a step whose operator limits its output."""

@@ -12,6 +12,7 @@ from ethosgen.aot.primfunc import drop_unused_parameters
 from ethosgen.aot.schedule import Schedule
 from ethosgen.aot.states import with_states
 from ethosgen.aot.subgraphs import SUBGRAPHS, SYMBOL
+from ethosgen.aot.twins import has_twin, twin
 from ethosgen.errors import InternalError, UnsupportedError
 from ethosgen.model import Operator, Tensor
 from ethosgen.program import Constant
@@ -98,6 +99,8 @@ def build_kernel(
 def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     """Say whether there is a kernel for an operator."""
     operator, tensors = with_states(operator, tensors)
+    if has_twin(operator, tensors):
+        operator, tensors = twin(operator, tensors)
     build = registry().get((code_of(operator), deciding_dtype(operator, tensors)))
     try:
         return build is not None and bool(_checked(build(operator, tensors), tensors))

@@ -6,6 +6,7 @@ from ethosgen.aot.fusion import fuse_paddings
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.states import add_states
 from ethosgen.aot.subgraphs import lift
+from ethosgen.aot.twins import sign
 from ethosgen.model import ABSENT, Graph, Model, Operator, Tensor
 from ethosgen.plan import IoStyle, OffloadPlan, Partition
 
@@ -103,7 +104,7 @@ def schedule_subgraph(graph: Graph, place: str) -> Schedule:
 
 def schedule_graph(plan: OffloadPlan, lifted: Graph) -> Schedule:
     """Return the schedule of a plan whose residual graph is lifted already."""
-    graph = fuse_paddings(_with_output_copies(lifted, plan.io), plan.offsets)
+    graph = fuse_paddings(sign(_with_output_copies(lifted, plan.io)), plan.offsets)
     partitions = {partition.operator: partition for partition in plan.partitions}
     steps = tuple(Step(op, partitions.get(op.index)) for op in graph.operators)
     return Schedule(plan, graph, steps)

@@ -93,6 +93,11 @@ class Callee:
     comment: str
 
 
+UNSIGNED = "ethosgen_unsigned"
+"""An option of ours: an int8 operator was uint8 (see twins.py), and LiteRT's reference kernel for
+that is the measure."""
+
+
 Build = Callable[[Operator, Sequence[Tensor]], Kernel]
 """What an operator's function looks like: the operator and all tensors of its graph to a Kernel."""
 

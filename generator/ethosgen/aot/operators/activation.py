@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
+from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, fixed_point, operator
 from ethosgen.aot.operators.nest import Array, Nest, call, int32, pointwise, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
@@ -22,10 +22,11 @@ from ethosgen.aot.operators.quantization import (
     limits,
     quantize,
     quantize_multiplier,
+    ratio,
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.operators.table import byte_table
+from ethosgen.aot.operators.table import byte_table, single_table
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
@@ -41,8 +42,8 @@ def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     return source, target
 
 
-def _ratio(source: Tensor, target: Tensor) -> float:
-    return scale_of(source) / scale_of(target)
+def _ratio(op: Operator, source: Tensor, target: Tensor) -> float:
+    return ratio(op, (scale_of(source),), (scale_of(target),))
 
 
 # ---- RELU, RELU6 ---------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ def _ratio(source: Tensor, target: Tensor) -> float:
 def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """max(x, 0), rescaled (micro/kernels/activations_common.cc)."""
     source, target = _ends(op, tensors)
-    multiplier = quantize_multiplier(_ratio(source, target))
+    multiplier = quantize_multiplier(_ratio(op, source, target))
     before, after = zero_point_of(source), zero_point_of(target)
     low, high = limits(target.dtype)
     floor = max(low, quantize(0.0, target))
@@ -71,6 +72,8 @@ def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """min(max(x, 0), 6) in the input's quantization; TFLite Micro does not look at the output's."""
     source, target = _ends(op, tensors)
+    if op.options.get(UNSIGNED):
+        return _limited(op, source, target, 0.0, 6.0)
     low, high = limits(source.dtype)
     zero, six = zero_point_of(source), min(max(quantize(6.0, source), low), high)
     if source.dtype == "int8":
@@ -82,12 +85,14 @@ def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def relu_to_one(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """min(max(x, -1 or 0), 1), rescaled (lite/kernels/activations.cc; TFLite Micro has neither)."""
     source, target = _ends(op, tensors)
-    multiplier = quantize_multiplier(_ratio(source, target))
+    return _limited(op, source, target, -1.0 if op.code == "RELU_N1_TO_1" else 0.0, 1.0)
+
+
+def _limited(op: Operator, source: Tensor, target: Tensor, low: float, high: float) -> Kernel:
+    """Return a table of what lies between two reals, rescaled (QuantizedReluX)."""
+    multiplier = quantize_multiplier(_ratio(op, source, target))
     before, after = zero_point_of(source), zero_point_of(target)
-    floor, ceiling = (
-        quantize(-1.0 if op.code == "RELU_N1_TO_1" else 0.0, target),
-        quantize(1.0, target),
-    )
+    floor, ceiling = quantize(low, target), quantize(high, target)
     return byte_table(
         source,
         target,
@@ -117,6 +122,8 @@ def relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """1 / (1 + exp(-x)) in fixed point (integer_ops/logistic.h); the output's scale is 1/256."""
     source, target = _ends(op, tensors)
+    if op.options.get(UNSIGNED):
+        return single_table(source, target, _sigmoid_of_single)
     return byte_table(source, target, _curve(source, fixed_point.logistic, 23, LOW))
 
 
@@ -124,7 +131,15 @@ def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def tanh_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """tanh(x) in fixed point (integer_ops/tanh.h); the output's scale is 1/128."""
     source, target = _ends(op, tensors)
+    if op.options.get(UNSIGNED):
+        return single_table(source, target, lambda x: np.float32(math.tanh(x)))
     return byte_table(source, target, _curve(source, fixed_point.tanh, 24, 0))
+
+
+def _sigmoid_of_single(x: Any) -> Any:
+    """Return 1 / (1 + exp(-x)) in single floats, as LiteRT's table for uint8 has it."""
+    with np.errstate(over="ignore"):
+        return np.float32(1) / (np.float32(1) + np.exp(-np.float64(x)).astype(np.float32))
 
 
 def _curve(
@@ -239,9 +254,9 @@ def leaky_relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """x or alpha x, each with a multiplier of its own (reference/leaky_relu.h)."""
     source, target = _ends(op, tensors)
     alpha = float(op.options.get("alpha", 0.0))
-    slope = scale_of(source) * alpha / scale_of(target)
+    slope = ratio(op, (scale_of(source), alpha), (scale_of(target),))
     negative = quantize_multiplier(abs(slope))
-    identity = quantize_multiplier(_ratio(source, target))
+    identity = quantize_multiplier(_ratio(op, source, target))
     before, after = zero_point_of(source), zero_point_of(target)
     sign = -1 if slope < 0 else 1
 
@@ -274,9 +289,8 @@ def prelu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     source, alpha, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     if alpha.dtype != "int8" or target.dtype != source.dtype:
         raise UnsupportedError(f"alpha is {alpha.dtype} and the output {target.dtype}")
-    ratio = scale_of(source) / scale_of(target)
-    identity = quantize_multiplier(ratio)
-    slope = quantize_multiplier(scale_of(source) * scale_of(alpha) / scale_of(target))
+    identity = quantize_multiplier(_ratio(op, source, target))
+    slope = quantize_multiplier(ratio(op, (scale_of(source), scale_of(alpha)), (scale_of(target),)))
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
         x = nest.let("x", int32(a) - zero_point_of(source))
@@ -303,10 +317,10 @@ def hard_swish_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """x relu6(x + 3) / 6 in 16-bit fixed point (reference/hard_swish.h)."""
     source, target = _ends(op, tensors)
     fine = scale_of(source) / 128
-    output = _short_multiplier(fine / scale_of(target))
+    output = _short_multiplier(ratio(op, (fine,), (scale_of(target),)))
     if output.shift > 0:
         raise UnsupportedError("its output scale is too small for TFLite's integer HARD_SWISH")
-    reluish = _short_multiplier(fine / (3 / 32768))
+    reluish = _short_multiplier(ratio(op, (fine,), (3 / 32768,)))
 
     def value(q: int) -> int:
         x = (q - zero_point_of(source)) * 128

@@ -25,6 +25,7 @@ from ethosgen.aot.operators.quantization import (
     clamp,
     limits,
     quantize_multiplier,
+    ratio,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
     scale_of,
@@ -76,8 +77,8 @@ def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
         left, right = (
-            nest.rescale(widened(x, tensor, widen), ratio)
-            for x, tensor, ratio in zip((a, b), (first, second), ratios, strict=True)
+            nest.rescale(widened(x, tensor, widen), factor)
+            for x, tensor, factor in zip((a, b), (first, second), ratios, strict=True)
         )
         total = nest.let("total", left + right if op.code == "ADD" else left - right)
         return clamp(nest.rescale(total, multiplier) + zero_point_of(target), *bounds)
@@ -98,9 +99,9 @@ def sum_multipliers(
     )
 
 
-def product_multiplier(first: Tensor, second: Tensor, target: Tensor) -> Multiplier:
+def product_multiplier(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> Multiplier:
     """Return what a product of two inputs is scaled by."""
-    return quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(target))
+    return quantize_multiplier(ratio(op, (scale_of(first), scale_of(second)), (scale_of(target),)))
 
 
 def widened(x: Any, tensor: Tensor, shift: int) -> Any:
@@ -160,7 +161,7 @@ def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
 def mul_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply and rescale the product."""
     first, second, target = ends(op, tensors)
-    multiplier = product_multiplier(first, second, target)
+    multiplier = product_multiplier(op, first, second, target)
     bounds = activation_range(op, target)
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
@@ -179,7 +180,9 @@ def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     an x86 processor makes of it, and so what TFLite Micro's wheel returns.
     """
     first, second, target = ends(op, tensors)
-    multiplier = quantize_multiplier(scale_of(first) / (scale_of(second) * scale_of(target)))
+    multiplier = quantize_multiplier(
+        ratio(op, (scale_of(first),), (scale_of(second), scale_of(target)))
+    )
     bounds = activation_range(op, target)
     divisors = range(-128 - zero_point_of(second), 128 - zero_point_of(second))
     inverses = [fixed_point.reciprocal(abs(d)) for d in divisors]
@@ -232,8 +235,8 @@ def squared_difference_quantized(op: Operator, tensors: Sequence[Tensor]) -> Ker
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
         left, right = (
-            nest.rescale(widened(x, tensor, widen), ratio)
-            for x, tensor, ratio in zip((a, b), (first, second), ratios, strict=True)
+            nest.rescale(widened(x, tensor, widen), factor)
+            for x, tensor, factor in zip((a, b), (first, second), ratios, strict=True)
         )
         difference = nest.let("difference", left - right)
         scaled = nest.rescale(difference * difference, multiplier)

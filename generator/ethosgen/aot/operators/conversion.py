@@ -22,12 +22,13 @@ from ethosgen.model import Operator, Tensor
 
 REQUANTIZED = {
     "int8": ("int8", "uint8", "int16", "int32"),
-    "uint8": ("int8",),
+    "uint8": ("int8", "uint8"),
     "int16": ("int8", "int16", "int32"),
     "int32": ("int8", "int16"),
-    "float32": ("int8", "int16"),
+    "float32": ("int8", "uint8", "int16"),
 }
-"""What QUANTIZE turns into what (micro/kernels/quantize_common.cc)."""
+"""What QUANTIZE turns into what (micro/kernels/quantize_common.cc; lite/kernels/quantize.cc for
+uint8 made from others)."""
 
 CAST_TARGETS = ("int8", "int16", "int32", "uint32", "float32", "bool")
 
@@ -46,6 +47,8 @@ def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 def requantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Change type, scale and zero point (reference/requantize.h)."""
     source, target = _ends(op, tensors)
+    if is_flip(source, target):
+        return pointwise([source], target, lambda _, a: int32(a) - _offset(source, target))
     multiplier = quantize_multiplier(scale_of(source) / scale_of(target))
     before, after = zero_point_of(source), zero_point_of(target)
     if np.dtype(source.dtype).itemsize == np.dtype(target.dtype).itemsize == 1:
@@ -56,6 +59,20 @@ def requantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         return scaled if target.dtype == "int32" else clamp(scaled, *limits(target.dtype))
 
     return pointwise([source], target, formula)
+
+
+def is_flip(source: Tensor, target: Tensor) -> bool:
+    """Say whether a QUANTIZE only flips the sign bit of int8 or uint8."""
+    if {source.dtype, target.dtype} != {"int8", "uint8"}:
+        return False
+    if source.quantization is None and target.quantization is None:
+        return True
+    same = scale_of(source) == scale_of(target)
+    return same and zero_point_of(source) - zero_point_of(target) == _offset(source, target)
+
+
+def _offset(source: Tensor, target: Tensor) -> int:
+    return 128 if source.dtype == "uint8" else -128
 
 
 @operator("QUANTIZE", dtypes=("float32",))

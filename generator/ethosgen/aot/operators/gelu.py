@@ -8,8 +8,7 @@ import numpy as np
 
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.nest import Nest, call, pointwise, real
-from ethosgen.aot.operators.quantization import scale_of, zero_point_of
-from ethosgen.aot.operators.table import byte_table
+from ethosgen.aot.operators.table import single_table
 from ethosgen.model import Operator, Tensor
 
 _ULP = 16
@@ -40,19 +39,8 @@ def gelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def gelu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """A table of the function in float32 (LUTPopulate)."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    scale, before, after = (
-        np.float32(scale_of(source)),
-        zero_point_of(source),
-        zero_point_of(target),
-    )
-    inverse = np.float32(1) / np.float32(scale_of(target))
-
-    def value(q: int) -> int:
-        x = np.float32(scale * np.float32(q - before))
-        made = np.float32(_gelu(float(x), bool(op.options.get("approximate"))) * inverse)
-        return int(math.copysign(math.floor(abs(float(made)) + 0.5), made)) + after
-
-    return byte_table(source, target, value)
+    approximate = bool(op.options.get("approximate"))
+    return single_table(source, target, lambda x: _gelu(float(x), approximate))
 
 
 def _gelu(x: float, approximate: bool) -> np.float32:

@@ -3,6 +3,8 @@
 Formulas are those of TFLite's reference_integer_ops (conv.h, depthwise_conv.h, fully_connected.h,
 transpose_conv.h), and for float32 of the files of these names in reference.
 
+uint8 follows LiteRT, which rounds FULLY_CONNECTED once (reference/fully_connected.h).
+
 LiteRT differs in int16, and we follow TFLite Micro: LiteRT rescales FULLY_CONNECTED in doubles,
 takes a bias of int32 for one of int64 unless quantized_bias_type says so, and knows none of int16.
 """
@@ -14,7 +16,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.aot.operators.arithmetic import plain_range
 from ethosgen.aot.operators.nest import Array, Nest, int32, limited, number, real
 from ethosgen.aot.operators.quantization import (
@@ -30,6 +32,7 @@ from ethosgen.aot.operators.quantization import (
     shorten,
     zero_point_of,
 )
+from ethosgen.aot.operators.rounding import once_multiplier, rescale_once
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import ABSENT, Operator, Tensor
 
@@ -71,6 +74,8 @@ class Layer:
     bounds: tuple[float, float]
     sum_dtype: str
     is_depthwise: bool = False
+    once: float | None = None
+    """What sums are multiplied by where that is rounded once: FULLY_CONNECTED of uint8."""
 
     @property
     def channels(self) -> int:
@@ -88,8 +93,15 @@ class Layer:
         return 0 if self.is_float else zero_point_of(self.source)
 
     @property
+    def once_multiplier(self) -> Multiplier | None:
+        """What rescales a sum with one rounding, None if the layer rounds twice, or needs C."""
+        point = zero_point_of(self.target)
+        low, high = (int(bound) - point for bound in self.bounds)
+        return None if self.once is None else once_multiplier(self.once, low, high)
+
+    @property
     def weights_offset(self) -> int:
-        """The weights' zero point: only those of FULLY_CONNECTED may have one other than 0."""
+        """The weights' zero point, which may differ from 0 in FULLY_CONNECTED and in uint8."""
         quantization = self.weights.quantization
         return quantization.zero_point[0] if quantization and not self.is_float else 0
 
@@ -107,14 +119,16 @@ def read_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer:
     if source.dtype == "float32":
         return Layer(source, weights, target, biases, (), plain_range(op, "float32"), "float32")
     _check_quantization(op, source, weights, target)
-    multipliers = (dense_multipliers if op.code == "FULLY_CONNECTED" else _multipliers)(
-        source, weights, target
-    )
+    by_one_scale = op.code == "FULLY_CONNECTED" or op.options.get(UNSIGNED)
+    multipliers = (dense_multipliers if by_one_scale else _multipliers)(source, weights, target)
     if len(multipliers) not in (1, target.shape[-1]):
         raise UnsupportedError(f"the scales of '{weights.name}' do not run along its channels")
     bounds, kind = activation_range(op, target), _sum_dtype(op, source, biases)
     is_depthwise = op.code == "DEPTHWISE_CONV_2D"
-    return Layer(source, weights, target, biases, multipliers, bounds, kind, is_depthwise)
+    once = None
+    if op.code == "FULLY_CONNECTED" and op.options.get(UNSIGNED):
+        once = scale_of(source) * scale_of(weights) / scale_of(target)
+    return Layer(source, weights, target, biases, multipliers, bounds, kind, is_depthwise, once)
 
 
 def _sum_dtype(op: Operator, source: Tensor, biases: Tensor | None) -> str:
@@ -171,7 +185,8 @@ def _check_quantization(op: Operator, source: Tensor, weights: Tensor, target: T
     quantization = weights.quantization
     if quantization is None:
         raise UnsupportedError(f"the weights '{weights.name}' have no scale")
-    may_shift = op.code == "FULLY_CONNECTED" and len(quantization.scale) == 1
+    has_offset = op.code == "FULLY_CONNECTED" or op.options.get(UNSIGNED)
+    may_shift = has_offset and len(quantization.scale) == 1
     if any(quantization.zero_point) and not may_shift:
         raise UnsupportedError(f"the weights '{weights.name}' have a zero point other than 0")
     for tensor in (source, target):
@@ -190,7 +205,8 @@ def _multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multi
 def dense_multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multiplier, ...]:
     """Return the same, but with one scale the product is rounded to a single float.
 
-    TFLite does so for FULLY_CONNECTED and BATCH_MATMUL (GetQuantizedConvolutionMultipler).
+    TFLite does so for FULLY_CONNECTED and BATCH_MATMUL, and LiteRT for all layers of uint8
+    (GetQuantizedConvolutionMultipler).
     """
     scales = weights.quantization.scale if weights.quantization else ()
     if len(scales) > 1:
@@ -257,6 +273,8 @@ class Sums:
     def _rescaled(self, channel: Any) -> Any:
         """Return the sum times the channel's multiplier as int32."""
         nest, multipliers = self.nest, self.layer.multipliers
+        if self.layer.once is not None:
+            return rescale_once(self.total[0], self.layer.once, self.layer.once_multiplier)
         if self.layer.sum_dtype == "int64":
             if len(multipliers) == 1:
                 return rescale_wide(self.total[0], *shorten(multipliers[0]))

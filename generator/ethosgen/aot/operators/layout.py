@@ -1,13 +1,14 @@
 """Operators that move blocks of elements and change none: CONCATENATION, PACK, SPLIT, PAD, …"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.nest import Nest, number
+from ethosgen.aot.operators import UNSIGNED, Kernel, operator
+from ethosgen.aot.operators.nest import Array, Nest, int32, number
 from ethosgen.aot.operators.quantization import scale_of, zero_point_of
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import ABSENT, Operator, Tensor
@@ -25,10 +26,31 @@ def concatenation(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     sources = [tensors[i] for i in op.inputs]
     if op.options.get("fused_activation_function", "NONE") != "NONE":
         raise UnsupportedError("a fused activation is not covered")
-    if target.dtype == "int8":
-        _need_one_quantization([*sources, target])
     axis = int(op.options["axis"]) % len(target.shape)
-    return _joined(sources, target, axis)
+    tables: dict[int, Array] = {}
+    if op.options.get(UNSIGNED):
+        tables = {i: _rescaled(t, target) for i, t in enumerate(sources) if _differ(t, target)}
+    elif target.dtype == "int8":
+        _need_one_quantization([*sources, target])
+    return _joined(sources, target, axis, tables)
+
+
+def _differ(one: Tensor, other: Tensor) -> bool:
+    """Say whether a byte means two things in two tensors."""
+    known = one.quantization and other.quantization
+    return bool(known) and (scale_of(one), zero_point_of(one)) != (
+        scale_of(other),
+        zero_point_of(other),
+    )
+
+
+def _rescaled(source: Tensor, target: Tensor) -> Array:
+    """Return what each byte of an input becomes, in single floats (ConcatenationWithScaling)."""
+    scale = np.float32(scale_of(source)) * (np.float32(1) / np.float32(scale_of(target)))
+    bias = np.float32(-128 - zero_point_of(source)) * scale
+    scaled = np.arange(256, dtype=np.float32) * scale + bias
+    rounded = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))
+    return np.asarray(np.clip(rounded + zero_point_of(target), -128, 127), np.int8)
 
 
 def _need_one_quantization(parts: Sequence[Tensor]) -> None:
@@ -45,8 +67,16 @@ def pack(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _joined([tensors[i] for i in op.inputs], target, axis)
 
 
-def _joined(sources: Sequence[Tensor], target: Tensor, axis: int) -> Kernel:
-    """Return a kernel that joins what the inputs have below an axis."""
+def _joined(
+    sources: Sequence[Tensor],
+    target: Tensor,
+    axis: int,
+    tables: Mapping[int, Array] = MappingProxyType({}),
+) -> Kernel:
+    """Return a kernel that joins what the inputs have below an axis.
+
+    An input with one of `tables`, by its position, is looked up in it.
+    """
     rows = math.prod(target.shape[:axis])
     widths = [source.elements // rows for source in sources]
     nest = Nest()
@@ -55,11 +85,17 @@ def _joined(sources: Sequence[Tensor], target: Tensor, axis: int) -> Kernel:
         nest.read(name, source, (rows, width))
         for name, source, width in zip(names, sources, widths, strict=True)
     ]
+    looked_up = {i: nest.table(f"table{i}", values) for i, values in tables.items()}
     y = nest.write("output", target, (rows, sum(widths)))
     with nest.loop("row", rows) as row:
         start = 0
-        for view, width in zip(views, widths, strict=True):
-            nest.copy(y, (row, start), view, (row, 0), width)
+        for i, (view, width) in enumerate(zip(views, widths, strict=True)):
+            if i in looked_up:
+                with nest.loop("i", width) as at:
+                    byte = int32(view[row, at]) + 128
+                    nest.store(y, (row, start + at), looked_up[i][byte])
+            else:
+                nest.copy(y, (row, start), view, (row, 0), width)
             start += width
     return nest.kernel()
 

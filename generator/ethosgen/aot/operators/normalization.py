@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
+from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, fixed_point, operator
 from ethosgen.aot.operators.nest import Array, Nest, call, headroom, int32, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
@@ -61,7 +61,10 @@ def l2_normalization(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("L2_NORMALIZATION", dtypes=("int8",))
 def l2_normalization_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The same in fixed point, to a scale of 1 / 128 (integer_ops/l2normalization.h)."""
+    """The same in fixed point, to a scale of 1 / 128 (integer_ops/l2normalization.h).
+
+    LiteRT multiplies uint8 by 128 before it divides (reference/l2normalization.h).
+    """
     source, target, (rows, depth) = _rows(op, tensors)
     zero = zero_point_of(source)
     nest = Nest()
@@ -73,8 +76,11 @@ def l2_normalization_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             nest.store(total, (0,), total[0] + value * value)
         mantissa, shift = inverse_square_root(nest, total)
         # The shift is at most 0, and 7 bits more give the output's scale.
-        left = nest.let("left", tirx.max(shift[0] + 7, int32(0)))
-        right = nest.let("right", tirx.max(0 - shift[0] - 7, int32(0)))
+        if op.options.get(UNSIGNED):
+            left, right = int32(7), nest.let("right", 0 - shift[0])
+        else:
+            left = nest.let("left", tirx.max(shift[0] + 7, int32(0)))
+            right = nest.let("right", tirx.max(0 - shift[0] - 7, int32(0)))
         with nest.loop("i", depth) as i:
             shifted = (int32(x[row, i]) - zero) << left
             scaled = nest.let("scaled", _multiply(shifted, mantissa[0]))

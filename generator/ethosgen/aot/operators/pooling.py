@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import UNSIGNED, Kernel, operator
 from ethosgen.aot.operators.arithmetic import plain_range
 from ethosgen.aot.operators.nest import Nest, call, int32, limited, real
 from ethosgen.aot.operators.quantization import (
@@ -32,11 +32,17 @@ Finish = Callable[[Nest, Any, Any], Any]
 
 @operator("AVERAGE_POOL_2D", dtypes=QUANTIZED)
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Average over the part of the window inside the input, halves rounded away from zero."""
+    """Average over the part of the window inside the input, halves rounded away from zero.
+
+    LiteRT averages uint8 as it is stored, so that halves go up.
+    """
     bounds = pool_bounds(op, tensors)
 
     def finish(nest: Nest, total: Any, count: Any) -> Any:
         half = tirx.truncdiv(int32(count), int32(2))
+        if op.options.get(UNSIGNED):
+            stored = tirx.truncdiv(total + count * 128 + half, count) - 128
+            return clamp(nest.let("average", stored), *bounds)
         nudge = tirx.Select(total > 0, half, 0 - half)
         return clamp(nest.let("average", tirx.truncdiv(total + nudge, count)), *bounds)
 

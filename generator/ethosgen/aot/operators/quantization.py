@@ -3,19 +3,22 @@
 Formulas are those of TFLite's kernels/internal (quantization_util.cc, common.cc) and of gemmlowp's
 fixedpoint.h, with TFLite Micro's double rounding.
 
-Ratios of scales are doubles everywhere. TFLite Micro's sources of August 2026 divide single floats
-in RELU, SUB, ABS, LEAKY_RELU, DIV and HARD_SWISH; its wheel of October, which is our reference, has
-double divisions there, and differs from single ones in the last bit of a few int16 results.
+Ratios of scales are doubles in int8 and int16. TFLite Micro's sources of August 2026 divide single
+floats in RELU, SUB, ABS, LEAKY_RELU, DIV and HARD_SWISH; its wheel of October, which is our
+reference, has double divisions there, and differs from single ones in the last bit of a few int16
+results.
+LiteRT, which is the measure of uint8, divides single floats (`ratio`).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import fixed_point
+from ethosgen.aot.operators import UNSIGNED, fixed_point
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
@@ -45,6 +48,14 @@ def zero_point_of(tensor: Tensor) -> int:
     scale_of(tensor)
     quantization = tensor.quantization
     return quantization.zero_point[0] if quantization and quantization.zero_point else 0
+
+
+def ratio(operator: Operator, over: Sequence[float], under: Sequence[float]) -> float:
+    """Return a quotient of products of scales; that of a uint8 operator in single floats."""
+    if operator.options.get(UNSIGNED):
+        above, below = (np.prod(np.array(factors, np.float32)) for factors in (over, under))
+        return float(above / below)
+    return math.prod(over) / math.prod(under)
 
 
 def limits(dtype: str) -> tuple[int, int]:

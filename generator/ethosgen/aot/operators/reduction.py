@@ -122,10 +122,10 @@ def reduce_truth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ARG_MAX", "ARG_MIN", dtypes=("int8", "float32"))
 def arg_extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The place of the first greatest or least element along an axis."""
+    """The place of the first greatest or least element along an axis; int64 is LiteRT's alone."""
     source, axes, target = (tensors[i] for i in (*op.inputs, *op.outputs))
-    if target.dtype != "int32":
-        raise UnsupportedError(f"its output is {target.dtype}; only int32 is covered")
+    if target.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"its output is {target.dtype}; only int32 and int64 are covered")
     outer, size, inner = _around(source, int(constant(axes, "axis").flat[0]))
     nest = Nest()
     x = nest.read("input", source, (outer, size, inner))

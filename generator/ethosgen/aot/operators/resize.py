@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import UNSIGNED, Kernel, operator
 from ethosgen.aot.operators.nest import Array, Nest, int32, real
 from ethosgen.model import Operator, Tensor
 
@@ -53,10 +53,14 @@ def _nearest(op: Operator, before: int, after: int) -> Array:
 
 @operator("RESIZE_BILINEAR", dtypes=("int8", "float32"))
 def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Interpolate between four pixels (reference/resize_bilinear.h); int8 with 10-bit fractions."""
+    """Interpolate between four pixels (reference/resize_bilinear.h); int8 with 10-bit fractions.
+
+    LiteRT interpolates uint8 in single floats, adds a half and cuts the fraction off.
+    """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     batch, height, width, depth = target.shape
-    single = source.dtype == "float32"
+    was_unsigned = bool(op.options.get(UNSIGNED))
+    single = source.dtype == "float32" or was_unsigned
     find = _single_places if single else _fixed_places
     nest = Nest()
     x = nest.read("input", source)
@@ -73,7 +77,11 @@ def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         left, right, across = (_bound(nest, table[ox]) for table in tables[1])
         with nest.loop("c", depth) as c:
             corners = [x[b, i, j, c] for j in (left, right) for i in (top, bottom)]
+            if was_unsigned:
+                corners = [tirx.Cast("float32", int32(corner) + 128) for corner in corners]
             value = _mixed(nest, corners, down, across, single)
+            if was_unsigned:
+                value = tirx.Cast("int32", value + real(0.5)) - 128
             nest.store(y, (b, oy, ox, c), value)
     return nest.kernel()
 

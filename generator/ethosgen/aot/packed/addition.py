@@ -84,7 +84,7 @@ def _sum(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> tuple[i
 
 def _product(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> tuple[int, ...] | None:
     """Return a struct ethosgen_mul."""
-    multiplier = product_multiplier(first, second, target)
+    multiplier = product_multiplier(op, first, second, target)
     if multiplier.shift > 0:
         return None
     return (

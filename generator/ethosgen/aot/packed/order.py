@@ -31,7 +31,7 @@ def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
     bits by TFLite's rule, but 32 would do without the bias.
     """
     layer = read_layer(op, tensors)
-    known = layer.weights.data is not None and not layer.weights_offset
+    known = layer.weights.data is not None and not layer.weights_offset and layer.once is None
     known = known and (layer.biases is None or layer.biases.data is not None)
     if layer.source.dtype == "int16":
         return layer if known and _fits_32_bits(layer) else None

@@ -8,7 +8,7 @@ import numpy as np
 from tvm import tirx
 from tvm.script import tirx as T  # noqa: N812
 
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.aot.operators.nest import Nest
 from ethosgen.aot.operators.pooling import pool_bounds, pool_window
 from ethosgen.aot.packed import packed
@@ -23,6 +23,8 @@ MOST_TAPS = 256
 @packed("AVERAGE_POOL_2D")
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Add up all pixels or those of a window, several channels at a time."""
+    if op.options.get(UNSIGNED):
+        return None
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     window = pool_window(op, tensors)
     taps = window[0].taps, window[1].taps

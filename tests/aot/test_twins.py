@@ -1,0 +1,129 @@
+"""uint8 on the CPU against LiteRT's reference kernels, in C and through LLVM."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aot_harness import GeneratedC, cpu_plan, needs_gcc
+
+import unsigned_networks
+from ethosgen.aot import can_run, compile_program, evaluate
+from ethosgen.aot.operators import registry
+from ethosgen.aot.operators.rounding import once_multiplier
+from ethosgen.aot.schedule import make_schedule
+from ethosgen.aot.twins import TWINS, twin_builds
+from ethosgen.drawing import random_samples
+from ethosgen.flatbuffer import parse_model
+from ethosgen.model import Model
+from ethosgen.outcome import Arrays
+from ethosgen.plan import IoStyle
+from ethosgen.reference import second_opinion
+from networks import Network, Spec
+from operator_bench import Bench
+
+Build = Callable[[], tuple[Bench, list[int]]]
+BUILDS: list[Build] = [
+    unsigned_networks.movable,
+    unsigned_networks.curves,
+    unsigned_networks.layers,
+]
+
+
+def _drawn(build: Build) -> tuple[Model, list[Arrays]]:
+    """Return a network with random samples, and with both ends of every input's range."""
+    net, outputs = build()
+    model = parse_model(net.build(*outputs), build.__name__)
+    ends = [
+        {t.name: np.full(t.shape, net.ranges[t.name][end], t.dtype) for t in model.inputs}
+        for end in (0, 1)
+    ]
+    return model, [*net.samples(2), *ends]
+
+
+def _golden(model: Model, samples: list[Arrays]) -> list[Arrays]:
+    wanted = second_opinion(model, samples)
+    assert wanted is not None
+    return wanted
+
+
+def _compare(model: Model, samples: list[Arrays], folder: Path, io: IoStyle) -> None:
+    plan = cpu_plan(model, io)
+    generated = GeneratedC(compile_program(plan, "net"), folder)
+    for sample, golden in zip(samples, _golden(model, samples), strict=True):
+        status, made = generated.run(sample)
+        assert status == 0
+        for how, found in (("C", made), ("LLVM", evaluate(plan, sample, _unused))):
+            assert set(found) == set(golden)
+            for name, wanted in golden.items():
+                assert found[name].dtype == wanted.dtype
+                np.testing.assert_array_equal(found[name], wanted, f"{how}: {name}")
+
+
+def _unused(*_: object) -> dict[str, Any]:
+    raise AssertionError("there is no partition")
+
+
+@needs_gcc
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.__name__)
+def test_operators_of_uint8_equal_litert(build: Build, tmp_path: Path) -> None:
+    _compare(*_drawn(build), tmp_path, IoStyle.ARENA)
+
+
+@needs_gcc
+@pytest.mark.parametrize("io", IoStyle)
+def test_a_network_of_uint8_equals_litert(io: IoStyle, tmp_path: Path) -> None:
+    model = parse_model(unsigned_networks.mobile(), "mobile")
+    _compare(model, random_samples(model, 4, seed=3), tmp_path, io)
+
+
+def test_every_operator_of_uint8_is_compared() -> None:
+    compared = {operator.code for build in BUILDS for operator in _drawn(build)[0].graph.operators}
+    assert {code for code, _ in twin_builds()} <= compared
+    assert {(code, "int8") for code in TWINS} <= set(registry())
+
+
+def test_signs_are_flipped_at_the_ends_alone() -> None:
+    model = parse_model(unsigned_networks.mobile(), "mobile")
+    schedule = make_schedule(cpu_plan(model))
+    flips = [i for i, s in enumerate(schedule.steps) if s.operator.code == "QUANTIZE"]
+    assert flips == [0, len(schedule.steps) - 1]
+    inner = {schedule.graph.tensors[i].dtype for s in schedule.steps for i in s.operator.inputs[:1]}
+    assert inner == {"uint8", "int8"}
+    between = schedule.steps[1:-1]
+    assert all(schedule.graph.tensors[s.operator.outputs[0]].dtype == "int8" for s in between)
+
+
+def test_bytes_that_are_only_moved_stay_uint8() -> None:
+    net = Network("moved")
+    x = net.input((2, 6), "uint8", None, 0)
+    shape = net.constant(np.array([3, 4], np.int32))
+    (y,) = net.operator("RESHAPE", [x, shape], [Spec((3, 4), "uint8")])
+    model = parse_model(net.build(y), "moved")
+    schedule = make_schedule(cpu_plan(model))
+    assert [step.operator.code for step in schedule.steps] == ["RESHAPE"]
+
+
+def test_a_type_that_litert_lacks_has_no_twin() -> None:
+    net = Network("mixed")
+    x, alpha = net.input((1, 2, 5), "uint8"), net.input((1, 1, 5), "int8")
+    (y,) = net.operator("PRELU", [x, alpha], [Spec((1, 2, 5), "uint8", 0.1, 0)])
+    graph = parse_model(net.build(y), "mixed").graph
+    assert not can_run(graph.operators[0], graph)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_rounding_in_integers_is_one_in_doubles(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    for scale in (*10.0 ** random.uniform(-4, -0.4, 40), 0.25, 2.0**-9, 0.375):
+        multiplier = once_multiplier(float(scale), -131, 124)
+        assert multiplier is not None, scale
+        near = np.unique(np.concatenate([
+            np.floor((np.arange(-132, 126) + 0.5) / scale) + off for off in (-1, 0, 1, 2)
+        ])).astype(np.int64)  # fmt: skip
+        exact = near * scale
+        wanted = np.copysign(np.floor(np.abs(exact) + 0.5), exact).astype(np.int64)
+        places = 31 - multiplier.shift
+        made = (near * multiplier.mantissa + (1 << (places - 1))) >> places
+        np.testing.assert_array_equal(np.clip(made, -131, 124), np.clip(wanted, -131, 124))

@@ -11,11 +11,13 @@ from ethosgen import pipeline
 from ethosgen.board import load_board
 from ethosgen.errors import InputError, ToolError
 from ethosgen.project import render, write
+from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from ethosgen.tools import TOOLS
 from ethosgen.watch import Watch
 from programs import make_program
 from small_models import image_net
 
+WHEEL = f"ci/{WHEEL_NAME}"
 SOURCES = Path(__file__).parent.parent / "generator"
 
 
@@ -60,7 +62,8 @@ def test_the_workflow_runs_the_test_and_keeps_its_verdicts(tmp_path: Path) -> No
     project = render(make_program(), load_board("corstone300"), with_ci=True)
     workflow = project.files[".github/workflows/firmware.yml"].decode()
     assert "pytest tests/test_firmware.py" in workflow
-    assert "${{ vars.ETHOSGEN || 'ethosgen==" in workflow
+    assert f"${{{{ vars.ETHOSGEN || '{WHEEL}' }}}}" in workflow
+    assert WHEEL in project.application
     assert "if-no-files-found: error" in workflow
     assert not workflow.count("|| true")
     assert {".github/workflows/firmware.yml", "tests/test_firmware.py"} <= project.application
@@ -68,11 +71,42 @@ def test_the_workflow_runs_the_test_and_keeps_its_verdicts(tmp_path: Path) -> No
     compile(project.files["tests/test_firmware.py"], "test_firmware.py", "exec")
 
 
+def test_the_wheel_installs_and_has_all_that_a_project_is_made_of(tmp_path: Path) -> None:
+    """As pip would on a runner, but for the dependencies: those are in this environment."""
+    wheel, place = tmp_path / WHEEL_NAME, tmp_path / "installed"
+    wheel.write_bytes(make_wheel())
+    assert make_wheel() == wheel.read_bytes(), "the same files make the same wheel"
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-compile"]
+    subprocess.run([*pip, "-q", "--target", str(place), str(wheel)], check=True)
+    assert (place / "bin" / "ethosgen").is_file()
+    network = image_net(tmp_path / "image_net.tflite")
+    command = [sys.executable, "-m", "ethosgen", "project", str(network), "--with-ci"]
+    command += ["--npu", "none", "--board", "corstone300", "-o", str(tmp_path / "p")]
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(place)}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert (tmp_path / "p" / WHEEL).read_bytes() == wheel.read_bytes()
+
+
+def test_the_workflow_can_install_another(tmp_path: Path) -> None:
+    board, address = load_board("corstone300"), "git+https://example.org/ethosgen@v1"
+    project = render(make_program(), board, with_ci=True, ci_ethosgen=address)
+    assert f"|| '{address}' " in project.files[".github/workflows/firmware.yml"].decode()
+    assert WHEEL not in project.files
+    mine = tmp_path / "ethosgen-9-py3-none-any.whl"
+    with pytest.raises(InputError, match="cannot read the wheel"):
+        render(make_program(), board, with_ci=True, ci_ethosgen=str(mine))
+    mine.write_bytes(b"wheel")
+    project = render(make_program(), board, with_ci=True, ci_ethosgen=str(mine))
+    assert project.files[f"ci/{mine.name}"] == b"wheel"
+    with pytest.raises(InputError, match="is nothing that pip installs"):
+        render(make_program(), board, with_ci=True, ci_ethosgen="x' || rm")
+
+
 def test_it_can_be_added_later_and_overwrites_nothing(tmp_path: Path) -> None:
     place, board = tmp_path / "p", load_board("corstone300")
     write(render(make_program(), board), place)
     (place / "app" / "main.c").write_text("mine")
-    files = {".github/workflows/firmware.yml", "tests/test_firmware.py"}
+    files = {".github/workflows/firmware.yml", "tests/test_firmware.py", WHEEL}
     assert write(render(make_program(), board, with_ci=True), place) == files
     assert (place / "app" / "main.c").read_text() == "mine"
     (place / "tests" / "test_firmware.py").write_text("mine")

@@ -42,6 +42,12 @@ from ethosgen.commands.wording import written_text
 @PLATFORM_OR_LIBRARY
 @MEMORY_MODE
 @click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
+@click.option(
+    "--ci-ethosgen",
+    metavar="WHEEL|ADDRESS",
+    help="What the workflow installs: a wheel's path, git+https://... [default: a wheel of this "
+    "ethosgen, put into the project].",
+)
 def project(
     models: tuple[Path, ...],
     board: str | None,
@@ -56,6 +62,7 @@ def project(
     platform: str,
     memory_mode: str | None,
     with_ci: bool,
+    ci_ethosgen: str | None,
 ) -> None:
     """Render a project: the model as a C library, and an application around it.
 
@@ -79,7 +86,8 @@ def project(
             check=check,
             platform=platform,
             memory_mode=memory_mode,
-            with_ci=with_ci,
+            with_ci=with_ci or ci_ethosgen is not None,
+            ci_ethosgen=ci_ethosgen,
             watch=progress.watch(),
         )
     click.echo(written_text(written))

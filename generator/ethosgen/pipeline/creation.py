@@ -56,6 +56,7 @@ def create_project(
     platform: str = "baremetal",
     memory_mode: str | None = None,
     with_ci: bool = False,
+    ci_ethosgen: str | None = None,
     watch: Watch,
 ) -> Written:
     """Render a project into `directory`, by default one of the networks' names.
@@ -85,7 +86,14 @@ def create_project(
         )
         programs.append(_make_program(plan, board.placement(mode), watch))
     with watch.stage("render", f"writing the project to {place}"):
-        project = render(programs, board, platform=platform, memory_mode=mode, with_ci=with_ci)
+        project = render(
+            programs,
+            board,
+            platform=platform,
+            memory_mode=mode,
+            with_ci=with_ci,
+            ci_ethosgen=ci_ethosgen,
+        )
         files = write(project, place)
     return Written(place, files, tuple(programs))
 

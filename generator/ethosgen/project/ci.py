@@ -1,20 +1,51 @@
-"""What lets continuous integration check a project: a workflow, and the test that it runs."""
+"""What lets continuous integration check a project: a workflow, and the test that it runs.
 
+The workflow installs the ethosgen that made the project: no index of packages has it. Its wheel
+lies in the project, unless something else is named.
+"""
+
+import re
+from pathlib import Path
 from typing import Any
 
 from ethosgen.accelerator import NO_NPU
 from ethosgen.board import Board
 from ethosgen.errors import InputError
 from ethosgen.program import Program
+from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 
 CI_FILES = {
     ".github/workflows/firmware.yml": "workflow.yml",
     "tests/test_firmware.py": "test_firmware.py",
 }
 """File → template; both are the user's after the first render."""
+_WHEELS = "ci/"
+_REQUIREMENT = re.compile(r"[\w.+:/@#=~\[\]-]+")
 
 
-def ci_facts(program: Program, board: Board, platform: str) -> dict[str, Any]:
+def is_ci(path: str) -> bool:
+    """Say whether a file of a project is there for continuous integration alone."""
+    return path in CI_FILES or path.startswith(_WHEELS)
+
+
+def ci_wheel(source: str | None) -> dict[str, bytes]:
+    """Return the wheel that lies in the project, by its path there; none if pip fetches another.
+
+    `source` is the path of a wheel, or what pip takes; without it the wheel is of this ethosgen.
+    """
+    if source is None:
+        return {f"{_WHEELS}{WHEEL_NAME}": make_wheel()}
+    if not source.endswith(".whl") or "://" in source:
+        return {}
+    try:
+        return {f"{_WHEELS}{Path(source).name}": Path(source).read_bytes()}
+    except OSError as error:
+        raise InputError(f"cannot read the wheel '{source}': {error.strerror}") from None
+
+
+def ci_facts(
+    program: Program, board: Board, platform: str, source: str | None = None
+) -> dict[str, Any]:
     """Return what the templates need; InputError where nothing can run without the board."""
     if platform != "baremetal":
         raise InputError(
@@ -28,7 +59,16 @@ def ci_facts(program: Program, board: Board, platform: str) -> dict[str, Any]:
             f"--with-ci needs something that runs the firmware, and board '{board.name}' has "
             "neither QEMU nor an FVP"
         )
-    return {"ci_targets": _listed(targets), "ci_fvp": f'"{fvp}"' if fvp else "None"}
+    if source is not None and not _REQUIREMENT.fullmatch(source):
+        raise InputError(
+            f"--ci-ethosgen '{source}' is nothing that pip installs; give a wheel's path, or an "
+            "address such as git+https://HOST/ethosgen@TAG"
+        )
+    return {
+        "ci_targets": _listed(targets),
+        "ci_fvp": f'"{fvp}"' if fvp else "None",
+        "ci_ethosgen": next(iter(ci_wheel(source)), source),
+    }
 
 
 def _fvp(program: Program, board: Board) -> str | None:

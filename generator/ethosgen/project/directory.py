@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ethosgen.accelerator import NO_NPU
 from ethosgen.errors import InputError
-from ethosgen.project.ci import CI_FILES
+from ethosgen.project.ci import is_ci
 from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, open_project
 from ethosgen.project_info import ProjectInfo
 
@@ -78,7 +78,7 @@ def _move_all(stage: Path, place: Path) -> None:
 def _add_ci(project: Project, directory: Path) -> frozenset[str]:
     """Write the files of --with-ci that are not there yet; return them."""
     missing = frozenset(
-        path for path in CI_FILES if path in project.files and not (directory / path).exists()
+        path for path in project.files if is_ci(path) and not (directory / path).exists()
     )
     stage = _stage(project, missing, directory.absolute())
     try:

@@ -12,7 +12,7 @@ from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.errors import InputError
 from ethosgen.program import Program
 from ethosgen.project.capacity import check_capacity
-from ethosgen.project.ci import CI_FILES, ci_facts
+from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_symbols
 from ethosgen.project.layout import (
     BAREMETAL,
@@ -50,9 +50,11 @@ def render(
     memory_mode: str = DEFAULT_MEMORY_MODE,
     platform: str = BAREMETAL,
     with_ci: bool = False,
+    ci_ethosgen: str | None = None,
 ) -> Project:
     """Render a project of one network or several, which then share one arena.
 
+    `ci_ethosgen` is what the workflow of `with_ci` installs, by default a wheel of this ethosgen.
     CapacityError if they do not fit the board, InputError if their names clash.
     """
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)
@@ -79,8 +81,10 @@ def render(
     library[f"{LIBRARY}/{_DIGESTED}"] = _render(environment, f"{LIBRARY}/{_DIGESTED}", facts)
     library[MANIFEST] = make_manifest(programs, whole, digest, library, platform, memory_mode)
     if with_ci:
-        facts |= ci_facts(programs[0], board, platform)
+        facts |= ci_facts(programs[0], board, platform, ci_ethosgen)
     application = _render_application(environment, layout, facts, with_ci)
+    if with_ci:
+        application |= ci_wheel(ci_ethosgen)
     return Project(
         names=tuple(program.name for program in programs),
         board=board.name,

@@ -1,0 +1,74 @@
+"""The wheel of the ethosgen that runs: made anew from its files, however it was installed."""
+
+import hashlib
+import io
+import zipfile
+from base64 import urlsafe_b64encode
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from ethosgen import __version__
+from ethosgen.errors import InputError
+from ethosgen.project.layout import source_folder
+
+WHEEL_NAME = f"ethosgen-{__version__}-py3-none-any.whl"
+
+_DATA = ("templates", "boards", "zephyr_app")
+"""Folders that lie in the package where it is installed, and beside it in the repository."""
+_TIME = (1980, 1, 1, 0, 0, 0)
+"""Of every file in it, so that the same files make the same wheel."""
+_WHEEL = """\
+Wheel-Version: 1.0
+Generator: ethosgen
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
+
+
+def make_wheel() -> bytes:
+    """Return a wheel of this ethosgen; InputError if nothing says what it depends on."""
+    files = _package_files()
+    info = f"ethosgen-{__version__}.dist-info"
+    installed = _distribution()
+    for name in ("METADATA", "entry_points.txt"):
+        files[f"{info}/{name}"] = (installed.read_text(name) or "").encode()
+    files[f"{info}/WHEEL"] = _WHEEL.encode()
+    lines = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in files.items()]
+    files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for path, data in files.items():
+            entry = zipfile.ZipInfo(path, _TIME)
+            entry.external_attr = 0o644 << 16
+            wheel.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
+def _package_files() -> dict[str, bytes]:
+    package = Path(__file__).parent.parent
+    found = {path.relative_to(package.parent): path for path in package.rglob("*")}
+    for name in _DATA:
+        folder = source_folder(name)
+        found |= {Path("ethosgen") / name / p.relative_to(folder): p for p in folder.rglob("*")}
+    return {
+        place.as_posix(): path.read_bytes()
+        for place, path in sorted(found.items())
+        if path.is_file() and "__pycache__" not in place.parts
+    }
+
+
+def _distribution() -> Distribution:
+    try:
+        installed = distribution("ethosgen")
+    except PackageNotFoundError:
+        installed = None
+    if installed is None or installed.version != __version__:
+        raise InputError(
+            "--with-ci cannot make a wheel of this ethosgen, which is not installed; say what the "
+            "workflow installs by --ci-ethosgen, for instance --ci-ethosgen git+https://ADDRESS"
+        )
+    return installed
+
+
+def _digest(data: bytes) -> str:
+    return urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from rich.console import Console
 
 from corpus import cache, coverage, page, results
+from corpus.projects import Outcome, run_keys_as_projects
 from corpus.registry import GENERATORS, ROWS
 from corpus.settings import PRODUCTS
 from corpus.shrink import describe, shrink
@@ -82,8 +83,8 @@ def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
         for name, dtype in _wanted(arguments)
     }
     unexpected: list[str] = []
-    for (name, dtype), trials in run(wanted, products, arguments.jobs):
-        row = results.summarize(name, dtype, start, trials)
+    for (name, dtype), trials, projects in run(wanted, products, arguments.jobs):
+        row = results.summarize(name, dtype, start, trials, projects)
         _show(row)
         unexpected += row["unexpected"]
         if is_table:  # each at once, so that what is ended early is not lost
@@ -102,19 +103,29 @@ def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
 
 def run(
     rows: Mapping[Row, Sequence[Key]], products: Sequence[str], jobs: int
-) -> Iterator[tuple[Row, list[Trial]]]:
+) -> Iterator[tuple[Row, list[Trial], list[Outcome]]]:
     """Run rows on several processes, each of which keeps its oracles; yields them in order."""
     if jobs == 1:
         for row, keys in rows.items():
-            yield row, run_keys(keys, products)
+            yield row, *_run_both(keys, products)
         return
     with ProcessPoolExecutor(jobs, initializer=cache.use) as pool:
         waiting = {
-            row: [pool.submit(run_keys, keys[i : i + BATCH], products) for i in _starts(keys)]
+            row: [pool.submit(_run_both, keys[i : i + BATCH], products) for i in _starts(keys)]
             for row, keys in rows.items()
         }
         for row, parts in waiting.items():
-            yield row, [trial for part in parts for trial in part.result()]
+            pairs = [part.result() for part in parts]
+            yield (
+                row,
+                [t for trials, _ in pairs for t in trials],
+                [p for _, ps in pairs for p in ps],
+            )
+
+
+def _run_both(keys: Sequence[Key], products: Sequence[str]) -> tuple[list[Trial], list[Outcome]]:
+    """Run networks as Vela compiles them, and as ethosgen projects them."""
+    return run_keys(keys, products), run_keys_as_projects(keys, products)
 
 
 def _starts(keys: Sequence[Key]) -> range:
@@ -127,7 +138,7 @@ def _show(row: Figures) -> None:
         text += f" {product} {figures['networks']:4}"
         if figures["faults"] or figures["crashes"]:
             text += f" ({figures['faults']} faults, {figures['crashes']} crashes)"
-        for oracle, found in figures["oracles"].items():
+        for oracle, found in (*figures["oracles"].items(), ("project", figures["projects"])):
             text += f" {oracle} {found['mismatches'] if found['networks'] else '-':>7}"
     known = sorted({name for p in row["products"].values() for name in p["known"]})
     console.print(text, *known, markup=False)

@@ -31,11 +31,15 @@ cannot overflow.) A network counts only if Vela put all of it on the NPU.
 Every run draws other networks. {seeds}. What a seed has found stays in the tests
 (`corpus/witnesses.py`).
 
+*TFLM* and *LiteRT* are of what Vela makes of the whole network, raw. *project* is of the same
+networks and samples as `ethosgen project` places them for a user: operators that an erratum or the
+check concerns run on the CPU, and the oracle is TFLM, or LiteRT where TFLM has no such kernel.
+
 *TFLM* is TensorFlow Lite Micro's reference kernels (tflite-micro {tflm}), which decide;
 *LiteRT* its reference kernels (ai-edge-litert {litert}), the second opinion. TFLM has no uint8
 kernels: a uint8 network is asked as its int8 twin, every value less by 128. A cell is the number of
 output values that differ, of how many, and the largest difference; "none" means that the oracle has
-no such kernel. The notes say why a cell is not 0; a difference without a known reason fails the
+no such kernel; *U55* and *U65* count networks. The notes say why a cell is not 0; a difference without a known reason fails the
 tests.
 """
 
@@ -51,8 +55,8 @@ model must fault with the message that the reason foretells.
 ORACLE_NAMES = {"tflm": "TFLM", "litert": "LiteRT"}
 
 HEADER = """\
-| Operator | Type | U55 networks | TFLM | LiteRT | U65 networks | TFLM | LiteRT | Notes |
-|---|---|---:|---:|---:|---:|---:|---:|---|
+| Operator | Type | U55 | TFLM | LiteRT | project | U65 | TFLM | LiteRT | project | Notes |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|
 """
 
 
@@ -109,6 +113,12 @@ def _totals(rows: list[Figures]) -> str:
             f"{sum(f['mismatches'] for f in found):,} of {sum(f['elements'] for f in found):,} "
             "values."
         )
+    made = [p["projects"] for p in products if "projects" in p]
+    lines.append(
+        f"As projects: {sum(p['networks'] for p in made):,} networks, "
+        f"{sum(p['mismatches'] for p in made):,} of {sum(p['elements'] for p in made):,} values "
+        f"differ; {sum(p['refused'] for p in made):,} are refused."
+    )
     unexpected = sum(len(row["unexpected"]) for row in rows)
     lines.append(f"Differences without a known reason: {unexpected}.")
     return "\n".join(lines) + "\n"
@@ -123,6 +133,7 @@ def _row(row: Figures, names: list[str]) -> str:
         faults = f" + {figures['faults']} faults" if figures["faults"] else ""
         cells.append(f"{figures['networks']}{faults}")
         cells += [_cell(figures["oracles"][oracle]) for oracle in ("tflm", "litert")]
+        cells.append(_cell(figures["projects"]) if "projects" in figures else "-")
     numbers = sorted(names.index(name) + 1 for name in notes if name in names)
     cells.append(", ".join(str(number) for number in numbers))
     return "| " + " | ".join(cells) + " |"

@@ -2,12 +2,13 @@
 
 import collections
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from corpus import ROOT
+from corpus.projects import CRASH, DIFFERS, FAULT, REFUSED, Outcome
 from corpus.trial import ORACLES, Difference, Trial
 
 RESULTS = ROOT / "docs" / "exactness.json"
@@ -17,8 +18,17 @@ PACKAGES = ("ethos-u-vela", "tflite-micro", "ai-edge-litert")
 Figures = dict[str, Any]
 
 
-def summarize(operator: str, dtype: str, start: int, trials: Sequence[Trial]) -> Figures:
-    """Return one row: what each product's trials came to; `start` is the first seed."""
+def summarize(
+    operator: str,
+    dtype: str,
+    start: int,
+    trials: Sequence[Trial],
+    projects: Sequence[Outcome] = (),
+) -> Figures:
+    """Return one row: what each product's trials came to, and the same networks as projects.
+
+    `start` is the first seed.
+    """
     products = sorted({t.setting.accelerator.product for t in trials})
     return {
         "operator": operator,
@@ -26,9 +36,41 @@ def summarize(operator: str, dtype: str, start: int, trials: Sequence[Trial]) ->
         "start": start,
         "products": {
             product: _product([t for t in trials if t.setting.accelerator.product == product])
+            | {"projects": _projects([p for p in projects if _is_of(p, product)])}
             for product in products
         },
-        "unexpected": [text for trial in trials for text in trial.unexpected],
+        "unexpected": [
+            *(text for trial in trials for text in trial.unexpected),
+            *(
+                f"{project.name} as a project: {text}"
+                for project in projects
+                for text in _wrong(project)
+            ),
+        ],
+    }
+
+
+def _is_of(project: Outcome, product: str) -> bool:
+    return project.setting.accelerator.product == product
+
+
+def _wrong(project: Outcome) -> Iterator[str]:
+    """Say what is wrong with a network as a project: a refusal, or no oracle, is not."""
+    if project.how in (DIFFERS, FAULT, CRASH):
+        what = f"{project.how}: {project.why or project.comparison}"
+        yield f"{what} on {project.setting}"
+
+
+def _projects(projects: Sequence[Outcome]) -> Figures:
+    compared = [p.comparison for p in projects if p.comparison is not None]
+    return {
+        "networks": len(compared),
+        "elements": sum(c.elements for c in compared),
+        "mismatches": sum(c.mismatches for c in compared),
+        "largest": max((c.max_abs_diff for c in compared), default=0),
+        "refused": sum(p.how == REFUSED for p in projects),
+        "faults": sum(p.how in (FAULT, CRASH) for p in projects),
+        "errata": sorted({name for p in projects for name in p.errata}),
     }
 
 

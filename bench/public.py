@@ -172,8 +172,8 @@ def render(rows: list[Row]) -> str:
     if with_npu:
         notes += [
             "",
-            "Equal on the CPU and not on the NPU, where Vela compiles otherwise than TensorFlow "
-            f"Lite Micro computes, see [exactness.md](exactness.md): {', '.join(with_npu)}.",
+            "Equal on the CPU and not on the NPU; [exactness.md](exactness.md) says of each cause "
+            f"whether Vela or TensorFlow Lite Micro is behind it: {', '.join(with_npu)}.",
         ]
     head = HEAD.format(npu=FIRMWARE_NPU, samples=SAMPLES)
     rule = _cells(["---", "---", *["---:"] * (len(COLUMNS) - 2)])

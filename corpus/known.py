@@ -362,7 +362,8 @@ KNOWN: tuple[Known, ...] = (
         when.rounds_a_quotient,
         "TFLite Micro computes the quotient of scales in double (tensorflow/lite/micro/kernels/"
         "mul_common.cc; activations_common.cc, which did so in float until the autumn of 2026), "
-        "LiteRT and Vela in float; where a product lies halfway the difference decides.",
+        "LiteRT and Vela in float; where a product lies halfway the difference decides. MUL, RELU, "
+        "LEAKY_RELU and PRELU do so; a row of 0 means that no value of this run lay there.",
         oracle=LITERT,
         witness=("RELU", "int16", 77006),
     ),

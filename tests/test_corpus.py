@@ -16,12 +16,16 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from corpus import coverage, page, results  # noqa: E402
-from corpus.draft import Case  # noqa: E402
+from corpus import conditions, coverage, page, results  # noqa: E402
+from corpus.choices import seeded  # noqa: E402
+from corpus.draft import Case, Draft  # noqa: E402
 from corpus.known import KNOWN, Known  # noqa: E402
+from corpus.oracles import ask  # noqa: E402
 from corpus.registry import OPERATORS, ROWS  # noqa: E402
-from corpus.settings import PRODUCTS  # noqa: E402
+from corpus.rounding import rescaled  # noqa: E402
+from corpus.settings import PRODUCTS, Setting  # noqa: E402
 from corpus.shrink import cases, run_once  # noqa: E402
+from corpus.site import Site  # noqa: E402
 from corpus.trial import (  # noqa: E402
     Key,
     Run,
@@ -35,6 +39,7 @@ from corpus.trial import (  # noqa: E402
 )
 from corpus.witnesses import FOUND  # noqa: E402
 from ethosgen.errors import EthosgenError  # noqa: E402
+from ethosgen.flatbuffer import decode_model  # noqa: E402
 
 SEEDS = 10_000_000
 PARTS = 8
@@ -185,6 +190,42 @@ def test_a_known_fault_excuses_no_other_fault(
         trial.why, trial.known = "NPU fault at stream offset 0x0: some other one", {}
     explain_trials(runs)
     assert all(trial.unexpected for trial in faults)
+
+
+@pytest.mark.parametrize(("scale", "saturates"), [(7.9, False), (8.0, True), (14.0, True)])
+@pytest.mark.parametrize("code", ["LOGISTIC", "TANH"])
+def test_tflm_takes_a_real_0_for_saturated_from_a_step_of_8(
+    code: str, scale: float, saturates: bool
+) -> None:
+    net = Draft(seeded(1), "int8")
+    x = net.feed((3,), scale=scale, zero_point=0)
+    case = net.case(net.logistic(x) if code == "LOGISTIC" else net.tanh(x))
+    graph = decode_model(case.data, code).graph
+    site = Site(graph, graph.operators[0], Setting("ethos-u55-128"))
+    assert conditions.saturates_at_once(site) is saturates
+    ((how, rows),) = ask("tflm", [(case.data, [[np.zeros(3, np.int8)]], 1)])
+    assert how == "ok"
+    assert bool(np.any(rows[0][0] != 0)) is saturates
+
+
+def test_tflm_divides_scales_in_double_and_litert_in_float() -> None:
+    """RELU of int16 on all values: the cause of RELU int16 77003."""
+    values = np.arange(-(1 << 15), 1 << 15).astype(np.int16)
+    random = np.random.default_rng(0)
+    differ = 0
+    for _ in range(8):
+        one, other = (np.float32(s) for s in 10 ** random.uniform(-4.3, -4, 2))
+        net = Draft(seeded(1), "int16")
+        x = net.feed(values.shape, scale=float(one))
+        data = net.case(net.relu(x, scale=float(other))).data
+        factors = {"tflm": float(one) / float(other), "litert": float(one / other)}
+        foretold = {o: np.clip(rescaled(values, f), 0, 32767) for o, f in factors.items()}
+        for oracle, wanted in foretold.items():
+            ((how, rows),) = ask(oracle, [(data, [[values]], 1)])
+            assert how == "ok"
+            assert np.array_equal(rows[0][0], wanted), oracle
+        differ += not np.array_equal(*foretold.values())
+    assert differ
 
 
 @pytest.mark.parametrize("operator", ["ADD", "SUB", "MUL", "NEG", "SUM"])

@@ -39,8 +39,8 @@ check concerns run on the CPU, and the oracle is TFLM, or LiteRT where TFLM has 
 *LiteRT* its reference kernels (ai-edge-litert {litert}), the second opinion. TFLM has no uint8
 kernels: a uint8 network is asked as its int8 twin, every value less by 128. A cell is the number of
 output values that differ, of how many, and the largest difference; "none" means that the oracle has
-no such kernel; *U55* and *U65* count networks. The notes say why a cell is not 0; a difference without a known reason fails the
-tests.
+no such kernel; *U55* and *U65* count networks. The notes say why a cell is not 0; a difference
+without a known reason fails the tests.
 """
 
 HOW_SURE = """\

@@ -68,6 +68,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--start", type=int, help="the first seed; default: 0, drawn for table")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--product", choices=[*PRODUCTS])
+    parser.add_argument("--raw", action="store_true", help="run: leave out the figure of projects")
     return parser.parse_args()
 
 
@@ -83,7 +84,7 @@ def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
         for name, dtype in _wanted(arguments)
     }
     unexpected: list[str] = []
-    for (name, dtype), trials, projects in run(wanted, products, arguments.jobs):
+    for (name, dtype), trials, projects in run(wanted, products, arguments):
         row = results.summarize(name, dtype, start, trials, projects)
         _show(row)
         unexpected += row["unexpected"]
@@ -102,25 +103,27 @@ def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
 
 
 def run(
-    rows: Mapping[Row, Sequence[Key]], products: Sequence[str], jobs: int
+    rows: Mapping[Row, Sequence[Key]], products: Sequence[str], arguments: argparse.Namespace
 ) -> Iterator[tuple[Row, list[Trial], list[Outcome]]]:
     """Run rows on several processes, each of which keeps its oracles; yields them in order."""
-    if jobs == 1:
+    run_part = _run_raw if arguments.raw and arguments.command == "run" else _run_both
+    if arguments.jobs == 1:
         for row, keys in rows.items():
-            yield row, *_run_both(keys, products)
+            yield row, *run_part(keys, products)
         return
-    with ProcessPoolExecutor(jobs, initializer=cache.use) as pool:
+    with ProcessPoolExecutor(arguments.jobs, initializer=cache.use) as pool:
         waiting = {
-            row: [pool.submit(_run_both, keys[i : i + BATCH], products) for i in _starts(keys)]
+            row: [pool.submit(run_part, keys[i : i + BATCH], products) for i in _starts(keys)]
             for row, keys in rows.items()
         }
         for row, parts in waiting.items():
-            pairs = [part.result() for part in parts]
-            yield (
-                row,
-                [t for trials, _ in pairs for t in trials],
-                [p for _, ps in pairs for p in ps],
-            )
+            both = [part.result() for part in parts]
+            yield row, [t for trials, _ in both for t in trials], [p for _, ps in both for p in ps]
+
+
+def _run_raw(keys: Sequence[Key], products: Sequence[str]) -> tuple[list[Trial], list[Outcome]]:
+    """Run networks as Vela compiles them."""
+    return run_keys(keys, products), []
 
 
 def _run_both(keys: Sequence[Key], products: Sequence[str]) -> tuple[list[Trial], list[Outcome]]:

@@ -26,7 +26,9 @@ CALLED = (
     "zephyr_compile_options",
     "zephyr_library_sources",
     "zephyr_library_sources_ifdef",
+    "zephyr_library_include_directories",
     "zephyr_library_link_libraries",
+    "zephyr_link_libraries",
     "zephyr_linker_sources",
     "board_runner_args",
 )

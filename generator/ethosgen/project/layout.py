@@ -77,6 +77,7 @@ _BAREMETAL = Layout(
     shared=_SHARED,
     npu={
         "ethosgen_npu.h": "model/ethosgen_npu.h",
+        "ethosgen_npu_run.h": "model/ethosgen_npu_run.h",
         "ethosgen_npu_hooks.c": "model/ethosgen_npu_hooks.c",
         "ethosgen_npu_pmu.c": "model/ethosgen_npu_pmu.c",
         "ethosgen_npu_identity.c": "model/ethosgen_npu_identity.c",
@@ -132,7 +133,7 @@ _LIBRARY_ONLY = replace(
 )
 _SERVER = "ethosgen/lib/server"
 _PROTOCOL = ("frames.c", "frames.h", "server.c", "server.h", "services.h")
-_NPU = ("ethosgen_npu_pmu.c", "ethosgen_npu_identity.c")
+_NPU = ("ethosgen_npu_pmu.c", "ethosgen_npu_identity.c", "ethosgen_npu_run.h")
 _MODULE = ("zephyr", "dts", "lib", "CMakeLists.txt", "Kconfig")
 """Of zephyr_app/: the module that goes into each project."""
 

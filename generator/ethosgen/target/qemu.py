@@ -196,7 +196,7 @@ def qemu_arguments(
         *("-kernel", str(elf)),
         *("-semihosting-config", "enable=on,target=native"),
         *("-display", "none", "-monitor", "none"),
-        *("-icount", f"shift={facts.instruction_ns.bit_length() - 1},sleep=off"),
+        *("-icount", f"shift={facts.instruction_ns.bit_length() - 1},sleep=on"),
         # Without nodelay every answer waits 40 ms for the acknowledgement of its first byte.
         # A multiplexed line has a buffer of 32 bytes where the UART has one; that is 2.5 times
         # faster. Its escape character is set to what no byte is.

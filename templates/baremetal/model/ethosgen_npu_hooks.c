@@ -8,22 +8,72 @@
 
 #define WEAK __attribute__((weak))
 
+/* SysTick and ICSR, in the System Control Space. */
+#define SYST_CSR (*(volatile uint32_t *)0xE000E010u)
+#define SYST_RVR (*(volatile uint32_t *)0xE000E014u)
+#define SYST_CVR (*(volatile uint32_t *)0xE000E018u)
+#define ICSR (*(volatile uint32_t *)0xE000ED04u)
+enum { SYST_CSR_ENABLE = 1u << 0, SYST_CSR_TICKINT = 1u << 1, SYST_CSR_CLKSOURCE = 1u << 2 };
+#define SYST_RVR_MAX 0xFFFFFFu
+#define ICSR_PENDSTCLR (1u << 25)
+
+/* What SysTick counts: define another to the compiler if the processor's clock is another. */
+#ifndef ETHOSGEN_NPU_CLOCK_HZ
+#define ETHOSGEN_NPU_CLOCK_HZ {{ board.cpu.clock_hz }}u
+#endif
+
+/* Start SysTick if it is not in use, without its interrupt; return SYST_CSR as it was. */
+static uint32_t start_systick(void)
+{
+    uint32_t control = SYST_CSR;
+
+    if ((control & SYST_CSR_ENABLE) == 0) {
+        SYST_RVR = SYST_RVR_MAX;
+        SYST_CVR = 0;
+        SYST_CSR = SYST_CSR_ENABLE | SYST_CSR_CLKSOURCE;
+    }
+    return control;
+}
+
 WEAK bool ethosgen_npu_wait(const volatile bool *finished)
 {
     /* With interrupts masked, one that comes between the test and WFI still ends WFI: it stays
      * pending until they are unmasked. Without the mask it would be handled first, and WFI would
-     * then sleep for ever. */
-    for (;;) {
-        __asm volatile("cpsid i" ::: "memory");
-        bool is_finished = *finished;
-        if (!is_finished) {
-            __asm volatile("dsb\n\twfi" ::: "memory");
-        }
-        __asm volatile("cpsie i\n\tisb" ::: "memory");
-        if (is_finished) {
-            return true;
+     * then sleep on. SysTick's is taken back before they are unmasked, if it is ours. */
+    __asm volatile("cpsid i" ::: "memory");
+    if (!*finished) {
+        uint32_t control = start_systick();
+        SYST_CSR |= SYST_CSR_TICKINT;
+        __asm volatile("dsb\n\twfi" ::: "memory");
+        if ((control & SYST_CSR_TICKINT) == 0) {
+            SYST_CSR = control;
+            ICSR = ICSR_PENDSTCLR;
+            __asm volatile("dsb" ::: "memory");
         }
     }
+    __asm volatile("cpsie i\n\tisb" ::: "memory");
+    return true;
+}
+
+WEAK uint32_t ethosgen_npu_clock(uint32_t *per_ms)
+{
+    static uint32_t last;
+    static uint32_t ticks;
+
+    (void)start_systick();
+    uint32_t now = SYST_CVR; /* counts down */
+    ticks += now <= last ? last - now : last + SYST_RVR + 1u - now;
+    last = now;
+    *per_ms = ETHOSGEN_NPU_CLOCK_HZ / 1000u;
+    return ticks;
+}
+
+WEAK void ethosgen_npu_reset_begin(void)
+{
+}
+
+WEAK void ethosgen_npu_reset_end(void)
+{
 }
 
 WEAK void ethosgen_npu_wait_begin(void)

@@ -16,14 +16,29 @@
 static uint32_t wait_started;
 static uint32_t wait_ticks;
 
-void ethosgen_npu_wait_begin(void)
+static void stop_counting(void)
 {
     wait_started = board_ticks();
 }
 
-void ethosgen_npu_wait_end(void)
+static void go_on_counting(void)
 {
     wait_ticks += board_ticks() - wait_started;
+}
+
+void ethosgen_npu_wait_begin(void)
+{
+    stop_counting();
+}
+
+void ethosgen_npu_reset_begin(void)
+{
+    stop_counting();
+}
+
+void ethosgen_npu_reset_end(void)
+{
+    go_on_counting();
 }
 
 static struct ethosgen_npu_pmu pmu;
@@ -41,14 +56,16 @@ static const uint16_t *counted = events[0];
 /* Measuring is not the network's own work: its time counts as waiting. */
 void ethosgen_npu_begin(uintptr_t base_addr)
 {
-    ethosgen_npu_wait_begin();
+    stop_counting();
     ethosgen_npu_pmu_start(base_addr, counted);
-    ethosgen_npu_wait_end();
+    go_on_counting();
 }
 
+/* The wait is over. What is left of the interrupt is the network's own work again. */
 void ethosgen_npu_end(uintptr_t base_addr)
 {
     ethosgen_npu_pmu_add(base_addr, &pmu);
+    go_on_counting();
 }
 
 static void tell_npu(struct server_run *result)

@@ -39,7 +39,8 @@ struct ethosgen_npu_registers {
     uint32_t qread; /* bytes of the command stream that were read */
 };
 
-/* Reset the NPU at `base_addr` and take it over. Once, before any network is initialized. */
+/* Reset the NPU at `base_addr` and take it over: before any network is initialized, and again
+ * whenever the NPU has lost its power or clock. */
 ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privileged);
 
 /* Say whether this NPU can run what was compiled for those CONFIG and ID words. */
@@ -53,7 +54,8 @@ ethosgen_status ethosgen_npu_compare(uint32_t have_config, uint32_t have_id, uin
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
                                  const uintptr_t base[ETHOSGEN_NPU_BASES]);
 
-/* To be called by the interrupt that the NPU raises. */
+/* To be called by the interrupt that the NPU raises. An interrupt that is not the end of the run
+ * under way changes nothing. Before ethosgen_npu_init, and after it failed, nothing is touched. */
 void ethosgen_npu_irq_handler(void);
 
 struct ethosgen_npu_registers ethosgen_npu_last(void);
@@ -77,23 +79,70 @@ void ethosgen_npu_pmu_start(uintptr_t base_addr, const uint16_t event[ETHOSGEN_N
 void ethosgen_npu_pmu_add(uintptr_t base_addr, struct ethosgen_npu_pmu *sum);
 
 /*
+ * Waits end. A run that takes longer than this many milliseconds is ETHOSGEN_NPU_TIMEOUT, and a reset
+ * that does is ETHOSGEN_NPU_NO_RESET. ethosgen_npu_clock() measures them; define others to the
+ * compiler.
+ */
+#ifndef ETHOSGEN_NPU_TIMEOUT_MS
+#define ETHOSGEN_NPU_TIMEOUT_MS 10000u
+#endif
+#ifndef ETHOSGEN_NPU_RESET_MS
+#define ETHOSGEN_NPU_RESET_MS 1000u
+#endif
+
+/*
  * Hooks. Each has a weak default; define a function of the same name to replace it.
+ *
+ * No hook decides whether a run succeeded: the NPU's own STATUS and QREAD do, as they are when it
+ * stops in this run. A hook that returns early, late or for no reason costs time, and nothing else.
  */
 
-/* Sleep until *finished; false gives up. Default: WFI, for ever, and interrupts are enabled when it
- * returns. With an RTOS: take a semaphore, with a timeout. */
+/*
+ * Sleep until *finished is true, or until there is a reason to look again. In the caller's thread,
+ * once or more for each run.
+ *
+ * Return true to say "look again": if the run goes on, and its time is not up, the hook is called
+ * again. Return false to give up. Then the driver looks at the NPU once more. If it has stopped, its
+ * state is the result, and a lost interrupt does no harm; if not, the result is
+ * ETHOSGEN_NPU_TIMEOUT, and the NPU is reset.
+ *
+ * Time is looked at between two calls: a hook that never returns is never given up. With an RTOS:
+ * take a semaphore, with a timeout. Left-over counts of the semaphore do no harm.
+ *
+ * Default: WFI. SysTick wakes it, without its handler, where nothing else does: where SysTick is not
+ * in use, it is started for the time of the sleep. Interrupts are enabled when it returns.
+ */
 bool ethosgen_npu_wait(const volatile bool *finished);
 
-/* The processor starts to wait for the NPU, and what it waits for has come (in the interrupt, if
- * there is one: an RTOS gives its semaphore here). Defaults: nothing. */
+/* The processor is about to start the NPU and wait for it: in the caller's thread. Default:
+ * nothing. */
 void ethosgen_npu_wait_begin(void);
+
+/* The NPU's interrupt has ended the run: in the interrupt, at most once for each run, and never for
+ * a run that was given up. An RTOS gives its semaphore here. Default: nothing. */
 void ethosgen_npu_wait_end(void);
 
-/* The NPU is out of reset and about to get a command stream, and it has come to the end of one (in
- * the interrupt) and still has its power: here its performance monitor can be started and read.
- * Defaults: nothing. */
+/* The NPU is being reset, which takes it some ten cycles, and a simulated one longer: before and
+ * after, in the caller's thread, for whoever measures. Defaults: nothing. */
+void ethosgen_npu_reset_begin(void);
+void ethosgen_npu_reset_end(void);
+
+/* The NPU is out of reset and about to get a command stream, and it has come to the end of one and
+ * still has its power: here its performance monitor can be started and read. The first is called in
+ * the caller's thread. The second is called in the NPU's interrupt or, if that was lost, in the
+ * thread with interrupts masked. Defaults: nothing. */
 void ethosgen_npu_begin(uintptr_t base_addr);
 void ethosgen_npu_end(uintptr_t base_addr);
+
+/*
+ * Return a free-running counter of 32 bits, and set how many of its ticks make a millisecond, 1 at
+ * least. In the caller's thread, and only during waits. HAL_GetTick() with 1 will do, or an RTOS's
+ * tick count. The counter may go round, but not between two calls.
+ *
+ * Default: SysTick, which is started without its interrupt if it is not in use, at
+ * ETHOSGEN_NPU_CLOCK_HZ.
+ */
+uint32_t ethosgen_npu_clock(uint32_t *per_ms);
 
 /* Clean the data cache before the NPU reads, and invalidate it after the NPU has written. Needed
  * only where the processor caches the NPU's memories. Defaults: nothing. */

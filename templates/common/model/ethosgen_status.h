@@ -19,8 +19,8 @@ typedef enum ethosgen_status {
     ETHOSGEN_NPU_PARSE_FAULT = 9,   /* STATUS.cmd_parse_error: a damaged command stream */
     ETHOSGEN_NPU_WEIGHT_FAULT = 10, /* STATUS.wd_fault: weights that cannot be decompressed */
     ETHOSGEN_NPU_ECC_FAULT = 11,    /* STATUS.ecc_fault */
-    ETHOSGEN_NPU_STOPPED = 12,      /* an interrupt came before the end of the command stream */
-    ETHOSGEN_NPU_TIMEOUT = 13,      /* ethosgen_npu_wait gave up */
+    ETHOSGEN_NPU_STOPPED = 12,      /* the NPU stopped before the end of the command stream */
+    ETHOSGEN_NPU_TIMEOUT = 13,      /* the run was given up: see ETHOSGEN_NPU_TIMEOUT_MS */
     ETHOSGEN_NPU_DRIVER = 14,       /* Arm's core driver failed and does not say why */
     ETHOSGEN_BAD_VALUE = 15,        /* an operator refuses a value: index outside, division by 0 */
     ETHOSGEN_NOT_READY = 16         /* no failure: a CIRCULAR_BUFFER waits for more inputs */

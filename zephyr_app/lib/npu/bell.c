@@ -28,6 +28,7 @@ enum { UART_INT_RX = BIT(1) };
 #define NPU_STATUS (DT_REG_ADDR(NPU) + 0x04)
 #define NPU_RESET (DT_REG_ADDR(NPU) + 0x0C)
 enum { STATUS_RESET_STATUS = BIT(3) };
+#define RESET_POLLS (1u << 26) /* there is no clock yet; the driver says so if it was not enough */
 enum { RESET_CPL_PRIVILEGED = BIT(0), RESET_CSL_NON_SECURE = BIT(1) };
 
 static void ring(const void *unused)
@@ -51,8 +52,10 @@ static int bell_init(void)
     IRQ_CONNECT(UART_IRQ, DT_IRQ_BY_NAME(UART, rx, priority), ring, NULL, 0);
     irq_enable(UART_IRQ);
 
+    uint32_t polls = RESET_POLLS;
+
     sys_write32(level, NPU_RESET);
-    while ((sys_read32(NPU_STATUS) & STATUS_RESET_STATUS) != 0) {
+    while ((sys_read32(NPU_STATUS) & STATUS_RESET_STATUS) != 0 && --polls != 0) {
     }
     return 0;
 }

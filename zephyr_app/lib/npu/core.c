@@ -4,14 +4,24 @@
  * Zephyr initializes the device at boot. Several threads may run networks at once: Arm's driver
  * lets one of them at a time have the NPU, and the others sleep on Zephyr's semaphore.
  *
+ * What proves the end of a run is ours (ethosgen_npu_run.h): Arm's driver takes a semaphore for it,
+ * which an interrupt of another run may have given. So its interrupt handler is wrapped by the linker.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <ethosgen_npu.h>
 #include <ethosu_driver.h>
 #include <stddef.h>
 #include <zephyr/device.h>
 #include <zephyr/devicetree.h>
+#include <zephyr/irq.h>
 #include <zephyr/kernel.h>
+#include <zephyr/sys/sys_io.h>
+
+#define ETHOSGEN_NPU_GET(addr) sys_read32(addr)
+#define ETHOSGEN_NPU_PUT(addr, value) sys_write32(value, addr)
+#define ETHOSGEN_NPU_MASK() irq_lock()
+#define ETHOSGEN_NPU_UNMASK(state) irq_unlock(state)
+#include <ethosgen_npu_run.h>
 
 #define NPU DT_COMPAT_GET_ANY_STATUS_OKAY(arm_ethos_u)
 
@@ -26,17 +36,11 @@ BUILD_ASSERT(!DT_NODE_HAS_PROP(NPU, fast_memory_region),
              "delete the NPU's property fast-memory-region in an overlay: the network brings its own "
              "fast memory, which the driver would replace by that one");
 
-/* Registers by index, for what the core driver does not tell. */
-enum { ID = 0, STATUS = 1, QREAD = 6, CONFIG = 10 };
+/* Given by each of the NPU's interrupts: a reason to look. */
+K_SEM_DEFINE(npu_interrupts, 0, 1);
 
+static struct ethosu_driver *driver; /* of the run under way */
 static const struct ethosgen_npu_stream *current;
-static struct ethosgen_npu_registers last;
-static bool is_initialized;
-
-static uint32_t npu_register(uint32_t index)
-{
-    return ((volatile uint32_t *)DT_REG_ADDR(NPU))[index];
-}
 
 /* Arm's driver asks here for each region's AXI port; -1 stands for the command stream. */
 unsigned int ethosu_config_select(uint64_t address, int index)
@@ -49,19 +53,33 @@ void ethosu_inference_begin(struct ethosu_driver *drv, void *user_arg)
 {
     ARG_UNUSED(drv);
     ARG_UNUSED(user_arg);
-    ethosgen_npu_begin(DT_REG_ADDR(NPU));
-    ethosgen_npu_wait_begin();
+    ethosgen_npu_begin(npu.base_addr);
+    begin_run();
 }
 
-/* Called before the driver gives up the NPU's power, with the registers as the run left them. */
-void ethosu_inference_end(struct ethosu_driver *drv, void *user_arg)
+__weak bool ethosgen_npu_wait(const volatile bool *finished)
 {
-    ARG_UNUSED(drv);
-    ARG_UNUSED(user_arg);
-    ethosgen_npu_end(DT_REG_ADDR(NPU));
-    ethosgen_npu_wait_end();
-    last.status = npu_register(STATUS);
-    last.qread = npu_register(QREAD);
+    ARG_UNUSED(finished);
+    return k_sem_take(&npu_interrupts, K_MSEC(ETHOSGEN_NPU_TIMEOUT_MS)) == 0;
+}
+
+/* Names that the linker makes by its option --wrap. */
+void __real_ethosu_irq_handler(struct ethosu_driver *drv);
+void __wrap_ethosu_irq_handler(struct ethosu_driver *drv);
+
+static void rest(void)
+{
+    __real_ethosu_irq_handler(driver);
+}
+
+void __wrap_ethosu_irq_handler(struct ethosu_driver *drv)
+{
+    if (!npu.is_running && drv->job.state == ETHOSU_JOB_RUNNING) {
+        __real_ethosu_irq_handler(drv); /* of a run that is not ours, or that we gave up */
+        return;
+    }
+    take_interrupt();
+    k_sem_give(&npu_interrupts);
 }
 
 ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privileged)
@@ -69,16 +87,39 @@ ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privile
     ARG_UNUSED(base_addr); /* all three are the devicetree's here */
     ARG_UNUSED(secure);
     ARG_UNUSED(privileged);
-    is_initialized = device_is_ready(DEVICE_DT_GET(NPU));
-    return is_initialized ? ETHOSGEN_OK : ETHOSGEN_NPU_NO_RESET;
+    if (!device_is_ready(DEVICE_DT_GET(NPU))) {
+        return ETHOSGEN_NPU_NO_RESET;
+    }
+    take_over(DT_REG_ADDR(NPU), DT_PROP(NPU, secure_enable), DT_PROP(NPU, privilege_enable));
+    return ETHOSGEN_OK;
 }
 
 ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
 {
-    if (!is_initialized) {
+    if (npu.base_addr == 0) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
-    return ethosgen_npu_compare(npu_register(CONFIG), npu_register(ID), config, id);
+    return ethosgen_npu_compare(get(CONFIG), get(ID), config, id);
+}
+
+/* Run a stream on the NPU, which is ours until its driver is released. */
+static ethosgen_status run(const struct ethosgen_npu_stream *stream, uint64_t *base,
+                           const size_t *bytes, int used)
+{
+    ethosgen_status status = reset();
+
+    if (status != ETHOSGEN_OK) {
+        return status;
+    }
+    current = stream;
+    prepare_run(stream);
+    int result = ethosu_invoke_async(driver, stream->words, (int)stream->bytes, base, bytes, used,
+                                     NULL);
+    if (result == 0 && await_end()) {
+        result = ethosu_wait(driver, true); /* does not sleep: rest() has given its semaphore */
+    }
+    status = verdict();
+    return status == ETHOSGEN_OK && result != 0 ? ETHOSGEN_NPU_DRIVER : status;
 }
 
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
@@ -87,7 +128,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     uint64_t wide[ETHOSGEN_NPU_BASES];
     size_t bytes[ETHOSGEN_NPU_BASES];
 
-    if (!is_initialized) {
+    if (npu.base_addr == 0) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
     int used = 0; /* base pointers: an unused one would read as "all memory" in the cache hooks */
@@ -97,16 +138,8 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
         bytes[i] = stream->base_bytes[i];
         used = bytes[i] != 0 ? i + 1 : used;
     }
-    struct ethosu_driver *driver = ethosu_reserve_driver(); /* sleeps until the NPU is free */
-
-    current = stream;
-    int result = ethosu_invoke_v3(driver, stream->words, (int)stream->bytes, wide, bytes, used,
-                                  NULL);
-    ethosu_release_driver(driver);
-    return result == 0 ? ETHOSGEN_OK : ETHOSGEN_NPU_DRIVER;
-}
-
-struct ethosgen_npu_registers ethosgen_npu_last(void)
-{
-    return last;
+    driver = ethosu_reserve_driver(); /* sleeps until the NPU is free */
+    ethosgen_status status = run(stream, wide, bytes, used);
+    ethosu_release_driver(driver); /* resets an NPU that was given up */
+    return status;
 }

@@ -55,8 +55,10 @@ static void add_range(struct ethosgen_host_run *run, uint64_t addr, uint64_t byt
     run->ranges[run->range_count++].bytes = end - addr;
 }
 
-static ethosgen_status verdict(uint32_t status)
+static ethosgen_status verdict(uint32_t command_bytes)
 {
+    uint32_t status = last.status;
+
     if ((status & STATUS_BUS_STATUS) != 0) {
         return ETHOSGEN_NPU_BUS_FAULT;
     }
@@ -66,7 +68,9 @@ static ethosgen_status verdict(uint32_t status)
     if ((status & STATUS_WD_FAULT) != 0) {
         return ETHOSGEN_NPU_WEIGHT_FAULT;
     }
-    return (status & STATUS_CMD_END_REACHED) != 0 ? ETHOSGEN_OK : ETHOSGEN_NPU_STOPPED;
+    return (status & STATUS_CMD_END_REACHED) != 0 && last.qread == command_bytes
+               ? ETHOSGEN_OK
+               : ETHOSGEN_NPU_STOPPED;
 }
 
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
@@ -92,12 +96,15 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     ethosgen_npu_wait_begin();
     int gone = ethosgen_host_run(&run, &stream->words[HEADER_WORDS], &result);
     ethosgen_npu_wait_end();
+    ethosgen_npu_end(0);
+    ethosgen_status status = ETHOSGEN_NPU_DRIVER;
     if (gone == 0) {
         last.status = result.status;
         last.qread = result.qread;
+        status = verdict(run.command_bytes);
     }
     k_sem_give(&npu_is_free);
-    return gone == 0 ? verdict(result.status) : ETHOSGEN_NPU_DRIVER;
+    return status;
 }
 
 struct ethosgen_npu_registers ethosgen_npu_last(void)

@@ -1,0 +1,111 @@
+"""Both drivers of the NPU, as rendered, against every order of what can happen around a run.
+
+interleavings.c has the model and says what must hold. Arm's driver is real where ETHOSU_CORE_DRIVER
+names its sources, and otherwise a stand-in for it.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ethosgen.board import load_board
+from ethosgen.project import render
+from programs import make_program
+
+HERE = Path(__file__).parent
+GCC = shutil.which("gcc") or shutil.which("cc")
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror")
+OK, NOT_INITIALIZED, BUS_FAULT, STOPPED, TIMEOUT = 0, 1, 8, 12, 13
+MUTATIONS = {
+    "an interrupt that is not the NPU's": ("(status & STATUS_IRQ_RAISED) == 0", "0"),
+    "an NPU that is nowhere": (
+        "if (npu.base_addr == 0) {\n        return; /*",
+        "if (0) { return; /*",
+    ),
+    "a lost interrupt": ("(void)finish_if_ended();", ""),
+    "a late interrupt": (
+        "        npu.is_running = false;\n    }\n    ETHOSGEN",
+        "    }\n    ETHOSGEN",
+    ),
+    "part of a stream": (" && npu.last.qread == npu.qsize", ""),
+    "a hook that gives up": ("if (!npu.is_finished) {", "if (0) {"),
+    "a second interrupt": ("if (!npu.is_running) {", "if (0) {"),
+    "an earlier run's end": ("    npu.is_finished = false;\n}\n\n/* Just", "}\n\n/* Just"),
+    "a hook that never sleeps": ("!is_up(&timer, ETHOSGEN_NPU_TIMEOUT_MS)", "!is_up(&timer, ~0u)"),
+}
+
+Compile = Callable[[str, str, str], Path]
+
+pytestmark = pytest.mark.skipif(GCC is None, reason="there is no C compiler for this machine")
+
+
+def drivers() -> list[str]:
+    """Return which drivers there are to test."""
+    return ["direct", "standin", *(["arm"] if os.environ.get("ETHOSU_CORE_DRIVER") else [])]
+
+
+@pytest.fixture
+def compile_driver(tmp_path: Path) -> Compile:
+    """Return what compiles a driver against the model, with one text in it replaced by another."""
+    project = render(make_program(), load_board("corstone300"))
+
+    def make(driver: str, old: str, new: str) -> Path:
+        for path, content in project.files.items():
+            if re.match(r"model/ethosgen_(npu|status)[^/]*$", path):
+                text = content.decode()
+                if path.endswith("_run.h"):
+                    assert text.count(old) == 1 or not old
+                    text = text.replace(old, new) if old else text
+                (tmp_path / Path(path).name).write_text(text)
+        (tmp_path / "cmsis_compiler.h").write_text("#define __WFE()\n#define __SEV()\n")
+        kind = "direct" if driver == "direct" else "core"
+        sources = [HERE / "interleavings.c", tmp_path / f"ethosgen_npu_{kind}.c"]
+        sources.append(tmp_path / "ethosgen_npu_identity.c")
+        options: list[str] = []
+        if driver == "standin":
+            sources.append(HERE / "standin" / "ethosu_driver.c")
+            options = [f"-I{HERE / 'standin'}"]
+        elif driver == "arm":
+            arm = Path(os.environ["ETHOSU_CORE_DRIVER"])
+            sources += [arm / "src" / "ethosu_driver.c", HERE / "arm_device.c"]
+            options = [f"-I{arm / 'include'}", f"-I{arm / 'src'}", "-DETHOSU55", "-DNDEBUG"]
+            options += ["-DETHOSU_LOG_ENABLE=0", "-w"]
+        program = tmp_path / f"{driver}.elf"
+        command = [str(GCC), *FLAGS, "-include", str(HERE / "npu.h"), f"-I{HERE}", f"-I{tmp_path}"]
+        subprocess.run([*command, *options, *map(str, sources), "-o", str(program)], check=True)
+        return program
+
+    return make
+
+
+def explore(program: Path, events: int, is_lazy: bool) -> tuple[str, dict[str, int]]:
+    """Return what the program says first, and what it counts."""
+    command = [str(program), str(events), str(int(is_lazy))]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300).stdout
+    counts = re.findall(r"^(scenarios|status \d+) (\d+)$", said, re.MULTILINE)
+    return said.partition("\n")[0], {name: int(count) for name, count in counts}
+
+
+@pytest.mark.parametrize("is_lazy", [False, True], ids=["at once", "as the simulator"])
+@pytest.mark.parametrize("driver", drivers())
+def test_ok_is_what_the_npu_said_of_this_run(
+    compile_driver: Compile, driver: str, is_lazy: bool
+) -> None:
+    """Every order of two events around two runs: none is OK by anything but the NPU's state."""
+    said, counts = explore(compile_driver(driver, "", ""), 2, is_lazy)
+    assert not said.startswith("wrong"), said
+    assert counts.pop("scenarios") > 100_000
+    assert set(counts) == {f"status {status}" for status in (OK, BUS_FAULT, STOPPED, TIMEOUT)}
+    assert min(counts.values()) > 10_000
+
+
+@pytest.mark.parametrize("what", MUTATIONS)
+def test_each_condition_is_needed(compile_driver: Compile, what: str) -> None:
+    """Without any one of them the driver is wrong in some order, so the search finds it."""
+    program = compile_driver("direct", *MUTATIONS[what])
+    assert any(explore(program, 2, is_lazy)[0].startswith("wrong") for is_lazy in (False, True))

@@ -15,7 +15,7 @@ from ethosgen.flatbuffer import decode_model, parse_model
 from ethosgen.model import Model
 from ethosgen.npu.host import PartitionRunner
 from ethosgen.offload import offload
-from ethosgen.reference import golden_outputs, second_opinion
+from ethosgen.reference import LITERT, golden_outputs
 from networks import Network, Spec
 
 WAYS: dict[str, Callable[[Network], list[int]]] = {
@@ -70,7 +70,7 @@ def test_vela_gets_layers_that_the_tool_compressed() -> None:
     made = runner(plan.partitions[0], sample)
     (output,) = golden
     np.testing.assert_array_equal(next(iter(made.values())), golden[output])
-    (theirs,) = second_opinion(packed, [sample]) or []
+    (theirs,) = LITERT.opinion(packed, [sample]) or []
     np.testing.assert_array_equal(theirs[output], golden[output])
     wanted = [t.data for t in plain.graph.tensors if t.dtype == "int8" and t.data]
     assert set(wanted) <= {t.data for t in packed.graph.tensors}

@@ -7,7 +7,7 @@ from ethosgen.drawing import random_samples
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
-from ethosgen.reference import golden_outputs, second_opinion
+from ethosgen.reference import LITERT, golden_outputs
 from network_file import Spec
 from networks import Network
 
@@ -34,7 +34,7 @@ def test_golden_outputs_are_tflite_micros() -> None:
 def test_litert_is_a_second_opinion() -> None:
     model = parse(rescaled())
     samples = random_samples(model, 3, seed=0)
-    second = second_opinion(model, samples)
+    second = LITERT.opinion(model, samples)
     assert second is not None
     for golden, other in zip(golden_outputs(model, samples), second, strict=True):
         np.testing.assert_array_equal(golden["y"], other["y"])
@@ -90,7 +90,7 @@ def test_inputs_must_fit() -> None:
     ):
         golden_outputs(model, [{"x": np.zeros(6, np.int8)}])
     with pytest.raises(InputError, match="'x' is uint8"):
-        second_opinion(model, [{"x": np.zeros((1, 2, 3), np.uint8)}])
+        LITERT.opinion(model, [{"x": np.zeros((1, 2, 3), np.uint8)}])
 
 
 def test_what_tflite_micro_cannot_run_is_said() -> None:
@@ -101,7 +101,7 @@ def test_what_tflite_micro_cannot_run_is_said() -> None:
     samples = random_samples(model, 1, seed=0)
     with pytest.raises(UnsupportedError, match=r"cannot run 'exotic': .* op code CUSTOM"):
         golden_outputs(model, samples)
-    assert second_opinion(model, samples) is None
+    assert LITERT.opinion(model, samples) is None
 
 
 def test_what_tflite_micros_own_checks_end_is_no_damage() -> None:

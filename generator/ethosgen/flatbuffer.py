@@ -147,6 +147,17 @@ def decode_model(data: bytes, name: str) -> Model:
         ) from None
 
 
+def relabel(data: bytes, code: str, old: int, new: int) -> bytes:
+    """Return a file that was read with another version of an operator, where it has the old one."""
+    root, changed = tflite.Model.GetRootAs(data, 0), bytearray(data)
+    for table in map(root.OperatorCodes, range(root.OperatorCodesLength())):
+        number = max(table.DeprecatedBuiltinCode(), _plain_builtin_code(table))
+        if _BUILTINS.get(number) == code and table.Version() == old:
+            place = table._tab.Pos + table._tab.Offset(8)
+            changed[place : place + 4] = new.to_bytes(4, "little")
+    return bytes(changed)
+
+
 def _is_of_flatbuffers(error: BaseException) -> bool:
     """Say whether an exception comes from reading beyond the file, and not from our own code."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]

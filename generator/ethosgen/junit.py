@@ -9,7 +9,7 @@ from ethosgen.errors import EthosgenError, InputError
 from ethosgen.report import FirmwareReport, Report
 from ethosgen.storage import explain_storage
 
-_OUTPUTS = "outputs equal TensorFlow Lite Micro's"
+_ORACLE = "TensorFlow Lite Micro"
 _MARKER = "the firmware's end marker was seen"
 
 
@@ -94,8 +94,9 @@ def make_suite(
 
 def _cases(name: str, report: Report) -> list[ET.Element]:
     group = f"ethosgen.{name}"
-    outputs = ET.Element("testcase", classname=group, name=_OUTPUTS)
     golden = report.golden
+    oracle = (golden.title if golden else "") or _ORACLE
+    outputs = ET.Element("testcase", classname=group, name=f"outputs equal {oracle}'s")
     if golden is None:
         ET.SubElement(outputs, "skipped", message="no golden answer; give --golden")
     elif golden.mismatches or not golden.elements:
@@ -108,11 +109,18 @@ def _cases(name: str, report: Report) -> list[ET.Element]:
             outputs, "failure", type="Mismatch", message="; ".join((words, *found))
         )
         failure.text = "\n".join((words, *found))
+    if golden is not None:
+        decided = ET.SubElement(outputs, "system-out")
+        decided.text = " ".join(filter(None, (oracle, golden.version, golden.note)))
     marker = ET.Element("testcase", classname=group, name=_MARKER)
     if not report.ended:
         ET.SubElement(marker, "failure", type="NoEndMarker", message="it was never seen")
     cases = [outputs, marker]
-    if report.golden is not None and not report.passed and not any(len(c) for c in cases):
+    if (
+        report.golden is not None
+        and not report.passed
+        and not any(c.findall("failure") for c in cases)
+    ):
         verdict = ET.Element("testcase", classname=group, name="verdict")
         ET.SubElement(verdict, "failure", type="Verdict", message=report.verdict)
         cases.append(verdict)

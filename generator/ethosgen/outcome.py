@@ -64,7 +64,8 @@ class Comparison:
     """How outputs differ from an oracle's: elements that differ, and by how much at most.
 
     `close` counts real elements that differ, but within the tolerance: they are no mismatches.
-    `first` is the first mismatch, None if there is none.
+    `first` is the first mismatch, None if there is none. `version` and `title` are the oracle's,
+    and `note` says why it decides where it usually does not, or why it may disagree with the other.
     """
 
     oracle: str
@@ -73,6 +74,9 @@ class Comparison:
     max_abs_diff: float
     close: int = 0
     first: Difference | None = None
+    title: str = ""
+    version: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -114,8 +114,12 @@ class Report:
 
     @property
     def findings(self) -> dict[str, str]:
-        """What is known of a mismatch, by a short title, for people."""
+        """What is known of a mismatch or of the oracle, by a short title, for people."""
         found = {}
+        if self.golden and self.golden.note:
+            found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
+        if self.second and self.second.note:
+            found["odd"] = f"{self.second.note}; --oracle chooses who decides"
         if self.golden and self.golden.first:
             found["first"] = self.golden.first.text()
         if self.diagnosis:
@@ -147,6 +151,7 @@ class Report:
             "seed": self.drawn.seed if self.drawn else None,
             "distributions": dict(self.drawn.distributions) if self.drawn else None,
             "verdict": self.verdict,
+            "oracle": _oracle(self.golden) if self.golden else None,
             "mismatches": self.golden.mismatches if self.golden else None,
             "max_abs_diff": _finite(self.golden.max_abs_diff) if self.golden else None,
             "first_difference": first.as_json() if first else None,
@@ -226,6 +231,14 @@ class FirmwareReport:
             "networks": [report.as_json() for report in self.reports],
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
         }
+
+
+def _oracle(decided: Comparison) -> dict[str, str | None]:
+    return {
+        "name": decided.oracle,
+        "version": decided.version or None,
+        "note": decided.note or None,
+    }
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 
 from ethosgen.aot import compile_program
 from ethosgen.flatbuffer import parse_model
-from ethosgen.reference import second_opinion
+from ethosgen.reference import LITERT
 from litert_cases import matmul_int16_by_int8, shape_in_int64
 from operator_bench import Bench
 
@@ -22,7 +22,7 @@ def test_it_equals_litert(build: Any, dtype: str, tmp_path: Path) -> None:
     net = Bench(5)
     model = parse_model(net.build(*build(net, dtype)), "net.tflite")
     samples = net.samples(3)
-    wanted = second_opinion(model, samples)
+    wanted = LITERT.opinion(model, samples)
     assert wanted is not None
     generated = GeneratedC(compile_program(cpu_plan(model), "net"), tmp_path)
     for sample, golden in zip(samples, wanted, strict=True):

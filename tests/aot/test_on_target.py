@@ -23,7 +23,7 @@ from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays
 from ethosgen.project import open_project
-from ethosgen.reference import golden_outputs, second_opinion
+from ethosgen.reference import LITERT, golden_outputs
 from ethosgen.target import run
 from ethosgen.watch import Watch
 from layer_networks import LAYERS
@@ -67,7 +67,7 @@ def _cases(name: str, chosen: Sequence[str], by_litert: bool = False) -> Part:
     net.keep(list(owners))
     model = parse_model(net.build(*owners), name)
     sample = net.samples(1)[0]
-    wanted = second_opinion(model, [sample]) if by_litert else golden_outputs(model, [sample])
+    wanted = LITERT.opinion(model, [sample]) if by_litert else golden_outputs(model, [sample])
     assert wanted is not None
     ulp = {
         net.tensors[i].name or "": tolerance_ulp(registry()[CASES[case][:2]])

@@ -18,7 +18,7 @@ from ethosgen.flatbuffer import SIGNALS, parse_model
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays
 from ethosgen.plan import IoStyle
-from ethosgen.reference import golden_outputs, second_opinion
+from ethosgen.reference import LITERT, golden_outputs
 from networks import Spec
 from operator_bench import Bench
 from operator_cases import CASES
@@ -72,7 +72,7 @@ def test_operators_equal_tflite_micro(number: int, tmp_path: Path) -> None:
 def test_operators_that_tflite_micro_does_not_compute_equal_litert(tmp_path: Path) -> None:
     names = [name for name in CASES if _is_by_litert(name)]
     model, samples, owners = _network(names, seed=3)
-    wanted = second_opinion(model, samples)
+    wanted = LITERT.opinion(model, samples)
     assert wanted is not None
     _compare(model, samples, wanted, owners, tmp_path, IoStyle.ARENA)
 

@@ -19,7 +19,7 @@ from ethosgen.flatbuffer import parse_model
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays
 from ethosgen.plan import IoStyle
-from ethosgen.reference import second_opinion
+from ethosgen.reference import LITERT
 from networks import Network, Spec
 from operator_bench import Bench
 
@@ -43,7 +43,7 @@ def _drawn(build: Build) -> tuple[Model, list[Arrays]]:
 
 
 def _golden(model: Model, samples: list[Arrays]) -> list[Arrays]:
-    wanted = second_opinion(model, samples)
+    wanted = LITERT.opinion(model, samples)
     assert wanted is not None
     return wanted
 

@@ -37,6 +37,12 @@ SAMPLES = click.option(
 SEED = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the samples."
 )
+ORACLE = click.option(
+    "--oracle",
+    type=click.Choice(["tflm", "litert"]),
+    help="Who decides about outputs: TensorFlow Lite Micro or LiteRT's reference kernels "
+    "[default: tflm, and litert where it lacks an operator].",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 INPUT = click.option(
     "--input",

@@ -13,6 +13,7 @@ from ethosgen.commands.options import (
     JSON,
     JUNIT,
     ON_THE_BOARDS,
+    ORACLE,
     OUTPUT,
     SAMPLES,
     SEED,
@@ -32,6 +33,7 @@ from ethosgen.junit import JUnitFile
 @GOLDEN
 @SAMPLES
 @SEED
+@ORACLE
 @JSON
 @JUNIT
 @with_line
@@ -51,6 +53,7 @@ def run(
     original: Path | None,
     samples: int,
     seed: int,
+    oracle: str | None,
     as_json: bool,
     junit_path: Path | None,
     line: Any,
@@ -65,7 +68,7 @@ def run(
             directory,
             on=on,
             network=network,
-            inputs=pipeline.Inputs(input_path, samples, seed),
+            inputs=pipeline.Inputs(input_path, samples, seed, oracle),
             output_path=output_path,
             original=original,
             build=build_directory,

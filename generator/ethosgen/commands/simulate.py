@@ -13,6 +13,7 @@ from ethosgen.commands.options import (
     JSON,
     MODEL,
     OFFLOAD,
+    ORACLE,
     OUTPUT,
     SEED,
     TRUST_VELA,
@@ -51,6 +52,7 @@ from ethosgen.commands.progress import Progress
     "--trace or --dump].",
 )
 @SEED
+@ORACLE
 @JSON
 def simulate(
     model: Path,
@@ -67,6 +69,7 @@ def simulate(
     dumps: tuple[str, ...],
     samples: int | None,
     seed: int,
+    oracle: str | None,
     as_json: bool,
 ) -> None:
     """Run a network's partitions on the NPU model, in process: no compiler, no QEMU.
@@ -89,7 +92,7 @@ def simulate(
                 offload=offload,
                 trust_vela=trust_vela,
                 check=check,
-                inputs=pipeline.Inputs(input_path, count, seed),
+                inputs=pipeline.Inputs(input_path, count, seed, oracle),
                 output_path=output_path,
                 original=original,
                 trace=observer,

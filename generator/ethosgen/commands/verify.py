@@ -21,6 +21,7 @@ from ethosgen.commands.options import (
     NPU,
     OFFLOAD,
     ON,
+    ORACLE,
     PLATFORM,
     SAMPLES,
     SEED,
@@ -48,6 +49,7 @@ from ethosgen.junit import JUnitFile
 @GOLDEN
 @SAMPLES
 @SEED
+@ORACLE
 @JSON
 @JUNIT
 @click.option("--flash", "flasher", metavar="TOOL", help="Flash the board first, by this tool.")
@@ -69,6 +71,7 @@ def verify(
     original: Path | None,
     samples: int,
     seed: int,
+    oracle: str | None,
     as_json: bool,
     junit_path: Path | None,
     flasher: str | None,
@@ -98,7 +101,7 @@ def verify(
             check=check,
             platform=platform,
             memory_mode=memory_mode,
-            inputs=pipeline.Inputs(input_path, samples, seed),
+            inputs=pipeline.Inputs(input_path, samples, seed, oracle),
             original=original,
             line=line,
             flasher=flasher,

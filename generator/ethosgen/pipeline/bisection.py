@@ -39,14 +39,18 @@ class _Look:
 
 
 def find_culprit(
-    model: Model, samples: Sequence[Arrays], make: Make, limit_s: float = LIMIT_S
+    model: Model,
+    samples: Sequence[Arrays],
+    make: Make,
+    limit_s: float = LIMIT_S,
+    oracle: str | None = None,
 ) -> Culprit | None:
     """Return the first operator that makes the simulator differ from the oracle, or fault.
 
     None if all outputs are equal for these samples, which run in order. EthosgenError if the
     simulator or the oracle cannot run the network at all.
     """
-    last = _look(model, samples, make)
+    last = _look(model, samples, make, oracle)
     if last.is_equal:
         return None
     skipped = 0
@@ -60,7 +64,7 @@ def find_culprit(
         if not cuts:
             break
         cut = cuts[len(cuts) // 2]
-        look = _look_at_first(model, cut, samples, make)
+        look = _look_at_first(model, cut, samples, make, oracle)
         if look is None:
             untold.add(cut)
         elif look.is_equal:
@@ -85,7 +89,7 @@ def diagnose(
     given, skipped = _needed(model, samples, golden.first.sample)
     try:
         with watch.stage("bisect", "looking for the first operator that differs"):
-            culprit = find_culprit(model, given, make)
+            culprit = find_culprit(model, given, make, oracle=golden.oracle)
     except EthosgenError as error:
         return Diagnosis(None, f"unknown: the simulator does not run it ({error})")
     if culprit is None:
@@ -103,24 +107,26 @@ def _needed(model: Model, samples: Sequence[Arrays], index: int) -> tuple[Sequen
     return (samples[: index + 1], 0) if has_state else (samples[index : index + 1], index)
 
 
-def _look_at_first(model: Model, count: int, samples: Sequence[Arrays], make: Make) -> _Look | None:
+def _look_at_first(
+    model: Model, count: int, samples: Sequence[Arrays], make: Make, oracle: str | None
+) -> _Look | None:
     """Compare what the first `count` operators make; None where that cannot be told."""
     from ethosgen.offload import first_operators
 
     try:
         part = first_operators(model, count)
-        return _look(part, samples, make) if part is not None else None
+        return _look(part, samples, make, oracle) if part is not None else None
     except EthosgenError:
         return None
 
 
-def _look(model: Model, samples: Sequence[Arrays], make: Make) -> _Look:
+def _look(model: Model, samples: Sequence[Arrays], make: Make, asked: str | None) -> _Look:
     plan = make(model)
     try:
         outputs = simulate_samples(plan, samples, Watch())
     except NpuFault as fault:
         return _Look(plan, None, str(fault))
-    oracle, golden = decisive_outputs(model, samples)
+    oracle, golden = decisive_outputs(model, samples, asked)
     return _Look(plan, compare(oracle, outputs, golden, tolerance_of(model)).first)
 
 

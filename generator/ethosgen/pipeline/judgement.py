@@ -1,26 +1,36 @@
 """Samples, and what TFLite Micro and LiteRT make of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ethosgen.drawing import count_distributions, draw_samples
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.flatbuffer import is_compiled, read_model
 from ethosgen.model import Model, Tensor
+from ethosgen.oddities import oddities
 from ethosgen.outcome import FLOAT_TOLERANCE, Arrays, Comparison, compare
 from ethosgen.report import Drawn
 from ethosgen.samples import load_samples
 from ethosgen.watch import Watch
 
+if TYPE_CHECKING:
+    from ethosgen.reference import Oracle
+
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where samples come from: a file, or `count` random ones from `seed`."""
+    """Where samples come from: a file, or `count` random ones from `seed`.
+
+    `oracle` names who decides about the outputs: "tflm", "litert", or None for TFLite Micro
+    wherever it can.
+    """
 
     path: Path | None
     count: int
     seed: int
+    oracle: str | None = None
 
     def drawn(self) -> Drawn | None:
         """Return what the random samples are; None where they come from a file."""
@@ -42,15 +52,14 @@ def judge(
     outputs: Sequence[Arrays],
     watch: Watch,
     original: Path | None = None,
+    oracle: str | None = None,
 ) -> tuple[Comparison | None, Comparison | None]:
-    """Compare outputs with TFLite Micro's, which decide, and with LiteRT's.
+    """Compare outputs with those of the oracle that decides, and with the other one's.
 
-    LiteRT's decide where TFLite Micro cannot run the network, as it lacks an operator or a type.
-    `original` is the network to ask instead of `model`: what a compiled file was made from. Without
-    it a compiled file has no golden answer.
+    TFLite Micro decides unless LiteRT is asked for by name, or TFLite Micro cannot run the network,
+    as it lacks an operator or a type. `original` is the network to ask instead of `model`: what a
+    compiled file was made from. Without it a compiled file has no golden answer.
     """
-    from ethosgen.reference import golden_outputs, second_opinion
-
     if original is not None:
         theirs = read_model(original)
         if is_compiled(theirs):
@@ -60,32 +69,51 @@ def judge(
         model = theirs
     if is_compiled(model):
         return None, None
-    tolerance = tolerance_of(model)
     with watch.stage("reference", "asking TFLite Micro and LiteRT"):
-        second = second_opinion(model, samples)
-        try:
-            golden = golden_outputs(model, samples)
-        except UnsupportedError:
-            if second is None:
-                raise
-            return compare("litert", list(outputs), second, tolerance), None
-    return (
-        compare("tflm", list(outputs), golden, tolerance),
-        compare("litert", list(outputs), second, tolerance) if second is not None else None,
-    )
+        first, note, golden = _ask(model, samples, oracle)
+        other = _other(first)
+        second = None if note and oracle is None else other.opinion(model, samples)
+
+    def against(who: "Oracle", theirs: list[Arrays], why: str) -> Comparison:
+        compared = compare(who.name, list(outputs), theirs, tolerance_of(model))
+        return replace(compared, title=who.title, version=who.version, note=why)
+
+    decided = against(first, golden, note)
+    if second is None:
+        return decided, None
+    differing = compare("", golden, second, tolerance_of(model)).mismatches > 0
+    return decided, against(other, second, "; ".join(oddities(model)) if differing else "")
 
 
-def decisive_outputs(model: Model, samples: Sequence[Arrays]) -> tuple[str, list[Arrays]]:
-    """Return the oracle that decides and its outputs: TFLite Micro, or LiteRT where it must."""
-    from ethosgen.reference import golden_outputs, second_opinion
+def decisive_outputs(
+    model: Model, samples: Sequence[Arrays], oracle: str | None = None
+) -> tuple[str, list[Arrays]]:
+    """Return the name of the oracle that decides, and its outputs."""
+    who, _, outputs = _ask(model, samples, oracle)
+    return who.name, outputs
 
+
+def _ask(
+    model: Model, samples: Sequence[Arrays], oracle: str | None
+) -> tuple["Oracle", str, list[Arrays]]:
+    """Return the oracle that decides, why it is not TFLite Micro, and its outputs."""
+    from ethosgen.reference import LITERT, TFLM
+
+    if oracle == LITERT.name:
+        return LITERT, "as --oracle asks", LITERT.run(model, samples)
     try:
-        return "tflm", golden_outputs(model, samples)
-    except UnsupportedError:
-        second = second_opinion(model, samples)
-        if second is None:
+        return TFLM, "", TFLM.run(model, samples)
+    except UnsupportedError as error:
+        theirs = None if oracle else LITERT.opinion(model, samples)
+        if theirs is None:
             raise
-        return "litert", second
+        return LITERT, str(error).partition(";")[0], theirs
+
+
+def _other(oracle: "Oracle") -> "Oracle":
+    from ethosgen.reference import LITERT, TFLM
+
+    return LITERT if oracle is TFLM else TFLM
 
 
 def tolerance_of(model: Model) -> float:

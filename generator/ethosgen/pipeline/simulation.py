@@ -57,7 +57,7 @@ def simulate(
     outputs = simulate_samples(plan, samples, watch, trace)
     if output_path is not None:
         save_samples(output_path, outputs)
-    golden, second = judge(model, samples, outputs, watch, original)
+    golden, second = judge(model, samples, outputs, watch, original, inputs.oracle)
     return Report(
         model=model.name,
         board=None,

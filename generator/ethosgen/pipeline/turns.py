@@ -57,7 +57,7 @@ def run_and_judge(
     for turn in turns:
         results = done[turn.index]
         given, outputs = samples[turn.index], [sample.outputs for sample in results]
-        golden, second = judge(turn.model, given, outputs, watch, original)
+        golden, second = judge(turn.model, given, outputs, watch, original, inputs.oracle)
         reports.append(
             Report(
                 **_counters(results),

@@ -1,0 +1,102 @@
+"""Who decides about outputs: TFLite Micro, or LiteRT where it must or is asked for."""
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ethosgen import pipeline
+from ethosgen.cli import cli
+from ethosgen.errors import UnsupportedError
+from ethosgen.flatbuffer import parse_model, relabel
+from ethosgen.junit import JUnitFile
+from ethosgen.oddities import oddities
+from ethosgen.pipeline import Inputs
+from ethosgen.reference import LITERT, TFLM
+from ethosgen.report import Report
+from ethosgen.watch import Watch
+from networks import Network, Spec
+
+
+def _tiled(version: int) -> bytes:
+    """Return a layer and an int8 TILE, which TFLite Micro does not have."""
+    net = Network("tiled", seed=3)
+    x = net.fully_connected(net.input((1, 6)), 4)
+    spec = net.tensors[x]
+    many = net.constant(np.array([1, 3], np.int32))
+    made = Spec((1, 12), "int8", spec.scale, spec.zero_point)
+    return net.build(*net.operator("TILE", [x, many], [made], version=version))
+
+
+def _odd() -> bytes:
+    """Return RELU6 with an output scale of its own, which TFLite Micro does not look at."""
+    net = Network("odd", seed=3)
+    x = net.input((1, 64), scale=0.1, zero_point=0)
+    return net.build(*net.operator("RELU6", [x], [Spec((1, 64), "int8", 0.0235, -128)]))
+
+
+def _simulate(data: bytes, tmp_path: Path, npu: str, oracle: str | None = None) -> Report:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(data)
+    return pipeline.simulate(path, npu=npu, inputs=Inputs(None, 5, 1, oracle), watch=Watch())
+
+
+@pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
+@pytest.mark.parametrize("version", [1, 3])
+def test_litert_decides_where_tflite_micro_lacks_an_operator(
+    version: int, npu: str, tmp_path: Path
+) -> None:
+    report = _simulate(_tiled(version), tmp_path, npu)
+    assert report.passed and report.golden is not None and report.second is None
+    assert (report.golden.oracle, report.golden.elements) == ("litert", 60)
+    assert report.golden.version == LITERT.version
+    assert "TILE" in report.golden.note
+    assert report.as_json()["oracle"]["name"] == "litert"
+
+
+def test_only_the_version_changes_for_litert() -> None:
+    data = _tiled(3)
+    changed = relabel(data, "TILE", 3, 2)
+    assert sum(a != b for a, b in zip(data, changed, strict=True)) == 1
+    versions = [op.version for op in parse_model(changed, "net").graph.operators]
+    assert versions == [1, 2] and relabel(changed, "TILE", 3, 2) == changed
+
+
+def test_tflite_micro_decides_by_default_and_its_oddity_is_named(tmp_path: Path) -> None:
+    report = _simulate(_odd(), tmp_path, "none")
+    assert report.passed and report.golden and report.second
+    assert (report.golden.oracle, report.second.oracle) == ("tflm", "litert")
+    assert report.second.mismatches > 0
+    assert report.findings["odd"].startswith("RELU6 of int8: TensorFlow Lite Micro clamps")
+
+
+def test_litert_decides_where_it_is_asked_for(tmp_path: Path) -> None:
+    report = _simulate(_odd(), tmp_path, "none", "litert")
+    assert report.verdict == "FAIL" and report.golden and report.second
+    assert (report.golden.oracle, report.second.oracle) == ("litert", "tflm")
+    assert report.second.mismatches == 0
+    with pytest.raises(UnsupportedError, match="TFLite Micro cannot run"):
+        _simulate(_tiled(1), tmp_path, "none", "tflm")
+
+
+def test_the_command_line_and_junit_name_the_oracle(tmp_path: Path) -> None:
+    path = tmp_path / "tiled.tflite"
+    path.write_bytes(_tiled(3))
+    arguments = ["simulate", str(path), "--npu", "none", "--samples", "1", "--oracle", "litert"]
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 0 and f"oracle    LiteRT {LITERT.version}" in done.output
+    answer = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).output)
+    assert answer["oracle"]["version"] == LITERT.version
+    with JUnitFile(tmp_path / "junit.xml", "net") as junit:
+        junit.record(_simulate(_tiled(3), tmp_path, "none"))
+    cases = ET.parse(tmp_path / "junit.xml").getroot().findall(".//testcase")
+    assert "outputs equal LiteRT's" in [case.get("name") for case in cases]
+
+
+def test_networks_without_odd_operators_have_no_oddities() -> None:
+    assert oddities(parse_model(_tiled(1), "net")) == ()
+    assert len(oddities(parse_model(_odd(), "net"))) == 1
+    assert TFLM.version and LITERT.version

@@ -35,18 +35,23 @@ static void copy(uint32_t *to, const uint32_t *end, const uint32_t *from)
     }
 }
 
-static void call_all(const function *each, const function *end)
+/* Functions of their own: what they keep in registers takes none of main()'s stack. */
+__attribute__((noinline)) static void call_all(const function *each, const function *end)
 {
     while (each < end) {
         (*each++)();
     }
 }
 
+__attribute__((noinline)) static void call_all_backwards(const function *start, const function *last)
+{
+    while (last > start) {
+        (*--last)();
+    }
+}
+
 void Reset_Handler(void)
 {
-    uint32_t *stack_pointer;
-
-    __asm volatile("mov %0, sp" : "=r"(stack_pointer));
     __asm volatile("msr msplim, %0" ::"r"(__stack_limit));
     /* The compiler may use floating point and vector registers anywhere from here on. */
     CPACR |= CPACR_CP10_CP11_FULL;
@@ -56,6 +61,8 @@ void Reset_Handler(void)
     for (uint32_t *to = __bss_start; to < __bss_end;) {
         *to++ = 0;
     }
+    uint32_t *stack_pointer;
+    __asm volatile("mov %0, sp" : "=r"(stack_pointer));
     for (volatile uint32_t *to = __stack_limit; to < stack_pointer;) {
         *to++ = STACK_PAINT;
     }
@@ -63,9 +70,7 @@ void Reset_Handler(void)
     call_all(__preinit_array_start, __preinit_array_end);
     call_all(__init_array_start, __init_array_end); /* constructors */
     main();
-    for (const function *last = __fini_array_end; last > __fini_array_start;) {
-        (*--last)(); /* destructors */
-    }
+    call_all_backwards(__fini_array_start, __fini_array_end); /* destructors */
     board_exit(0);
 }
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from corpus.choices import Choices
 from ethosgen.accelerator import Accelerator, find_accelerator
-from ethosgen.model import Model
+from ethosgen.model import Graph, Model, Operator
 from ethosgen.offload import Schedule, offload
+from ethosgen.offload.site import Table
 from ethosgen.plan import IoStyle, Kept, OffloadPlan
 
 PRODUCTS = {
@@ -42,6 +43,12 @@ class Setting:
     def system_config(self) -> str | None:
         """The system of vela.ini that goes with the memory mode."""
         return _U65_DRAM if self.memory_mode.startswith("Dedicated") else None
+
+    def table_of(self, operator: Operator, graph: Graph) -> Table | None:
+        """Return the CPU's table of an 8-bit operator, None if it has none."""
+        from ethosgen.aot import table_of
+
+        return table_of(operator, graph)
 
     def compile(self, model: Model, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
         """Return what Vela makes of a network so, but for what is kept on the CPU.

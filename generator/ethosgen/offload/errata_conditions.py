@@ -5,14 +5,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ethosgen.model import Operator
 from ethosgen.offload.rounding import Array, differ, double_factor, single_factor
 from ethosgen.offload.site import Site, point_of, scale_of
-from ethosgen.plan import IoStyle
 
 Condition = Callable[[Site], bool]
 
 _TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG", "RSQRT")
-_PARTS = ("PAD", "PADV2", "CONCATENATION", "PACK")
 _BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
 _NATIVE_RANK = 4
 _RADIUS = 8.0
@@ -55,22 +54,24 @@ def mirrors_elsewhere(site: Site) -> bool:
 
 
 def reduces_dropped_axis(site: Site) -> bool:
-    """Say whether an axis is dropped that Vela reshapes around."""
+    """Say whether an axis is dropped, and another one lies before it."""
     if site.code not in ("REDUCE_MAX", "REDUCE_MIN") or site.operator.options.get("keep_dims"):
         return False
-    minimum = site.code == "REDUCE_MIN" and site.axes != [0]
-    return len(site.inputs[0].shape) - 1 in site.axes or minimum
+    before = range(max(site.axes))
+    return math.prod(site.inputs[0].shape[a] for a in before if a not in site.axes) > 1
+
+
+def pads_groups_of_batches(site: Site) -> bool:
+    """Say whether a CONV_2D of groups pads several batches."""
+    if site.code != "CONV_2D" or site.operator.options.get("padding", "SAME") != "SAME":
+        return False
+    x, weights = site.inputs[:2]
+    return x.shape[0] > 1 and weights.shape[3] < x.shape[3]
 
 
 def sums_several_axes(site: Site) -> bool:
     """Say whether a SUM has more than one axis."""
     return site.code == "SUM" and len(site.axes) > 1
-
-
-def sums_several_axes_for_caller(site: Site) -> bool:
-    """Say whether a SUM of more than one axis is written to the caller's buffer."""
-    to_caller = bool(set(site.graph.outputs) & set(site.operator.outputs))
-    return site.setting.io is IoStyle.CALLER and to_caller and sums_several_axes(site)
 
 
 def sums_dropped_last_axis(site: Site) -> bool:
@@ -106,25 +107,43 @@ def clips_cells_at_a_fraction(site: Site) -> bool:
     return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
 
 
-def _follows_transposition(site: Site) -> bool:
-    """Say whether the operator reads, perhaps through a table, what TRANSPOSE wrote."""
-    fused = set()
-    for op in site.graph.operators:
-        through = op.code in _TABLES and op.inputs[0] in fused
-        if op.code == "TRANSPOSE" or (through and op is not site.operator):
-            fused.add(op.outputs[0])
-    return bool(fused & set(site.operator.inputs))
-
-
-def transposes_into_part(site: Site) -> bool:
-    """Say whether a transposition may be written straight into part of a tensor."""
-    return site.code in _PARTS and _follows_transposition(site)
+def _transposed(site: Site) -> Operator | None:
+    """Return the TRANSPOSE that wrote the operator's first input, for it alone."""
+    made = site.operator.inputs[0]
+    readers = [op for op in site.graph.operators if made in op.inputs]
+    alone = len(readers) == 1 and made not in site.graph.outputs
+    writers = (op for op in site.graph.operators if made in op.outputs)
+    return next((op for op in writers if op.code == "TRANSPOSE" and alone), None)
 
 
 def table_after_transposition(site: Site) -> bool:
-    """Say whether a table may be fused with a transposition, on an NPU without reserved room."""
-    small = site.setting.npu in _SMALL
-    return small and site.code in _TABLES and _follows_transposition(site)
+    """Say whether a table is fused with a transposition."""
+    return site.code in _TABLES and _transposed(site) is not None
+
+
+def table_after_transposition_of_uint8(site: Site) -> bool:
+    """Say whether a table is fused with a transposition of uint8."""
+    return site.dtype == "uint8" and table_after_transposition(site)
+
+
+def table_beyond_shram(site: Site) -> bool:
+    """Say whether a table is fused with a transposition, on an NPU without reserved room."""
+    return site.setting.npu in _SMALL and table_after_transposition(site)
+
+
+def transposes_into_part(site: Site) -> bool:
+    """Say whether a PAD gets its input from a transposition of the last axes, or such a table."""
+    if site.code not in ("PAD", "PADV2"):
+        return False
+    before = next(
+        (op for op in site.graph.operators if site.operator.inputs[0] in op.outputs), None
+    )
+    if before is not None and before.code in _TABLES:
+        before = _transposed(Site(site.graph, before, site.setting))
+    if before is None or before.code != "TRANSPOSE":
+        return False
+    order = Site(site.graph, before, site.setting).constant(1)
+    return order == [0, 1, 3, 2]
 
 
 def curves_otherwise(site: Site) -> bool:

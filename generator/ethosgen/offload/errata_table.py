@@ -21,7 +21,8 @@ ERRATA: tuple[Erratum, ...] = (
         "reduce-dropped-axis",
         VELA,
         when.reduces_dropped_axis,
-        "without keep_dims it slides a window over the first rows instead of reducing each row",
+        "without keep_dims, where anything lies before the axis, it slides a window over the first "
+        "rows instead of reducing each row",
         "Regor, compiler/scheduler_decompose.cpp, DecomposeReduce; "
         "compiler/graphir_optimiser.cpp, RewriteReduceMin",
     ),
@@ -56,9 +57,16 @@ ERRATA: tuple[Erratum, ...] = (
         "InsertTransposeCommand; Vela's SUPPORTED_OPS.md lists int8, int16 and int32",
     ),
     Erratum(
+        "table-uint8",
+        VELA,
+        when.table_after_transposition_of_uint8,
+        "behind a TRANSPOSE of uint8 the table is looked up by an int8 value, 128 too far",
+        "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, InsertTransposeCommand",
+    ),
+    Erratum(
         "lut-beyond-shram",
         VELA,
-        when.table_after_transposition,
+        when.table_beyond_shram,
         "behind a TRANSPOSE the table is loaded behind the end of this NPU's internal memory",
         "Regor, architecture/ethosu55/ethos_u55.cpp, lutBanks",
     ),
@@ -77,6 +85,13 @@ ERRATA: tuple[Erratum, ...] = (
         "Regor, compiler/tflite_graph_optimiser.cpp, RewritePack",
     ),
     Erratum(
+        "groups-of-batches",
+        VELA,
+        when.pads_groups_of_batches,
+        "a convolution of groups gets all its padding behind where there are several batches",
+        "Regor, compiler/scheduler_decompose.cpp, DecomposeConv2D and UpdatePaddingAndIfmOffset",
+    ),
+    Erratum(
         "mul-int32",
         VELA,
         when.has("MUL", dtypes=("int32",)),
@@ -85,12 +100,18 @@ ERRATA: tuple[Erratum, ...] = (
         'or output is 32-bit"',
     ),
     Erratum(
-        "saturation-int32",
+        "int32-saturates",
         VELA,
-        when.has("ADD", "SUB", "NEG", "ABS", dtypes=("int32",)),
+        when.has("ADD", "SUB", "SUM", dtypes=("int32",)),
         "the NPU saturates 32-bit results where TFLite wraps around",
-        "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp; TFLite, "
-        "tensorflow/lite/kernels/internal/reference/add.h and sub.h",
+        "TFLite, tensorflow/lite/kernels/internal/reference/add.h, sub.h and reduce.h",
+    ),
+    Erratum(
+        "neg-lowest",
+        VELA,
+        when.has("NEG"),
+        "the negative of the lowest value saturates on the NPU; in TFLite it is the lowest again",
+        "TFLite, tensorflow/lite/kernels/internal/reference/neg.h",
     ),
     Erratum(
         "lstm-cell-clip",

@@ -38,7 +38,7 @@ draws small pieces from the builders of the corpus and of the tests: every opera
 `ethosgen ops` but most of the signal library, ranks 0 to 6, extents of 1, constants on either side,
 weights per channel and of int4, batches, fused activations, states, subgraphs.
 `corpus/wild/graph.py` joins them: an input of a piece becomes a tensor that is there, through
-QUANTIZE, CAST, RESHAPE, SLICE or PAD where it has to. Tensors have several readers, networks several
+QUANTIZE, CAST, RESHAPE, SLICE or PAD where it must. Tensors have several readers, networks several
 inputs and outputs, and some outputs are read as well. Now and then a scale is 2^-14 to 2^20 times
 what is usual, or the weights of a channel are 2^-4 to 2^-30 of it.
 

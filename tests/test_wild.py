@@ -1,0 +1,141 @@
+"""Random networks of 1 to 30 operators: a fresh part of what docs/random.md measures."""
+
+import os
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from corpus.wild import page  # noqa: E402
+from corpus.wild.asker import Asker  # noqa: E402
+from corpus.wild.batch import BAD, Worker, read_log, run_logged  # noqa: E402
+from corpus.wild.cutting import part_of  # noqa: E402
+from corpus.wild.graph import MOST, make_network  # noqa: E402
+from corpus.wild.trial import Verdict  # noqa: E402
+from ethosgen.child import ChildError  # noqa: E402
+from ethosgen.flatbuffer import decode_model  # noqa: E402
+
+SEEDS = 1 << 30
+PARTS = 12
+NETWORKS = 300 // PARTS
+LEAST = NETWORKS // 2
+"""Equal networks of a part: eight or nine of ten are, and the rest is refused or dropped."""
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[list[Worker]]:
+    """The process that runs networks, kept from part to part; a list, since one may be replaced."""
+    made = [Worker()]
+    yield made
+    made[0].close()
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_fresh_networks_equal_the_oracles(
+    part: int, workers: list[Worker], record_property: Callable[[str, object], None]
+) -> None:
+    """CORPUS_SEED=N repeats what a failure names, and so does: python -m corpus.wild one SEED."""
+    start = int(os.environ.get("CORPUS_SEED") or secrets.randbelow(SEEDS)) + part * NETWORKS
+    record_property("random networks", start)
+    verdicts = [_run(seed, workers) for seed in range(start, start + NETWORKS)]
+    bad = [f"{v.seed} {v.setting}: {v.verdict} {v.why}" for v in verdicts if v.verdict in BAD]
+    assert not bad, f"python -m corpus.wild one SEED repeats each of {bad}"
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    assert counts["equal"] >= LEAST, f"from seed {start}: {counts}"
+
+
+def _run(seed: int, workers: list[Worker]) -> Verdict:
+    if workers[0].left <= 0:
+        workers[0].close()
+        workers[0] = Worker()
+    return workers[0].run(seed)
+
+
+def test_a_seed_names_one_network() -> None:
+    assert make_network(7).data == make_network(7).data
+    assert make_network(7).data != make_network(8).data
+
+
+def test_networks_are_as_varied_as_promised() -> None:
+    models = [decode_model(make_network(seed).data, "wild") for seed in range(150)]
+    sizes = [len(model.graph.operators) for model in models]
+    assert min(sizes) == 1
+    assert max(sizes) <= MOST
+    assert sum(size > 10 for size in sizes) > 10
+    assert len({op.code for model in models for op in model.graph.operators}) > 60
+    assert len({tensor.dtype for model in models for tensor in model.graph.tensors}) >= 7
+    assert sum(len(model.inputs) > 1 for model in models) > 30
+    assert sum(len(model.outputs) > 1 for model in models) > 30
+    assert any(_is_shared(model) for model in models)
+
+
+def _is_shared(model: object) -> bool:
+    graph = model.graph  # type: ignore[attr-defined]
+    read = Counter(i for op in graph.operators for i in set(op.inputs) if i >= 0)
+    return any(i in read and read[i] > 1 for i in graph.outputs)
+
+
+def test_a_part_of_a_network_is_a_network() -> None:
+    whole = next(w for w in map(make_network, range(50)) if len(w.net.operators) > 4)
+    part = part_of(whole, [1, 3])
+    graph = decode_model(part.wild.data, "part").graph
+    assert [op.code for op in graph.operators] == [whole.net.operators[i].code for i in (1, 3)]
+    assert {graph.tensors[i].name for i in graph.inputs} == set(part.names.values())
+
+
+@pytest.fixture(scope="module")
+def asker() -> Iterator[Asker]:
+    made = Asker()
+    yield made
+    made.close()
+
+
+_SCRIPT = """
+import os, time
+def add(a, b): return a + b
+def fail(): raise ValueError("no")
+def die(): os.abort()
+def hang(): time.sleep(60)
+"""
+
+
+def test_an_asker_survives_what_it_calls(asker: Asker, tmp_path: Path) -> None:
+    script = tmp_path / "called.py"
+    script.write_text(_SCRIPT)
+    for function, how in (("fail", "raised"), ("die", "died"), ("hang", "late")):
+        with pytest.raises(ChildError) as raised:
+            asker.call(script, function, limit_s=0.5)
+        assert raised.value.how == how
+    assert asker.call(script, "add", np.int64(1), 2).value == 3
+
+
+def test_a_run_goes_on_where_its_log_ends(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    seeds = range(3, 5)
+    first = [verdict.seed for verdict in run_logged(seeds, log)]
+    assert first == [*seeds]
+    assert [*run_logged(seeds, log)] == []
+    assert [entry["seed"] for entry in read_log(log)] == first
+    assert "| drawn | 2 |" in page.page(read_log(log))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name"),
+    [
+        (
+            "UnsupportedError: operator 7 of 9, ADD that makes 't7', cannot be compiled: there is "
+            "no CPU code for uint8 (it is not on the NPU because: words); change the network",
+            "ADD, cannot be compiled: there is no CPU code for uint8",
+        ),
+        ("InputError: a part of 'x' has 16 ends; use --io arena", "a part of … has n ends"),
+    ],
+)
+def test_refusals_are_counted_by_class(sentence: str, name: str) -> None:
+    assert page.class_of(sentence) == name

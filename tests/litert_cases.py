@@ -83,3 +83,12 @@ def matmul_int16_by_int8(net: Bench, _: str) -> Sequence[int]:
 def shape_in_int64(net: Bench, dtype: str) -> Sequence[int]:
     x = net.given((2, 3, 4), dtype)
     return [net.make("SHAPE", [x], Spec((3,), "int64"), {"out_type": "int64"})]
+
+
+def arg_in_int64(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for code, axis in (("ARG_MAX", 0), ("ARG_MAX", -1), ("ARG_MIN", 1)):
+        x, where = net.given((3, 4, 5), dtype), net.constant(np.array(axis), "int32")
+        spec = Spec(tuple(np.delete((3, 4, 5), axis).tolist()), "int64")
+        made.append(net.make(code, [x, where], spec, {"output_type": "int64"}))
+    return made

@@ -175,9 +175,14 @@ def _special(choices: Choices) -> Fragment:
     return Fragment(net, outputs, {net.tensors[i].name or "": (-128, 127) for i in net.inputs})
 
 
-def is_small(net: Network | Layout) -> bool:
-    """Say whether no tensor of a network is too large."""
-    return all(math.prod(spec.shape) <= MAX_ELEMENTS for spec in net.tensors)
+def is_fit(net: Network | Layout) -> bool:
+    """Say whether no tensor is too large, and none that is read empty.
+
+    TFLite Micro reads at address 0 then, as for REVERSE_V2 along no axis.
+    """
+    read = {i for made in net.operators for i in made.inputs if i >= 0}
+    is_full = all(math.prod(net.tensors[i].shape) for i in read)
+    return is_full and all(math.prod(spec.shape) <= MAX_ELEMENTS for spec in net.tensors)
 
 
 def draw_values(random: np.random.Generator, spec: Spec, limits: Range | None, how: int) -> Any:

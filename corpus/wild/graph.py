@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from corpus.choices import Choices, seeded
-from corpus.wild.fragments import Fragment, Range, draw_fragment, is_small
+from corpus.wild.fragments import Fragment, Range, draw_fragment, is_fit
 from ethosgen.aot import cpu_operators
 from network_file import Layout, OperatorSpec, Spec
 from networks import Network
@@ -86,7 +86,7 @@ class _Growth:
                 piece = draw_fragment(self.choices, dtype, special=not self.special)
             finally:
                 self.choices.offers = ()
-            if piece is not None and len(piece.net.operators) <= room and is_small(piece.net):
+            if piece is not None and len(piece.net.operators) <= room and is_fit(piece.net):
                 self._graft(piece, room - len(piece.net.operators))
 
     def _offers(self) -> list[Spec]:

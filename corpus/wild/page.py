@@ -43,8 +43,8 @@ inputs and outputs, and some outputs are read as well. Now and then a scale is 2
 what is usual, or the weights of a channel are 2^-4 to 2^-30 of it.
 
 Each network is planned, compiled and rendered as `project` does it, for an NPU, a memory mode,
-`--io` and `--offload` that are drawn, or without an NPU. Where a sentence advises `--io arena`, the
-run follows. Partitions run on the NPU model and the rest by LLVM on this machine, three samples
+`--io` and `--offload` that are drawn, or without an NPU. Where a sentence advises the other `--io`,
+the run follows. Partitions run on the NPU model and the rest by LLVM on this machine, three samples
 each. TensorFlow Lite Micro is the oracle of a network that it runs. Else each operator is a
 network of its own, and LiteRT answers for what TensorFlow Lite Micro lacks. SPACE_TO_BATCH_ND and
 GREATER of int16 are always LiteRT's: TensorFlow Lite Micro reads fields there that nothing has set.
@@ -84,7 +84,7 @@ def _verdicts(log: Sequence[Entry]) -> Iterator[str]:
     followed = sum(bool(entry.get("followed")) for entry in log)
     by_parts = sum(entry["oracles"] not in ([], ["tflm"]) for entry in log)
     yield f"{elements:,} elements were compared. {by_parts:,} networks were judged operator by"
-    yield f"operator. {followed:,} followed the advice to use `--io arena`."
+    yield f"operator. {followed:,} followed the advice to use the other `--io`."
     yield ""
 
 

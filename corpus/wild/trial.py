@@ -1,5 +1,6 @@
 """Takes one random network through what `project` does, runs it, and compares all its outputs."""
 
+import re
 import traceback
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -54,7 +55,7 @@ class Verdict:
     on_npu: int = 0
     why: str = ""
     followed: str = ""
-    """The advice of a refusal that was followed: --io arena where the NPU lacks base pointers."""
+    """What --io a refusal advised, which was followed."""
     oracles: tuple[str, ...] = ()
     elements: int = 0
     mismatches: int = 0
@@ -116,9 +117,10 @@ def run_network(
     try:
         model = decode_model(wild.data, "wild")
         outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
-        if refusal is not None and "use --io arena" in refusal:  # as the sentence says
-            verdict.followed = refusal
-            setting = replace(setting, io="arena")
+        advice = re.search(r"use --io (arena|caller)", refusal or "")
+        if advice is not None:
+            verdict.followed = advice[1]
+            setting = replace(setting, io=advice[1])
             outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
     except NpuFault as fault:
         verdict.verdict, verdict.why = "fault", str(fault)

@@ -10,14 +10,18 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 from ethosgen.aot import compile_program
 from ethosgen.flatbuffer import parse_model
 from ethosgen.reference import LITERT
-from litert_cases import matmul_int16_by_int8, shape_in_int64
+from litert_cases import arg_in_int64, matmul_int16_by_int8, shape_in_int64
 from operator_bench import Bench
 
 
 @needs_gcc
 @pytest.mark.parametrize(
-    ("build", "dtype"), [(matmul_int16_by_int8, "int16"), (shape_in_int64, "float32")]
-)
+    ("build", "dtype"),
+    [
+        (matmul_int16_by_int8, "int16"), (shape_in_int64, "float32"),
+        (arg_in_int64, "int8"), (arg_in_int64, "float32"),
+    ],
+)  # fmt: skip
 def test_it_equals_litert(build: Any, dtype: str, tmp_path: Path) -> None:
     net = Bench(5)
     model = parse_model(net.build(*build(net, dtype)), "net.tflite")

@@ -140,7 +140,7 @@ def arg_extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             with nest.when(better):
                 nest.store(best, (0,), element)
                 nest.store(place, (0,), i)
-        nest.store(y, (row, column), place[0])
+        nest.store(y, (row, column), tirx.Cast(target.dtype, place[0]))
     return nest.kernel()
 
 

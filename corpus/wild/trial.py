@@ -13,11 +13,11 @@ from corpus.wild.fragments import draw_values
 from corpus.wild.golden import golden
 from corpus.wild.graph import WildNetwork, make_network
 from ethosgen.board import Board, load_board
-from ethosgen.errors import EthosgenError, NpuFault
+from ethosgen.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.flatbuffer import decode_model
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays, compare
-from ethosgen.plan import IoStyle, Partition
+from ethosgen.plan import IoStyle
 from ethosgen.watch import Watch
 
 SAMPLES = 3
@@ -56,6 +56,8 @@ class Verdict:
     why: str = ""
     followed: str = ""
     """What --io a refusal advised, which was followed."""
+    errata: list[str] = field(default_factory=list)
+    """What kept operators on the CPU; "found-by-check" has no name yet."""
     oracles: tuple[str, ...] = ()
     elements: int = 0
     mismatches: int = 0
@@ -116,12 +118,14 @@ def run_network(
     watch = Watch()
     try:
         model = decode_model(wild.data, "wild")
-        outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
+        outputs, refusal = _project_and_run(wild, model, setting, samples, asker, verdict, watch)
         advice = re.search(r"use --io (arena|caller)", refusal or "")
         if advice is not None:
             verdict.followed = advice[1]
             setting = replace(setting, io=advice[1])
-            outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
+            outputs, refusal = _project_and_run(
+                wild, model, setting, samples, asker, verdict, watch
+            )
     except NpuFault as fault:
         verdict.verdict, verdict.why = "fault", str(fault)
         return verdict
@@ -160,15 +164,17 @@ def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Ve
 
 
 def _project_and_run(
+    wild: WildNetwork,
     model: Model,
     setting: WildSetting,
     samples: list[dict[str, Any]],
+    asker: Asker,
     verdict: Verdict,
     watch: Watch,
 ) -> tuple[list[Arrays], str | None]:
     """Plan, compile, render in memory, and run on this machine; or return the refusal."""
-    from ethosgen.aot import evaluate
-    from ethosgen.npu.host import PartitionRunner
+    from ethosgen.pipeline.exactness import Wish
+    from ethosgen.pipeline.execution import simulate_samples
     from ethosgen.pipeline.planning import choose_accelerator, make_plan, make_program
     from ethosgen.project import render
 
@@ -177,20 +183,27 @@ def _project_and_run(
         accelerator = choose_accelerator(model, setting.npu, board)
         memories = board.choose_memory_mode(setting.memory_mode, accelerator)
         vela = board.vela_options(memories, accelerator) if accelerator else None
-        io = IoStyle(setting.io)
-        plan = make_plan(model, accelerator, io, watch, (), vela, setting.offload)
+        io, wish = IoStyle(setting.io), Wish(ask=_asking(wild, asker))
+        plan = make_plan(model, accelerator, io, watch, (), vela, setting.offload, wish)
         verdict.on_npu = plan.npu_operators or 0
+        verdict.errata = sorted({op.erratum for op in plan.cpu_operators if op.erratum})
         program = make_program(plan, watch)
         with watch.stage("render", ""):
             render([program], board, memory_mode=memories)
         with watch.stage("run", ""):
-            runner = PartitionRunner(plan) if plan.accelerator else _no_npu
-            return [evaluate(plan, sample, runner) for sample in samples], None
-    except NpuFault:
-        raise  # the NPU cannot do what Vela made: no refusal, and as bad as a traceback
+            return simulate_samples(plan, samples, Watch()), None
+    except (NpuFault, InternalError):
+        raise  # as bad as any other exception
     except EthosgenError as error:
         return [], f"{type(error).__name__}: {error}"
 
 
-def _no_npu(partition: Partition, _inputs: Arrays) -> Arrays:
-    raise ValueError(f"{partition.name} in a plan without an NPU")
+def _asking(wild: WildNetwork, asker: Asker) -> Any:
+    """Return what asks the oracles for the check, operator by operator where it has to."""
+    from ethosgen.pipeline.exactness import Golden
+
+    def ask(model: Model, samples: Any) -> Any:
+        said = golden(asker.call, wild, model, samples, ORACLE_S)
+        return said.why if said.outputs is None else Golden("tflm", said.outputs)
+
+    return ask

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import tvm
+import tvm_ffi
 
 from ethosgen.aot.host import Array, NotReadyError, Run
 from ethosgen.aot.kernels import NamedKernel, choose_kernels
@@ -40,7 +41,7 @@ _last: list[tuple[Any, Any]] = []
 
 def _compiled(module: Any) -> Any:
     """Compile, but for what was compiled last: a plan is checked, and then simulated."""
-    if not _last or not tvm.ir.structural_equal(_last[0][0], module):
+    if not _last or not tvm_ffi.structural_equal(_last[0][0], module):
         _last[:] = [(module, tvm.compile(module, target=TARGET))]
     return _last[0][1]
 

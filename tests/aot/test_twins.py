@@ -127,3 +127,13 @@ def test_one_rounding_in_integers_is_one_in_doubles(seed: int) -> None:
         places = 31 - multiplier.shift
         made = (near * multiplier.mantissa + (1 << (places - 1))) >> places
         np.testing.assert_array_equal(np.clip(made, -131, 124), np.clip(wanted, -131, 124))
+
+
+def test_a_layer_whose_weights_have_a_zero_point_takes_the_micro_kernel() -> None:
+    """Of 9 bits each, they are sums of two int8 values."""
+    for point in (77, 128, 151):
+        net = Network("layer")
+        net.unsigned_weights_point = point
+        x = net.input((1, 6, 6, 8), "uint8")
+        program = compile_program(cpu_plan(net.build(net.conv2d(x, 8, per_channel=False))), "net")
+        assert "ethosgen_matrix.c" in program.sources

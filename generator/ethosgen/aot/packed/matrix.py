@@ -53,7 +53,17 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels where a window is one pixel, and copies of what windows cover elsewhere."""
     layer = order.packable_layer(op, tensors)
-    return None if layer is None else convolution(op, layer, layer.weights.array())
+    if layer is not None:
+        return convolution(op, layer, layer.weights.array())
+    split = order.split_weights(op, tensors)
+    return None if split is None else _convolution_twice(op, *split)
+
+
+def _convolution_twice(op: Operator, layer: Layer, weights: Array) -> Kernel:
+    """Return a kernel for weights that are sums: what a window covers is copied twice."""
+    vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
+    terms = [weights[..., i].reshape(len(weights), -1) for i in (0, 1)]
+    return _patches(layer, np.hstack(terms), weights.shape[3], vertical, horizontal, copies=2)
 
 
 def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
@@ -98,21 +108,19 @@ def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     return Kernel(function, (layer.source.index,), constants, micro_kernels=form.files)
 
 
-def _patches(layer: Layer, weights: Array, depth: int, vertical: Axis, horizontal: Axis) -> Kernel:
+def _patches(
+    layer: Layer, weights: Array, depth: int, vertical: Axis, horizontal: Axis, copies: int = 1
+) -> Kernel:
     """Return a kernel that copies what each window covers into a row of the workspace.
 
-    With several groups each window is copied group by group.
+    With several groups each window is copied group by group. It may be copied several times.
     """
     source, target = layer.source, layer.target
     dtype, form = source.dtype, FORMS[source.dtype]
     groups = source.shape[3] // depth
     channels, size = layer.channels // groups, np.dtype(dtype).itemsize
-    window = (
-        *(*source.shape[1:3], depth * size),
-        *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
-        *(zero_point_of(source), source.shape[3] * size),
-    )
     row = -(-weights.shape[1] // form.depth) * form.depth
+    covered = weights.shape[1] // copies * size
     packed_weights, scales, shape = _constants(layer, weights, groups, 1, row)
     counts = len(packed_weights), len(scales)
     steps = counts[0] // groups, counts[1] // groups
@@ -132,18 +140,20 @@ def _patches(layer: Layer, weights: Array, depth: int, vertical: Axis, horizonta
         w = T.decl_buffer((counts[0],), "int8", data=weights)
         s = T.decl_buffer((counts[1],), "int32", data=scales)
         y = T.decl_buffer(target.shape, dtype, data=output)
+        p = T.decl_buffer((row * size,), "int8", data=patch)
         for n, oy, ox, group in T.grid(*target.shape[:3], groups):
-            T.evaluate(
-                T.call_extern(
-                    "void",
-                    copy,
-                    patch,
-                    T.address_of(x[n, 0, 0, group * depth]),
-                    oy * vertical.stride - vertical.padding,
-                    ox * horizontal.stride - horizontal.padding,
-                    window,
+            for i in T.serial(copies):
+                T.evaluate(
+                    T.call_extern(
+                        "void",
+                        copy,
+                        T.address_of(p[i * covered]),
+                        T.address_of(x[n, 0, 0, group * depth]),
+                        oy * vertical.stride - vertical.padding,
+                        ox * horizontal.stride - horizontal.padding,
+                        window,
+                    )
                 )
-            )
             T.evaluate(
                 T.call_extern(
                     "void",
@@ -156,8 +166,20 @@ def _patches(layer: Layer, weights: Array, depth: int, vertical: Axis, horizonta
                 )
             )
 
-    constants = (packed_weights, scales, shape, np.array(window, np.int32))
+    constants = (packed_weights, scales, shape, _window(source, depth, vertical, horizontal))
     return Kernel(function, (source.index,), constants, row * size, micro_kernels=form.files | ROWS)
+
+
+def _window(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> Array:
+    """Return a struct ethosgen_window that copies `depth` channels of each pixel."""
+    _, height, width, channels = source.shape
+    size = np.dtype(source.dtype).itemsize
+    numbers = (
+        *(height, width, depth * size),
+        *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
+        *(zero_point_of(source), channels * size),
+    )
+    return np.array(numbers, np.int32)
 
 
 def _constants(

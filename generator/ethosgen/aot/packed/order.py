@@ -4,6 +4,7 @@ templates/kernels/ethosgen_kernels.h says what that order is; the two change tog
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ WIDE_DEPTH = 8
 DEPTHWISE_CHANNELS = 8
 """Channels that the depthwise kernel computes at a time."""
 
+MOST_SPLIT_BYTES = 1 << 15
+"""Weights of a layer that may take twice their bytes, to be computed by a micro-kernel."""
+
 
 def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
     """Return a layer that the micro-kernels compute, as nearly all are.
@@ -30,13 +34,52 @@ def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
     Its constants are known. With int8 its multipliers are below 1; with int16 its sums are of 64
     bits by TFLite's rule, but 32 would do without the bias.
     """
-    layer = read_layer(op, tensors)
+    layer = _centred(read_layer(op, tensors))
     known = layer.weights.data is not None and not layer.weights_offset and layer.once is None
     known = known and (layer.biases is None or layer.biases.data is not None)
     if layer.source.dtype == "int16":
         return layer if known and _fits_32_bits(layer) else None
     fits = known and all(multiplier.shift <= 0 for multiplier in layer.multipliers)
     return layer if fits else None
+
+
+def split_weights(op: Operator, tensors: Sequence[Tensor]) -> tuple[Layer, Array] | None:
+    """Return a layer of uint8 and its weights as sums of two of int8, None where it has none.
+
+    Its zero point taken off, a weight has 9 bits. The last axis of the array has both terms.
+    """
+    layer = read_layer(op, tensors)
+    weights = layer.weights
+    if weights.data is None or not layer.weights_offset or weights.bytes > MOST_SPLIT_BYTES:
+        return None
+    wide = layer.weights.array().astype(np.int16) - layer.weights_offset
+    near = np.clip(wide, -128, 127)
+    rest = wide - near
+    centred = packable_layer(op, _with_weights(tensors, layer.weights, near))
+    if centred is None or rest.max() > np.iinfo(np.int8).max:
+        return None
+    return centred, np.stack([near, rest], axis=-1).astype(np.int8)
+
+
+def _centred(layer: Layer) -> Layer:
+    """Return a layer whose weights have no zero point, if 8 bits hold them so."""
+    weights, offset = layer.weights, layer.weights_offset
+    if weights.data is None or not offset:
+        return layer
+    centred = weights.array().astype(np.int16) - offset
+    if centred.min() < -128 or centred.max() > 127:
+        return layer
+    (tensor,) = _with_weights([weights], weights, centred)
+    return replace(layer, weights=tensor)
+
+
+def _with_weights(tensors: Sequence[Tensor], weights: Tensor, values: Array) -> tuple[Tensor, ...]:
+    """Return tensors in which weights have other values, and no zero point."""
+    assert weights.quantization is not None
+    data = values.astype(np.int8).tobytes()
+    plain = replace(weights.quantization, zero_point=(0,))
+    changed = replace(weights, data=data, quantization=plain)
+    return tuple(changed if t.index == weights.index else t for t in tensors)
 
 
 def channel_table(layer: Layer, weights: Array) -> Array:

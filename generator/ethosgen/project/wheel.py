@@ -1,9 +1,11 @@
 """The wheel of the ethosgen that runs: made anew from its files, however it was installed."""
 
+import csv
 import hashlib
 import io
 import zipfile
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -33,8 +35,7 @@ def make_wheel() -> bytes:
     for name in ("METADATA", "entry_points.txt"):
         files[f"{info}/{name}"] = (installed.read_text(name) or "").encode()
     files[f"{info}/WHEEL"] = _WHEEL.encode()
-    lines = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in files.items()]
-    files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()
+    files[f"{info}/RECORD"] = _record(files, f"{info}/RECORD")
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as wheel:
         for path, data in files.items():
@@ -68,6 +69,15 @@ def _distribution() -> Distribution:
             "workflow installs by --ci-ethosgen, for instance --ci-ethosgen git+https://ADDRESS"
         )
     return installed
+
+
+def _record(files: Mapping[str, bytes], own: str) -> bytes:
+    """Return the table of all files; names may have commas, and its own line has no digest."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerows((path, f"sha256={_digest(data)}", len(data)) for path, data in files.items())
+    writer.writerow((own, "", ""))
+    return table.getvalue().encode()
 
 
 def _digest(data: bytes) -> str:

@@ -21,11 +21,13 @@ from ethosgen.offload.errata_conditions import (
     table_beyond_shram,
     transposes_into_part,
     transposes_uint8,
+    transposition_before,
 )
 from ethosgen.plan import IoStyle
 
 __all__ = [
     "Condition",
+    "clips_a_transposition_of_uint8",
     "clips_cells_at_a_fraction",
     "has",
     "mirrors_elsewhere",
@@ -49,8 +51,16 @@ __all__ = [
     "transposes_uint8",
 ]
 
+_CLIPS = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
 _RADIUS = 8.0
 """Half the range of reals in which TFLite Micro's LOGISTIC and TANH compute: 4 integer bits."""
+
+
+def clips_a_transposition_of_uint8(site: Site) -> bool:
+    """Say whether an activation is fused with a transposition of uint8, as its limits."""
+    if site.code not in _CLIPS or site.dtype != "uint8" or rescales(site.code)(site):
+        return False
+    return transposition_before(site) is not None
 
 
 def rounds_a_quotient(site: Site) -> bool:

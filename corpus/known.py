@@ -165,6 +165,16 @@ KNOWN: tuple[Known, ...] = (
         witness=("chain", "uint8", 13),
     ),
     Known(
+        "clip-uint8",
+        "Vela",
+        (TFLM, LITERT),
+        when.clips_a_transposition_of_uint8,
+        "An activation fused with a transposition of uint8 clips int8 values at limits of uint8 "
+        "(see the transposition of uint8): from 128 on the lower one is above the upper one.",
+        value=value.clipped_as_int8,
+        witness=("chain", "uint8", 9000001),
+    ),
+    Known(
         "lut-beyond-shram",
         "Vela",
         (FAULT,),

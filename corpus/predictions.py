@@ -33,16 +33,32 @@ def transposed_as_int8(site: Site, _read: Values, right: Values) -> list[Array]:
 
     With an activation these are its limits; the model lets the upper one win where both cross.
     """
-    low, high = _activation_range(site)
-    values = right[0].view(np.int8).astype(np.int64)
-    return [np.minimum(np.maximum(values, low), min(high, _HIGHEST)).astype(np.uint8)]
-
-
-def _activation_range(site: Site) -> tuple[int, int]:
-    """Return the limits of a uint8 output with its activation, as TFLite quantizes them."""
-    ends = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
     code = site.operator.options.get("fused_activation_function", "NONE")
-    low, high = ends.get(code, (None, None))
+    return [_clipped_as_int8(right[0].view(np.int8), site, code)]
+
+
+def clipped_as_int8(site: Site, read: Values, _right: Values) -> list[Array]:
+    """An activation fused with such a transposition: its limits are those of uint8."""
+    return [_clipped_as_int8(read[0], site, site.code)]
+
+
+def _clipped_as_int8(values: Array, site: Site, activation: str) -> Array:
+    low, high = _limits(site, activation)
+    clipped = np.minimum(np.maximum(values.astype(np.int64), low), min(high, _HIGHEST))
+    return np.asarray(clipped.astype(np.uint8))
+
+
+_ENDS: dict[str, tuple[float | None, float | None]] = {
+    "RELU": (0.0, None),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
+}
+
+
+def _limits(site: Site, activation: str) -> tuple[int, int]:
+    """Return the limits of a uint8 output with an activation, as TFLite quantizes them."""
+    low, high = _ENDS.get(activation, (None, None))
     scale, point = np.float32(scale_of(site.output)), point_of(site.output)
 
     def quantized(real: float | None, default: int) -> int:

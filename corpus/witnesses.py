@@ -9,8 +9,10 @@ FOUND = (
     Key("RELU", "int16", 77003),  # TFLite Micro's quotient of scales in double: factor-float
     Key("RELU", "int16", 77006),
     Key("RELU", "int16", 78006),
+    Key("MUL", "int16", 9000007),  # the same in MUL, whose row often says 0
     Key("RESIZE_BILINEAR", "uint8", 77007),  # a CONV_2D magnifies rounding-uint8
     Key("RESIZE_BILINEAR", "uint8", 114823),
     Key("CONV_2D", "int8", 5000002),  # groups and batches: groups-of-batches
     Key("REDUCE_MAX", "int8", 5000002),  # batches before the axis: reduce-dropped-axis
+    Key("chain", "uint8", 9000001),  # RELU fused with TRANSPOSE: clip-uint8
 )

@@ -107,7 +107,7 @@ def clips_cells_at_a_fraction(site: Site) -> bool:
     return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
 
 
-def _transposed(site: Site) -> Operator | None:
+def transposition_before(site: Site) -> Operator | None:
     """Return the TRANSPOSE that wrote the operator's first input, for it alone."""
     made = site.operator.inputs[0]
     readers = [op for op in site.graph.operators if made in op.inputs]
@@ -118,7 +118,7 @@ def _transposed(site: Site) -> Operator | None:
 
 def table_after_transposition(site: Site) -> bool:
     """Say whether a table is fused with a transposition."""
-    return site.code in _TABLES and _transposed(site) is not None
+    return site.code in _TABLES and transposition_before(site) is not None
 
 
 def table_after_transposition_of_uint8(site: Site) -> bool:
@@ -139,7 +139,7 @@ def transposes_into_part(site: Site) -> bool:
         (op for op in site.graph.operators if site.operator.inputs[0] in op.outputs), None
     )
     if before is not None and before.code in _TABLES:
-        before = _transposed(Site(site.graph, before, site.setting))
+        before = transposition_before(Site(site.graph, before, site.setting))
     if before is None or before.code != "TRANSPOSE":
         return False
     order = Site(site.graph, before, site.setting).constant(1)

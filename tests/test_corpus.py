@@ -41,24 +41,31 @@ from corpus.witnesses import FOUND  # noqa: E402
 from ethosgen.errors import EthosgenError  # noqa: E402
 from ethosgen.flatbuffer import decode_model  # noqa: E402
 
+SEED = 7000
 SEEDS = 10_000_000
+FRESH = 20
 PARTS = 8
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_network_differs_without_a_known_reason(part: int) -> None:
-    """One network of each row, the products in turn, drawn afresh each time.
-
-    CORPUS_SEED=N repeats what a failure names; keep it in corpus/witnesses.py.
-    """
-    seed = int(os.environ.get("CORPUS_SEED") or secrets.randbelow(SEEDS))
-    keys = [Key(*row, seed) for row in ROWS[part::PARTS]]
+    """One network of each row, the products in turn."""
+    keys = [Key(*row, SEED) for row in ROWS[part::PARTS]]
     trials = [
         trial
         for product, mine in zip(PRODUCTS, (keys[0::2], keys[1::2]), strict=True)
         for trial in run_keys(mine, [product])
     ]
-    assert sum(trial.where == "npu" for trial in trials) > len(trials) / 2, f"seed {seed}"
+    assert sum(trial.where == "npu" for trial in trials) > len(trials) / 2
+    assert not [text for trial in trials for text in trial.unexpected]
+
+
+def test_no_fresh_network_differs_without_a_known_reason() -> None:
+    """A few rows with another seed each time: keep what fails in corpus/witnesses.py."""
+    seed = int(os.environ.get("CORPUS_SEED") or secrets.randbelow(SEEDS))
+    rows = np.random.default_rng(seed).permutation(len(ROWS))[:FRESH]
+    trials = run_keys([Key(*ROWS[row], seed) for row in rows], [*PRODUCTS][seed % 2 :][:1])
+    assert len(trials) == FRESH
     found = [text for trial in trials for text in trial.unexpected]
     assert not found, f"CORPUS_SEED={seed} repeats this"
 
@@ -98,6 +105,19 @@ def measured() -> dict[str, Any]:
 
 def test_the_page_is_what_the_generator_writes(measured: dict[str, Any]) -> None:
     assert page.page(measured) == page.PAGE.read_text(), "run: python -m corpus render"
+
+
+def test_the_page_says_how_to_draw_the_same_networks_again(measured: dict[str, Any]) -> None:
+    figures = copy.deepcopy(measured)
+    for row in figures["rows"]:
+        row["start"] = 1234
+    assert "`python -m corpus table --start 1234` draws these again" in _unwrapped(figures)
+    figures["rows"][0]["start"] = 5
+    assert "(but ABS int8: 5)" in _unwrapped(figures)
+
+
+def _unwrapped(figures: dict[str, Any]) -> str:
+    return " ".join(page.page(figures).split())
 
 
 def test_the_committed_run_covers_every_row(measured: dict[str, Any]) -> None:

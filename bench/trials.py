@@ -14,7 +14,6 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -42,15 +41,17 @@ class Trial:
     seconds: float
 
 
-def networks(trees: Path) -> Iterator[tuple[str, Path]]:
-    """Yield each network once, with the repository where it came first."""
+def networks(trees: Path) -> list[tuple[str, Path]]:
+    """Return each network once, the smallest first, with the repository where it came first."""
     seen: set[str] = set()
+    found = []
     for tree in sorted(path for path in trees.iterdir() if path.is_dir()):
         for path in sorted(tree.rglob("*lite")):
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             if digest not in seen and path.stat().st_size <= LARGEST_BYTES:
                 seen.add(digest)
-                yield tree.name.replace("+", "/"), path
+                found.append((tree.name.replace("+", "/"), path))
+    return sorted(found, key=lambda pair: pair[1].stat().st_size)
 
 
 def simulate(path: Path, npu: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from ethosgen.aot.states import with_states
 from ethosgen.aot.subgraphs import SUBGRAPHS, SYMBOL
 from ethosgen.aot.twins import has_twin, twin
 from ethosgen.errors import InternalError, UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.model import ABSENT, Operator, Tensor
 from ethosgen.program import Constant
 
 QUANTIZE_HINT = (
@@ -22,11 +22,23 @@ QUANTIZE_HINT = (
     "[tf.lite.Optimize.DEFAULT], converter.representative_dataset to a few hundred typical inputs, "
     "and converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
 )
+DYNAMIC_RANGE = (
+    "the network has dynamic-range quantization: weights of int8 and activations of float32, which "
+    "TFLite Micro does not run either"
+    f"{QUANTIZE_HINT}, or quantize its float original with litert-quantizer (once called "
+    "ai-edge-quantizer) for a static range, int8 weights and activations"
+)
+"""No word of which operator: all layers of such a network are so."""
 
 _MISFIT = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 """What an operator's function meets where ranks, sizes or options contradict each other, or where
 it has a bug. Nothing here can tell which: it asks only for what it would else compute wrongly."""
 
+_HYBRID = frozenset(
+    """CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED BATCH_MATMUL SVDF RNN LSTM TRANSPOSE_CONV CONV_3D
+    UNIDIRECTIONAL_SEQUENCE_LSTM UNIDIRECTIONAL_SEQUENCE_RNN BIDIRECTIONAL_SEQUENCE_LSTM
+    BIDIRECTIONAL_SEQUENCE_RNN""".split()
+)
 LONGEST_NAME = 3
 """Operators that a function of several is named after."""
 
@@ -77,6 +89,8 @@ def build_kernel(
     tensors = schedule.graph.tensors
     if SUBGRAPHS in operator.options:
         operator = replace(operator, options={**operator.options, SYMBOL: symbol})
+    if is_hybrid(operator, tensors):
+        raise _error(schedule, operator, DYNAMIC_RANGE)
     dtype = deciding_dtype(operator, tensors)
     build = registry().get((code_of(operator), dtype))
     if build is None:
@@ -94,6 +108,20 @@ def build_kernel(
     except _MISFIT as error:
         words = " ".join(f"{type(error).__name__}: {error}".split()).strip(": ")
         raise InternalError(f"{_name(schedule, operator)} cannot be compiled ({words})") from error
+
+
+def is_hybrid(operator: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Say whether a layer has weights of int8 for an input of float32, as LiteRT's hybrid kernels.
+
+    They quantize the input of each run by its own range.
+    """
+    if operator.code not in _HYBRID or len(operator.inputs) < 2:
+        return False
+    dtypes = [tensors[i].dtype for i in operator.inputs if i != ABSENT]
+    weights = [tensors[i] for i in operator.inputs[1:] if i != ABSENT]
+    return dtypes[0] == "float32" and any(
+        t.dtype in ("int8", "uint8") and t.data is not None for t in weights
+    )
 
 
 def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:

@@ -46,7 +46,7 @@ def networks(trees: Path) -> list[tuple[str, Path]]:
     seen: set[str] = set()
     found = []
     for tree in sorted(path for path in trees.iterdir() if path.is_dir()):
-        for path in sorted(tree.rglob("*lite")):
+        for path in sorted(path for path in tree.rglob("*lite") if path.is_file()):
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             if digest not in seen and path.stat().st_size <= LARGEST_BYTES:
                 seen.add(digest)

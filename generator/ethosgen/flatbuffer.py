@@ -29,6 +29,7 @@ from flatbuffers import flexbuffers
 from flatbuffers.number_types import Int32Flags
 
 from ethosgen.compression import DECODE, expand, is_compressed
+from ethosgen.compression.composites import has_composites, inline_composites
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.integrity import NPU_CUSTOM_CODE, check
 from ethosgen.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
@@ -114,11 +115,13 @@ def parse_model(data: bytes, name: str) -> Model:
 
     Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes.
     What contradicts itself but does no harm is logged as a warning. One that Vela has compiled will
-    do, and one that TFLite Micro's tool compressed is expanded.
+    do. One that TFLite Micro's tool compressed is expanded, and composites become their operators.
     """
     model = decode_model(data, name)
     for sentence in model.contradictions:
         _log.warning("%s", sentence)
+    if has_composites(model):
+        model = decode_model(inline_composites(model), name)
     if is_compressed(model):
         expanded, compressed = expand(model)
         model = replace(decode_model(expanded, name), compressed=compressed)

@@ -23,8 +23,7 @@ _GRAPH = (OFFSET, OFFSET, OFFSET, OFFSET, OFFSET, 4)
 _TENSORS, _OPERATORS = 0, 3
 _TENSOR = (OFFSET, 1, 4, OFFSET, OFFSET, 1, OFFSET, OFFSET, 1, OFFSET)
 _TENSOR_BUFFER, _TENSOR_QUANTIZATION = 2, 4
-_BUFFER_DATA, _BUFFER_PLACE, _BUFFER_BYTES = 0, 1, 2
-"""Fields of the tables Model, SubGraph, Tensor and Buffer: their sizes and places in the schema."""
+"""Fields of the tables Model, SubGraph and Tensor: their sizes and places in the schema."""
 
 Values = Mapping[int, bytes]
 """Decoded bytes by tensor."""
@@ -93,7 +92,7 @@ def _rewritten(model: Model, found: list[Values]) -> bytes:
     buffers = root.elements(_BUFFERS)
     new = list(dict.fromkeys(data for values in found for data in values.values()))
     numbers = {content: len(buffers) + n for n, content in enumerate(new)}
-    pool = front.vector([*buffers, *(Link(0) for _ in new)])
+    pool = front.near_buffers(data, buffers, len(new))
     front.connect(slots[_BUFFERS], pool)
     graphs = root.elements(_GRAPHS)
     vector = front.vector(graphs)
@@ -102,14 +101,8 @@ def _rewritten(model: Model, found: list[Values]) -> bytes:
         if values:
             table = OldTable(data, graphs[n].place)
             front.lead(vector, n, _graph(front, table, graph, values, numbers))
-    for n, link in enumerate(buffers):
-        entry = OldTable(data, link.place)
-        place = _plain(entry, _BUFFER_PLACE)
-        if place > 1:  # its data lies behind all tables, at a place counted from the file's begin
-            size = _plain(entry, _BUFFER_BYTES)
-            front.lead(pool, n, _buffer(front, data[place : place + size]))
     for content, number in numbers.items():
-        front.lead(pool, number, _buffer(front, content))
+        front.lead(pool, number, front.buffer(content))
     return front.before(data, top)
 
 
@@ -141,15 +134,3 @@ def _encoded(graph: Graph) -> set[int]:
     """Return the constants that are encoded; the tool leaves them the scales of what they were."""
     decode = (op for op in graph.operators if op.custom_code == DECODE)
     return {i for op in decode for i in op.inputs}
-
-
-def _buffer(front: Front, values: bytes) -> Link:
-    made, slots = front.table({_BUFFER_DATA: Link(0)})
-    front.connect(slots[_BUFFER_DATA], front.blob(values))
-    return made
-
-
-def _plain(table: OldTable, number: int) -> int:
-    """Return a field of 8 bytes, 0 if it is left out."""
-    slot = table.slot(number)
-    return 0 if slot is None else int.from_bytes(table.data[slot : slot + 8], "little")

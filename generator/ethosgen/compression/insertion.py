@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _ALIGNMENT = 16
+_BUFFER_DATA, _BUFFER_PLACE, _BUFFER_BYTES = 0, 1, 2
+"""Fields of the table Buffer, by their place in TFLite's schema."""
 OFFSET = 0
 """In a layout: the field leads to something else. Other numbers are sizes of plain fields."""
 
@@ -35,6 +37,11 @@ class OldTable:
             return None
         offset = _number("<H", self.data, vtable + entry)
         return self.place + offset if offset else None
+
+    def wide(self, number: int) -> int:
+        """Return a field of 8 bytes, 0 if the table leaves it out."""
+        slot = self.slot(number)
+        return 0 if slot is None else _number("<Q", self.data, slot)
 
     def target(self, number: int) -> Link | None:
         """Return what a field leads to."""
@@ -85,6 +92,32 @@ class Front:
         place = len(self._data)
         self._data += struct.pack("<I", len(values)) + values
         return Link(place, True)
+
+    def numbers(self, values: Sequence[int]) -> Link:
+        """Add a vector of int32."""
+        self._pad(4)
+        place = len(self._data)
+        self._data += struct.pack(f"<I{len(values)}i", len(values), *values)
+        return Link(place, True)
+
+    def buffer(self, values: bytes) -> Link:
+        """Add a buffer with its data in the table's own vector."""
+        made, slots = self.table({_BUFFER_DATA: Link(0)})
+        self.connect(slots[_BUFFER_DATA], self.blob(values))
+        return made
+
+    def near_buffers(self, old: bytes, buffers: Sequence[Link], more: int = 0) -> Link:
+        """Add the vector of a file's buffers, with room for more.
+
+        Data that lies behind all tables, at a place counted from the file's begin, comes nearer.
+        """
+        vector = self.vector([*buffers, *(Link(0) for _ in range(more))])
+        for number, link in enumerate(buffers):
+            entry = OldTable(old, link.place)
+            place, size = entry.wide(_BUFFER_PLACE), entry.wide(_BUFFER_BYTES)
+            if place > 1:
+                self.lead(vector, number, self.buffer(old[place : place + size]))
+        return vector
 
     def table(self, fields: Mapping[int, bytes | Link]) -> tuple[Link, dict[int, int]]:
         """Add a table; return it, and where each of its fields is, for `connect`."""

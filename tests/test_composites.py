@@ -1,0 +1,108 @@
+"""STABLEHLO_COMPOSITE: its operators take its place, for the NPU, the CPU and both oracles."""
+
+from pathlib import Path
+
+import flatbuffers
+import pytest
+from flatbuffers import flexbuffers
+from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
+
+from ethosgen import pipeline
+from ethosgen.drawing import random_samples
+from ethosgen.errors import InputError
+from ethosgen.flatbuffer import decode_model, parse_model
+from ethosgen.outcome import compare
+from ethosgen.pipeline import Inputs
+from ethosgen.reference import LITERT
+from ethosgen.watch import Watch
+from networks import Network, Spec
+
+NO_ATTRIBUTES = flexbuffers.Dumps({})
+POINT = Spec((1, 6), "int8", 0.05, 3)
+
+
+def _composites(numbers: dict[tuple[int, int], int], data: bytes) -> bytes:
+    """Return a file in which operators, by graph and place, stand for subgraphs."""
+    root = schema.ModelT.InitFromPackedBuf(data, 0)
+    for (graph, place), number in numbers.items():
+        options = schema.StableHLOCompositeOptionsT()
+        options.compositeAttributes = list(NO_ATTRIBUTES)
+        options.name, options.decompositionSubgraphIndex = "odml.test", number
+        operator = root.subgraphs[graph].operators[place]
+        operator.builtinOptions2Type = schema.BuiltinOptions2.StableHLOCompositeOptions
+        operator.builtinOptions2 = options
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(root.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _composite(net: Network, x: int) -> int:
+    return net.operator("STABLEHLO_COMPOSITE", [x], [POINT])[0]
+
+
+def _nested() -> bytes:
+    """Return a layer, two composites of which each has another in it, and a sum."""
+    deep = Network("deep", seed=2)
+    a = deep.tensor(POINT)
+    deep.inputs.append(a)
+    c = deep.constant(deep.random_integers((1, 6)), scale=0.02)
+    spec = Spec((1, 6), "int8", 0.05, 3)
+    b = deep.operator("MUL", [a, c], [Spec((1, 6), "int8", 0.1, -4)])[0]
+    deep_out = deep.operator("ADD", [b, a], [spec])[0]
+    outer = Network("outer", seed=3)
+    x = outer.tensor(POINT)
+    outer.inputs.append(x)
+    y = outer.operator("SUB", [_composite(outer, x), x], [POINT])[0]
+    net = Network("main", seed=1)
+    start = net.fully_connected(net.input((1, 6)), 6, scale=0.05, zero_point=3)
+    first = _composite(net, start)
+    second = _composite(net, first)
+    end = net.operator("ADD", [first, second], [POINT])[0]
+    assert net.subgraph(outer, y) == 1 and net.subgraph(deep, deep_out) == 2
+    return _composites({(0, 1): 1, (0, 2): 1, (1, 0): 2}, net.build(end))
+
+
+def test_a_composites_operators_take_its_place() -> None:
+    model = parse_model(_nested(), "nested")
+    one = ["MUL", "ADD", "SUB"]
+    codes = [op.code for op in model.graph.operators]
+    assert codes == ["FULLY_CONNECTED", *one, *one, "ADD"]
+    assert len(model.graphs) == 1
+
+
+def test_litert_computes_the_same_as_from_the_composite() -> None:
+    """LiteRT has the composite, so it can judge what stands in its place."""
+    plain, raw = parse_model(_nested(), "nested"), decode_model(_nested(), "nested")
+    samples = random_samples(plain, 4, seed=1)
+    compared = compare("litert", LITERT.run(plain, samples), LITERT.run(raw, samples))
+    assert (compared.elements, compared.mismatches) == (24, 0)
+
+
+@pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
+def test_firmware_and_oracles_agree(npu: str, tmp_path: Path) -> None:
+    path = tmp_path / "nested.tflite"
+    path.write_bytes(_nested())
+    report = pipeline.simulate(path, npu=npu, inputs=Inputs(None, 4, 1), watch=Watch())
+    assert report.passed and report.golden is not None and report.golden.oracle == "tflm"
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_composite_of_what_cannot_be_is_refused(number: int) -> None:
+    net = Network("bad")
+    y = _composite(net, net.tensor(POINT))
+    net.inputs.append(0)
+    data = _composites({(0, 0): number}, net.build(y))
+    with pytest.raises(InputError, match=rf"'bad' is damaged: .* subgraph {number}, which cannot"):
+        parse_model(data, "bad")
+
+
+def test_a_composite_in_itself_is_refused() -> None:
+    inner = Network("inner")
+    inner.inputs.append(inner.tensor(POINT))
+    made = _composite(inner, 0)
+    net = Network("main")
+    net.inputs.append(net.tensor(POINT))
+    y = _composite(net, 0)
+    net.subgraph(inner, made)
+    with pytest.raises(InputError, match="subgraph 1, which cannot be"):
+        parse_model(_composites({(0, 0): 1, (1, 0): 1}, net.build(y)), "loop")

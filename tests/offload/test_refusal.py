@@ -97,18 +97,50 @@ def _refuse(bad: Callable[[set[int]], bool], count: int) -> Callable[[Mapping[in
 
 @pytest.mark.parametrize("wrong", [{0}, {63}, {5, 6}, {0, 17, 40, 63}])
 def test_each_operator_that_is_refused_is_found_and_no_other(wrong: set[int]) -> None:
-    _, kept = compile_around(_refuse(lambda offered: bool(offered & wrong), 64), 64)
+    _, kept = compile_around(_refuse(lambda offered: bool(offered & wrong), 64), range(64))
     assert set(kept) == wrong
     assert set(kept.values()) == {"with it Vela refuses the whole network (words)"}
 
 
+def _counted(bad: Callable[[set[int]], bool], count: int) -> tuple[Any, list[int]]:
+    tried: list[int] = []
+    attempt = _refuse(bad, count)
+
+    def counting(kept: Mapping[int, str], limit_s: float | None = None, /) -> int:
+        tried.append(len(kept))
+        return attempt(kept, limit_s)
+
+    return counting, tried
+
+
+def test_many_of_a_kind_take_no_more_attempts_than_a_few() -> None:
+    """24 operators that end Vela took 97 compilations, of which each may take a second."""
+    wrong = set(range(1, 48, 2))
+    attempt, tried = _counted(lambda offered: bool(offered & wrong), 49)
+    _, kept = compile_around(attempt, ["odd" if i in wrong else i for i in range(49)])
+    assert set(kept) == wrong and len(tried) <= 16
+
+
+def test_those_of_a_kind_that_vela_takes_are_given_back() -> None:
+    attempt, tried = _counted(lambda offered: 10 in offered, 64)
+    _, kept = compile_around(attempt, ["one kind" if i % 8 == 2 else i for i in range(64)])
+    assert set(kept) == {10} and len(tried) <= 20
+
+
+def test_several_kinds_of_refused_operators_are_found_one_after_the_other() -> None:
+    wrong = {3, 11, 19, 6, 14}
+    attempt, _ = _counted(lambda offered: bool(offered & wrong), 24)
+    _, kept = compile_around(attempt, [i % 8 for i in range(24)])
+    assert set(kept) == wrong
+
+
 def test_operators_that_are_refused_only_together_stay_together() -> None:
     attempt = _refuse(lambda offered: {3, 4} <= offered, 8)
-    assert {3, 4} & set(compile_around(attempt, 8)[1])
+    assert {3, 4} & set(compile_around(attempt, range(8))[1])
 
 
 def test_the_search_ends() -> None:
-    _, kept = compile_around(_refuse(bool, 500), 500)
+    _, kept = compile_around(_refuse(bool, 500), range(500))
     assert len(kept) == 500
 
 
@@ -121,7 +153,7 @@ def test_after_one_that_does_not_come_back_attempts_have_less_time() -> None:
             raise DeathError("Vela did not survive", "it did not finish in 120 s", is_late=True)
         return "made"
 
-    made, kept = compile_around(attempt, 8)
+    made, kept = compile_around(attempt, range(8))
     assert (made, set(kept)) == ("made", {3})
     assert "did not finish" in kept[3]
     assert limits[0] is None and set(limits[1:-1]) == {LATE_S} and limits[-1] is None
@@ -145,7 +177,7 @@ def test_an_operator_that_ends_vela_goes_to_the_cpu(monkeypatch: pytest.MonkeyPa
 
 def test_what_no_choice_mends_is_refused_in_velas_words() -> None:
     with pytest.raises(RefusalError, match=r"^Vela cannot: words$"):
-        compile_around(_refuse(lambda _: True, 4), 4)
+        compile_around(_refuse(lambda _: True, 4), range(4))
 
 
 @pytest.mark.parametrize("io", IoStyle)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ethosgen.accelerator import Accelerator
 from ethosgen.errors import InputError, RefusalError
 from ethosgen.flatbuffer import is_compiled
-from ethosgen.model import Model
+from ethosgen.model import ABSENT, Graph, Model
 from ethosgen.offload.choice import WORTH, CanRun, Costs, Reach, choose, describe, total
 from ethosgen.offload.constraints import NpuOperator, npu_operators
 from ethosgen.offload.cost import cpu_cycles, npu_cycles
@@ -110,7 +110,7 @@ def offload(
         why.update(kept)
         return _plan(model, accelerator, io, compiled, ignore, why), compiled
 
-    (plan, compiled), refused = compile_around(compile_with, len(model.graph.operators))
+    (plan, compiled), refused = compile_around(compile_with, _kinds(model.graph))
     if mode is OffloadMode.ALL or not plan.partitions:
         return plan
     return _faster(plan, compiled, can_run, lambda more: compile_with(refused | more)[0])
@@ -141,6 +141,15 @@ def _faster(
 def _as_vela_takes_it(model: Model) -> Model:
     """Return the same network, written so that Vela reads it as TFLite does."""
     return share_empty_buffer(widen_int4(settle_signatures(model)))
+
+
+def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:
+    """Return what Vela treats alike, for each operator: its code and types."""
+    return [
+        (op.code, op.custom_code, *(graph.tensors[i].dtype for i in ports if i != ABSENT))
+        for op in graph.operators
+        for ports in ((*op.inputs, *op.outputs),)
+    ]
 
 
 def _plan(

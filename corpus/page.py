@@ -33,7 +33,8 @@ Every run draws other networks. {seeds}. What a seed has found stays in the test
 
 *TFLM* and *LiteRT* are of what Vela makes of the whole network, raw. *project* is of the same
 networks and samples as `ethosgen project` places them for a user: operators that an erratum or the
-check concerns run on the CPU, and the oracle is TFLM, or LiteRT where TFLM has no such kernel.
+check concerns run on the CPU, or the network is refused if there is no code for them; the oracle is
+TFLM, or LiteRT where TFLM has no such kernel.
 
 *TFLM* is TensorFlow Lite Micro's reference kernels (tflite-micro {tflm}), which decide;
 *LiteRT* its reference kernels (ai-edge-litert {litert}), the second opinion. TFLM has no uint8
@@ -133,7 +134,7 @@ def _row(row: Figures, names: list[str]) -> str:
         faults = f" + {figures['faults']} faults" if figures["faults"] else ""
         cells.append(f"{figures['networks']}{faults}")
         cells += [_cell(figures["oracles"][oracle]) for oracle in ("tflm", "litert")]
-        cells.append(_cell(figures["projects"]) if "projects" in figures else "-")
+        cells.append(_project_cell(figures.get("projects")))
     numbers = sorted(names.index(name) + 1 for name in notes if name in names)
     cells.append(", ".join(str(number) for number in numbers))
     return "| " + " | ".join(cells) + " |"
@@ -145,6 +146,16 @@ def _cell(figures: Figures) -> str:
     if not figures["mismatches"]:
         return "0"
     return f"{figures['mismatches']:,} of {figures['elements']:,}, ≤ {figures['largest']:,}"
+
+
+def _project_cell(figures: Figures | None) -> str:
+    """Return the second figure, and how many networks are refused: 0 of none would be vacuous."""
+    if figures is None:
+        return "-"
+    refused = f"{figures['refused']} refused" if figures["refused"] else ""
+    if not figures["networks"]:
+        return refused or "none"
+    return f"{_cell(figures)}, {refused}" if refused else _cell(figures)
 
 
 def _notes(rows: list[Figures]) -> str:

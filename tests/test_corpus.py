@@ -116,6 +116,18 @@ def test_the_page_says_how_to_draw_the_same_networks_again(measured: dict[str, A
     assert "(but ABS int8: 5)" in _unwrapped(figures)
 
 
+def test_the_page_counts_what_is_refused_as_a_project(measured: dict[str, Any]) -> None:
+    figures = copy.deepcopy(measured)
+    product = figures["rows"][0]["products"]["u55"]
+    product["projects"] = {"networks": 0, "elements": 0, "mismatches": 0, "largest": 0}
+    product["projects"] |= {"refused": 7, "faults": 0, "errata": []}
+    assert "| 0 | 0 | 7 refused | 20 |" in page.page(figures)
+    product["projects"] |= {"networks": 13, "elements": 90}
+    assert "| 0 | 0 | 0, 7 refused | 20 |" in page.page(figures)
+    product["projects"] |= {"mismatches": 3, "largest": 2}
+    assert "| 3 of 90, ≤ 2, 7 refused |" in page.page(figures)
+
+
 def _unwrapped(figures: dict[str, Any]) -> str:
     return " ".join(page.page(figures).split())
 

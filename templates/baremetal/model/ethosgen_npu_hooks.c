@@ -19,7 +19,10 @@ enum { SYST_CSR_ENABLE = 1u << 0, SYST_CSR_TICKINT = 1u << 1, SYST_CSR_CLKSOURCE
 
 /* What SysTick counts: define another to the compiler if the processor's clock is another. */
 #ifndef ETHOSGEN_NPU_CLOCK_HZ
-#define ETHOSGEN_NPU_CLOCK_HZ {{ board.cpu.clock_hz }}u
+{% if board.cpu.clock_hz is none %}
+/* It is not known here. On a slower processor than this a wait ends later, never too early. */
+{% endif %}
+#define ETHOSGEN_NPU_CLOCK_HZ {{ board.cpu.clock_hz or 1000000000 }}u
 #endif
 
 /* Start SysTick if it is not in use, without its interrupt; return SYST_CSR as it was. */

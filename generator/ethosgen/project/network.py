@@ -11,7 +11,7 @@ from ethosgen.plan import Base, Memory, Partition
 from ethosgen.program import Port, Program, Variable
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.literals import c_type, float_text
-from ethosgen.project.words import ALIGNMENT, HEADER_BYTES
+from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, HEADER_BYTES
 
 FAST_BASE = 2
 """The base pointer to fast scratch, in Vela's order of memories."""
@@ -44,6 +44,10 @@ def network_facts(
     streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
     NAME = program.name.upper()  # noqa: N806
     memories = _memories(program, board, memory_mode, is_shared)
+    alignment = ALIGNMENT
+    if plan.accelerator and board.cpu.dcache:
+        # The NPU's memory and the processor's must not share a line of the data cache.
+        alignment = CACHE_LINE_BYTES
     graph = f"{program.name}_graph.c"
     is_guarded = _GUARD in program.sources.get(graph, "")
     return {
@@ -52,14 +56,13 @@ def network_facts(
         "folder": f"{program.name}/" if is_shared else "",
         "source": f"{plan.model.name}.tflite",
         "may_wait": program.may_wait,
-        "inputs": [_port_facts(program, port) for port in program.inputs],
-        "outputs": [_port_facts(program, port) for port in program.outputs],
+        "inputs": [_port_facts(program, port, alignment) for port in program.inputs],
+        "outputs": [_port_facts(program, port, alignment) for port in program.outputs],
         **memories,
-        "arena_bytes": program.arena_bytes,
-        "arena_alignment": max(program.arena_alignment, ALIGNMENT),
-        "alignment_macro": (
-            "ETHOSGEN_NPU_ALIGNMENT" if plan.accelerator else f"{NAME}_ARENA_ALIGNMENT"
-        ),
+        "arena_bytes": _round_up(program.arena_bytes, alignment),
+        "arena_alignment": max(program.arena_alignment, alignment),
+        "own_alignment": alignment if plan.accelerator else None,
+        "alignment_macro": f"{NAME}_{'BUFFER' if plan.accelerator else 'ARENA'}_ALIGNMENT",
         "state_bytes": program.state_bytes,
         "weights_bytes": len(plan.read_only),
         "commands_bytes": sum(stream["bytes"] for stream in streams),
@@ -124,7 +127,11 @@ def _variable_facts(variable: Variable) -> dict[str, Any]:
     return {**facts, "comment": variable.name.replace("*/", "* /")}
 
 
-def _port_facts(program: Program, port: Port) -> dict[str, Any]:
+def _round_up(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment if alignment > ALIGNMENT else size
+
+
+def _port_facts(program: Program, port: Port, alignment: int) -> dict[str, Any]:
     tensor = port.tensor
     scale, zero_point, note = _quantization(tensor)
     label = f"{port.c_name}_" if _LIBRARY_NAMES.fullmatch(port.c_name) else port.c_name
@@ -138,7 +145,8 @@ def _port_facts(program: Program, port: Port) -> dict[str, Any]:
         "shape": tensor.shape or (1,),
         "elements": tensor.elements,
         "bytes": tensor.bytes,
-        "buffer_bytes": program.plan.buffer_bytes(tensor),
+        "npu_bytes": program.plan.buffer_bytes(tensor),
+        "buffer_bytes": _round_up(program.plan.buffer_bytes(tensor), alignment),
         "offset": port.offset,
         "scale": float_text(scale) if scale is not None else None,
         "scale_text": f"{scale:.9g}" if scale is not None else None,

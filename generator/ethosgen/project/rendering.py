@@ -32,15 +32,13 @@ from ethosgen.project.manifest import (
     make_manifest,
 )
 from ethosgen.project.network import is_own, network_facts
-from ethosgen.project.words import ALIGNMENT, command_arrays, weight_arrays
+from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, command_arrays, weight_arrays
 from ethosgen.project.zephyr import shared_board, zephyr_facts
 
 DIGEST_LENGTH = 16
 """Characters; the firmware tells them to whoever asks."""
 _DIGESTED = "ethosgen_networks.h"
 """The file of the library that tells the digest."""
-CACHE_LINE_BYTES = 32
-"""Of Cortex-M55's and M85's data caches."""
 
 
 def render(

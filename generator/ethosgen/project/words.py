@@ -9,6 +9,8 @@ HEADER_BYTES = 32
 """Of Arm's core driver, in front of each command stream."""
 ALIGNMENT = 16
 """What the NPU asks of base pointers and command streams."""
+CACHE_LINE_BYTES = 32
+"""Of Cortex-M55's and M85's data caches."""
 
 
 def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:

@@ -97,16 +97,51 @@ WEAK void ethosgen_npu_end(uintptr_t base_addr)
     (void)base_addr;
 }
 
+/* Caches, in the System Control Space. A core without a data cache reads CCR_DC as 0. */
+#define CCR (*(volatile uint32_t *)0xE000ED14u)
+#define DCCIMVAC (*(volatile uint32_t *)0xE000EF70u)
+enum { CCR_DC = 1u << 16 };
+#define CACHE_LINE_BYTES 32u
+#ifndef ETHOSGEN_NPU_FLUSH_LINE /* a test on QEMU, which has no cache, brings a model of one */
+#define ETHOSGEN_NPU_FLUSH_LINE(addr) (DCCIMVAC = (addr))
+#define ETHOSGEN_NPU_HAS_CACHE() ((CCR & CCR_DC) != 0)
+#endif
+
+/* The processor never writes between these, if the linker script has them, once the cache is on. */
+extern const uint32_t __ethosgen_weights_start[] __attribute__((weak));
+extern const uint32_t __ethosgen_weights_end[] __attribute__((weak));
+
+/* Write back and forget each line of what the NPU may read or write. After the run these lines are
+ * clean, since the processor has nothing in them: what was read meanwhile is forgotten. */
+static void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
+                  const uint32_t bytes[ETHOSGEN_NPU_BASES])
+{
+    if (!ETHOSGEN_NPU_HAS_CACHE()) {
+        return;
+    }
+    __asm volatile("dsb" ::: "memory");
+    for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
+        if (base[i] >= (uintptr_t)__ethosgen_weights_start &&
+            base[i] < (uintptr_t)__ethosgen_weights_end) {
+            continue;
+        }
+        uintptr_t end = base[i] + bytes[i];
+        for (uintptr_t line = base[i] & ~(uintptr_t)(CACHE_LINE_BYTES - 1u); line < end;
+             line += CACHE_LINE_BYTES) {
+            ETHOSGEN_NPU_FLUSH_LINE((uint32_t)line);
+        }
+    }
+    __asm volatile("dsb\n\tisb" ::: "memory");
+}
+
 WEAK void ethosgen_npu_clean_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
                                    const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {
-    (void)base;
-    (void)bytes;
+    flush(base, bytes);
 }
 
 WEAK void ethosgen_npu_invalidate_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
                                         const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {
-    (void)base;
-    (void)bytes;
+    flush(base, bytes);
 }

@@ -9,7 +9,7 @@
 typedef enum ethosgen_status {
     ETHOSGEN_OK = 0,
     ETHOSGEN_NOT_INITIALIZED = 1,   /* ethosgen_npu_init was not called, or it failed */
-    ETHOSGEN_BAD_BUFFER = 2,        /* a buffer is NULL or not aligned to 16 bytes */
+    ETHOSGEN_BAD_BUFFER = 2,        /* a buffer is NULL or not aligned as the header says */
     ETHOSGEN_NPU_NO_RESET = 3,      /* the NPU did not leave reset: no clock, no power, wrong base */
     ETHOSGEN_NPU_NO_ACCESS = 4,     /* the NPU refused the security or privilege level */
     ETHOSGEN_NPU_OTHER_PRODUCT = 5, /* the network was compiled for another Ethos-U */

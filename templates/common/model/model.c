@@ -154,7 +154,7 @@ void {{ name }}_reset(void)
 
 {% endif %}
 {% macro run_body() %}
-{% if lock or kept_bytes %}
+{% if lock or variables %}
 {% if lock %}
     {{ name }}_lock();
 {% endif %}
@@ -162,8 +162,14 @@ void {{ name }}_reset(void)
     put_state_back();
 {% endif %}
     ethosgen_status status = (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+{% if variables %}
+    if (status != ETHOSGEN_OK{{ " && status != ETHOSGEN_NOT_READY" if may_wait }}) {
+        {{ name }}_reset(); /* a part of the state may be this run's, and the rest the last one's */
 {% if kept_bytes %}
-    keep_state();
+    } else {
+        keep_state();
+{% endif %}
+    }
 {% endif %}
 {% if lock %}
     {{ name }}_unlock();

@@ -26,8 +26,11 @@
  *
  *     {{ name }}_run({{ (inputs + outputs)|map(attribute="c_name")|join(", ") }});
  *
- * Inputs and outputs are the caller's buffers, aligned to 16 bytes{{ ", in memory that the NPU reaches" if npu else "" }}.
+ * Inputs and outputs are the caller's buffers, aligned to {{ own_alignment or arena_alignment }} bytes{{ ", in memory that the NPU reaches" if npu else "" }}.
  * Each has at least its _BUFFER_BYTES. The inputs are not changed.
+{% if own_alignment and own_alignment > 16 %}
+ * These are whole lines of the data cache: a neighbour in a line could be written over what the NPU wrote.
+{% endif %}
 {% endif %}
 {% if variables %}
  *
@@ -71,6 +74,9 @@ extern "C" {
 /* Memory. {{ "Of the shared arena, this network's part begins it; it" if is_shared else "The arena" }} holds whatever lives only during a run{% if io == "arena" %}, inputs and outputs included{% endif %}. */
 #define {{ NAME }}_ARENA_BYTES {{ arena_bytes }}
 #define {{ NAME }}_ARENA_ALIGNMENT {{ arena_alignment }}
+{% if own_alignment and io == "caller" %}
+#define {{ NAME }}_BUFFER_ALIGNMENT {{ own_alignment }}
+{% endif %}
 {% if state_bytes %}
 #define {{ NAME }}_STATE_BYTES {{ state_bytes }}
 {% endif %}
@@ -96,8 +102,8 @@ extern "C" {
 {% if port.offset is not none %}
  *     arena bytes {{ port.offset }} to {{ port.offset + port.bytes - 1 }}
 {% endif %}
-{% if port.buffer_bytes > port.bytes %}
- *     The NPU copies 16 bytes at a time: the last {{ port.buffer_bytes - port.bytes }} that it reaches are not the tensor's. They may
+{% if port.npu_bytes > port.bytes %}
+ *     The NPU copies 16 bytes at a time: the last {{ port.npu_bytes - port.bytes }} that it reaches are not the tensor's. They may
  *     hold anything, but must be there.
 {% endif %}
  */
@@ -148,7 +154,7 @@ ethosgen_status {{ name }}_init(void);
 /*
  * Set the state to its start, as {{ name }}_init() does.
  *
- * Call it where one sequence of inputs ends and another begins, and after a run that failed.
+ * Call it where one sequence of inputs ends and another begins. A run that fails does so by itself.
 {% for variable in variables %}
  *     {{ variable.bytes }} bytes of {{ variable.place if is_shared else "the " ~ variable.memory }}: {{ variable.comment }}
 {% endfor %}
@@ -164,6 +170,10 @@ void {{ name }}_reset(void);
  * in a later run. On any status but ETHOSGEN_OK the outputs are worthless.
 {% else %}
  * Returns ETHOSGEN_OK; on any other status the outputs are worthless, and the next run starts afresh.
+{% endif %}
+{% if variables %}
+ * A run that fails sets the state to its start, as {{ name }}_reset() does{% if io == "caller" %}; ETHOSGEN_BAD_BUFFER alone
+ * leaves it{% endif %}{% if may_wait %}. ETHOSGEN_NOT_READY is no failure{% endif %}.
 {% endif %}
  */
 {% if io == "arena" %}

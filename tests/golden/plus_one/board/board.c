@@ -40,7 +40,6 @@ enum { CLIDR_CTYPE1_INSTRUCTION = 1u << 0, CLIDR_CTYPE1_DATA = 1u << 1, CLIDR_CT
 #define CCSIDR REGISTER(0xE000ED80u)
 #define CSSELR REGISTER(0xE000ED84u)
 #define DCISW REGISTER(0xE000EF60u)
-#define DCCIMVAC REGISTER(0xE000EF70u)
 #define CACHE_LINE_BYTES 32u
 
 #define NVIC_ISER(irq) REGISTER(0xE000E100u + (irq) / 32u * 4u)
@@ -96,42 +95,6 @@ void board_enable_caches(void)
     }
 #endif
 }
-
-#ifndef BOARD_ON_QEMU
-extern const uint32_t __ethosgen_weights_start[], __ethosgen_weights_end[];
-
-/* Write back and forget every line that holds a part of what the NPU may write; what it only reads
- * never becomes dirty. */
-static void flush(const uintptr_t base[ETHOSGEN_NPU_BASES], const uint32_t bytes[ETHOSGEN_NPU_BASES])
-{
-    __asm volatile("dsb" ::: "memory");
-    for (int i = 0; i < ETHOSGEN_NPU_BASES; i++) {
-        if (base[i] >= (uintptr_t)__ethosgen_weights_start &&
-            base[i] < (uintptr_t)__ethosgen_weights_end) {
-            continue;
-        }
-        uintptr_t end = base[i] + bytes[i];
-        for (uintptr_t line = base[i] & ~(uintptr_t)(CACHE_LINE_BYTES - 1u); line < end;
-             line += CACHE_LINE_BYTES) {
-            DCCIMVAC = (uint32_t)line;
-        }
-    }
-    __asm volatile("dsb\n\tisb" ::: "memory");
-}
-
-void ethosgen_npu_clean_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
-                              const uint32_t bytes[ETHOSGEN_NPU_BASES])
-{
-    flush(base, bytes);
-}
-
-void ethosgen_npu_invalidate_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
-                                   const uint32_t bytes[ETHOSGEN_NPU_BASES])
-{
-    /* Lines that came in while the NPU ran are clean, so that nothing of them is written back. */
-    flush(base, bytes);
-}
-#endif
 
 void console_init(void)
 {

@@ -27,7 +27,7 @@ extern "C" {
 
 /* Memory. The arena holds whatever lives only during a run, inputs and outputs included. */
 #define PLUS_ONE_ARENA_BYTES 3200
-#define PLUS_ONE_ARENA_ALIGNMENT 16
+#define PLUS_ONE_ARENA_ALIGNMENT 32
 #define PLUS_ONE_WEIGHTS_BYTES 100
 #define PLUS_ONE_COMMANDS_BYTES 48
 

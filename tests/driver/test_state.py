@@ -1,0 +1,62 @@
+"""What a run that fails leaves of a network's state, in the C that a project has."""
+
+import ctypes
+import dataclasses
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ethosgen.board import load_board
+from ethosgen.program import Variable
+from ethosgen.project import render
+from programs import make_cpu_program
+
+GCC = shutil.which("gcc") or shutil.which("cc")
+ENTRY = """
+#include "plus_one_graph.h"
+int32_t next_status;
+int32_t plus_one_entry(int8_t *arena, int8_t *state)
+{
+    arena[0] = state[0]++; /* what it was, for the test */
+    return next_status;
+}
+"""
+OK, BAD_VALUE, START = 0, 15, 7
+
+pytestmark = pytest.mark.skipif(GCC is None, reason="there is no C compiler for this machine")
+
+
+def test_a_run_that_fails_sets_the_state_to_its_start(tmp_path: Path) -> None:
+    program = dataclasses.replace(
+        make_cpu_program(),
+        state_bytes=1,
+        variables=(Variable("memory", "state", 0, 1, START),),
+        entry_parameters=("arena", "state"),
+        sources={
+            "plus_one_graph.h": "#include <stddef.h>\n#include <stdint.h>\n"
+            "int32_t plus_one_entry(int8_t *arena, int8_t *state);\n",
+            "plus_one_graph.c": ENTRY,
+        },
+    )
+    files = render(program, load_board("corstone300")).files
+    for name in ("plus_one.h", "plus_one.c", "plus_one_graph.h", "plus_one_graph.c"):
+        (tmp_path / name).write_bytes(files[f"model/{name}"])
+    (tmp_path / "ethosgen_status.h").write_bytes(files["model/ethosgen_status.h"])
+    sources = [str(tmp_path / "plus_one.c"), str(tmp_path / "plus_one_graph.c")]
+    library = tmp_path / "model.so"
+    command = [str(GCC), "-std=c11", "-Werror", "-shared", "-fPIC", f"-I{tmp_path}", *sources]
+    subprocess.run([*command, "-o", str(library)], check=True)
+    c = ctypes.CDLL(str(library))
+    status = ctypes.c_int32.in_dll(c, "next_status")
+    state = ctypes.c_int8.in_dll(c, "plus_one_arena")
+    seen = []
+    assert c.plus_one_init() == OK
+    for status.value in (OK, OK, BAD_VALUE, OK, OK):
+        assert c.plus_one_run() == status.value
+        seen.append(state.value)
+    assert seen == [START, START + 1, START + 2, START, START + 1]
+    header = files["model/plus_one.h"].decode()
+    assert "A run that fails sets the state to its start, as plus_one_reset() does" in header
+    assert "after a run that failed" not in header

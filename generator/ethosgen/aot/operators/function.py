@@ -73,6 +73,17 @@ def sign(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, formula)
 
 
+@operator("NEG", dtypes=("int8", "int16", "int32"), litert=True)
+def negative(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """-x as stored, whatever the scales; the least number stays what it is (neg.cc)."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+
+    def formula(_: Nest, a: Any) -> Any:
+        return tirx.Cast(target.dtype, tirx.const(0, "int64") - tirx.Cast("int64", a))
+
+    return pointwise([source], target, formula)
+
+
 @operator("ABS", dtypes=("int8",))
 def abs_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """|x|, rescaled where the scales differ (micro/kernels/elementwise.cc)."""

@@ -31,6 +31,7 @@ def _moved(source: Tensor, target: Tensor, place: Place) -> Kernel:
 
 
 @operator("TRANSPOSE", dtypes=("int8", "int16", "float32"))
+@operator("TRANSPOSE", dtypes=("int32", "int64", "bool"), litert=True)
 def transpose(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Change the order of the dimensions."""
     source, permutation, target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -203,6 +204,7 @@ def dynamic_update_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("MIRROR_PAD", dtypes=("int8", "float32"))
+@operator("MIRROR_PAD", dtypes=("int16", "int32"), litert=True)
 def mirror_pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Pad with the mirrored input; REFLECT leaves the edge itself out."""
     source, paddings, target = (tensors[i] for i in (*op.inputs, *op.outputs))

@@ -91,14 +91,26 @@ def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return reduction.kernel(real(0.0), lambda _, total, x: x + total, finish)
 
 
+@operator("SUM", dtypes=("int32",), litert=True)
+def total_int32(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Add as stored; what overflows wraps, as it does in LiteRT's wheel."""
+
+    def combine(_: Nest, total: Any, x: Any) -> Any:
+        return int32(tirx.Cast("int64", total) + tirx.Cast("int64", x))
+
+    return _Reduction(op, tensors).kernel(int32(0), combine, lambda _, total: total)
+
+
 @operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int8", "float32"))
+@operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int16", "int32"), litert=True)
 def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """The greatest or the least element, as stored."""
     reduction = _Reduction(op, tensors)
     dtype = reduction.source.dtype
-    info = np.iinfo(dtype) if dtype == "int8" else np.finfo(dtype)
     greatest = op.code == "REDUCE_MAX"
-    start = number(float(info.min if greatest else info.max), dtype)
+    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    least, most = (float(info.min), float(info.max)) if dtype == "float32" else limits(dtype)
+    start = number(least if greatest else most, dtype)
 
     def combine(_: Nest, best: Any, x: Any) -> Any:
         return tirx.Select(x > best if greatest else x < best, x, best)

@@ -31,14 +31,17 @@ def main() -> None:
             console.print(f"{verdict.seed} {verdict.setting}: {verdict.verdict} {verdict.why}")
             sys.exit(verdict.verdict in BAD)
         case "table":
-            PAGE.write_text(page(read_log(arguments.log)))
+            qemu = read_log(_qemu_log(arguments.log))
+            PAGE.write_text(page(read_log(arguments.log), qemu))
+        case "firmware":
+            sys.exit(_firmware(arguments))
         case _:
             sys.exit(_run(arguments))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m corpus.wild", description=__doc__)
-    parser.add_argument("command", choices=["run", "one", "table"])
+    parser.add_argument("command", choices=["run", "one", "firmware", "table"])
     parser.add_argument("seed", nargs="?", type=int, default=0)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--start", type=int, help="the first seed; drawn by default")
@@ -60,6 +63,25 @@ def _run(arguments: argparse.Namespace) -> int:
             )
     console.print(", ".join(f"{name} {count}" for name, count in counts.most_common()))
     return int(any(counts[name] for name in BAD))
+
+
+def _firmware(arguments: argparse.Namespace) -> int:
+    """Verify a sample of a run's networks on QEMU; the sample depends on --start."""
+    from corpus.wild.firmware import run_firmware, sample_of
+
+    log = read_log(arguments.log)
+    seeds = sample_of(log, arguments.count, arguments.start or 0)
+    followed = {entry["seed"]: entry["followed"] for entry in log}
+    bad = 0
+    for entry in run_firmware(seeds, _qemu_log(arguments.log), followed):
+        if entry["verdict"] != "PASS":
+            bad += entry["verdict"] == "FAIL"
+            console.print(f"{entry['seed']}: {entry['verdict']} {entry.get('why', '')}")
+    return int(bool(bad))
+
+
+def _qemu_log(log: Path) -> Path:
+    return log.with_suffix(".qemu.jsonl")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def _work(pipe: Connection) -> None:
     from corpus.wild.trial import run_wild
 
     asker = Asker()
-    use(asker)
+    use_asker(asker)
     while True:
         seed = pipe.recv()
         try:
@@ -67,7 +67,7 @@ def _work(pipe: Connection) -> None:
         pipe.send(verdict)
 
 
-def use(asker: Any) -> None:
+def use_asker(asker: Any) -> None:
     """Let Vela and the oracles be asked through an Asker in this process.
 
     Kernels run three times only, so LLVM's optimisations cost more than they save.

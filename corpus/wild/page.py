@@ -51,10 +51,11 @@ GREATER of int16 are always LiteRT's: TensorFlow Lite Micro reads fields there t
 """
 
 
-def page(log: Sequence[Entry]) -> str:
-    """Return the page."""
+def page(log: Sequence[Entry], qemu: Sequence[Entry] = ()) -> str:
+    """Return the page; `qemu` is the log of the networks that ran as firmware."""
     seeds = sorted(entry["seed"] for entry in log)
     lines = [_HEAD.format(start=seeds[0]), *_verdicts(log), *_seconds(log)]
+    lines += [*_firmware(qemu), *_errata(log)]
     lines += ["## Refused", "", *_classes(log, "refused")]
     lines += ["## Dropped", "", *_classes(log, "dropped")]
     bad = [entry for entry in log if entry["verdict"] in BAD]
@@ -94,6 +95,36 @@ def _seconds(log: Sequence[Entry]) -> Iterator[str]:
         f"One process took {statistics.mean(times):.2f} s for each network on average, "
         f"{max(times):.1f} s for the slowest."
     )
+    yield ""
+
+
+def _firmware(qemu: Sequence[Entry]) -> Iterator[str]:
+    if not qemu:
+        return
+    counts = collections.Counter(entry["verdict"] for entry in qemu)
+    elements = sum(entry.get("elements", 0) for entry in qemu)
+    wrong = sum(entry.get("mismatches", 0) for entry in qemu)
+    yield "## On QEMU"
+    yield ""
+    yield "A sample of those that are equal and that TensorFlow Lite Micro runs whole, as firmware,"
+    yield "with other inputs (`python -m corpus.wild firmware`), several in each:"
+    yield f"{counts['PASS']:,} of {len(qemu):,} pass, {wrong:,} of {elements:,} elements differ,"
+    yield f"{counts['refused']:,} are refused."
+    yield ""
+
+
+def _errata(log: Sequence[Entry]) -> Iterator[str]:
+    found = collections.Counter(name for entry in log for name in entry.get("errata", ()))
+    if not found:
+        return
+    yield "## What stays on the CPU"
+    yield ""
+    yield "Errata of Vela that kept operators from the NPU, so that the outputs are equal;"
+    yield "`found-by-check` is what `project` found by its check, and has no name yet."
+    yield ""
+    yield "| erratum | networks |"
+    yield "| --- | ---: |"
+    yield from (f"| {name} | {count} |" for name, count in found.most_common())
     yield ""
 
 

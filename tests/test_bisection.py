@@ -165,7 +165,7 @@ def test_what_cannot_be_looked_at_widens_the_answer() -> None:
 def test_simulate_names_the_layer_that_vela_compiles_wrongly(tmp_path: Path) -> None:
     path = tmp_path / "m.tflite"
     path.write_bytes(mirrored().build())
-    done = CliRunner().invoke(cli, ["simulate", str(path), "--json"])
+    done = CliRunner().invoke(cli, ["simulate", str(path), "--json", "--trust-vela"])
     assert done.exit_code == 1, done.output
     answer = json.loads(done.stdout)
     first, found = answer["first_difference"], answer["diagnosis"]["operator"]
@@ -178,7 +178,7 @@ def test_simulate_names_the_layer_that_vela_compiles_wrongly(tmp_path: Path) -> 
 def test_verify_names_it_in_words_and_in_junit(tmp_path: Path) -> None:
     path, junit = tmp_path / "m.tflite", tmp_path / "junit.xml"
     path.write_bytes(mirrored().build())
-    options = ["--board", "corstone300", "--samples", "2", "--junit", str(junit)]
+    options = ["--board", "corstone300", "--samples", "2", "--trust-vela", "--junit", str(junit)]
     done = CliRunner().invoke(cli, ["verify", str(path), *options])
     assert done.exit_code == 1
     assert "first     sample 0, 'y' [0, " in done.output and ": expected " in done.output

@@ -41,6 +41,7 @@ VALUES = {
     "toml_lines",
     "tools",
     "watch",
+    "workload",
 }
 """Values and plain functions of them: they know errors, the standard library, numpy, each other."""
 READER = "flatbuffer"

@@ -46,24 +46,33 @@ def call(script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -
     """
     command = [sys.executable, "-P", __file__, str(script), function]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
-        done = subprocess.run(
-            command,
-            input=pickle.dumps(arguments),
-            capture_output=True,
-            timeout=limit_s,
-            env=environment,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise ChildError("late", f"it did not finish in {limit_s:g} s") from None
-    errors = done.stderr.decode("utf-8", "replace")
-    if done.returncode != 0:
-        raise ChildError("died", _cause_of_death(done.returncode), errors)
-    returned, value, log = pickle.loads(done.stdout)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, **pipes) as started:  # type: ignore[call-overload]
+        _RUNNING.add(started)
+        try:
+            said, errors_said = started.communicate(pickle.dumps(arguments), timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            raise ChildError("late", f"it did not finish in {limit_s:g} s") from None
+        finally:
+            if started.poll() is None:
+                started.kill()
+            _RUNNING.discard(started)
+    errors = errors_said.decode("utf-8", "replace")
+    if started.returncode != 0:
+        raise ChildError("died", _cause_of_death(started.returncode), errors)
+    returned, value, log = pickle.loads(said)
     if not returned:
         raise ChildError("raised", value, log + errors)
     return Answer(value, log + errors)
+
+
+_RUNNING: set[subprocess.Popen[bytes]] = set()
+
+
+def end_children() -> None:
+    """End all calls that other threads wait for, as this process is about to end."""
+    for started in list(_RUNNING):
+        started.kill()
 
 
 def _cause_of_death(status: int) -> str:

@@ -66,6 +66,7 @@ class Comparison:
     `close` counts real elements that differ, but within the tolerance: they are no mismatches.
     `first` is the first mismatch, None if there is none. `version` and `title` are the oracle's,
     and `note` says why it decides where it usually does not, or why it may disagree with the other.
+    `skipped` says why an oracle was not waited for.
     """
 
     oracle: str
@@ -77,6 +78,7 @@ class Comparison:
     title: str = ""
     version: str = ""
     note: str = ""
+    skipped: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,26 +5,34 @@ Samples are run in order by one interpreter, so a network with state sees them a
 """
 
 import logging
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ethosgen.child import ChildError, call
+from ethosgen.child import ChildError, call, end_children
 from ethosgen.errors import InputError, UnsupportedError
 from ethosgen.model import Model, Tensor
 from ethosgen.outcome import Arrays
+from ethosgen.workload import has_state, multiplications
 
 Array = np.ndarray[Any, Any]
+Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
 
 _START_S = 120.0
 _SAMPLE_S = 30.0
 """Seconds that a sample may take; TFLite Micro needs 0.3 s for MobileNetV2 at 224 x 224."""
+_SLOWEST_HZ = 10_000_000
+"""Multiplications that an interpreter does in a second on a busy machine, or more."""
+_SPLIT_WORK = 1_000_000_000
+"""From so many multiplications on, samples are shared out among this machine's processors."""
 
 
 def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
@@ -36,16 +44,10 @@ def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
     and UnsupportedError for one that TFLite Micro cannot run, or that its own checks end.
     """
     inputs = _ordered_inputs(model, samples)
+    data = model.compressed.data if model.compressed else model.data
+    arguments = (len(model.outputs), _arena_bytes(model))
     try:
-        answer = call(
-            Path(__file__),
-            "run_tflite_micro",
-            model.compressed.data if model.compressed else model.data,
-            inputs,
-            len(model.outputs),
-            _arena_bytes(model),
-            limit_s=_START_S + _SAMPLE_S * len(inputs),
-        )
+        outputs = _call_shared(model, "run_tflite_micro", data, inputs, *arguments)
     except ChildError as error:
         if error.how == "raised":
             raise UnsupportedError(
@@ -62,22 +64,31 @@ def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
         raise InputError(
             f"TFLite Micro {what} '{model.name}' ({error}); the file is probably damaged"
         ) from None
-    return _named_outputs(model, answer.value)
+    return _named_outputs(model, outputs)
 
 
-def litert_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
+class LateError(UnsupportedError):
+    """An oracle that did not answer in the time that it was given."""
+
+
+def litert_outputs(
+    model: Model, samples: Sequence[Arrays], within_s: float | None = None
+) -> list[Arrays]:
     """Run samples through LiteRT's reference kernels (BUILTIN_REF); outputs by tensor name.
 
-    Raises InputError for inputs that do not fit the model, UnsupportedError where LiteRT cannot.
+    Raises InputError for inputs that do not fit the model, UnsupportedError where LiteRT cannot,
+    LateError if it takes longer than `within_s`.
     """
     inputs = _ordered_inputs(model, samples)
-    limit_s = _START_S + _SAMPLE_S * len(inputs)
+    data = _for_litert(model)
     try:
-        answer = call(Path(__file__), "run_litert", _for_litert(model), inputs, limit_s=limit_s)
+        outputs = _call_shared(model, "run_litert", data, inputs, within_s=within_s)
     except ChildError as error:
+        if within_s is not None and error.how == "late":
+            raise LateError(f"it took longer than {within_s:g} s") from None
         words = " ".join(str(error).split())
         raise UnsupportedError(f"LiteRT cannot run '{model.name}': {words}") from None
-    return _named_outputs(model, answer.value)
+    return _named_outputs(model, outputs)
 
 
 def _for_litert(model: Model) -> bytes:
@@ -123,6 +134,42 @@ TFLM = Oracle("tflm", "TensorFlow Lite Micro", "tflite-micro", golden_outputs)
 LITERT = Oracle("litert", "LiteRT", "ai-edge-litert", litert_outputs)
 """LiteRT's reference kernels: the default ones differ from TensorFlow Lite Micro's nearly
 everywhere."""
+
+
+def awaited(asked: Sequence[Future[Result]]) -> list[Result]:
+    """Return what threads answer; where this process is to end, end their children too."""
+    try:
+        return [one.result() for one in asked]
+    except Exception:
+        raise
+    except BaseException:  # an interrupt or a signal: the threads would wait for minutes
+        end_children()
+        raise
+
+
+def _call_shared(
+    model: Model,
+    function: str,
+    data: bytes,
+    inputs: list[list[Array]],
+    *more: int,
+    within_s: float | None = None,
+) -> list[list[Array]]:
+    """Have samples run in a child, or in several at once where that is worth it."""
+    work = multiplications(model)
+    shares = [inputs]
+    if work * len(inputs) >= _SPLIT_WORK and not has_state(model):
+        count = min(os.cpu_count() or 1, len(inputs))
+        shares = [inputs[i::count] for i in range(count)]
+
+    def run(share: list[list[Array]]) -> list[list[Array]]:
+        limit_s = within_s or _START_S + max(_SAMPLE_S, work / _SLOWEST_HZ) * len(share)
+        value = call(Path(__file__), function, data, share, *more, limit_s=limit_s).value
+        return list(value)
+
+    with ThreadPoolExecutor(len(shares)) as pool:
+        parts = awaited([pool.submit(run, share) for share in shares])
+    return [parts[i % len(parts)][i // len(parts)] for i in range(len(inputs))]
 
 
 def _ordered_inputs(model: Model, samples: Sequence[Arrays]) -> list[list[Array]]:

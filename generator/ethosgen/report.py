@@ -71,10 +71,14 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Drawn:
-    """How random samples were drawn: `distributions` counts them by distribution."""
+    """How random samples were drawn: `distributions` counts them by distribution.
+
+    `is_short` says that they are fewer than usual, since the network computes much.
+    """
 
     seed: int
     distributions: Mapping[str, int]
+    is_short: bool = False
 
 
 @dataclass(frozen=True)
@@ -242,6 +246,8 @@ def _oracle(decided: Comparison) -> dict[str, str | None]:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
+    if comparison.skipped:
+        return {"skipped": comparison.skipped}
     return {
         "mismatches": comparison.mismatches,
         "close": comparison.close,

@@ -30,9 +30,8 @@ ON_THE_BOARDS = click.option(
 SAMPLES = click.option(
     "--samples",
     type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="Random samples to try, from several distributions in turn.",
+    help="Random samples to try, from several distributions in turn [default: 10, fewer for a "
+    "network that computes very much].",
 )
 SEED = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the samples."

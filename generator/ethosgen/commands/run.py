@@ -51,7 +51,7 @@ def run(
     input_path: Path | None,
     output_path: Path | None,
     original: Path | None,
-    samples: int,
+    samples: int | None,
     seed: int,
     oracle: str | None,
     as_json: bool,

@@ -48,8 +48,8 @@ from ethosgen.commands.progress import Progress
 @click.option(
     "--samples",
     type=click.IntRange(1),
-    help="Random samples to try, from several distributions in turn [default: 10, or 1 with "
-    "--trace or --dump].",
+    help="Random samples to try, from several distributions in turn [default: 10, fewer for a "
+    "network that computes very much, 1 with --trace or --dump].",
 )
 @SEED
 @ORACLE
@@ -81,7 +81,7 @@ def simulate(
     """
     from ethosgen import inspection, pipeline
 
-    count = samples or (1 if trace or dumps else 10)
+    count = samples or (1 if trace or dumps else None)
     observer = inspection.make_trace(dumps) if trace or dumps else None
     with Progress() as progress:
         try:

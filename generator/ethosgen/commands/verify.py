@@ -69,7 +69,7 @@ def verify(
     memory_mode: str | None,
     input_path: Path | None,
     original: Path | None,
-    samples: int,
+    samples: int | None,
     seed: int,
     oracle: str | None,
     as_json: bool,

@@ -161,7 +161,8 @@ def _drawn_lines(report: Any) -> list[str]:
     if report.drawn is None:
         return []
     shares = ", ".join(f"{count} {name}" for name, count in report.drawn.distributions.items())
-    return [f"  samples   {shares}; seed {report.drawn.seed}"]
+    few = "; fewer than usual, as this network computes much" if report.drawn.is_short else ""
+    return [f"  samples   {shares}; seed {report.drawn.seed}{few}"]
 
 
 def _advice_lines(report: Any) -> list[str]:
@@ -194,6 +195,8 @@ def _advice_lines(report: Any) -> list[str]:
 def comparison_text(comparison: Comparison) -> str:
     """Say how many elements differ, and how far."""
     far = f"by {comparison.max_abs_diff:g} at most"
+    if comparison.skipped:
+        return f"skipped, {comparison.skipped}"
     if comparison.mismatches:
         return f"{comparison.mismatches} differ, {far}"
     if comparison.close:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 from ethosgen.errors import EthosgenError, NpuFault
 from ethosgen.flatbuffer import is_compiled
-from ethosgen.model import STATEFUL, Model
+from ethosgen.model import Model
 from ethosgen.outcome import Arrays, Comparison, Difference, compare
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
 from ethosgen.plan import OffloadPlan
 from ethosgen.report import Culprit, Diagnosis
 from ethosgen.watch import Watch
+from ethosgen.workload import has_state
 
 Make = Callable[[Model], OffloadPlan]
 """Plans a network, or the first operators of it, with the settings of the whole."""
@@ -100,11 +101,9 @@ def diagnose(
 
 def _needed(model: Model, samples: Sequence[Arrays], index: int) -> tuple[Sequence[Arrays], int]:
     """Return the samples that show what sample `index` does, and how many are left out before."""
-    graphs = model.graphs
-    has_state = any(t.is_variable for graph in graphs for t in graph.tensors) or any(
-        op.code in STATEFUL or op.code == "CUSTOM" for graph in graphs for op in graph.operators
-    )
-    return (samples[: index + 1], 0) if has_state else (samples[index : index + 1], index)
+    if has_state(model):
+        return samples[: index + 1], 0
+    return samples[index : index + 1], index
 
 
 def _look_at_first(

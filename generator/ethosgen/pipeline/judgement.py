@@ -1,6 +1,7 @@
 """Samples, and what TFLite Micro and LiteRT make of them."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +15,13 @@ from ethosgen.outcome import FLOAT_TOLERANCE, Arrays, Comparison, compare
 from ethosgen.report import Drawn
 from ethosgen.samples import load_samples
 from ethosgen.watch import Watch
+from ethosgen.workload import SAMPLES, default_samples
 
 if TYPE_CHECKING:
     from ethosgen.reference import Oracle
+
+SECOND_S = 30.0
+"""Seconds that LiteRT has for its second opinion, which decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -24,26 +29,27 @@ class Inputs:
     """Where samples come from: a file, or `count` random ones from `seed`.
 
     `oracle` names who decides about the outputs: "tflm", "litert", or None for TFLite Micro
-    wherever it can.
+    wherever it can. Without a count there are as many samples as the network's work allows.
     """
 
     path: Path | None
-    count: int
+    count: int | None
     seed: int
     oracle: str | None = None
 
-    def drawn(self) -> Drawn | None:
-        """Return what the random samples are; None where they come from a file."""
+    def drawn(self, count: int) -> Drawn | None:
+        """Say what `count` random samples are; None where they come from a file."""
         if self.path is not None:
             return None
-        return Drawn(self.seed, count_distributions(self.count))
+        is_short = self.count is None and count < SAMPLES
+        return Drawn(self.seed, count_distributions(count), is_short)
 
 
 def choose_samples(model: Model, inputs: Inputs) -> list[Arrays]:
     """Load the user's samples, or draw random ones."""
     if inputs.path is not None:
         return load_samples(inputs.path, model.inputs)
-    return draw_samples(model, inputs.count, inputs.seed)
+    return draw_samples(model, inputs.count or default_samples(model), inputs.seed)
 
 
 def judge(
@@ -70,19 +76,53 @@ def judge(
     if is_compiled(model):
         return None, None
     with watch.stage("reference", "asking TFLite Micro and LiteRT"):
-        first, note, golden = _ask(model, samples, oracle)
-        other = _other(first)
-        second = None if note and oracle is None else other.opinion(model, samples)
+        first, note, golden, second = _ask_both(model, samples, oracle)
 
     def against(who: "Oracle", theirs: list[Arrays], why: str) -> Comparison:
         compared = compare(who.name, list(outputs), theirs, tolerance_of(model))
         return replace(compared, title=who.title, version=who.version, note=why)
 
     decided = against(first, golden, note)
+    other = _other(first)
     if second is None:
         return decided, None
+    if isinstance(second, str):
+        return decided, Comparison(other.name, 0, 0, 0.0, title=other.title, skipped=second)
     differing = compare("", golden, second, tolerance_of(model)).mismatches > 0
     return decided, against(other, second, "; ".join(oddities(model)) if differing else "")
+
+
+def _ask_both(
+    model: Model, samples: Sequence[Arrays], oracle: str | None
+) -> tuple["Oracle", str, list[Arrays], list[Arrays] | str | None]:
+    """Return what `_ask` does, and the other oracle's outputs or why they were not waited for.
+
+    Both work at once, where TFLite Micro decides; LiteRT then has SECOND_S.
+    """
+    from ethosgen.reference import LITERT, TFLM, LateError, awaited, litert_outputs
+
+    if oracle == LITERT.name:
+        first, note, golden = _ask(model, samples, oracle)
+        return first, note, golden, TFLM.opinion(model, samples)
+    with ThreadPoolExecutor(2) as pool:
+        asked = pool.submit(TFLM.run, model, samples)
+        other = pool.submit(litert_outputs, model, samples, SECOND_S)
+        second: list[Arrays] | str | None
+        try:
+            (second,) = awaited([other])
+        except LateError as late:
+            second = str(late)
+        except UnsupportedError:
+            second = None
+        try:
+            (golden,) = awaited([asked])
+        except UnsupportedError as error:
+            if isinstance(second, str) and not oracle:
+                second = LITERT.opinion(model, samples)
+            if oracle or not isinstance(second, list):
+                raise
+            return LITERT, str(error).partition(";")[0], second, None
+    return TFLM, "", golden, second
 
 
 def decisive_outputs(

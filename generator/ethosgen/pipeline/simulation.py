@@ -64,7 +64,7 @@ def simulate(
         on="simulate",
         plan=plan.summary(),
         samples=len(samples),
-        drawn=inputs.drawn(),
+        drawn=inputs.drawn(len(samples)),
         golden=golden,
         second=second,
         ended=True,

@@ -67,7 +67,7 @@ def run_and_judge(
                 board=info.board.name,
                 on=built.on,
                 samples=len(results),
-                drawn=inputs.drawn(),
+                drawn=inputs.drawn(len(results)),
                 golden=golden,
                 second=second,
                 ended=outcome.ended,

@@ -1,0 +1,142 @@
+"""Networks that compute much: fewer samples, shared out, and a second opinion that may be late."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethosgen import reference, workload
+from ethosgen.child import ChildError
+from ethosgen.commands.wording import comparison_text
+from ethosgen.drawing import draw_samples
+from ethosgen.errors import UnsupportedError
+from ethosgen.flatbuffer import decode_model
+from ethosgen.model import Model
+from ethosgen.outcome import Comparison
+from ethosgen.pipeline import Inputs, choose_samples, judge, judgement
+from ethosgen.reference import golden_outputs
+from ethosgen.watch import Watch
+from ethosgen.workload import default_samples, multiplications
+from networks import Network
+from recurrent_networks import lstm
+
+
+def convolved() -> Model:
+    net = Network("net")
+    net.conv2d(net.input((1, 8, 8, 4), name="x"), 6, (3, 3))
+    return decode_model(net.build(), "net")
+
+
+def test_the_work_of_layers_is_what_they_multiply() -> None:
+    assert multiplications(convolved()) == 8 * 8 * 6 * (3 * 3 * 4)
+    net = Network("net")
+    net.fully_connected(net.depthwise(net.input((1, 8, 8, 4)), (3, 3)), 10)
+    model = decode_model(net.build(), "net")
+    assert multiplications(model) == 8 * 8 * 4 * 9 + 10 * 256
+
+
+def test_a_network_that_computes_much_gets_fewer_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, automatic = convolved(), Inputs(None, None, 0)
+    assert default_samples(model) == 10
+    drawn = automatic.drawn(10)
+    assert drawn is not None and not drawn.is_short
+    monkeypatch.setattr(workload, "MOST_WORK", 3 * multiplications(model))
+    assert len(choose_samples(model, automatic)) == 3
+    assert len(choose_samples(model, Inputs(None, 7, 0))) == 7
+    drawn = automatic.drawn(3)
+    assert drawn is not None and drawn.is_short
+    monkeypatch.setattr(workload, "MOST_WORK", 1)
+    assert default_samples(model) == 1
+
+
+def calls_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    made, call = [], reference.call
+
+    def counting(*arguments: Any, **more: Any) -> Any:
+        made.append(len(arguments[3]))
+        return call(*arguments, **more)
+
+    monkeypatch.setattr(reference, "call", counting)
+    monkeypatch.setattr(reference, "_SPLIT_WORK", 1)
+    monkeypatch.setattr(reference.os, "cpu_count", lambda: 2)
+    return made
+
+
+def test_samples_shared_out_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = convolved()
+    samples = draw_samples(model, 5, 0)
+    whole = golden_outputs(model, samples)
+    made = calls_of(monkeypatch)
+    for ours, theirs in zip(golden_outputs(model, samples), whole, strict=True):
+        assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+    assert sorted(made) == [2, 3]
+
+
+def test_samples_of_a_network_with_a_state_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Network("state")
+    y = lstm(net, net.input((1, 3, 4), name="x"), 5)
+    model = decode_model(net.build(y), "state")
+    made = calls_of(monkeypatch)
+    golden_outputs(model, draw_samples(model, 3, 0))
+    assert made == [3]
+
+
+def test_a_late_second_opinion_is_skipped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, call = convolved(), reference.call
+    samples = draw_samples(model, 2, 0)
+    outputs = golden_outputs(model, samples)
+
+    def slow(script: Any, function: str, *arguments: Any, limit_s: float) -> Any:
+        if function == "run_litert" and limit_s == judgement.SECOND_S:
+            raise ChildError("late", "it did not finish")
+        return call(script, function, *arguments, limit_s=limit_s)
+
+    monkeypatch.setattr(reference, "call", slow)
+    golden, second = judge(model, samples, outputs, Watch())
+    assert golden is not None and golden.mismatches == 0
+    assert second is not None and "longer than 30 s" in second.skipped
+    assert comparison_text(second) == "skipped, it took longer than 30 s"
+
+
+def test_litert_has_all_its_time_where_it_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, call = convolved(), reference.call
+    samples = draw_samples(model, 2, 0)
+    outputs = golden_outputs(model, samples)
+
+    def other(script: Any, function: str, *arguments: Any, limit_s: float) -> Any:
+        if function == "run_tflite_micro":
+            raise ChildError("raised", "no such operator")
+        if limit_s == judgement.SECOND_S:
+            raise ChildError("late", "it did not finish")
+        return call(script, function, *arguments, limit_s=limit_s)
+
+    monkeypatch.setattr(reference, "call", other)
+    golden, second = judge(model, samples, outputs, Watch())
+    assert golden is not None and golden.oracle == "litert" and golden.elements and second is None
+
+
+def test_both_oracles_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = convolved()
+    spans = []
+
+    def slow(*_: Any, **__: Any) -> Any:
+        started = time.monotonic()
+        time.sleep(0.3)
+        spans.append((started, time.monotonic()))
+        raise UnsupportedError("neither")
+
+    monkeypatch.setattr(reference, "TFLM", replace(reference.TFLM, run=slow))
+    monkeypatch.setattr(reference, "litert_outputs", slow)
+    with pytest.raises(UnsupportedError):
+        judge(model, draw_samples(model, 1, 0), [{}], Watch())
+    (one_start, one_end), (other_start, other_end) = spans
+    assert max(one_start, other_start) < min(one_end, other_end)
+
+
+def test_a_skipped_comparison_has_no_figures() -> None:
+    from test_report import report
+
+    told = report(second=Comparison("litert", 0, 0, 0.0, skipped="too long")).as_json()
+    assert told["oracles"]["litert"] == {"skipped": "too long"}

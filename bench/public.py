@@ -22,6 +22,7 @@ from pathlib import Path
 from command import TIMEOUT_S, BenchError, Figures, report
 from limits import FIRMWARE_NPU
 from rich.console import Console
+from trials import MARK
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "public.md"
@@ -225,7 +226,8 @@ def main() -> None:
     console.print(f"{len(networks)} networks ...")
     with ThreadPoolExecutor(arguments.jobs) as pool:
         rows = list(pool.map(measure, networks))
-    PAGE.write_text(render(rows))
+    _, mark, repositories = PAGE.read_text().partition(MARK)
+    PAGE.write_text(f"{render(rows)}\n{mark}{repositories}" if mark else render(rows))
     console.print(f"written: {PAGE}")
     sys.exit(any(verdict.differs for row in rows for verdict in row[1:]))
 

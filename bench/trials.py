@@ -1,19 +1,24 @@
 """Try networks that others published on the simulator, one at a time; a run may be interrupted.
 
-    .venv/bin/python bench/trials.py TREES RESULTS.jsonl [--refused]
+    .venv/bin/python bench/trials.py TREES RESULTS.jsonl [--refused] [--page]
 
 TREES has a folder for each repository. Each network is simulated with the NPU and without, each
 within a time limit, and its verdicts are added to RESULTS as a line of JSON. What is there already
-is not tried again, except with --refused, which tries again what was refused. The networks are
-data for trying only: they stay where they are.
+is not tried again, except with --refused, which tries again what was refused. --page writes the
+results into docs/public.md and tries nothing. The networks are data for trying only: they stay
+where they are.
 """
 
 import argparse
+import datetime
 import hashlib
 import json
 import multiprocessing
 import os
+import random
+import re
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,6 +27,32 @@ import ethosgen.aot.compiler  # noqa: F401 - loaded once, before any fork
 from ethosgen import pipeline
 from ethosgen.errors import EthosgenError
 from ethosgen.watch import Watch
+
+PAGE = Path(__file__).parent.parent / "docs" / "public.md"
+MARK = "<!-- repositories: written by bench/trials.py -->"
+HEAD = """
+## Networks in public repositories
+
+Tried on {date}: {count} networks of {sources} repositories as they are, on the simulator with
+{npu} and with no NPU, {samples} random samples each, {limit:g} s for each. "Equal" is bit for bit,
+for float32 within the tolerance of [operators.md](operators.md): to TensorFlow Lite Micro, or to
+LiteRT where TensorFlow Lite Micro lacks an operator or a type ({litert} networks). Files above
+{largest} MB were left out{rest}.
+"""
+CLASSES = {
+    "compiled before, for another NPU or without --golden": r"is compiled for",
+    "Edge TPU's own operator": r"edgetpu-custom-op",
+    "another custom operator": r"(?!STABLEHLO)\b(?-i:[A-Z]\w*[a-z]\w*) that makes",
+    "text, or another type that is no number": r"has the type STRING|has the type \w+, which",
+    "dynamic-range quantization": r"dynamic-range",
+    "a shape that is open": r"dynamic shape|no elements",
+    "no interpreter runs it": r"^TFLite Micro |, and TFLite Micro |without its golden",
+    "said to be damaged": r"is damaged|is truncated",
+    "no code for the operator in this type": r"there is no CPU code",
+    "a limit of ours in an operator": r"cannot be compiled",
+    "Vela refuses or does not survive it": r"Vela",
+}
+"""Why networks are refused, by what the sentence says; the first that fits."""
 
 NPUS = ("ethos-u55-128", "none")
 LIMIT_S = 90.0
@@ -42,7 +73,7 @@ class Trial:
 
 
 def networks(trees: Path) -> list[tuple[str, Path]]:
-    """Return each network once, the smallest first, with the repository where it came first."""
+    """Return each network once, mixed, with the repository where it came first."""
     seen: set[str] = set()
     found = []
     for tree in sorted(path for path in trees.iterdir() if path.is_dir()):
@@ -51,7 +82,8 @@ def networks(trees: Path) -> list[tuple[str, Path]]:
             if digest not in seen and path.stat().st_size <= LARGEST_BYTES:
                 seen.add(digest)
                 found.append((tree.name.replace("+", "/"), path))
-    return sorted(found, key=lambda pair: pair[1].stat().st_size)
+    random.Random(1).shuffle(found)
+    return found
 
 
 def simulate(path: Path, npu: str) -> tuple[str, str]:
@@ -111,14 +143,92 @@ def read(results: Path) -> dict[str, Trial]:
     return {trial.digest: trial for trial in trials}
 
 
+def page(trials: list[Trial], date: str, rest: str) -> str:
+    """Return the section of docs/public.md."""
+    sources = sorted({trial.source for trial in trials})
+    by_litert = sum(any(w.endswith("litert") for w in t.words.values()) for t in trials)
+    head = HEAD.format(
+        date=date, count=len(trials), sources=len(sources), npu=NPUS[0], samples=SAMPLES,
+        limit=LIMIT_S, litert=by_litert, largest=LARGEST_BYTES // 1_000_000, rest=rest,
+    )  # fmt: skip
+    columns = ["repository", "networks", *(f"{v}, {n}" for n in NPUS for v in _SIDES)]
+    lines = [_cells(columns), _cells(["---", *["---:"] * (len(columns) - 1)])]
+    for source in [*sources, "all"]:
+        those = [trial for trial in trials if source in (trial.source, "all")]
+        counts = [
+            sum(trial.verdicts[npu] in verdicts for trial in those)
+            for npu in NPUS
+            for verdicts in _SIDES.values()
+        ]
+        lines.append(_cells([source, str(len(those)), *map(str, counts)]))
+    return "\n".join([MARK, head, *lines, "", *_refused(trials), *_others(trials)]).rstrip() + "\n"
+
+
+_SIDES = {
+    "equal": ("PASS",),
+    "differ": ("FAIL",),
+    "refused": ("REFUSED", "NOT COMPARED", "BUG"),
+    "late": ("LATE",),
+}
+
+
+def _refused(trials: list[Trial]) -> list[str]:
+    """Return why networks are refused, and how many for each reason."""
+    found: Counter[tuple[str, str]] = Counter()
+    for trial in trials:
+        for npu in NPUS:
+            if trial.verdicts[npu] == "REFUSED":
+                fits = (
+                    name for name, words in CLASSES.items() if re.search(words, trial.words[npu])
+                )
+                found[next(fits, "another reason"), npu] += 1
+    names = [name for name in (*CLASSES, "another reason") if any(found[name, n] for n in NPUS)]
+    rows = [_cells([name, *(str(found[name, npu]) for npu in NPUS)]) for name in names]
+    return [_cells(["refused because", *NPUS]), _cells(["---", "---:", "---:"]), *rows, ""]
+
+
+def _class(words: str) -> str:
+    fits = (name for name, pattern in CLASSES.items() if re.search(pattern, words))
+    return next(fits, "another reason")
+
+
+def _others(trials: list[Trial]) -> list[str]:
+    """Name what differs, is late or is a bug."""
+    lines = [
+        f"- {trial.source}, {Path(trial.place).name}, {npu}: {trial.verdicts[npu]}, "
+        f"{trial.words[npu]}"
+        for trial in trials
+        for npu in NPUS
+        if trial.verdicts[npu] in ("FAIL", "BUG", "LATE", "NOT COMPARED")
+    ]
+    return ["Neither equal nor refused:", "", *lines] if lines else []
+
+
+def _cells(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def write_page(trees: Path, results: Path) -> None:
+    """Write what is known so far into docs/public.md, behind what is there."""
+    trials = sorted(read(results).values(), key=lambda trial: (trial.source, trial.place))
+    waiting = len(networks(trees)) - len(trials)
+    rest = f", and {waiting} others for want of time" if waiting > 0 else ""
+    before = PAGE.read_text().partition(MARK)[0].rstrip()
+    PAGE.write_text(f"{before}\n\n{page(trials, f'{datetime.date.today():%d %B %Y}', rest)}")
+
+
 def main() -> None:
     """Try what has not been tried."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("trees", type=Path)
     parser.add_argument("results", type=Path)
     parser.add_argument("--refused", action="store_true")
+    parser.add_argument("--page", action="store_true")
     arguments = parser.parse_args()
-    os.nice(10)
+    if arguments.page:
+        write_page(arguments.trees, arguments.results)
+        return
+    os.nice(15)
     done = read(arguments.results)
     if arguments.refused:
         done = {k: t for k, t in done.items() if set(t.verdicts.values()) <= {"PASS", "LATE"}}

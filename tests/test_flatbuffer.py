@@ -143,6 +143,15 @@ def test_the_larger_operator_code_counts() -> None:
     assert [o.code for o in model.graph.operators] == ["CONV_2D", "AVERAGE_POOL_2D", "RESHAPE"]
 
 
+def test_text_is_refused_with_what_to_do_about_it() -> None:
+    root = schema.ModelT.InitFromPackedBuf(small_network().build(), 0)
+    root.subgraphs[0].tensors[0].type = schema.TensorType.STRING
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(root.Pack(builder), b"TFL3")
+    with pytest.raises(UnsupportedError, match=r"type STRING.*; turn text into numbers before"):
+        parse_model(bytes(builder.Output()), "text")
+
+
 def test_an_empty_input_is_refused() -> None:
     net = Network("hollow")
     net.relu(net.input((1, 0), name="nothing"))

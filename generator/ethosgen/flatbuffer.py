@@ -304,7 +304,11 @@ class _Decoder:
             named = _TYPES.get(kind, str(kind))
             raise UnsupportedError(
                 f"tensor '{name}' of '{self.name}' has the type {named}, which is not supported; "
-                "convert the network with int8 or int16 quantization"
+                + (
+                    "turn text into numbers before the network"
+                    if kind == tflite.TensorType.STRING
+                    else "convert the network with int8 or int16 quantization"
+                )
             )
         if table.ShapeLength() > MAX_RANK or table.ShapeSignatureLength() > MAX_RANK:
             raise self.bad(f"tensor '{name}' has {table.ShapeLength()} dimensions")

@@ -1,0 +1,43 @@
+"""The batch of public networks: what it counts, and that nothing falls out of its page."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+
+import trials  # noqa: E402
+
+WORDS = {
+    "compiled before, for another NPU or without --golden": "'x' is compiled for ethos-u55-64, not",
+    "dynamic-range quantization": "operator 1 of 2, CONV_2D that makes 'y', cannot be compiled: "
+    "the network has dynamic-range quantization",
+    "no code for the operator in this type": "operator 1 of 2, CONV_2D that makes 'y', cannot be "
+    "compiled: there is no CPU code for uint8",
+    "another custom operator": "operator 1 of 2, Assign that makes 'y', cannot be compiled",
+    "said to be damaged": "'x' is damaged: buffer 0 of 0 is asked for",
+    "another reason": "the moon is full",
+}
+
+
+def _trial(name: str, verdict: str, words: str) -> trials.Trial:
+    return trials.Trial(
+        "one/two", name, name, dict.fromkeys(trials.NPUS, verdict),
+        dict.fromkeys(trials.NPUS, words), 1.0,
+    )  # fmt: skip
+
+
+def test_each_refusal_has_its_class_and_counts_add_up() -> None:
+    made = [_trial(name, "REFUSED", words) for name, words in WORDS.items()]
+    made += [_trial("good", "PASS", "0 of 4, tflm"), _trial("bad", "FAIL", "3 of 4, litert")]
+    text = trials.page(made, "today", ", and 3 others for want of time")
+    for name in WORDS:
+        assert f"| {name} | 1 | 1 |" in text
+    assert "| all | 8 | 1 | 1 | 6 | 0 | 1 | 1 | 6 | 0 |" in text
+    assert "one/two, bad, none: FAIL, 3 of 4, litert" in text and "3 others" in text
+
+
+def test_the_committed_page_keeps_both_parts() -> None:
+    page = trials.PAGE.read_text()
+    assert page.startswith("# Networks of others") and page.count(trials.MARK) == 1
+    assert "| all | " in page.partition(trials.MARK)[2]

@@ -108,7 +108,7 @@ def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:
 def packed_rows(site: Site, read: Values, right: Values) -> list[Array]:
     """A PAD of a transposed tensor: slices follow each other as without padding, then the border.
 
-    The transposition swaps the last two axes, and writes each slice of them by itself.
+    The transposition writes each slice of the last axes by itself.
     """
     amounts = np.reshape(site.constant(1), (-1, 2))
     inside = tuple(slice(a, a + n) for (a, _), n in zip(amounts, read[0].shape, strict=True))

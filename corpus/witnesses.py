@@ -14,5 +14,6 @@ FOUND = (
     Key("RESIZE_BILINEAR", "uint8", 114823),
     Key("CONV_2D", "int8", 5000002),  # groups and batches: groups-of-batches
     Key("REDUCE_MAX", "int8", 5000002),  # batches before the axis: reduce-dropped-axis
+    Key("chain", "uint8", 4000043),  # another order of the axes: transpose-into-part
     Key("chain", "uint8", 9000001),  # RELU fused with TRANSPOSE: clip-uint8
 )

@@ -132,18 +132,18 @@ def table_beyond_shram(site: Site) -> bool:
 
 
 def transposes_into_part(site: Site) -> bool:
-    """Say whether a PAD gets its input from a transposition of the last axes, or such a table."""
+    """Say whether a PAD widens the rows of what a transposition with a table writes into it."""
     if site.code not in ("PAD", "PADV2"):
         return False
-    before = next(
-        (op for op in site.graph.operators if site.operator.inputs[0] in op.outputs), None
-    )
-    if before is not None and before.code in _TABLES:
-        before = transposition_before(Site(site.graph, before, site.setting))
-    if before is None or before.code != "TRANSPOSE":
+    made = site.operator.inputs[0]
+    before = next((op for op in site.graph.operators if made in op.outputs), None)
+    table = None if before is None else Site(site.graph, before, site.setting)
+    order = transposition_before(table) if table and table.code in _TABLES else None
+    if order is None:
         return False
-    order = Site(site.graph, before, site.setting).constant(1)
-    return order == [0, 1, 3, 2]
+    swaps_rows = Site(site.graph, order, site.setting).constant(1) == [0, 2, 1, 3]
+    amounts = site.constant(1)
+    return any(amounts[4:6]) if swaps_rows else any(amounts[4:])
 
 
 def curves_otherwise(site: Site) -> bool:

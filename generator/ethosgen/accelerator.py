@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.grammar import nearest
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,9 @@ def find_accelerator(name: str) -> Accelerator:
     try:
         return known[name]
     except KeyError:
-        raise InputError(f"unknown NPU '{name}'; choose one of: {', '.join(known)}") from None
+        raise InputError(
+            f"unknown NPU '{name}'{nearest(name, known)}; choose one of: {', '.join(known)}"
+        ) from None
 
 
 def require_model(accelerator: Accelerator) -> Accelerator:

@@ -24,6 +24,7 @@ from ethosgen.board_facts import (
 )
 from ethosgen.board_rules import faults
 from ethosgen.errors import InputError
+from ethosgen.grammar import nearest
 from ethosgen.toml_lines import find_line
 
 __all__ = [
@@ -196,7 +197,8 @@ def find_board_file(name_or_path: str) -> Path:
     if name_or_path not in board_names():
         known = ", ".join(board_names())
         raise InputError(
-            f"unknown board '{name_or_path}'; choose one of: {known}, or give a .toml file"
+            f"unknown board '{name_or_path}'{nearest(name_or_path, board_names())}; choose one "
+            f"of: {known}, or give a .toml file"
         )
     return board_folder() / f"{name_or_path}.toml"
 

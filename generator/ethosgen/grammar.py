@@ -1,6 +1,15 @@
-"""Counted nouns in sentences."""
+"""Small parts of sentences: counted nouns, and the name that somebody meant."""
+
+import difflib
+from collections.abc import Iterable
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return "1 operator" or "1,200 operators"; `plural` is for nouns that take no plain s."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return " (did you mean 'x'?)" for a name that is nearly a known one, else nothing."""
+    close = difflib.get_close_matches(name.lower(), list(known), 1)
+    return f" (did you mean '{close[0]}'?)" if close else ""

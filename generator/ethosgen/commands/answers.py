@@ -1,7 +1,7 @@
 """How a command ends: its report, and the next command to type."""
 
 import json
-import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -34,4 +34,5 @@ def tell_next(command: str, quiet: bool = False) -> None:
     typed = sys.argv[0] if Path(sys.argv[0]).name == "ethosgen" else "ethosgen"
     on_path = shutil.which("ethosgen") == str(Path(typed).absolute())
     program = "ethosgen" if on_path else typed
-    click.echo(f"next: {re.sub('^ethosgen ', f'{program} ', command)}", err=True)
+    shown = command.replace("ethosgen ", f"{shlex.quote(program)} ", 1)
+    click.echo(f"next: {shown}", err=True)

@@ -1,5 +1,6 @@
 """`ethosgen build`: a project's firmware, compiled."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -20,4 +21,4 @@ def build(directory: Path, on: str | None) -> None:
     with Progress() as progress:
         built = pipeline.build_project(directory, on=on, watch=progress.watch())
     click.echo(f"{built.elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
-    tell_next(f"ethosgen run {directory} --on {built.on}")
+    tell_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}")

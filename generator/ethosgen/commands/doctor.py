@@ -30,4 +30,4 @@ def doctor(as_json: bool) -> None:
                 click.echo(f"         install it with:  {finding.remedy}")
     if not all(finding.found for finding in findings):
         sys.exit(3)
-    tell_next("make demo", quiet=as_json)
+    tell_next("ethosgen verify MODEL.tflite --board corstone300", quiet=as_json)

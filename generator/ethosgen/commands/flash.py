@@ -1,5 +1,6 @@
 """`ethosgen flash`: a built firmware onto its board."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -15,4 +16,5 @@ def flash(directory: Path, tool: str | None) -> None:
 
     elf = pipeline.flash_project(directory, tool=tool, watch=Watch())
     click.echo(f"{elf} is on the board")
-    click.echo(f"next: ethosgen run {directory} --on serial --port PORT", err=True)
+    place = shlex.quote(str(directory))
+    click.echo(f"next: ethosgen run {place} --on serial --port PORT", err=True)

@@ -1,5 +1,6 @@
 """`ethosgen project`: a network's firmware as sources."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -97,7 +98,7 @@ def project(
             f"{written.directory}/README.md shows"
         )
     else:
-        tell_next(f"ethosgen build {written.directory}{_way(board)}")
+        tell_next(f"ethosgen build {shlex.quote(str(written.directory))}{_way(board)}")
 
 
 def _way(board: str | None) -> str:

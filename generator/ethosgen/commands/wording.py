@@ -43,13 +43,13 @@ def plan_lines(plan: Any) -> list[str]:
     if plan.decompressed:
         fused.append(_decompressed_line(plan))
     if plan.npu == NO_NPU:
-        return [f"  CPU       all {len(plan.cpu_operators)} operators, no NPU", *fused]
-    count = f"{plan.npu_operators} operators"
+        return [f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU", *fused]
+    count = counted(plan.npu_operators or 0, "operator")
     if plan.npu_operators is None:
-        count = f"{plan.npu_operations} operations of the NPU"
+        count = f"{counted(plan.npu_operations or 0, 'operation')} of the NPU"
     head = (
-        f"  NPU       {plan.npu}: {count} in {plan.partitions} "
-        f"partition{'s' if plan.partitions != 1 else ''}, {len(plan.cpu_operators)} on the CPU"
+        f"  NPU       {plan.npu}: {count} in "
+        f"{counted(plan.partitions, 'partition')}, {len(plan.cpu_operators)} on the CPU"
     )
     return [
         head,

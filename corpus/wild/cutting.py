@@ -66,7 +66,7 @@ class part_of:  # noqa: N801 - reads as a function
         self.names = {i: source.tensors[i].name or "" for i in self.sources}
         net, outputs = _pruned(net, outputs)
         data = net.build(*outputs)
-        self.wild = WildNetwork(data, {}, net, tuple(outputs), whole.has_twin)
+        self.wild = WildNetwork(data, {}, net, tuple(outputs))
 
 
 def _pruned(net: Network, outputs: Sequence[int]) -> tuple[Network, list[int]]:

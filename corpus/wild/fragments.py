@@ -46,7 +46,6 @@ class Fragment:
     net: Network | Layout
     outputs: Sequence[int]
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    has_twin: bool = True
 
 
 class OfferBench(Bench):
@@ -117,7 +116,7 @@ def _corpus(choices: Choices, dtype: str, table: Mapping[str, Any]) -> Fragment 
     choices.high_rank = False
     net = case.layout
     wide = {n: r for n, r in case.ranges.items() if not _is_whole(net, n, r)}
-    return Fragment(net, net.outputs, wide, dtype != "uint8" or case.twin is not None)
+    return Fragment(net, net.outputs, wide)
 
 
 def _is_whole(net: Layout, name: str, limits: Range) -> bool:

@@ -1,8 +1,8 @@
 """The golden outputs of a random network: TFLite Micro's, or each operator's of whoever has it.
 
 TFLite Micro is asked for the whole network first. Where it lacks an operator or a type, the network
-is taken apart: each operator is a network of its own, which TFLite Micro runs if it can, as its
-int8 twin if that is the same arithmetic, and LiteRT else.
+is taken apart: each operator is a network of its own, which TFLite Micro runs if it can, and LiteRT
+else.
 """
 
 import dataclasses
@@ -15,17 +15,6 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Part = tuple[str, list[tuple[str, bytes]], tuple[Any, Any, Any]]
 """An operator, its file for each oracle, the tensors that it reads and writes, their types."""
-
-TWINS = {
-    "ADD", "SUB", "MUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D",
-    "MAX_POOL_2D", "SOFTMAX", "LOGISTIC", "TANH", "MEAN", "CONCATENATION", "LEAKY_RELU", "PRELU",
-    "RELU", "RELU6", "QUANTIZE", "DEQUANTIZE", "TRANSPOSE_CONV", "HARD_SWISH", "RESIZE_BILINEAR",
-    "RESIZE_NEAREST_NEIGHBOR", "PAD", "PADV2", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE",
-    "SUM", "REDUCE_MAX", "REDUCE_MIN", "ABS", "ELU", "BATCH_MATMUL", "STRIDED_SLICE", "SLICE",
-    "TRANSPOSE", "PACK", "UNPACK", "SPLIT", "SPLIT_V", "RESHAPE", "EXPAND_DIMS", "SQUEEZE",
-    "MIRROR_PAD", "ARG_MAX", "ARG_MIN",
-}  # fmt: skip
-"""Operators that compute the same on int8 whose values and zero points are less by 128."""
 
 
 def is_odd(net: Any, made: Any) -> bool:
@@ -50,13 +39,12 @@ class Golden:
     why: str = ""
 
 
-def make_parts(net: Any, has_twin: bool) -> list[Part]:
+def make_parts(net: Any) -> list[Part]:
     """Return a file for each operator, by oracle, and what it reads and writes."""
-    return [_part(net, made, has_twin) for made in net.operators]
+    return [_part(net, made) for made in net.operators]
 
 
-def _part(net: Any, made: Any, has_twin: bool) -> Part:
-    from corpus.draft import signed
+def _part(net: Any, made: Any) -> Part:
     from network_file import File, Layout
 
     every = (*made.inputs, *made.outputs, *made.intermediates)
@@ -77,9 +65,6 @@ def _part(net: Any, made: Any, has_twin: bool) -> Part:
     ends = [place[i] for i in given], [place[i] for i in made.outputs]
     files = [("tflm", File().write(Layout("part", specs, [moved], *ends, {})))]
     files.append(("litert", files[0][1]))
-    if any(spec.dtype == "uint8" for spec in specs) and has_twin and made.code in TWINS:
-        twin = [signed(spec) for spec in specs]
-        files[0] = ("twin", File().write(Layout("part", twin, [moved], *ends, {})))
     if is_odd(net, made):
         del files[0]
     kinds = tuple((net.tensors[i].shape, net.tensors[i].dtype) for i in made.outputs)
@@ -104,9 +89,7 @@ def run_parts(
                 continue
             for sample, answer in zip(values, outputs, strict=True):
                 for index, array, (shape, dtype) in zip(made, answer, ends, strict=True):
-                    flipped = oracle == "twin" and dtype == "uint8"
-                    value = array.view(np.uint8) ^ 0x80 if flipped else np.asarray(array)
-                    sample[index] = value.reshape(shape).astype(dtype, copy=False)
+                    sample[index] = np.asarray(array).reshape(shape).astype(dtype, copy=False)
             oracles.append(oracle)
             break
         else:
@@ -121,11 +104,6 @@ def _run_part(
 
     if oracle == "litert":
         return run_litert(data, inputs)
-    if oracle == "twin":
-        inputs = [
-            [(a ^ 0x80).view(np.int8) if a.dtype == np.uint8 else a for a in sample]
-            for sample in inputs
-        ]
     return run_tflite_micro(data, inputs, count, arena_bytes)
 
 
@@ -162,7 +140,7 @@ def take_apart(
 ) -> tuple[list[dict[int, Array]], list[str]]:
     """Return the value of every tensor, operator by operator, and the oracle of each operator."""
     by_index = [{i: s[wild.net.tensors[i].name] for i in wild.net.inputs} for s in samples]
-    parts = make_parts(wild.net, wild.has_twin)
+    parts = make_parts(wild.net)
     answer = call(Path(__file__), "run_parts", parts, by_index, 8 << 20, limit_s=limit_s)
     values: tuple[list[dict[int, Array]], list[str]] = answer.value
     return values

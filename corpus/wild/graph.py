@@ -47,7 +47,6 @@ class WildNetwork:
     ranges: dict[str, Range]
     net: Network
     outputs: tuple[int, ...]
-    has_twin: bool
 
 
 def make_network(seed: int) -> WildNetwork:
@@ -70,7 +69,6 @@ class _Growth:
         self.made: list[int] = []
         self.read: set[int] = set()
         self.special = False
-        self.has_twin = True
         self.tolerances = cpu_operators()
 
     def grow(self, most: int) -> None:
@@ -111,7 +109,6 @@ class _Growth:
         if source.others:
             self.special = True
             self.net.others = [*source.others]
-        self.has_twin &= piece.has_twin
         self._stretch(source.operators, places)
         kept = [places[i] for o in source.operators for i in o.outputs]
         kept = [i for i in kept if self._is_value(self.net.tensors[i])]
@@ -267,7 +264,7 @@ class _Growth:
         others = [i for i in self.made if i in self.read and self.choices.chance(8)]
         outputs = (*dict.fromkeys(unread + others),)
         data = self.net.build(*outputs)
-        return WildNetwork(data, self.ranges, self.net, outputs, self.has_twin)
+        return WildNetwork(data, self.ranges, self.net, outputs)
 
 
 def _bare(spec: Spec) -> Spec:

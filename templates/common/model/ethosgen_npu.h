@@ -146,8 +146,7 @@ uint32_t ethosgen_npu_clock(uint32_t *per_ms);
 
 /* Clean the data cache before the NPU reads, and invalidate it after the NPU has written: each base
  * pointer with as many bytes. Defaults: by the processor's own registers, if it has a data cache that
- * is on; each line of 32 bytes that holds a part of these bytes is written back and forgotten. On
- * Zephyr its cache interface does it. */
+ * is on; each line of 32 bytes that holds a part of these bytes is written back and forgotten. */
 void ethosgen_npu_clean_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
                               const uint32_t bytes[ETHOSGEN_NPU_BASES]);
 void ethosgen_npu_invalidate_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],

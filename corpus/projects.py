@@ -118,7 +118,7 @@ def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
         model,
         setting.accelerator,
         setting.io,
-        lambda kept: setting.compile(model, kept),
+        setting.compile,
         Wish(ask=lambda _model, _samples: check),
         Watch(),
     )

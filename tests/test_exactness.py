@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ethosgen.accelerator import find_accelerator
 from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import parse_model
+from ethosgen.flatbuffer import parse_model, read_model
 from ethosgen.model import Model
 from ethosgen.offload import offload
 from ethosgen.pipeline import Wish
@@ -41,8 +42,8 @@ def two_layers() -> Model:
 def plan_of(model: Model, wish: Wish, npu: str = "ethos-u55-128") -> OffloadPlan:
     accelerator = find_accelerator(npu)
 
-    def planner(kept: Mapping[int, Kept]) -> OffloadPlan:
-        return offload(model, accelerator, kept=kept)
+    def planner(network: Model, kept: Mapping[int, Kept]) -> OffloadPlan:
+        return offload(network, accelerator, kept=kept)
 
     return exact_plan(model, accelerator, IoStyle.ARENA, planner, wish, Watch())
 
@@ -69,14 +70,25 @@ def test_errata_are_avoided_without_a_check_too() -> None:
     assert plan.check is None
 
 
-def test_what_the_table_does_not_know_is_found_by_the_check(
-    monkeypatch: pytest.MonkeyPatch,
+def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("ethosgen.offload.errata_table.ERRATA", ())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     plan = plan_of(reduced_rows(), Wish())
     (cpu,) = plan.cpu_operators
     assert (cpu.code, cpu.erratum) == ("REDUCE_MAX", "found-by-check")
     assert plan.npu_operators == 1
+    assert plan.check is not None
+    (case,) = map(Path, plan.check.cases)
+    assert case.parent == tmp_path / "ethosgen" / "cases"
+    alone = read_model(case / "network.tflite")
+    assert [op.code for op in alone.graph.operators] == ["REDUCE_MAX"]
+    with np.load(case / "expected.npz") as expected, np.load(case / "npu.npz") as got:
+        assert any(not np.array_equal(expected[name], got[name]) for name in expected.files)
+    before = (case / "README.txt").stat().st_mtime_ns
+    assert plan_of(reduced_rows(), Wish()).check == plan.check
+    assert (case / "README.txt").stat().st_mtime_ns == before
 
 
 def test_a_plan_that_cannot_be_mended_is_refused() -> None:

@@ -17,7 +17,8 @@ from ethosgen.offload.constraints import NpuOperator, npu_operators
 from ethosgen.offload.cost import cpu_cycles, npu_cycles
 from ethosgen.offload.cpu_only import plan_cpu_only
 from ethosgen.offload.emptiness import share_empty_buffer
-from ethosgen.offload.errata import Target, find_errata
+from ethosgen.offload.errata import Target, find_errata, vela_version
+from ethosgen.offload.excerpt import single_operator
 from ethosgen.offload.keeping import (
     at_bool_ends,
     mark,
@@ -58,7 +59,9 @@ __all__ = [
     "npu_operators",
     "offload",
     "require_npu",
+    "single_operator",
     "strip_header",
+    "vela_version",
 ]
 
 

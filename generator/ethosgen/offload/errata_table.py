@@ -188,4 +188,12 @@ ERRATA: tuple[Erratum, ...] = (
         "Regor, compiler/lut_util.hpp",
         (LITERT,),
     ),
+    Erratum(
+        "fully-connected-rounding",
+        "LiteRT",
+        when.has("FULLY_CONNECTED", dtypes=("uint8",)),
+        "LiteRT rounds each sum once, the NPU twice",
+        "LiteRT, tflite/kernels/internal/reference/fully_connected.h",
+        (LITERT,),
+    ),
 )

@@ -12,9 +12,9 @@ from ethosgen.flatbuffer import decode_model
 from ethosgen.model import HANDLE, Graph, Model
 from ethosgen.offload.patching import MODEL_GRAPHS, element, field, padded, point, target
 
-_GRAPH_INPUTS, _GRAPH_OUTPUTS, _GRAPH_OPERATORS = 1, 2, 3
+GRAPH_INPUTS, GRAPH_OUTPUTS, GRAPH_OPERATORS = 1, 2, 3
 """Fields of the table SubGraph."""
-_MODEL_SIGNATURES = 7
+MODEL_SIGNATURES = 7
 """A field of the table Model: names of outputs, which are others now."""
 
 
@@ -28,10 +28,10 @@ def first_operators(model: Model, count: int) -> Model | None:
     data = padded(model.data)
     root = Table(data, int.from_bytes(data[:4], "little"))
     table = element(root, field(root, MODEL_GRAPHS), 0)
-    _shorten(data, table, _GRAPH_OPERATORS, count)
-    _shorten(data, root, _MODEL_SIGNATURES, 0)
-    _replace(data, table, _GRAPH_INPUTS, [i for i in graph.inputs if i in read])
-    _replace(data, table, _GRAPH_OUTPUTS, outputs)
+    shorten(data, table, GRAPH_OPERATORS, count)
+    shorten(data, root, MODEL_SIGNATURES, 0)
+    replace_vector(data, table, GRAPH_INPUTS, [i for i in graph.inputs if i in read])
+    replace_vector(data, table, GRAPH_OUTPUTS, outputs)
     return decode_model(bytes(data), model.name)
 
 
@@ -42,14 +42,14 @@ def _alive(graph: Graph, count: int) -> list[int]:
     return [i for i in dict.fromkeys(made) if i in read and graph.tensors[i].dtype != HANDLE]
 
 
-def _shorten(data: bytearray, table: Table, number: int, count: int) -> None:
+def shorten(data: bytearray, table: Table, number: int, count: int) -> None:
     place = field(table, number)
     if place != table.Pos:  # a field that is not there
         vector = target(data, place)
         data[vector : vector + 4] = count.to_bytes(4, "little")
 
 
-def _replace(data: bytearray, table: Table, number: int, values: Sequence[int]) -> None:
+def replace_vector(data: bytearray, table: Table, number: int, values: Sequence[int]) -> None:
     place = field(table, number)
     if place != table.Pos:
         point(data, place, len(data))

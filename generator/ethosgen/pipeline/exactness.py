@@ -8,6 +8,7 @@ behind the difference are found by halving, as they are where Vela refuses a net
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ethosgen.accelerator import WITHOUT_MODEL, Accelerator
 from ethosgen.drawing import draw_samples
@@ -15,6 +16,7 @@ from ethosgen.errors import InputError, NpuFault, RefusalError, UnsupportedError
 from ethosgen.flatbuffer import is_compiled
 from ethosgen.model import Graph, Model, Operator
 from ethosgen.outcome import ORACLES, Arrays, compare
+from ethosgen.pipeline.cases import keep_case
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
 from ethosgen.plan import Check, IoStyle, Kept, OffloadPlan
@@ -31,8 +33,8 @@ UNKNOWN = "found-by-check"
 SEARCH_S = 60.0
 """Seconds that the search for operators that differ may take."""
 
-Planner = Callable[[Mapping[int, Kept]], OffloadPlan]
-"""Lets Vela compile with operators kept on the CPU, by index."""
+Planner = Callable[[Model, Mapping[int, Kept]], OffloadPlan]
+"""Lets Vela compile a network with operators kept on the CPU, by index."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def exact_plan(
     """
     if accelerator is None or wish.trust_vela or is_compiled(model):
         with watch.stage("offload", _planning(accelerator)):
-            return planner({})
+            return planner(model, {})
     golden: Golden | str = "you asked for --no-check"
     samples: Sequence[Arrays] = ()
     if wish.check and accelerator.name in WITHOUT_MODEL:
@@ -93,7 +95,7 @@ def exact_plan(
             golden = wish.ask(model, samples)
     with watch.stage("offload", _planning(accelerator)):
         kept = known_errata(model, accelerator, io, _oracle(golden, model))
-        plan = planner(kept)
+        plan = planner(model, kept)
     if isinstance(golden, str):
         return replace(plan, check=Check(None, skipped=golden) if wish.check else None)
     with watch.stage("check", "checking the plan on the NPU model"):
@@ -163,12 +165,19 @@ class _Check:
         """Return the plan if it passes, else one that does; UnsupportedError if there is none."""
         if not plan.partitions:
             return plan
-        said = self._against(plan)
+        said, cases = self._against(plan), []
         if said:
-            plan = self._planner({**kept, **self._culprits(plan, kept, said)})
+            culprits = self._culprits(plan, kept, said)
+            plan = self._planner(self._model, {**kept, **culprits})
+            cases = [self._case(index) for index in culprits]
         elements = sum(array.size for one in self._golden.outputs for array in one.values())
-        check = Check(self._golden.oracle, len(self._samples), elements)
+        kept_cases = tuple(str(case) for case in cases if case is not None)
+        check = Check(self._golden.oracle, len(self._samples), elements, cases=kept_cases)
         return replace(plan, check=check)
+
+    def _case(self, index: int) -> Path | None:
+        """Keep the smallest network that shows what was found."""
+        return keep_case(self._model, index, self._samples, lambda part: self._planner(part, {}))
 
     def _against(self, plan: OffloadPlan) -> str:
         """Return what is wrong with a plan, "" if nothing is."""
@@ -197,8 +206,8 @@ class _Check:
         while not self._passes({**kept, **found}):
             if not self._passes({**dict.fromkeys(able, why), **kept, **found}):
                 raise UnsupportedError(
-                    f"'{self._model.name}' cannot be made exact: {said}, wherever its operators "
-                    "run; nothing was written; --no-check writes it, and 'ethosgen verify' shows "
+                    f"'{self._model.name}' cannot be made exact: {said}, also with all on the CPU "
+                    "that there is code for; nothing was written; --no-check writes it, and 'ethosgen verify' shows "
                     "what differs"
                 )
             found[self._first(able, {**kept, **found}, why)] = why
@@ -222,6 +231,6 @@ class _Check:
                 "--npu none runs all of it on the CPU, --no-check takes it as it is"
             )
         try:
-            return not self._against(self._planner(kept))
+            return not self._against(self._planner(self._model, kept))
         except RefusalError:
             return False

@@ -87,9 +87,16 @@ def make_plan(
         else {}
     )
 
-    def planner(kept: Mapping[int, Kept]) -> OffloadPlan:
+    def planner(network: Model, kept: Mapping[int, Kept]) -> OffloadPlan:
         return offload(
-            model, accelerator, io, ignore=cpu_ops, mode=wanted, can_run=can_run, kept=kept, **board
+            network,
+            accelerator,
+            io,
+            ignore=cpu_ops,
+            mode=wanted,
+            can_run=can_run,
+            kept=kept,
+            **board,
         )
 
     used = None if wanted is OffloadMode.NONE else accelerator

@@ -1,0 +1,117 @@
+"""Networks that the NPU computes otherwise, kept in a folder so that they can be reported.
+
+The folder is ethosgen/cases in $XDG_STATE_HOME (~/.local/state by default). Each case has a folder
+there, named after its content: one that is there already is left alone.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ethosgen.drawing import draw_samples
+from ethosgen.errors import EthosgenError, NpuFault
+from ethosgen.model import Model
+from ethosgen.outcome import ORACLES, Arrays, compare
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
+from ethosgen.plan import OffloadPlan
+from ethosgen.samples import save_samples
+from ethosgen.watch import Watch
+
+SAMPLES = 10
+
+
+def cases_folder() -> Path:
+    """Return where cases are kept."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "ethosgen" / "cases"
+
+
+def keep_case(
+    model: Model, index: int, samples: Sequence[Arrays], make: Callable[[Model], OffloadPlan]
+) -> Path | None:
+    """Write the smallest network that shows a difference of an operator, and return its folder.
+
+    That is the operator alone, or the whole network where it is right alone. None where the folder
+    cannot be written.
+    """
+    from ethosgen.offload import single_operator
+
+    alone = single_operator(model, index)
+    code = model.graph.operators[index].code
+    tries = [(model, samples)]
+    if alone is not None:
+        tries.insert(0, (alone, draw_samples(alone, SAMPLES, 0)))
+    for network, given in tries:
+        try:
+            found = _look(network, given, make)
+        except EthosgenError:
+            continue
+        if found is not None:
+            try:
+                return _write(network, code, given, *found)
+            except OSError:
+                return None
+    return None
+
+
+def _look(
+    network: Model, samples: Sequence[Arrays], make: Callable[[Model], OffloadPlan]
+) -> tuple[str, Sequence[Arrays], Sequence[Arrays], str] | None:
+    """Return the oracle, its answers, the NPU model's, and a summary; None if they are equal."""
+    plan = make(network)
+    oracle, golden = decisive_outputs(network, samples)
+    try:
+        outputs = simulate_samples(plan, samples, Watch())
+    except NpuFault as fault:
+        return oracle, golden, (), f"{plan.npu}: {fault}"
+    found = compare(oracle, outputs, golden, tolerance_of(network))
+    if not found.mismatches:
+        return None
+    said = f"{found.mismatches} of {found.elements} values differ, by {found.max_abs_diff:g}"
+    return oracle, golden, outputs, f"{plan.npu}: {said}"
+
+
+def _write(
+    network: Model,
+    code: str,
+    samples: Sequence[Arrays],
+    oracle: str,
+    golden: Sequence[Arrays],
+    outputs: Sequence[Arrays],
+    said: str,
+) -> Path:
+    digest = hashlib.sha256(network.data).hexdigest()[:12]
+    place = cases_folder() / f"{code.lower()}-{digest}"
+    if place.exists():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    stage = Path(tempfile.mkdtemp(prefix=".case-", dir=place.parent))
+    try:
+        (stage / "network.tflite").write_bytes(network.data)
+        save_samples(stage / "inputs.npz", samples)
+        save_samples(stage / "expected.npz", golden)
+        if outputs:
+            save_samples(stage / "npu.npz", outputs)
+        (stage / "README.txt").write_text(_text(code, oracle, said))
+        stage.rename(place)
+    except OSError:
+        if not place.exists():  # another process may have written the same
+            raise
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+    return place
+
+
+def _text(code: str, oracle: str, said: str) -> str:
+    from ethosgen.offload import vela_version
+
+    return (
+        f"{code}, compiled by Vela {vela_version()}, on ethosgen's model of the NPU.\n{said}.\n\n"
+        f"network.tflite  the network\ninputs.npz      samples\n"
+        f"expected.npz    what {ORACLES[oracle]} answers\nnpu.npz         what the NPU answers\n\n"
+        "A case of one operator has no constants of others: their bytes are 0. Please report it.\n"
+    )

@@ -1,0 +1,117 @@
+"""Each erratum is still Vela's, concerns its own network, and is avoided by default."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+from errata_networks import NETWORKS, build_network  # noqa: E402
+
+from corpus.trial import Key, case_of  # noqa: E402
+from ethosgen.accelerator import find_accelerator  # noqa: E402
+from ethosgen.aot import table_of  # noqa: E402
+from ethosgen.drawing import draw_samples  # noqa: E402
+from ethosgen.errors import NpuFault, UnsupportedError  # noqa: E402
+from ethosgen.flatbuffer import parse_model, read_model  # noqa: E402
+from ethosgen.model import Model  # noqa: E402
+from ethosgen.offload import Target, find_errata, offload  # noqa: E402
+from ethosgen.offload.errata import Erratum, is_open, vela_version  # noqa: E402
+from ethosgen.offload.errata_table import ERRATA  # noqa: E402
+from ethosgen.outcome import compare  # noqa: E402
+from ethosgen.pipeline import EXACT  # noqa: E402
+from ethosgen.pipeline.exactness import exact_plan  # noqa: E402
+from ethosgen.pipeline.execution import simulate_samples  # noqa: E402
+from ethosgen.pipeline.judgement import decisive_outputs  # noqa: E402
+from ethosgen.plan import IoStyle, Kept, OffloadPlan  # noqa: E402
+from ethosgen.watch import Watch  # noqa: E402
+
+BY_NAME = {erratum.name: erratum for erratum in ERRATA}
+SMALL = find_accelerator("ethos-u55-32")
+WITNESSES = {
+    "lstm-cell-clip": ("UNIDIRECTIONAL_SEQUENCE_LSTM", "int8", 47),
+    "log-last-segment": ("LOG", "int16", 30),
+    "logistic-fixed-point": ("chain", "int8", 1),
+    "transpose-into-part": ("chain", "int8", 18),
+    "rsqrt-int16": ("RSQRT", "int16", 1),
+    "softmax-int16": ("SOFTMAX", "int16", 1),
+    "factor-float": ("RELU", "int16", 77006),
+    "fully-connected-rounding": ("FULLY_CONNECTED", "uint8", 9001),
+}
+"""Corpus networks of errata that only rare values show."""
+
+
+def network_of(name: str) -> Model:
+    return parse_model(build_network(name), name)
+
+
+def plan_of(model: Model) -> OffloadPlan:
+    def planner(network: Model, kept: Mapping[int, Kept]) -> OffloadPlan:
+        return offload(network, SMALL, kept=kept)
+
+    return exact_plan(model, SMALL, IoStyle.ARENA, planner, EXACT, Watch())
+
+
+def differs(model: Model, plan: OffloadPlan) -> bool:
+    samples = draw_samples(model, 10, 1)
+    oracle, golden = decisive_outputs(model, samples)
+    try:
+        return compare(oracle, simulate_samples(plan, samples, Watch()), golden).mismatches > 0
+    except NpuFault:
+        return True
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_vela_still_has_the_erratum(name: str) -> None:
+    model = network_of(name)
+    assert differs(model, offload(model, SMALL))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_erratum_is_avoided(name: str) -> None:
+    model = network_of(name)
+    oracle, _ = decisive_outputs(model, draw_samples(model, 1, 1))
+    kept = find_errata(model, Target(SMALL.name, table_of=table_of), oracle)
+    assert BY_NAME[name].name in {why.erratum for why in kept.values()}
+    try:
+        plan = plan_of(model)
+    except UnsupportedError as error:
+        assert f"(erratum {name})" in str(error)
+        assert "--trust-vela" in str(error)
+    else:
+        assert not differs(model, plan)
+
+
+def test_every_erratum_names_its_source_once() -> None:
+    assert len(BY_NAME) == len(ERRATA)
+    for erratum in ERRATA:
+        assert erratum.source
+        assert not erratum.sentence.endswith(".")
+
+
+def test_every_erratum_has_a_network() -> None:
+    assert set(NETWORKS) | set(WITNESSES) == set(BY_NAME)
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_an_erratum_concerns_its_network_of_the_corpus(name: str) -> None:
+    key = Key(*WITNESSES[name])
+    model = parse_model(case_of(key).data, str(key))
+    (oracle, *_) = BY_NAME[name].against
+    kept = find_errata(model, Target(SMALL.name, table_of=table_of), oracle)
+    assert name in {why.erratum for why in kept.values()}
+
+
+def test_an_erratum_ends_with_the_version_that_mends_it() -> None:
+    mended = Erratum("one", "Vela", lambda _site: True, "it is wrong", "here", fixed="5.10.0")
+    assert is_open(mended, "5.2.0")
+    assert not is_open(mended, "5.10.0")
+    assert is_open(BY_NAME["mirror-pad-axes"], vela_version())
+
+
+def test_the_demo_keeps_its_offload() -> None:
+    model = read_model(ROOT / "demo" / "digits_int8.tflite")
+    assert not find_errata(model, Target("ethos-u55-128", table_of=table_of))

@@ -124,7 +124,7 @@ NETWORKS: dict[str, Build] = {
     "relu6-scale": _unary("RELU6", "int8", 0.1, 0.03),
     "square-overflow": _binary("SQUARED_DIFFERENCE", "int16", (0.01, 0.01, 0.0001)),
 }
-"""By the erratum's name. Rare values show the others: test_errata.py names the corpus's networks."""
+"""By the erratum's name. Rare values show the others; test_errata.py has networks of the corpus."""
 
 
 def build_network(name: str) -> bytes:

@@ -109,7 +109,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "neg-lowest",
         VELA,
-        when.has("NEG"),
+        when.has("NEG", dtypes=("int8", "int16", "int32")),
         "the negative of the lowest value saturates on the NPU; in TFLite it is the lowest again",
         "TFLite, tensorflow/lite/kernels/internal/reference/neg.h",
     ),

@@ -207,8 +207,8 @@ class _Check:
             if not self._passes({**dict.fromkeys(able, why), **kept, **found}):
                 raise UnsupportedError(
                     f"'{self._model.name}' cannot be made exact: {said}, also with all on the CPU "
-                    "that there is code for; nothing was written; --no-check writes it, and 'ethosgen verify' shows "
-                    "what differs"
+                    "that there is code for; nothing was written; --no-check writes it, and "
+                    "'ethosgen verify' shows what differs"
                 )
             found[self._first(able, {**kept, **found}, why)] = why
         return found

@@ -45,6 +45,7 @@ CLASSES = {
     "another custom operator": r"(?!STABLEHLO)\b(?-i:[A-Z]\w*[a-z]\w*) that makes",
     "text, or another type that is no number": r"has the type STRING|has the type \w+, which",
     "dynamic-range quantization": r"dynamic-range",
+    "a random sample outside what an operator accepts": r"does not accept a value",
     "a shape that is open": r"dynamic shape|no elements",
     "no interpreter runs it": r"^TFLite Micro |, and TFLite Micro |without its golden",
     "said to be damaged": r"is damaged|is truncated",
@@ -146,7 +147,7 @@ def read(results: Path) -> dict[str, Trial]:
 def page(trials: list[Trial], date: str, rest: str) -> str:
     """Return the section of docs/public.md."""
     sources = sorted({trial.source for trial in trials})
-    by_litert = sum(any(w.endswith("litert") for w in t.words.values()) for t in trials)
+    by_litert = sum(any(", litert" in w for w in t.words.values()) for t in trials)
     head = HEAD.format(
         date=date, count=len(trials), sources=len(sources), npu=NPUS[0], samples=SAMPLES,
         limit=LIMIT_S, litert=by_litert, largest=LARGEST_BYTES // 1_000_000, rest=rest,

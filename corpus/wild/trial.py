@@ -204,7 +204,6 @@ def _asking(wild: WildNetwork, asker: Asker) -> Any:
 
     def ask(model: Model, samples: Any) -> Any:
         said = golden(asker.call, wild, model, samples, ORACLE_S)
-        decides = "litert" if "litert" in said.oracles else "tflm"
-        return said.why if said.outputs is None else Golden(decides, said.outputs)
+        return said.why if said.outputs is None else Golden("tflm", said.outputs)
 
     return ask

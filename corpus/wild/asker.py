@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import IO, Any
@@ -28,6 +29,7 @@ class Asker:
     """The small process, from this end of its pipes."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = subprocess.Popen(
             [sys.executable, "-P", __file__],
@@ -39,8 +41,9 @@ class Asker:
     def call(self, script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -> Answer:
         """Run a function of a file and return its answer, as ethosgen.child.call does."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        _write(self._process.stdin, (str(script), function, arguments, limit_s))
-        how, value, log = _read(self._process.stdout)
+        with self._lock:  # the reference asks both oracles at once, from threads
+            _write(self._process.stdin, (str(script), function, arguments, limit_s))
+            how, value, log = _read(self._process.stdout)
         if how != "returned":
             raise ChildError(how, value, log)
         return Answer(value, log)

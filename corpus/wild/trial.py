@@ -183,7 +183,7 @@ def _project_and_run(
         accelerator = choose_accelerator(model, setting.npu, board)
         memories = board.choose_memory_mode(setting.memory_mode, accelerator)
         vela = board.vela_options(memories, accelerator) if accelerator else None
-        io, wish = IoStyle(setting.io), Wish(ask=_asking(wild, asker))
+        io, wish = IoStyle(setting.io), Wish(ask=_asking(wild, asker), oracle="tflm")
         plan = make_plan(model, accelerator, io, watch, (), vela, setting.offload, wish)
         verdict.on_npu = plan.npu_operators or 0
         verdict.errata = sorted({op.erratum for op in plan.cpu_operators if op.erratum})

@@ -28,6 +28,7 @@ from ethosgen.pipeline.execution import simulate_samples  # noqa: E402
 from ethosgen.pipeline.judgement import decisive_outputs  # noqa: E402
 from ethosgen.plan import IoStyle, Kept, OffloadPlan  # noqa: E402
 from ethosgen.watch import Watch  # noqa: E402
+from networks import Network, Spec  # noqa: E402
 
 BY_NAME = {erratum.name: erratum for erratum in ERRATA}
 SMALL = find_accelerator("ethos-u55-32")
@@ -115,3 +116,12 @@ def test_an_erratum_ends_with_the_version_that_mends_it() -> None:
 def test_the_demo_keeps_its_offload() -> None:
     model = read_model(ROOT / "demo" / "digits_int8.tflite")
     assert not find_errata(model, Target("ethos-u55-128", table_of=table_of))
+
+
+def test_operators_on_reals_have_no_errata() -> None:
+    net = Network("reals", seed=1)
+    x, y = (net.input((2, 3), "float32", None) for _ in range(2))
+    (made,) = net.operator("SQUARED_DIFFERENCE", [x, y], [Spec((2, 3), "float32")])
+    model = parse_model(net.build(made), "reals")
+    for who in ("tflm", "litert"):
+        assert not find_errata(model, Target("ethos-u55-128", IoStyle.ARENA, table_of), who)

@@ -87,6 +87,8 @@ def squares_beyond_32_bits(site: Site) -> bool:
     if site.code != "SQUARED_DIFFERENCE":
         return False
     x, y = site.inputs
+    if site.dtype not in ("int8", "uint8", "int16"):
+        return False
     info = np.iinfo(site.dtype)
     steps = int(info.max) - int(info.min)
     return (steps * (scale_of(x) + scale_of(y))) ** 2 / scale_of(site.output) > 1 << 31

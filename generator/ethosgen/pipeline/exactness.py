@@ -59,11 +59,15 @@ def ask_oracles(model: Model, samples: Sequence[Arrays]) -> Golden | str:
 
 @dataclass(frozen=True)
 class Wish:
-    """What a plan is asked to be: with Vela's errata avoided or not, checked or not, by whom."""
+    """What a plan is asked to be: with Vela's errata avoided or not, checked or not, by whom.
+
+    `oracle` says whose errata count; None means whose outputs decide.
+    """
 
     trust_vela: bool = False
     check: bool = True
     ask: Ask = ask_oracles
+    oracle: str | None = None
 
 
 EXACT = Wish()
@@ -94,7 +98,7 @@ def exact_plan(
             samples = draw(model)
             golden = wish.ask(model, samples)
     with watch.stage("offload", _planning(accelerator)):
-        kept = known_errata(model, accelerator, io, _oracle(golden, model))
+        kept = known_errata(model, accelerator, io, wish.oracle or _oracle(golden, model))
         plan = planner(model, kept)
     if isinstance(golden, str):
         return replace(plan, check=Check(None, skipped=golden) if wish.check else None)

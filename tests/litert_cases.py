@@ -39,6 +39,20 @@ def power(net: Bench, dtype: str) -> Sequence[int]:
     return made
 
 
+def curve(code: str, scale: float, out: float) -> Build:
+    """All 256 values, or int16 over its range, to coarse and to fine outputs that saturate."""
+
+    def build(net: Bench, dtype: str) -> Sequence[int]:
+        made = []
+        for factor in (1.0, 0.1):
+            x = net.given((600,), dtype, scale=scale * (100 if dtype == "int8" else 1))
+            step = out * factor / (1 if dtype == "int8" else 200)
+            made.append(net.make(code, [x], Spec((600,), dtype, step, net.point(dtype))))
+        return made
+
+    return build
+
+
 def atan2(net: Bench, dtype: str) -> Sequence[int]:
     a, b = net.given((3, 40), dtype), net.given((3, 40), dtype)
     return [net.make("ATAN2", [a, b], Spec((3, 40), dtype))]

@@ -284,6 +284,12 @@ def quantize(net: Bench, dtype: str) -> Sequence[int]:
     return made
 
 
+def quantize_far_below(net: Bench, dtype: str) -> Sequence[int]:
+    """To a scale so fine that the lower end saturates: a clamp that LLVM once lost."""
+    x = net.given((300,), dtype, scale=0.05, zero_point=59)
+    return [net.make("QUANTIZE", [x], Spec((300,), "int16", 0.0002, 0))]
+
+
 def same_scale_quantize(net: Bench, dtype: str) -> Sequence[int]:
     """int8 to uint8 and back with one scale, where TFLite flips a bit."""
     other = "uint8" if dtype == "int8" else "int8"

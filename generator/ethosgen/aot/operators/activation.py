@@ -13,6 +13,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, fixed_point, operator
+from ethosgen.aot.operators.curve import byte_curve
 from ethosgen.aot.operators.nest import Array, Nest, call, int32, pointwise, real
 from ethosgen.aot.operators.quantization import (
     Multiplier,
@@ -26,7 +27,7 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.operators.table import byte_table, single_table
+from ethosgen.aot.operators.table import byte_table
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Operator, Tensor
 
@@ -123,7 +124,7 @@ def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """1 / (1 + exp(-x)) in fixed point (integer_ops/logistic.h); the output's scale is 1/256."""
     source, target = _ends(op, tensors)
     if op.options.get(UNSIGNED):
-        return single_table(source, target, _sigmoid_of_single)
+        return byte_curve(source, target, _sigmoid_of_singles)
     return byte_table(source, target, _curve(source, fixed_point.logistic, 23, LOW))
 
 
@@ -132,14 +133,13 @@ def tanh_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """tanh(x) in fixed point (integer_ops/tanh.h); the output's scale is 1/128."""
     source, target = _ends(op, tensors)
     if op.options.get(UNSIGNED):
-        return single_table(source, target, lambda x: np.float32(math.tanh(x)))
+        return byte_curve(source, target, np.tanh)
     return byte_table(source, target, _curve(source, fixed_point.tanh, 24, 0))
 
 
-def _sigmoid_of_single(x: Any) -> Any:
+def _sigmoid_of_singles(x: Any) -> Any:
     """Return 1 / (1 + exp(-x)) in single floats, as LiteRT's table for uint8 has it."""
-    with np.errstate(over="ignore"):
-        return np.float32(1) / (np.float32(1) + np.exp(-np.float64(x)).astype(np.float32))
+    return np.float32(1) / (np.float32(1) + np.exp(-x).astype(np.float32))
 
 
 def _curve(

@@ -8,6 +8,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
+from ethosgen.aot.operators.curve import curve_kernel
 from ethosgen.aot.operators.nest import BAD_VALUE, Nest, call, int32, number, pointwise, real
 from ethosgen.aot.operators.normalization import inverse_square_root
 from ethosgen.aot.operators.quantization import (
@@ -60,6 +61,45 @@ def apply_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([tensors[op.inputs[0]]], tensors[op.outputs[0]], formula)
 
 
+@operator("EXP", dtypes=("int8", "int16"), litert=True)
+def exp_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """A table of the exponential in float32."""
+    return curve_kernel(op, tensors, np.exp)
+
+
+@operator("LOG", dtypes=("int8", "int16"), litert=True)
+def log_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """A table of the logarithm in float32; up to 0 it is the least output (LogLUTPrepare)."""
+    target = tensors[op.outputs[0]]
+    low, _ = limits(target.dtype)
+    least = np.float32(low - zero_point_of(target)) * np.float32(scale_of(target))
+    return curve_kernel(op, tensors, lambda x: np.where(x > 0, np.log(x), float(least)))
+
+
+@operator("NEG", dtypes=("int8", "int16", "int32", "int64"), litert=True)
+def negate(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """-x as stored, whatever the scales; the least integer stays (reference/neg.h)."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    low, _ = limits(source.dtype)
+    least, zero = number(low, source.dtype), number(0, source.dtype)
+
+    def formula(_: Nest, a: Any) -> Any:
+        return tirx.Select(tirx.EQ(a, least), a, zero - a)
+
+    return pointwise([source], target, formula)
+
+
+@operator("ABS", dtypes=("int32",), litert=True)
+def abs_int32(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """|x|; the least integer stays."""
+    least = number(limits("int32")[0], "int32")
+
+    def formula(_: Nest, a: Any) -> Any:
+        return tirx.Select(tirx.any(a >= 0, tirx.EQ(a, least)), a, 0 - a)
+
+    return pointwise([tensors[op.inputs[0]]], tensors[op.outputs[0]], formula)
+
+
 @operator("SIGN", dtypes=("int32", "float32"), litert=True)
 def sign(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """1, 0 or -1 by the sign; what is not a number stays so (sign.cc)."""
@@ -69,17 +109,6 @@ def sign(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     def formula(_: Nest, a: Any) -> Any:
         rest = zero if source.dtype == "int32" else tirx.Select(tirx.NE(a, a), a, zero)
         return tirx.Select(a > zero, one, tirx.Select(a < zero, minus, rest))
-
-    return pointwise([source], target, formula)
-
-
-@operator("NEG", dtypes=("int8", "int16", "int32"), litert=True)
-def negative(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """-x as stored, whatever the scales; the least number stays what it is (neg.cc)."""
-    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-
-    def formula(_: Nest, a: Any) -> Any:
-        return tirx.Cast(target.dtype, tirx.const(0, "int64") - tirx.Cast("int64", a))
 
     return pointwise([source], target, formula)
 

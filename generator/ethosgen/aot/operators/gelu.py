@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.curve import curve_kernel
 from ethosgen.aot.operators.nest import Nest, call, pointwise, real
-from ethosgen.aot.operators.table import single_table
 from ethosgen.model import Operator, Tensor
 
 _ULP = 16
@@ -35,16 +35,17 @@ def gelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, formula)
 
 
-@operator("GELU", dtypes=("int8",), litert=True)
-def gelu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """A table of the function in float32 (LUTPopulate)."""
-    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    approximate = bool(op.options.get("approximate"))
-    return single_table(source, target, lambda x: _gelu(float(x), approximate))
+@operator("GELU", dtypes=("int8", "int16"), litert=True)
+def gelu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """A table of the function in float32."""
+    function = _by_tanh if op.options.get("approximate") else _by_erfc
+    return curve_kernel(op, tensors, np.vectorize(function, otypes=[np.float64]))
 
 
-def _gelu(x: float, approximate: bool) -> np.float32:
-    if approximate:
-        inner = np.float32(_ROOT_TWO_BY_PI * (x + _CUBIC * x**3))
-        return np.float32(0.5 * x * (1 + math.tanh(float(inner))))
-    return np.float32(0.5 * x * math.erfc(x * -_ROOT_HALF))
+def _by_tanh(x: float) -> float:
+    inner = np.float32(_ROOT_TWO_BY_PI * (x + _CUBIC * x**3))
+    return 0.5 * x * (1 + math.tanh(float(inner)))
+
+
+def _by_erfc(x: float) -> float:
+    return 0.5 * x * math.erfc(x * -_ROOT_HALF)

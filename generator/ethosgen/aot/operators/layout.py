@@ -101,6 +101,8 @@ def _joined(
 
 
 @operator("SPLIT", "SPLIT_V", "UNPACK", dtypes=MOVED)
+@operator("SPLIT", "SPLIT_V", dtypes=("int64",), litert=True)
+@operator("UNPACK", dtypes=("bool",), litert=True)
 def split(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy what lies side by side along an axis to tensors of its own."""
     source = tensors[op.inputs[1 if op.code == "SPLIT" else 0]]
@@ -136,6 +138,7 @@ def constant(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
 
 
 @operator("PAD", "PADV2", dtypes=MOVED)
+@operator("PAD", "PADV2", dtypes=("int64", "bool"), litert=True)
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Fill with the zero point, or with PADV2's value, and copy the input inside."""
     source, paddings, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))

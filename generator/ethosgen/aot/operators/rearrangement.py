@@ -40,6 +40,7 @@ def transpose(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("SPACE_TO_DEPTH", dtypes=("int8", "float32"))
+@operator("SPACE_TO_DEPTH", dtypes=("int32", "int64"), litert=True)
 def space_to_depth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Move blocks of rows and columns to the depth."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
@@ -50,6 +51,7 @@ def space_to_depth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("DEPTH_TO_SPACE", dtypes=("int8", "float32"))
+@operator("DEPTH_TO_SPACE", dtypes=("int32", "int64"), litert=True)
 def depth_to_space(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Move the depth to blocks of rows and columns."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
@@ -124,6 +126,7 @@ def tile(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("SLICE", dtypes=("int8", "int16", "int32", "float32", "bool"))
+@operator("SLICE", dtypes=("int64",), litert=True)
 def slice_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy a part; where it begins may be computed, and outside the input ends the network."""
     source, begin, _, target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -145,6 +148,7 @@ def slice_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("STRIDED_SLICE", dtypes=("int8", "int16", "int32", "float32", "bool"))
+@operator("STRIDED_SLICE", dtypes=("int64",), litert=True)
 def strided_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy every n-th element of a part (internal/strided_slice_logic.h)."""
     source, *limits, target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -177,6 +181,7 @@ def _first(start: int, step: int, size: int, masked: bool) -> int:
 
 
 @operator("DYNAMIC_UPDATE_SLICE", dtypes=("int8", "int16", "int32", "float32"))
+@operator("DYNAMIC_UPDATE_SLICE", dtypes=("int64", "bool"), litert=True)
 def dynamic_update_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy the input and put a part in, which is moved inside where it would stick out."""
     source, part, begin, target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -204,7 +209,7 @@ def dynamic_update_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("MIRROR_PAD", dtypes=("int8", "float32"))
-@operator("MIRROR_PAD", dtypes=("int16", "int32"), litert=True)
+@operator("MIRROR_PAD", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def mirror_pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Pad with the mirrored input; REFLECT leaves the edge itself out."""
     source, paddings, target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -233,6 +238,7 @@ def _mirrored(i: Any, start: int, size: int, total: int, skip: int) -> Any:
 
 
 @operator("SPACE_TO_BATCH_ND", dtypes=("int8", "float32"))
+@operator("SPACE_TO_BATCH_ND", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def space_to_batch(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Pad, and move the places within a block to the batch."""
     source, block, paddings, target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -254,6 +260,7 @@ def space_to_batch(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("BATCH_TO_SPACE_ND", dtypes=("int8", "float32"))
+@operator("BATCH_TO_SPACE_ND", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def batch_to_space(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Move places within a block out of the batch, and crop."""
     source, block, crops, target = (tensors[i] for i in (*op.inputs, *op.outputs))

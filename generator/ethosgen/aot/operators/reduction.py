@@ -79,6 +79,22 @@ def _divided(multiplier: Multiplier, count: int) -> Multiplier:
     return Multiplier((multiplier.mantissa << shift) // count, multiplier.shift - shift)
 
 
+@operator("MEAN", "SUM", dtypes=("int32", "int64"), litert=True)
+def mean_of_integers(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Add in 64 bits as stored, and divide towards 0; a SUM of int32 that does not fit wraps."""
+    reduction = _Reduction(op, tensors)
+    dtype = reduction.source.dtype
+    count = number(reduction.count, "int64")
+
+    def finish(_: Nest, total: Any) -> Any:
+        return tirx.Cast(dtype, tirx.truncdiv(total, count) if op.code == "MEAN" else total)
+
+    def combine(_: Nest, total: Any, x: Any) -> Any:
+        return total + tirx.Cast("int64", x)
+
+    return reduction.kernel(number(0, "int64"), combine, finish)
+
+
 @operator("MEAN", "SUM", dtypes=("float32",))
 def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Add in the order of memory, then divide."""
@@ -91,31 +107,27 @@ def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return reduction.kernel(real(0.0), lambda _, total, x: x + total, finish)
 
 
-@operator("SUM", dtypes=("int32",), litert=True)
-def total_int32(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Add as stored; what overflows wraps, as it does in LiteRT's wheel."""
-
-    def combine(_: Nest, total: Any, x: Any) -> Any:
-        return int32(tirx.Cast("int64", total) + tirx.Cast("int64", x))
-
-    return _Reduction(op, tensors).kernel(int32(0), combine, lambda _, total: total)
-
-
 @operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int8", "float32"))
-@operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int16", "int32"), litert=True)
+@operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int16", "int32", "int64"), litert=True)
 def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """The greatest or the least element, as stored."""
     reduction = _Reduction(op, tensors)
     dtype = reduction.source.dtype
     greatest = op.code == "REDUCE_MAX"
-    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-    least, most = (float(info.min), float(info.max)) if dtype == "float32" else limits(dtype)
-    start = number(least if greatest else most, dtype)
+    start = number(_bounds(dtype)[0 if greatest else 1], dtype)
 
     def combine(_: Nest, best: Any, x: Any) -> Any:
         return tirx.Select(x > best if greatest else x < best, x, best)
 
     return reduction.kernel(start, combine, lambda _, best: best)
+
+
+def _bounds(dtype: str) -> tuple[float, float]:
+    """Return the least and the greatest number of a type: of 64 bits, too, to the last digit."""
+    if dtype != "float32":
+        return limits(dtype)
+    info = np.finfo(np.float32)
+    return float(info.min), float(info.max)
 
 
 @operator("REDUCE_ALL", dtypes=("bool",))
@@ -133,6 +145,7 @@ def reduce_truth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("ARG_MAX", "ARG_MIN", dtypes=("int8", "float32"))
+@operator("ARG_MAX", "ARG_MIN", dtypes=("int32",), litert=True)
 def arg_extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """The place of the first greatest or least element along an axis; int64 is LiteRT's alone."""
     source, axes, target = (tensors[i] for i in (*op.inputs, *op.outputs))

@@ -7,7 +7,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
-from ethosgen.aot.operators.nest import Array, Nest, int32, real
+from ethosgen.aot.operators.nest import Array, Nest, int32, number, real
 from ethosgen.model import Operator, Tensor
 
 _SINGLE = np.float32
@@ -52,6 +52,7 @@ def _nearest(op: Operator, before: int, after: int) -> Array:
 
 
 @operator("RESIZE_BILINEAR", dtypes=("int8", "float32"))
+@operator("RESIZE_BILINEAR", dtypes=("int16",), litert=True)
 def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Interpolate between four pixels (reference/resize_bilinear.h); int8 with 10-bit fractions.
 
@@ -99,11 +100,17 @@ def _mixed(nest: Nest, corners: Sequence[Any], down: Any, across: Any, single: b
     if single:
         terms = [corner * v * h for corner, (v, h) in zip(corners, weights, strict=True)]
         return terms[0] + terms[1] + terms[2] + terms[3]
-    # 8 bits and twice 10 fit into 32 with one bit to spare.
-    products = [int32(corner) * v * h for corner, (v, h) in zip(corners, weights, strict=True)]
+    # 8 bits and twice 10 fit into 32 with one bit to spare, 16 bits do not.
+    wide = "int64" if str(corners[0].ty.dtype) == "int16" else "int32"
+    products = [
+        tirx.Cast(wide, corner) * tirx.Cast(wide, v * h)
+        for corner, (v, h) in zip(corners, weights, strict=True)
+    ]
     total = nest.let("total", sum(products[1:], products[0]))
-    half = tirx.Select(total > 0, int32(1 << 19), int32(-(1 << 19)))
-    return tirx.truncdiv(total + half, int32(1 << 20))
+    half, nothing = number(1 << 19, wide), number(0, wide)
+    return tirx.truncdiv(
+        total + tirx.Select(total > nothing, half, nothing - half), number(1 << 20, wide)
+    )
 
 
 def _single_places(op: Operator, before: int, after: int) -> dict[str, Array]:

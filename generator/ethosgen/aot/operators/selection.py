@@ -43,6 +43,7 @@ def select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("GATHER", dtypes=("int8", "float32"))
+@operator("GATHER", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def gather(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy slices along an axis in the order of the indices; one outside ends the network."""
     source, indices, target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -65,6 +66,7 @@ def gather(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("GATHER_ND", dtypes=("int8", "float32"))
+@operator("GATHER_ND", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def gather_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy slices by indices of several dimensions; one outside ends the network.
 

@@ -1,8 +1,7 @@
 # mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
 """SOFTMAX over the last dimension: TFLite's reference/softmax.h."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from tvm import tirx
 from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
+from ethosgen.aot.operators.curve import Function, curve, interpolated
 from ethosgen.aot.operators.nest import Array, Nest, call, headroom, int32, real
 from ethosgen.aot.operators.quantization import (
     clamp,
@@ -155,8 +155,6 @@ def _check_output(target: Tensor, zero_point: int, scale: float | None = None) -
 
 # ---- int16 ---------------------------------------------------------------------------------------
 
-STEPS = 512
-"""Straight pieces of which a curve over all of int16 is made; each is 128 inputs long."""
 FARTHEST = 10.0
 """The distance from the maximum at which TFLite takes exp for 0."""
 
@@ -175,8 +173,8 @@ def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     shape = _rows(source, target)
     nest = Nest()
     x = nest.read("input", source, shape)
-    curve = nest.table("exponentials", _curve(FARTHEST, limits("int16")[1], math.exp))
-    inverse = nest.table("reciprocals", _curve(1.0, limits("int16")[0], _one_over_one_plus))
+    curve = nest.table("exponentials", _table(FARTHEST, limits("int16")[1], np.exp))
+    inverse = nest.table("reciprocals", _table(1.0, limits("int16")[0], _one_over_one_plus))
     y = nest.write("output", target, shape)
     with nest.loop("row", shape[0]) as row:
         greatest = nest.local("greatest", int32(-32768))
@@ -186,14 +184,14 @@ def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         with nest.loop("i", shape[1]) as i:
             scaled = nest.rescale(int32(x[row, i]) - greatest[0], multiplier)
             place = nest.keep("place", clamp(scaled + 32767, -32768, 32767))
-            term = nest.keep("term", _interpolated(curve, place))
+            term = nest.keep("term", interpolated(curve, place))
             nest.store(y, (row, i), term)
             nest.store(total, (0,), total[0] + term)
         places = nest.keep("places", headroom(nest, total[0]))
         mantissa = tirx.Cast("int64", total[0] << places) + tirx.const(1 << 13, "int64")
         above_one = int32(mantissa >> tirx.const(14, "int64")) - (1 << 15) - (1 << 16)
         at = nest.keep("at", clamp(above_one, -32768, 32767))
-        scale = nest.keep("scale", _interpolated(inverse, at))
+        scale = nest.keep("scale", interpolated(inverse, at))
         shift = nest.keep("shift", 30 - places)
         with nest.loop("i", shape[1]) as i:
             share = int32(y[row, i]) * scale + (int32(1) << (shift - 1))
@@ -201,48 +199,14 @@ def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-def _one_over_one_plus(x: float) -> float:
-    return float(np.float32(1) / (np.float32(1) + np.float32(x)))
+def _table(length: float, zero_point: int, function: Function) -> Array:
+    """Return a function over `length` as a curve whose values have 15 fraction bits."""
+    single = np.float32
+    return curve(single(length) / single(65535), zero_point, single(2) / single(65535), function)
 
 
-def _interpolated(table: Any, x: Any) -> Any:
-    """Return a curve's value at an int16 x (LUTLookup)."""
-    at = (x >> 7) + STEPS // 2
-    left = int32(table[at])
-    return left + (((int32(table[at + 1]) - left) * (x & 0x7F) + 64) >> 7)
-
-
-def _curve(length: float, zero_point: int, function: Callable[[float], float]) -> Array:
-    """Return STEPS + 1 values of a function over `length` as int16 (LUTPopulateInt16).
-
-    Its argument is length / 65535 times the input less its zero point, its values have 15 fraction
-    bits. TFLite computes in single floats, and takes half of the error between two of the values
-    off both.
-    """
-    single, (low, high) = np.float32, limits("int16")
-    scale = single(length) / single(65535)
-    least, most = scale * single(low - zero_point), scale * single(high - zero_point)
-    unit = single(2.0) / single(65535)
-    factor = single(65536) / (unit * single(high) - unit * single(low))
-    step = (most - least) / single(STEPS)
-
-    def at(x: Any) -> Any:
-        return single(function(float(x))) * factor
-
-    table = []
-    for i in range(STEPS):
-        start = least + single(i) * step
-        value = _rounded(at(start))
-        between = _rounded((at(least + single(i + 1) * step) + value) / single(2))
-        error = between - _rounded(at(start + step / single(2)))
-        table.append(value - _rounded(error / single(2)))
-    table.append(_rounded(at(most)))
-    return np.array(np.clip(table, low, high), np.int16)
-
-
-def _rounded(x: Any) -> Any:
-    """Return a single float rounded to nearest, halves away from zero."""
-    return np.float32(math.copysign(math.floor(abs(float(x)) + 0.5), float(x)))
+def _one_over_one_plus(x: Array) -> Array:
+    return np.asarray(np.float32(1) / (np.float32(1) + x.astype(np.float32)), np.float64)
 
 
 # ---- float32 -------------------------------------------------------------------------------------

@@ -1,14 +1,12 @@
 """Functions of one 8-bit number as a table of 256 values, made at compile time."""
 
-import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.nest import Nest, int32
-from ethosgen.aot.operators.quantization import limits, scale_of, zero_point_of
+from ethosgen.aot.operators.quantization import limits
 from ethosgen.errors import UnsupportedError
 from ethosgen.model import Tensor
 
@@ -33,14 +31,3 @@ def byte_table(source: Tensor, target: Tensor, function: Callable[[int], int]) -
     with nest.loop("i", target.elements) as i:
         nest.store(y, (i,), table[int32(x[i]) - first])
     return nest.kernel()
-
-
-def single_table(source: Tensor, target: Tensor, curve: Callable[[Any], Any]) -> Kernel:
-    """Return a look-up of a function from float32 to float32 (LUTPopulate)."""
-    scale, inverse = np.float32(scale_of(source)), np.float32(1) / np.float32(scale_of(target))
-
-    def value(q: int) -> int:
-        scaled = float(np.float32(curve(scale * np.float32(q - zero_point_of(source))) * inverse))
-        return int(math.copysign(math.floor(abs(scaled) + 0.5), scaled)) + zero_point_of(target)
-
-    return byte_table(source, target, value)

@@ -77,7 +77,8 @@ def curve(scale: Any, zero_point: int, unit: Any, function: Function) -> Array:
         bias = round_half_away((between - round_half_away(middles)) / _single(2))
         last = round_half_away(_applied(function, np.array([most], _single)) * factor)
         table = np.concatenate([values - bias, last])
-    return np.nan_to_num(np.clip(table, low, high), nan=0.0).astype(np.int16)
+    bounded: Array = np.nan_to_num(np.clip(table, low, high), nan=0.0)
+    return bounded.astype(np.int16)
 
 
 def interpolated(table: Any, x: Any) -> Any:

@@ -122,11 +122,14 @@ class Firmware:
     info: ProjectInfo
     attach: Attach | None = None
     line: Line | None = None
+    cache_seed: int | None = None
 
 
 def _start_qemu(firmware: Firmware) -> Target:
     info = firmware.info
-    return QemuTarget(QEMU.find(), firmware.elf, info.board, firmware.attach, info)
+    return QemuTarget(
+        QEMU.find(), firmware.elf, info.board, firmware.attach, info, firmware.cache_seed
+    )
 
 
 def _start_native(firmware: Firmware) -> Target:
@@ -180,21 +183,23 @@ def run(
     line: Line | None = None,
     timeout_s: float = 120.0,
     progress: Progress = _silent,
+    cache_seed: int | None = None,
 ) -> Outcome:
     """Run samples through a firmware and return its outputs, counters and verdict.
 
     `order` says which network each sample is for, by its place in `info.networks`; without it all
     are for the first. `timeout_s` is for one inference. `attach` makes the NPU model that serves
-    the firmware's driver, None where there is none. `line` is the way to a board. A target that
-    restarts gets all samples again, from the first, since a network may have a state. TargetError
-    if the firmware or the target fails, NpuFault if the NPU model stopped at a command, ToolError
-    if the target's program is missing.
+    the firmware's driver, None where there is none. `line` is the way to a board. With
+    `cache_seed`, QEMU has a data cache that evicts lines by this seed (ethosgen.target.cache). A
+    target that restarts gets all samples again, from the first, since a network may have a state.
+    TargetError if the firmware or the target fails, NpuFault if the NPU model stopped at a command,
+    ToolError if the target's program is missing.
     """
     if on not in TARGETS:
         raise InputError(f"unknown target '{on}'; choose one of: {', '.join(TARGETS)}")
     counts = on in _COUNTS_INSTRUCTIONS
     jobs = list(zip(order or [0] * len(samples), samples, strict=True))
-    with TARGETS[on](Firmware(elf, info, attach, line)) as target:
+    with TARGETS[on](Firmware(elf, info, attach, line, cache_seed)) as target:
         session = Session(target.console, target.check)
         for restarts in range(_RESTARTS + 1):
             try:

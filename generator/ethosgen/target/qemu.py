@@ -22,12 +22,12 @@ from elftools.elf.elffile import ELFFile
 from ethosgen.board import Board, Qemu
 from ethosgen.errors import InputError, TargetError
 from ethosgen.project_info import ProjectInfo
-from ethosgen.target.attachment import Attach, NpuThread, SharedMemory
+from ethosgen.target.attachment import Attach, NpuModel, NpuThread, SharedMemory
 from ethosgen.target.buffers import Place, find_buffers
+from ethosgen.target.cache import PAGE_BYTES, CachedNpu
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.process import ProcessTarget
 
-_PAGE_BYTES = 4096
 _SPARE_BYTES = 1 << 20
 """Of shared memory, for the register page and what lies between sections."""
 
@@ -36,7 +36,8 @@ class QemuTarget(ProcessTarget):
     """A firmware on QEMU, from entering the context to leaving it; it is its own console.
 
     `program` is the path of qemu-system-arm. Without `attach` there is no NPU. With `info`, large
-    inputs and outputs need not go through the console.
+    inputs and outputs need not go through the console. With `cache_seed` there is a data cache
+    between processor and NPU (ethosgen.target.cache), which evicts lines by this seed.
     TargetError with QEMU's own words if it dies.
     """
 
@@ -49,6 +50,7 @@ class QemuTarget(ProcessTarget):
         board: Board,
         attach: Attach | None,
         info: ProjectInfo | None = None,
+        cache_seed: int | None = None,
     ) -> None:
         if board.run.qemu is None:
             raise InputError(f"board '{board.name}' does not run on QEMU")
@@ -58,6 +60,7 @@ class QemuTarget(ProcessTarget):
         self._facts = board.run.qemu
         self._board = board
         self._attach = attach
+        self._cache_seed = cache_seed
         self._npu: NpuThread | None = None
         self._bell: socket.socket | None = None
         self._buffers = find_buffers(elf, info) if info else {}
@@ -117,14 +120,21 @@ class QemuTarget(ProcessTarget):
             os.close(handle)
         self._bell, far_bell = socket.socketpair()
         if self._attach is not None:
-            page_offset = self._facts.npu_base_addr - self._start_addr
-            page = memory[page_offset : page_offset + _PAGE_BYTES].view(np.uint32)
-            self._npu = NpuThread(self._attach(page, self._segments(memory), self._ring))
+            self._npu = NpuThread(self._make_npu(self._attach, memory))
         with far_bell, socket.create_server(("127.0.0.1", 0)) as listener:
             self._start(listener, far_bell)
             self._console = SerialConsole(f"socket://127.0.0.1:{listener.getsockname()[1]}")
         if self._npu is not None:
             self._npu.start()
+
+    def _make_npu(self, attach: Attach, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> NpuModel:
+        page_offset = self._facts.npu_base_addr - self._start_addr
+        page = memory[page_offset:][:PAGE_BYTES].view(np.uint32)
+        if self._cache_seed is None:
+            return attach(page, self._segments(memory), self._ring)
+        cache_page = memory[page_offset - PAGE_BYTES :][:PAGE_BYTES].view(np.uint32)
+        segments = self._segments(memory, load=True)
+        return CachedNpu(attach, (cache_page, page), segments, self._ring, self._cache_seed)
 
     def _death(self, status: int) -> str:
         if status == -signal.SIGBUS:
@@ -155,8 +165,13 @@ class QemuTarget(ProcessTarget):
         offset = self._start_addr - self._facts.shared_start_addr
         return np.frombuffer(mmap.mmap(handle, size, offset=offset), np.uint8)
 
-    def _segments(self, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> list[SharedMemory]:
-        """Return the firmware's sections in shared memory: beyond them the NPU has no business."""
+    def _segments(
+        self, memory: np.ndarray[Any, np.dtype[np.uint8]], load: bool = False
+    ) -> list[SharedMemory]:
+        """Return the firmware's sections in shared memory: beyond them the NPU has no business.
+
+        With `load` they have their contents now, and not only when QEMU has started.
+        """
         end_addr = self._facts.npu_base_addr
         segments = []
         with self._elf.open("rb") as file:
@@ -168,6 +183,8 @@ class QemuTarget(ProcessTarget):
                 offset = start - self._start_addr
                 is_writable = bool(section["sh_flags"] & SH_FLAGS.SHF_WRITE)
                 view = memory[offset : offset + size]
+                if load:
+                    view[:] = np.frombuffer(section.data(), np.uint8)
                 segments.append(SharedMemory(section.name, start, view, is_writable))
         return segments
 

@@ -2,9 +2,7 @@
 
 import copy
 import json
-import os
 import re
-import secrets
 import sys
 from pathlib import Path
 from typing import Any
@@ -40,6 +38,7 @@ from corpus.trial import (  # noqa: E402
 from corpus.witnesses import FOUND  # noqa: E402
 from ethosgen.errors import EthosgenError  # noqa: E402
 from ethosgen.flatbuffer import decode_model  # noqa: E402
+from fresh import fresh_seed  # noqa: E402
 
 SEED = 7000
 SEEDS = 10_000_000
@@ -62,7 +61,7 @@ def test_no_network_differs_without_a_known_reason(part: int) -> None:
 
 def test_no_fresh_network_differs_without_a_known_reason() -> None:
     """A few rows with another seed each time: keep what fails in corpus/witnesses.py."""
-    seed = int(os.environ.get("CORPUS_SEED") or secrets.randbelow(SEEDS))
+    seed = fresh_seed(SEEDS)
     rows = np.random.default_rng(seed).permutation(len(ROWS))[:FRESH]
     trials = run_keys([Key(*ROWS[row], seed) for row in rows], [*PRODUCTS][seed % 2 :][:1])
     assert len(trials) == FRESH

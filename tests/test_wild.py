@@ -1,7 +1,5 @@
 """Random networks of 1 to 30 operators: a fresh part of what docs/random.md measures."""
 
-import os
-import secrets
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,6 +19,7 @@ from corpus.wild.graph import MOST, make_network  # noqa: E402
 from corpus.wild.trial import Verdict  # noqa: E402
 from ethosgen.child import ChildError  # noqa: E402
 from ethosgen.flatbuffer import decode_model  # noqa: E402
+from fresh import fresh_seed  # noqa: E402
 
 SEEDS = 1 << 30
 PARTS = 12
@@ -42,7 +41,7 @@ def test_fresh_networks_equal_the_oracles(
     part: int, workers: list[Worker], record_property: Callable[[str, object], None]
 ) -> None:
     """CORPUS_SEED=N repeats what a failure names, and so does: python -m corpus.wild one SEED."""
-    start = int(os.environ.get("CORPUS_SEED") or secrets.randbelow(SEEDS)) + part * NETWORKS
+    start = fresh_seed(SEEDS) + part * NETWORKS
     record_property("random networks", start)
     verdicts = [_run(seed, workers) for seed in range(start, start + NETWORKS)]
     bad = [f"{v.seed} {v.setting}: {v.verdict} {v.why}" for v in verdicts if v.verdict in BAD]

@@ -132,7 +132,8 @@ def test_a_verdict_is_written_when_the_run_fails(project: Path, tmp_path: Path) 
 def test_a_memory_mode_that_there_is_not(tmp_path: Path) -> None:
     network = str(image_net(tmp_path / "image_net.tflite"))
     arguments = ("project", network, "-o", str(tmp_path / "q"))
-    assert run(*arguments, "--board", "corstone300", "--memory-mode", "fast") == 2
+    with pytest.raises(InputError, match=r"unknown --memory-mode .fast.; choose one of: sram_only"):
+        run(*arguments, "--board", "corstone300", "--memory-mode", "fast")
     with pytest.raises(InputError, match=r"'alif-e7-hp' has no memory mode 'dedicated_sram'"):
         run(*arguments, "--board", "alif-e7-hp", "--memory-mode", "dedicated_sram")
     assert not (tmp_path / "q").exists()

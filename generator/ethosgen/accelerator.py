@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.grammar import nearest
+from ethosgen.grammar import unknown
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,7 @@ def find_accelerator(name: str) -> Accelerator:
     try:
         return known[name]
     except KeyError:
-        raise InputError(
-            f"unknown NPU '{name}'{nearest(name, known)}; choose one of: {', '.join(known)}"
-        ) from None
+        raise InputError(unknown("NPU", name, known)) from None
 
 
 def require_model(accelerator: Accelerator) -> Accelerator:

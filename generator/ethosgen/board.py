@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from ethosgen.board_facts import (
 )
 from ethosgen.board_rules import faults
 from ethosgen.errors import InputError
-from ethosgen.grammar import nearest
+from ethosgen.grammar import unknown
 from ethosgen.toml_lines import find_line
 
 __all__ = [
@@ -195,11 +196,7 @@ def find_board_file(name_or_path: str) -> Path:
     if path.suffix == ".toml":
         return path
     if name_or_path not in board_names():
-        known = ", ".join(board_names())
-        raise InputError(
-            f"unknown board '{name_or_path}'{nearest(name_or_path, board_names())}; choose one "
-            f"of: {known}, or give a .toml file"
-        )
+        raise InputError(f"{unknown('board', name_or_path, board_names())}, or give a .toml file")
     return board_folder() / f"{name_or_path}.toml"
 
 
@@ -220,8 +217,8 @@ def start_board_file(name: str, like: str, folder: Path) -> Path:
     body = re.sub(r"\A#:schema .*\n", "", body)  # its path is relative to the folder of that file
     head = (
         f"# {name}: a board of yours, started from {board.name}. The facts below are its facts:\n"
-        "# go through them from top to bottom, and check with: ethosgen boards show ./"
-        f"{path.name}\n\n"
+        "# go through them from top to bottom, and check with: ethosgen boards show "
+        f"{shlex.quote(f'./{path.name}')}\n\n"
     )
     try:
         with path.open("x", encoding="utf-8") as file:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ethosgen.grammar import counted
 from ethosgen.toml_lines import find_line
 
 BLANK = "?"
@@ -27,7 +28,9 @@ def ask_for_blanks(file: str, text: str, facts: Any) -> str | None:
     if not fields:
         return None
     lines = text.splitlines()
-    asked = [f"board file '{file}' has {len(fields)} facts to be filled in (\"{BLANK}\"):"]
+    asked = [
+        f"board file '{file}' has {counted(len(fields), 'fact')} to be filled in (\"{BLANK}\"):"
+    ]
     for field in fields:
         number = find_line(text, field)
         comment = lines[number - 1].partition("#")[2].strip() if number else ""

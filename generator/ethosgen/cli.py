@@ -12,6 +12,7 @@ from ethosgen import __version__
 from ethosgen.commands.boards import boards
 from ethosgen.commands.bug import record_bug
 from ethosgen.commands.build import build
+from ethosgen.commands.choices import Group
 from ethosgen.commands.disasm import disasm
 from ethosgen.commands.doctor import doctor
 from ethosgen.commands.flash import flash
@@ -26,7 +27,7 @@ from ethosgen.errors import BUG_STATUS, EthosgenError, InputError
 from ethosgen.storage import explain_storage
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ethosgen")
 @click.option("-v", "--verbose", is_flag=True, help="Log what the stages do, to stderr.")
 def cli(verbose: bool) -> None:

@@ -31,6 +31,7 @@ from flatbuffers.number_types import Int32Flags
 from ethosgen.compression import DECODE, expand, is_compressed
 from ethosgen.compression.composites import has_composites, inline_composites
 from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.grammar import counted
 from ethosgen.integrity import NPU_CUSTOM_CODE, check
 from ethosgen.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
 
@@ -190,7 +191,7 @@ class _Decoder:
     def walk(self, length: int) -> range:
         """Return the indices of a vector of tables, once it is sure that the file can hold it."""
         if not 0 <= 4 * length <= len(self.data):
-            raise self.bad(f"a list claims {length} elements")
+            raise self.bad(f"a list claims {counted(length, 'element')}")
         return range(length)
 
     def model(self) -> Model:
@@ -217,8 +218,8 @@ class _Decoder:
         if not self.stale:
             return ()
         return (
-            f"{len(self.stale)} tensors of '{self.name}' have a shape_signature that contradicts "
-            f"their shape, the first is {self.stale[0]}; the shapes are used, as TFLite does",
+            f"in '{self.name}' the shape_signature of {counted(len(self.stale), 'tensor')} "
+            f"contradicts the shape, first {self.stale[0]}; the shapes are used, as TFLite does",
         )
 
     def at(self, items: list[Any] | tuple[Any, ...], index: int, what: str) -> Any:
@@ -311,7 +312,7 @@ class _Decoder:
                 )
             )
         if table.ShapeLength() > MAX_RANK or table.ShapeSignatureLength() > MAX_RANK:
-            raise self.bad(f"tensor '{name}' has {table.ShapeLength()} dimensions")
+            raise self.bad(f"tensor '{name}' has {counted(table.ShapeLength(), 'dimension')}")
         shape = self.numbers(table, "Shape")
         signature = self.numbers(table, "ShapeSignature")
         tensor = Tensor(
@@ -385,7 +386,8 @@ class _Decoder:
             )
         if tensor.data is not None and len(tensor.data) != tensor.bytes:
             raise self.bad(
-                f"constant '{tensor.name}' has {len(tensor.data)} bytes instead of {tensor.bytes}"
+                f"constant '{tensor.name}' has {counted(len(tensor.data), 'byte')} instead "
+                f"of {tensor.bytes}"
             )
         return tensor
 

@@ -13,3 +13,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return " (did you mean 'x'?)" for a name that is nearly a known one, else nothing."""
     close = difflib.get_close_matches(name.lower(), list(known), 1)
     return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return "unknown board 'x' (did you mean 'y'?); choose one of: y, z"."""
+    names = list(known)
+    return f"unknown {kind} '{name}'{nearest(name, names)}; choose one of: {', '.join(names)}"

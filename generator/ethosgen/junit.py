@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from ethosgen.errors import EthosgenError, InputError
+from ethosgen.grammar import counted
 from ethosgen.report import FirmwareReport, Report
 from ethosgen.storage import explain_storage
 
@@ -101,7 +102,7 @@ def _cases(name: str, report: Report) -> list[ET.Element]:
         ET.SubElement(outputs, "skipped", message="no golden answer; give --golden")
     elif golden.mismatches or not golden.elements:
         words = (
-            f"{golden.mismatches} of {golden.elements} elements differ, by "
+            f"{golden.mismatches} of {counted(golden.elements, 'element')} differ, by "
             f"{golden.max_abs_diff:g} at most"
         )
         found = [f"{title}: {text}" for title, text in report.findings.items()]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.errors import InputError
+from ethosgen.grammar import nearest
 from ethosgen.model import Tensor
 from ethosgen.plan import IoStyle, OffloadMode, PlanSummary
 
@@ -62,6 +63,7 @@ class ProjectInfo:
         """Return a network's place; InputError names those that there are."""
         if name not in self.names:
             raise InputError(
-                f"'{self.directory}' has no network '{name}'; it has: {', '.join(self.names)}"
+                f"'{self.directory}' has no network '{name}'{nearest(name, self.names)}; it has: "
+                f"{', '.join(self.names)}"
             )
         return self.names.index(name)

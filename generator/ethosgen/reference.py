@@ -17,6 +17,7 @@ import numpy as np
 
 from ethosgen.child import ChildError, call, end_children
 from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.grammar import counted
 from ethosgen.model import Model, Tensor
 from ethosgen.outcome import Arrays
 from ethosgen.workload import has_state, multiplications
@@ -209,8 +210,8 @@ def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:
 def _shaped(array: Array, tensor: Tensor) -> Array:
     if array.size != tensor.elements:
         raise UnsupportedError(
-            f"output '{tensor.name}' comes out with {array.size} elements, and the file says "
-            f"{tensor.elements}"
+            f"output '{tensor.name}' comes out with {counted(array.size, 'element')}, and the file "
+            f"says {tensor.elements}"
         )
     return array.reshape(tensor.shape)
 

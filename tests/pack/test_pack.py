@@ -128,6 +128,15 @@ def test_a_core_without_a_floating_point_unit(tmp_path: Path) -> None:
     assert facts["npu"]["secure"] is False
 
 
+def test_a_file_with_a_space_in_its_name_is_quoted_in_what_to_type_next(tmp_path: Path) -> None:
+    pack, file = tmp_path / "p.pdsc", tmp_path / "my board.toml"
+    pack.write_text(description("Pair", "Two_DFP", TWO_CORES))
+    command = ["boards", "from-pack", "PAIR100:HE", "--pack", str(pack), "-o", str(file)]
+    done = CliRunner().invoke(cli, command)
+    assert f"ethosgen boards show '{file}'" in done.stderr
+    assert "ethosgen boards show './my board.toml'" in file.read_text()
+
+
 @pytest.mark.parametrize(
     ("device", "sentence"),
     [

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ethosgen.aot.operators.custom_options import read_integers
 from ethosgen.errors import UnsupportedError
+from ethosgen.grammar import counted
 from ethosgen.model import Operator, Tensor
 
 DELAY, FRAMER, STACKER, OVERLAP_ADD, CIRCULAR_BUFFER = (
@@ -30,7 +31,7 @@ _MOST = 1 << 24
 def _ends(op: Operator, tensors: Sequence[Tensor], outputs: int) -> list[Tensor]:
     """Return the input and the outputs; UnsupportedError where there are not so many."""
     if len(op.outputs) != outputs or not op.inputs or op.inputs[0] < 0:
-        raise UnsupportedError(f"it does not have one input and {outputs} outputs")
+        raise UnsupportedError(f"it does not have one input and {counted(outputs, 'output')}")
     source = tensors[op.inputs[0]]
     if not source.elements:
         raise UnsupportedError(f"its input '{source.name}' has no elements")

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ethosgen.errors import UnsupportedError
+from ethosgen.grammar import counted
 from ethosgen.model import CONTROL, STATEFUL, Graph, Operator, Quantization, Tensor
 
 SUBGRAPHS = "subgraphs"
@@ -122,7 +123,8 @@ class _Lifter:
             ends = self._graphs[number].inputs
             if len(ends) != len(given):
                 raise _LiftError(
-                    f"has {len(given)} inputs for subgraph {number}, which takes {len(ends)}"
+                    f"has {counted(len(given), 'input')} for subgraph {number}, "
+                    f"which takes {len(ends)}"
                 )
             known = zip(ends, given, strict=True)
             handles = {end: lifted.handles[i] for end, i in known if i in lifted.handles}
@@ -152,7 +154,8 @@ class _Lifter:
         made = last.outputs
         if len(made) != len(operator.outputs):
             raise _LiftError(
-                f"has {len(operator.outputs)} outputs, but its subgraph makes {len(made)}"
+                f"has {counted(len(operator.outputs), 'output')}, but its "
+                f"subgraph makes {len(made)}"
             )
         for position, (output, inner) in enumerate(zip(operator.outputs, made, strict=True)):
             key = last.handles.get(inner)

@@ -1,14 +1,18 @@
 """`ethosgen boards`: which there are, what is known of one, and how a new one begins."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ethosgen.commands.choices import Group
+from ethosgen.grammar import counted
 
-@click.group(invoke_without_command=True)
+
+@click.group(cls=Group, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def boards(context: click.Context, as_json: bool) -> None:
@@ -41,7 +45,7 @@ def new(name: str, like: str) -> None:
 
     path = start_board_file(name, like, Path())
     click.echo(path)
-    click.echo(f"next: edit it, then: ethosgen boards show ./{path}", err=True)
+    click.echo(f"next: edit it, then: ethosgen boards show {shlex.quote(f'./{path}')}", err=True)
 
 
 @boards.command("from-pack")
@@ -86,7 +90,9 @@ def from_pack(
     if blanks:
         click.echo(blanks, err=True)
     shown = path if path.is_absolute() else f"./{path}"
-    click.echo(f"next: fill them in, then: ethosgen boards show {shown}", err=True)
+    click.echo(
+        f"next: fill them in, then: ethosgen boards show {shlex.quote(str(shown))}", err=True
+    )
 
 
 @boards.command()
@@ -110,7 +116,7 @@ def _list(as_json: bool) -> None:
         click.echo(f"{'':<14}{row['cpu']}, {row['npu']}; {', '.join(row['memories'])}")
         platforms = ", ".join(row["platforms"]) or "a library only"
         runs = ", ".join(row["run"]) or "nothing yet"
-        doubts = f"; {row['unverified']} facts unverified" if row["unverified"] else ""
+        doubts = f"; {counted(row['unverified'], 'fact')} unverified" if row["unverified"] else ""
         click.echo(f"{'':<14}{platforms}; runs on {runs}{doubts}")
 
 
@@ -137,7 +143,7 @@ def _facts(board: Any) -> Iterator[str]:
     facts = board.model_dump(exclude_none=True, exclude={"name", "description", "notes"})
     facts.pop("unverified")
     yield from _lines("", facts, marked, doubtful=False)
-    yield f"{len(board.unverified)} facts unverified, marked with ?:"
+    yield f"{counted(len(board.unverified), 'fact')} unverified, marked with ?:"
     for path, value in board.doubts():
         what = "  (left blank: not known)" if value is None else ""
         yield f"  ? {path}{what}"

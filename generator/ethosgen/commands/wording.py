@@ -19,7 +19,7 @@ MOST_REASONS = 12
 
 def written_text(written: Any) -> str:
     """Say what a project is and where its API is documented."""
-    what = f"{len(written.files)} files written" if written.files else "up to date"
+    what = f"{counted(len(written.files), 'file')} written" if written.files else "up to date"
     lines = [f"{written.directory}: {what}"]
     is_alone = len(written.programs) == 1
     for program in written.programs:
@@ -66,7 +66,7 @@ def _check_lines(check: Check | None) -> list[str]:
         return []
     if check.oracle is None:
         return [f"  check     not made: {check.skipped}"]
-    of = f"{check.elements} outputs of {check.samples} samples"
+    of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
     lines = [f"  check     {of} on the NPU model equal {ORACLES[check.oracle]}'s"]
     return [*lines, *(f"            what differed: {case}" for case in check.cases)]
 
@@ -76,8 +76,8 @@ def _decompressed_line(plan: Any) -> str:
     told = plan.decompressed
     again = "" if plan.npu == NO_NPU else ", before Vela packs what the NPU reads"
     return (
-        f"            decompressed ahead: {told['constants']} constants, {told['bytes_after']} B "
-        f"instead of {told['bytes_before']} B{again}"
+        f"            decompressed ahead: {counted(told['constants'], 'constant')}, "
+        f"{told['bytes_after']} B instead of {told['bytes_before']} B{again}"
     )
 
 
@@ -105,7 +105,7 @@ def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
 def _choice_line(choice: Any) -> str:
     """Say what both processors would take for a part of the network, and which got it."""
     cpu = "an unknown number of" if choice.cpu_cycles is None else f"about {choice.cpu_cycles:,}"
-    count = f"{choice.operators} operator{'s' if choice.operators != 1 else ''}"
+    count = f"{counted(choice.operators, 'operator')}"
     npu = f"{choice.npu_cycles:,} cycles on the NPU"
     verdict = f"estimated: {choice.on.upper()}"
     return f"            part {choice.part}, {count}: {npu}, {cpu} on the CPU, {verdict}"
@@ -133,7 +133,9 @@ def report_text(report: Any) -> str:
     ]
     for comparison in filter(None, (report.golden, report.second)):
         verdict = comparison_text(comparison)
-        lines.append(f"  {comparison.oracle:<9} {comparison.elements} elements: {verdict}")
+        lines.append(
+            f"  {comparison.oracle:<9} {counted(comparison.elements, 'element')}: {verdict}"
+        )
     lines += [f"  {title:<9} {text}" for title, text in report.findings.items()]
     if report.flash_bytes and report.ram_bytes:
         lines.append(size_lines(report.flash_bytes, report.ram_bytes))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ethosgen.compression.decoding import DTYPES, decode
 from ethosgen.compression.insertion import OFFSET, Front, Link, OldTable
 from ethosgen.errors import InputError
+from ethosgen.grammar import counted
 from ethosgen.model import Compressed, Graph, Model, Operator
 
 DECODE = "TFLM_DECODE"
@@ -65,8 +66,8 @@ def _decoded(
     inputs, outputs = operator.inputs, operator.outputs
     if len(inputs) != 2 * len(outputs) or min(inputs, default=-1) < 0:
         raise InputError(
-            f"'{model.name}' is damaged: operator {operator.index} ({DECODE}) has {len(inputs)} "
-            f"inputs for {len(outputs)} outputs"
+            f"'{model.name}' is damaged: operator {operator.index} ({DECODE}) has "
+            f"{counted(len(inputs), 'input')} for {counted(len(outputs), 'output')}"
         )
     made = {}
     for encoded, ancillary, output in zip(inputs[::2], inputs[1::2], outputs, strict=True):

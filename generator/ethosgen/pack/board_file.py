@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,7 +62,7 @@ def board_text(device: Device, processor: Processor, path: Path) -> str:
     lines = [
         f"# {device.vendor} {device.name}, from the CMSIS pack {device.pack}.",
         f'# The pack does not say everything: fill in each "{BLANK}", or delete its line where the',
-        f"# comment says so, then check with: ethosgen boards show ./{path.name}",
+        f"# comment says so, then check with: ethosgen boards show {shlex.quote(f'./{path.name}')}",
         "",
         f"description = {_quoted(_title(device, processor))}",
         'platforms = ["baremetal", "csolution"]',

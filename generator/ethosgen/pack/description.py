@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.errors import InputError
+from ethosgen.grammar import counted
 
 _LEVELS = ("family", "subFamily", "device", "variant")
 _SELECTION = re.compile(r"(?:(?P<vendor>[^:]+)::)?(?P<device>[^:]+)(?::(?P<processor>[^:]+))?")
@@ -133,7 +134,7 @@ class Selection:
         near += [known[key] for key in difflib.get_close_matches(wanted, known, n=6)]
         if near:
             return f"; similar are: {', '.join(sorted(set(near))[:6])}"
-        return f"; it has {len(known)} others" if known else "; it has none"
+        return f"; it has {counted(len(known), 'other')}" if known else "; it has none"
 
 
 class Description:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ethosgen.drawing import draw_samples
 from ethosgen.errors import EthosgenError, NpuFault
+from ethosgen.grammar import counted
 from ethosgen.model import Model
 from ethosgen.outcome import ORACLES, Arrays, compare
 from ethosgen.pipeline.execution import simulate_samples
@@ -71,7 +72,8 @@ def _look(
     found = compare(oracle, outputs, golden, tolerance_of(network))
     if not found.mismatches:
         return None
-    said = f"{found.mismatches} of {found.elements} values differ, by {found.max_abs_diff:g}"
+    of = counted(found.elements, "value")
+    said = f"{found.mismatches} of {of} differ, by {found.max_abs_diff:g}"
     return oracle, golden, outputs, f"{plan.npu}: {said}"
 
 

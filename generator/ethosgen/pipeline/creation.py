@@ -8,6 +8,7 @@ from ethosgen.accelerator import NO_NPU
 from ethosgen.any_board import any_board
 from ethosgen.board import Board, Placement, load_board
 from ethosgen.errors import InputError
+from ethosgen.grammar import counted
 from ethosgen.model import Model
 from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.planning import (
@@ -127,8 +128,8 @@ def _read_all(
     asked: Sequence[str | None] = [name] if isinstance(name, str) else name or [None] * len(paths)
     if len(asked) != len(paths):
         raise InputError(
-            f"--name is given {len(asked)} times for {len(paths)} networks; give it once for each, "
-            "in their order, or not at all"
+            f"--name is given {counted(len(asked), 'time')} for {counted(len(paths), 'network')}; "
+            "give it once for each, in their order, or not at all"
         )
     models = [read(path, name, watch) for path, name in zip(paths, asked, strict=True)]
     check_names([model.name for model in models])

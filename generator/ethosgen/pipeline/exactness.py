@@ -14,6 +14,7 @@ from ethosgen.accelerator import WITHOUT_MODEL, Accelerator
 from ethosgen.drawing import draw_samples
 from ethosgen.errors import InputError, NpuFault, RefusalError, UnsupportedError
 from ethosgen.flatbuffer import is_compiled
+from ethosgen.grammar import counted
 from ethosgen.model import Graph, Model, Operator
 from ethosgen.outcome import ORACLES, Arrays, compare
 from ethosgen.pipeline.cases import keep_case
@@ -194,7 +195,7 @@ class _Check:
         if not found.mismatches:
             return ""
         return (
-            f"{found.mismatches} of {found.elements} outputs differ from "
+            f"{found.mismatches} of {counted(found.elements, 'output')} differ from "
             f"{ORACLES[self._golden.oracle]}'s, by {found.max_abs_diff:g} at most"
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ethosgen.board import Board, load_board
 from ethosgen.errors import CapacityError, InputError
+from ethosgen.grammar import unknown
 from ethosgen.pipeline.creation import create_project
 from ethosgen.pipeline.judgement import Inputs
 from ethosgen.pipeline.planning import read
@@ -28,7 +29,7 @@ def _check_target(board: Board, on: str, platform: str) -> None:
     from ethosgen.target import TARGETS
 
     if on not in TARGETS:
-        raise InputError(f"unknown target '{on}'; choose one of: {', '.join(TARGETS)}")
+        raise InputError(unknown("target", on, TARGETS))
     if on == "native" and platform != ZEPHYR:
         raise InputError(
             "--on native is for Zephyr applications; choose another, or --platform zephyr"

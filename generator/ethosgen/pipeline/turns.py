@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethosgen.accelerator import NO_NPU, find_accelerator
+from ethosgen.grammar import counted
 from ethosgen.model import Model
 from ethosgen.outcome import Arrays, Outcome, Sample
 from ethosgen.pipeline.bisection import Make, diagnose
@@ -200,6 +201,6 @@ def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
 
 def _tell_samples(watch: Watch, on: str) -> Callable[[int, int], None]:
     def tell(done: int, count: int) -> None:
-        watch.say(f"running on {on}: {done} of {count} samples")
+        watch.say(f"running on {on}: {done} of {counted(count, 'sample')}")
 
     return tell

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from ethosgen.errors import InputError, ProtocolError, TargetError
+from ethosgen.grammar import counted, unknown
 from ethosgen.model import Tensor
 from ethosgen.outcome import Arrays, Outcome, Sample
 from ethosgen.project_info import NetworkInfo, ProjectInfo
@@ -196,7 +197,7 @@ def run(
     ToolError if the target's program is missing.
     """
     if on not in TARGETS:
-        raise InputError(f"unknown target '{on}'; choose one of: {', '.join(TARGETS)}")
+        raise InputError(unknown("target", on, TARGETS))
     counts = on in _COUNTS_INSTRUCTIONS
     jobs = list(zip(order or [0] * len(samples), samples, strict=True))
     with TARGETS[on](Firmware(elf, info, attach, line, cache_seed)) as target:
@@ -209,8 +210,8 @@ def run(
                 _LOG.warning("%s; asking again from the first sample", error)
                 if restarts == _RESTARTS:
                     raise TargetError(
-                        f"the target restarted {restarts + 1} times while it ran; look at its "
-                        "power supply, and for a watchdog or a debugger that resets it"
+                        f"the target restarted {counted(restarts + 1, 'time')} while it ran; "
+                        "look at its power supply, and for a watchdog or a debugger that resets it"
                     ) from None
         session.bye()
         status = target.wait_for_exit()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ethosgen.board import Board
 from ethosgen.errors import InputError, TargetError
+from ethosgen.grammar import nearest
 from ethosgen.tools import GCC, CommandError, Tool, run_command
 
 _LIMIT_S = 300.0
@@ -22,7 +23,8 @@ def flash(elf: Path, board: Board, tool: str | None = None) -> list[str]:
     name = tool or next(iter(board.flash))
     if name not in board.flash:
         raise InputError(
-            f"board '{board.name}' has no flash tool '{name}'; it has: {', '.join(board.flash)}"
+            f"board '{board.name}' has no flash tool '{name}'{nearest(name, board.flash)}; it has: "
+            f"{', '.join(board.flash)}"
         )
     command = flash_command(elf, board.flash[name].command)
     program = Tool(

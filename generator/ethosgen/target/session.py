@@ -11,6 +11,7 @@ from enum import IntEnum
 from itertools import count
 
 from ethosgen.errors import ProtocolError, TargetError
+from ethosgen.grammar import counted
 from ethosgen.target.console import Console
 from ethosgen.target.deadline import Deadline
 from ethosgen.target.frames import Decoder, Frame
@@ -172,7 +173,8 @@ class Session:
             answer = self._ask(Request.OUTPUT, body, timeout_s, "give its output")
             if len(answer) != wanted:
                 raise ProtocolError(
-                    f"the firmware sent {len(answer)} bytes of an output instead of {wanted}"
+                    f"the firmware sent {counted(len(answer), 'byte')} of an output "
+                    f"instead of {wanted}"
                 )
             data += answer
         return bytes(data)

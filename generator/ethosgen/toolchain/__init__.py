@@ -1,5 +1,6 @@
 """Building a project with the compiler that its platform uses; and the sizes of what comes out."""
 
+import shlex
 from pathlib import Path
 
 from ethosgen.errors import InputError
@@ -31,7 +32,7 @@ def find_built(directory: Path, on: str = "qemu", target: str | None = None) -> 
     if not elf.is_file():
         target = target or on
         raise InputError(
-            f"'{directory}' was not built for {target} yet; run: ethosgen build {directory} "
-            f"--on {target}"
+            f"'{directory}' was not built for {target} yet; run: ethosgen build "
+            f"{shlex.quote(str(directory))} --on {target}"
         )
     return Built(elf, on, measure_elf(elf))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ethosgen.errors import BuildError, CapacityError
+from ethosgen.grammar import counted
 from ethosgen.tools import CommandError, run_command
 
 _TIMEOUT_S = 600
@@ -34,7 +35,7 @@ def run_step(
 def _explain(said: str, directory: Path) -> BuildError | CapacityError:
     overflows = {memory.lower(): int(count) for memory, count in _OVERFLOW.findall(said)}
     if overflows:
-        what = " and ".join(f"memory '{m}' by {b:,} bytes" for m, b in overflows.items())
+        what = " and ".join(f"memory '{m}' by {counted(b, 'byte')}" for m, b in overflows.items())
         return CapacityError(f"the firmware in '{directory}' overflows {what}", overflows)
     if own := _OWN_WORDS.search(said):
         return BuildError(f"'{directory}' cannot be built: {' '.join(own.group(1).split())}")

@@ -3,6 +3,7 @@
 import configparser
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -75,8 +76,8 @@ def find_zephyr(
             return built
     target = target or on
     raise InputError(
-        f"'{info.directory}' was not built for {target} yet; run: ethosgen build {info.directory} "
-        f"--on {target}, or west build"
+        f"'{info.directory}' was not built for {target} yet; run: ethosgen build "
+        f"{shlex.quote(str(info.directory))} --on {target}, or west build"
     )
 
 

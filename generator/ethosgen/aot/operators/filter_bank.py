@@ -23,6 +23,7 @@ from ethosgen.aot.operators.unsigned import (
 )
 from ethosgen.aot.states import SPECTRAL_SUBTRACTION
 from ethosgen.errors import UnsupportedError
+from ethosgen.grammar import counted
 from ethosgen.model import Operator, Tensor
 
 INT16_MAX = (1 << 15) - 1
@@ -89,7 +90,8 @@ def _check_bands(source: Tensor, weights: Tensor, bands: Sequence[Tensor], chann
             raise UnsupportedError(f"'{band.name}' is no constant list of int16")
         if band.elements <= channels:
             raise UnsupportedError(
-                f"'{band.name}' has {band.elements} elements, and {channels + 1} are needed"
+                f"'{band.name}' has {counted(band.elements, 'element')}, and "
+                f"{channels + 1} are needed"
             )
     starts, places, widths = (band.array().astype(np.int32)[: channels + 1] for band in bands)
     used = widths > 0

@@ -34,6 +34,7 @@ from ethosgen.aot.operators.quantization import (
 )
 from ethosgen.aot.operators.rounding import once_multiplier, rescale_once
 from ethosgen.errors import UnsupportedError
+from ethosgen.grammar import counted
 from ethosgen.model import ABSENT, Operator, Tensor
 
 WEIGHTS = {"int8": "int8", "int16": "int8", "float32": "float32"}
@@ -178,7 +179,9 @@ def _check_sizes(
             f"its weights of {weights.shape} do not lead from {source.shape} to {target.shape}"
         )
     if biases is not None and biases.elements != channels:
-        raise UnsupportedError(f"its bias has {biases.elements} values for {channels} channels")
+        raise UnsupportedError(
+            f"its bias has {counted(biases.elements, 'value')} for {counted(channels, 'channel')}"
+        )
 
 
 def _check_quantization(op: Operator, source: Tensor, weights: Tensor, target: Tensor) -> None:

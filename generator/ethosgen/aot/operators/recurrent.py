@@ -21,6 +21,7 @@ from ethosgen.aot.operators.quantization import (
     zero_point_of,
 )
 from ethosgen.errors import UnsupportedError
+from ethosgen.grammar import counted
 from ethosgen.model import ABSENT, Operator, Tensor
 
 INPUTS = 24
@@ -214,7 +215,7 @@ def _read_lstm(op: Operator, tensors: Sequence[Tensor]) -> _Lstm:
     inputs = op.inputs
     needed = (*range(9), *range(12, 16), 18, 19)
     if len(inputs) != INPUTS:
-        raise UnsupportedError(f"it has {len(inputs)} inputs instead of {INPUTS}")
+        raise UnsupportedError(f"it has {counted(len(inputs), 'input')} instead of {INPUTS}")
     for variant, (first, end) in VARIANTS.items():
         if any(i != ABSENT for i in inputs[first:end]):
             raise UnsupportedError(f"it has {variant}, which TFLite Micro does not compute")

@@ -13,6 +13,7 @@ from ethosgen.aot.operators.custom_options import read_integers
 from ethosgen.aot.operators.nest import Nest, int32
 from ethosgen.aot.operators.quantization import clamp, limits
 from ethosgen.errors import UnsupportedError
+from ethosgen.grammar import counted
 from ethosgen.model import ABSENT, Operator, Tensor
 
 
@@ -20,8 +21,8 @@ def read_ends(op: Operator, tensors: Sequence[Tensor], inputs: int, outputs: int
     """Return an operator's inputs and outputs; UnsupportedError where there are not so many."""
     if (len(op.inputs), len(op.outputs)) != (inputs, outputs) or ABSENT in op.inputs:
         raise UnsupportedError(
-            f"it has {len(op.inputs)} inputs and {len(op.outputs)} outputs instead of {inputs} "
-            f"and {outputs}"
+            f"it has {counted(len(op.inputs), 'input')} and {counted(len(op.outputs), 'output')} "
+            f"instead of {inputs} and {outputs}"
         )
     return [tensors[i] for i in (*op.inputs, *op.outputs)]
 

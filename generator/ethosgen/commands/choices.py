@@ -1,0 +1,32 @@
+"""Names that a user types and that must be known ones: commands, and the values of options."""
+
+from typing import Any
+
+import click
+
+from ethosgen.errors import InputError
+from ethosgen.grammar import unknown
+
+
+class Choice(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
+    """One of a few values; a wrong one is answered as an unknown board or NPU is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the value; InputError names the option, what was meant and what there is."""
+        if value not in self.choices:
+            option = max(param.opts, key=len) if param else "value"
+            raise InputError(unknown(option, str(value), self.choices))
+        return str(super().convert(value, param, ctx))
+
+
+class Group(click.Group):
+    """Commands by name; a wrong name is answered by the one that was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; InputError names what was meant and what there is."""
+        name = args[0]
+        if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
+            raise InputError(unknown("command", name, self.commands))
+        return super().resolve_command(ctx, args)

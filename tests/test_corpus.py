@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from corpus import conditions, coverage, page, results  # noqa: E402
+from corpus.__main__ import CASES  # noqa: E402
 from corpus.choices import seeded  # noqa: E402
 from corpus.draft import Case, Draft  # noqa: E402
 from corpus.known import KNOWN, Known  # noqa: E402
@@ -138,6 +139,20 @@ def test_the_committed_run_covers_every_row(measured: dict[str, Any]) -> None:
 
 def test_the_committed_run_found_nothing_unexpected(measured: dict[str, Any]) -> None:
     assert not [text for row in measured["rows"] for text in row["unexpected"]]
+
+
+def test_a_row_of_the_committed_run_is_what_a_new_run_finds(measured: dict[str, Any]) -> None:
+    """Another row for each commit: the test must not rest on the file alone."""
+    row = measured["rows"][fresh_seed(len(measured["rows"]))]
+    if "start" not in row:
+        pytest.skip("the row was measured before its seeds were kept")
+    keys = [Key(row["operator"], row["dtype"], row["start"] + i) for i in range(CASES)]
+    again = results.summarize(
+        row["operator"], row["dtype"], row["start"], run_keys(keys, [*PRODUCTS])
+    )
+    for product, figures in row["products"].items():
+        for name in ("networks", "faults", "crashes", "oracles"):
+            assert again["products"][product][name] == figures[name], (row["operator"], product)
 
 
 def test_every_operator_of_vela_is_in_the_corpus() -> None:

@@ -7,7 +7,9 @@ from npu_networks import assert_exact
 
 from ethosgen.accelerator import ACCELERATORS
 
-MODELS = Path(__file__).parents[2].parent / "shared" / "models"
+ROOT = Path(__file__).parents[2]
+MODELS = ROOT.parent / "shared" / "models"
+SHIPPED = ROOT / "demo" / "digits_int8.tflite"
 NAMES = (
     "ad_autoencoder_int8",
     "hello_world_int8",
@@ -23,3 +25,8 @@ def test_a_public_network_is_exact(name: str) -> None:
     if not path.is_file():
         pytest.skip(f"{path} is not on this machine")
     assert_exact(path.read_bytes(), tuple(ACCELERATORS), samples=2, name=name)
+
+
+def test_the_shipped_network_is_exact() -> None:
+    """Wherever the public ones are not, this one is."""
+    assert_exact(SHIPPED.read_bytes(), tuple(ACCELERATORS), samples=2, name=SHIPPED.stem)

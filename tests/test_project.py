@@ -15,6 +15,7 @@ from ethosgen.model import Quantization, Tensor
 from ethosgen.plan import IoStyle
 from ethosgen.program import Constant, Port, Program
 from ethosgen.project import Project, open_project, render, write
+from ethosgen.project.capacity import part_sizes
 from ethosgen.project.literals import array_text, float_text, word_text
 from ethosgen.project.words import driver_header
 from golden_project import PLACE, render_golden
@@ -221,9 +222,21 @@ def test_a_scale_survives_as_a_literal() -> None:
 
 def test_an_arena_too_large_says_by_how_much_and_where() -> None:
     with pytest.raises(
-        CapacityError, match=r"arena \(2,097,168 bytes\) need 16 bytes more .*isram.; choose"
+        CapacityError, match=r"arena \(2,097,184 bytes\) need 32 bytes more .*isram.; choose"
     ):
         render_changed(arena_bytes=(2 << 20) + 16)
+
+
+def test_a_callers_buffers_count_in_whole_lines_of_the_data_cache() -> None:
+    program = make_program(IoStyle.CALLER)
+    ports = [
+        dataclasses.replace(port, tensor=dataclasses.replace(port.tensor, shape=(1, 1480)))
+        for port in (*program.inputs, *program.outputs)
+    ]
+    program = dataclasses.replace(program, inputs=(ports[0],), outputs=(ports[1],))
+    without = BOARD.model_copy(update={"cpu": BOARD.cpu.model_copy(update={"dcache": False})})
+    assert part_sizes(program, BOARD)["io"] == 2 * 47 * 32
+    assert part_sizes(program, without)["io"] == 2 * 93 * 16
 
 
 def test_the_registers_of_the_simulated_npu_take_a_page() -> None:

@@ -9,10 +9,9 @@ from ethosgen.errors import CapacityError
 from ethosgen.plan import IoStyle
 from ethosgen.program import Program
 from ethosgen.project.linkage import capacity_bytes, placement, ways
+from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, HEADER_BYTES
 from ethosgen.project_info import ProjectInfo
 
-_HEADER_BYTES = 32
-_ALIGNMENT = 16
 SHARED_PARTS = ("arena", "fast")
 """What several networks have together, one after the other."""
 
@@ -20,14 +19,25 @@ _Sizes = Mapping[str, Mapping[str, int]]
 """Network → part → bytes."""
 
 
-def part_sizes(program: Program) -> dict[str, int]:
+def own_alignment(program: Program, board: Board) -> int:
+    """Return what memory of the processor and the NPU is aligned to, in place and in size.
+
+    It must not share a line of the data cache with anything else.
+    """
+    return CACHE_LINE_BYTES if program.plan.accelerator and board.cpu.dcache else ALIGNMENT
+
+
+def part_sizes(program: Program, board: Board) -> dict[str, int]:
     """Return the bytes of each part that a network puts into memory, by the placement's names."""
+    alignment = own_alignment(program, board)
     ports = (*program.inputs, *program.outputs)
     owned = program.io is IoStyle.CALLER
     return {
-        "arena": _aligned(program.arena_bytes),
-        "io": sum(_aligned(program.plan.buffer_bytes(p.tensor)) for p in ports) if owned else 0,
-        "commands": sum(_aligned(_HEADER_BYTES + len(p.commands)) for p in program.plan.partitions),
+        "arena": _aligned(program.arena_bytes, alignment),
+        "io": sum(_aligned(program.plan.buffer_bytes(p.tensor), alignment) for p in ports)
+        if owned
+        else 0,
+        "commands": sum(_aligned(HEADER_BYTES + len(p.commands)) for p in program.plan.partitions),
         "weights": _aligned(len(program.plan.read_only))
         + sum(_aligned(len(constant.data)) for constant in program.constants),
         "fast": _aligned(program.plan.scratch_fast_bytes),
@@ -41,7 +51,7 @@ def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) 
     names the networks that take part in it, and the memory modes that would do, by the same sizes.
     Code, data and stack are some kilobytes and the linker's to check.
     """
-    sizes = {program.name: part_sizes(program) for program in programs}
+    sizes = {program.name: part_sizes(program, board) for program in programs}
     lack = _find_lack(sizes, board, memory_mode)
     if lack is None:
         return
@@ -148,5 +158,5 @@ def _describe_lack(sizes: _Sizes, parts: Sequence[str], memory: str, have: int) 
     return _Lack(tuple(blamed), words)
 
 
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
+def _aligned(size: int, alignment: int = ALIGNMENT) -> int:
+    return -(-size // alignment) * alignment

@@ -77,7 +77,7 @@ def make_manifest(
         "npu": programs[0].plan.npu,
         "io": programs[0].io.value,
         "memory_mode": memory_mode,
-        "networks": [_write_network(program, folder_of(program, programs)) for program in programs],
+        "networks": [_write_network(one, board, folder_of(one, programs)) for one in programs],
         "board": board.model_dump(mode="json"),
         **({"platform": platform} if platform != BAREMETAL else {}),
         "files": {path: hashlib.sha256(data).hexdigest() for path, data in library.items()},
@@ -90,12 +90,12 @@ def folder_of(program: Program, programs: Sequence[Program]) -> str:
     return f"{program.name}/" if len(programs) > 1 else ""
 
 
-def _write_network(program: Program, folder: str) -> dict[str, Any]:
+def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any]:
     return {
         "name": program.name,
         "model": f"{folder}{program.name}.tflite",
         "plan": dataclasses.asdict(program.summary()),
-        "parts": part_sizes(program),
+        "parts": part_sizes(program, board),
         "cpu_ops": list(program.plan.cpu_ops),
         "offload": program.plan.mode.value,
         "trust_vela": program.plan.trust_vela,

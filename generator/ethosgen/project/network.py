@@ -9,9 +9,9 @@ from ethosgen.errors import UnsupportedError
 from ethosgen.model import Tensor
 from ethosgen.plan import Base, Memory, Partition
 from ethosgen.program import Port, Program, Variable
-from ethosgen.project.capacity import part_sizes
+from ethosgen.project.capacity import own_alignment, part_sizes
 from ethosgen.project.literals import c_type, float_text
-from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, HEADER_BYTES
+from ethosgen.project.words import ALIGNMENT, HEADER_BYTES
 
 FAST_BASE = 2
 """The base pointer to fast scratch, in Vela's order of memories."""
@@ -44,10 +44,7 @@ def network_facts(
     streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
     NAME = program.name.upper()  # noqa: N806
     memories = _memories(program, board, memory_mode, is_shared)
-    alignment = ALIGNMENT
-    if plan.accelerator and board.cpu.dcache:
-        # The NPU's memory and the processor's must not share a line of the data cache.
-        alignment = CACHE_LINE_BYTES
+    alignment = own_alignment(program, board)
     graph = f"{program.name}_graph.c"
     is_guarded = _GUARD in program.sources.get(graph, "")
     return {
@@ -74,7 +71,7 @@ def network_facts(
         "graph_source": graph if graph in program.sources else None,
         "graph_options": [*_UNTOLD, *(_EXACT if is_guarded else [])],
         "own_sources": _own_sources(program),
-        "parts": part_sizes(program),
+        "parts": part_sizes(program, board),
     }
 
 

@@ -7,6 +7,7 @@
 #include "ethosgen_npu.h"
 
 #define WEAK __attribute__((weak))
+#define NOINLINE __attribute__((noinline))
 
 /* SysTick and ICSR, in the System Control Space. */
 #define SYST_CSR (*(volatile uint32_t *)0xE000E010u)
@@ -112,13 +113,11 @@ extern const uint32_t __ethosgen_weights_start[] __attribute__((weak));
 extern const uint32_t __ethosgen_weights_end[] __attribute__((weak));
 
 /* Write back and forget each line of what the NPU may read or write. After the run these lines are
- * clean, since the processor has nothing in them: what was read meanwhile is forgotten. */
-static void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
-                  const uint32_t bytes[ETHOSGEN_NPU_BASES])
+ * clean, since the processor has nothing in them: what was read meanwhile is forgotten. Not inlined:
+ * with the cache off, a hook saves no registers for it. */
+static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
+                           const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {
-    if (!ETHOSGEN_NPU_HAS_CACHE()) {
-        return;
-    }
     __asm volatile("dsb" ::: "memory");
     for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
         if (base[i] >= (uintptr_t)__ethosgen_weights_start &&
@@ -137,11 +136,15 @@ static void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
 WEAK void ethosgen_npu_clean_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
                                    const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {
-    flush(base, bytes);
+    if (ETHOSGEN_NPU_HAS_CACHE()) {
+        flush(base, bytes);
+    }
 }
 
 WEAK void ethosgen_npu_invalidate_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
                                         const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {
-    flush(base, bytes);
+    if (ETHOSGEN_NPU_HAS_CACHE()) {
+        flush(base, bytes);
+    }
 }

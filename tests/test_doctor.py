@@ -1,6 +1,37 @@
-import pytest
+"""What `doctor` finds: the tools that will be used, and how to get the others."""
 
-from ethosgen.doctor import examine
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ethosgen import doctor as examination
+from ethosgen.commands.doctor import doctor
+from ethosgen.doctor import Finding, examine
+from ethosgen.package_managers import MANAGERS
+from ethosgen.tools import CMAKE, GCC, TOOLS
+
+
+def program(file: Path, script: str = "exit 0") -> Path:
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return file
+
+
+def finding(name: str) -> Finding:
+    (found,) = (finding for finding in examine() if finding.name == name)
+    return found
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine whose PATH has nothing yet, without variables of ours."""
+    for name in [name for name in os.environ if name.startswith(("ETHOSGEN_", "ZEPHYR_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
 
 
 def test_everything_that_is_needed_is_looked_for() -> None:
@@ -8,7 +39,86 @@ def test_everything_that_is_needed_is_looked_for() -> None:
     assert {"arm-none-eabi-gcc", "cmake", "qemu-system-arm", "apache-tvm"} <= names
 
 
-def test_what_is_missing_comes_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    missing = {finding.name: finding for finding in examine() if not finding.found}
-    assert "apt-get install -y qemu-system-arm" in missing["qemu-system-arm"].remedy
+@pytest.mark.parametrize(
+    ("manager", "command"),
+    [
+        ("apt-get", "sudo apt-get install -y gcc-arm-none-eabi libnewlib-arm-none-eabi"),
+        ("dnf", "sudo dnf install -y arm-none-eabi-gcc-cs arm-none-eabi-newlib"),
+        ("pacman", "sudo pacman -S --needed arm-none-eabi-gcc arm-none-eabi-newlib"),
+        ("brew", "brew install --cask gcc-arm-embedded"),
+    ],
+)
+def test_what_is_missing_comes_with_the_command_of_this_machine(
+    bare: Path, manager: str, command: str
+) -> None:
+    program(bare / "brew")  # beside the system's own
+    program(bare / manager)
+    assert finding("arm-none-eabi-gcc").remedy == command
+    assert not finding("cmake").found
+
+
+def test_without_a_known_manager_debians_packages_are_named(bare: Path) -> None:
+    assert "Debian's packages: qemu-system-arm" in finding("qemu-system-arm").remedy
+
+
+def test_each_manager_has_each_tool() -> None:
+    for manager in MANAGERS:
+        assert set(manager.packages) == {tool.name for tool in TOOLS}, manager.program
+
+
+def test_the_tool_that_will_be_used_is_examined(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(bare / "cmake")
+    assert finding("cmake").found
+    other = program(bare / "my-cmake")
+    monkeypatch.setenv(CMAKE.variable, str(other))
+    assert finding("cmake").detail.startswith(str(CMAKE.find()))
+    program(other, "exit 127")
+    assert not finding("cmake").found
+    assert "ended with status 127" in finding("cmake").detail
+    monkeypatch.setenv(CMAKE.variable, "/none/cmake")
+    assert "ETHOSGEN_CMAKE names '/none/cmake'" in finding("cmake").detail
+    assert finding("cmake").remedy == "correct or unset ETHOSGEN_CMAKE"
+
+
+def test_a_compiler_without_a_c_library_will_not_do(bare: Path) -> None:
+    program(bare / GCC.name, "echo libc.a")
+    assert not finding(GCC.name).found
+    assert "it has no C library (newlib)" in finding(GCC.name).detail
+    program(bare / GCC.name, "echo /usr/lib/libc.a")
+    assert finding(GCC.name).found
+
+
+def test_what_variables_name_is_examined_too(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {"cbuild", "FVP", "zephyr"}.isdisjoint(found.name for found in examine())
+    monkeypatch.setenv("ETHOSGEN_CBUILD", str(program(bare / "cbuild")))
+    monkeypatch.setenv("ETHOSGEN_FVP", "/none/fvp")
+    monkeypatch.setenv("ZEPHYR_BASE", str(bare))
+    assert finding("cbuild").found
+    assert not finding("FVP").found
+    assert not finding("zephyr").found
+    (bare / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 3\n")
+    assert finding("zephyr").detail == f"{bare}; version 4.3"
+
+
+def test_a_missing_package_comes_with_the_version_that_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        examination.importlib.metadata, "requires", lambda _: ["ethos-u-vela==5.2.*; x == 'y'"]
+    )
+    remedy = f"{sys.executable} -m pip install 'ethos-u-vela==5.2.*'"
+    assert finding("ethos-u-vela").remedy == remedy
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_it_never_ends_with_a_make_target(complete: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wheel has no Makefile."""
+    one = Finding("cmake", complete, "there", "sudo apt-get install -y cmake")
+    monkeypatch.setattr(examination, "examine", lambda: [one])
+    done = CliRunner().invoke(doctor)
+    assert done.exit_code == (0 if complete else 3)
+    assert "make " not in done.output.replace("cmake", "")
+    assert ("next: " in done.stderr) == complete
+    assert complete or "sudo apt-get install -y cmake" in done.output

@@ -32,6 +32,7 @@ VALUES = {
     "model",
     "naming",
     "outcome",
+    "package_managers",
     "plan",
     "program",
     "project_info",

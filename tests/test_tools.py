@@ -8,7 +8,7 @@ import pytest
 from ethosgen.errors import ToolError
 from ethosgen.tools import TOOLS, CommandError, Tool, run_command
 
-TOOL = Tool("frobnicate", "ETHOSGEN_FROB", "frob-tools", "frobs")
+TOOL = Tool("frobnicate", "ETHOSGEN_FROB", "frobs", "get it from frob.example")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_missing_tool_says_all_that_helps(monkeypatch: pytest.MonkeyPatch) -> 
     for word in (
         "frobnicate (frobs)",
         "/none:/nowhere",
-        "sudo apt-get install -y frob-tools",
+        "get it from frob.example",
         "ETHOSGEN_FROB",
     ):
         assert word in str(caught.value)

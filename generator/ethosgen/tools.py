@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.errors import ToolError
+from ethosgen.package_managers import how_to_install
 
 _LOG = logging.getLogger(__name__)
 _GRACE_S = 2.0
@@ -72,21 +73,18 @@ def _end(started: subprocess.Popen[bytes]) -> None:
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that ethosgen runs: the variable that overrides PATH, and Debian's package."""
+    """A program that ethosgen runs, and the variable that overrides PATH."""
 
     name: str
     variable: str
-    package: str
     purpose: str
     remedy: str = ""
-    """What to do where no package of Debian's has it."""
+    """What to do where no package manager has it."""
 
     @property
     def install_command(self) -> str:
-        """The command that installs it on Debian and Ubuntu, or what to do instead."""
-        if self.remedy:
-            return self.remedy
-        return f"sudo apt-get install -y {self.package}"
+        """The command that installs it on this machine, or what to do instead."""
+        return self.remedy or how_to_install(self.name)
 
     def find(self) -> Path:
         """Return the program's path.
@@ -117,20 +115,18 @@ class Tool:
 GCC = Tool(
     "arm-none-eabi-gcc",
     "ETHOSGEN_GCC",
-    "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "the C compiler for Cortex-M",
 )
-CMAKE = Tool("cmake", "ETHOSGEN_CMAKE", "cmake", "configures a project")
-NINJA = Tool("ninja", "ETHOSGEN_NINJA", "ninja-build", "builds a project")
+CMAKE = Tool("cmake", "ETHOSGEN_CMAKE", "configures a project")
+NINJA = Tool("ninja", "ETHOSGEN_NINJA", "builds a project")
 CBUILD = Tool(
     "cbuild",
     "ETHOSGEN_CBUILD",
-    "",
     "CMSIS-Toolbox's build command",
     "install CMSIS-Toolbox, or open firmware.csolution.yml in Keil Studio, or render the "
     "project with --platform baremetal",
 )
-QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "qemu-system-arm", "simulates the board")
+QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "simulates the board")
 
 TOOLS = (GCC, CMAKE, NINJA, QEMU)
 """All of them, in the order in which a user meets them."""

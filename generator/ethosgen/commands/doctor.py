@@ -27,7 +27,7 @@ def doctor(as_json: bool) -> None:
             )
             click.echo(f"{mark}  {finding.name:<20} {finding.detail}")
             if not finding.found:
-                click.echo(f"         install it with:  {finding.remedy}")
+                click.echo(f"         remedy:  {finding.remedy}")
     if not all(finding.found for finding in findings):
         sys.exit(3)
     tell_next("ethosgen verify MODEL.tflite --board corstone300", quiet=as_json)

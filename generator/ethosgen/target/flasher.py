@@ -27,9 +27,7 @@ def flash(elf: Path, board: Board, tool: str | None = None) -> list[str]:
             f"{', '.join(board.flash)}"
         )
     command = flash_command(elf, board.flash[name].command)
-    program = Tool(
-        command[0], f"ETHOSGEN_{name.upper()}", "", f"flashes {board.name}", "install it"
-    )
+    program = Tool(command[0], f"ETHOSGEN_{name.upper()}", f"flashes {board.name}", "install it")
     command[0] = str(program.find())
     _run(command, f"'{name}' flashes board '{board.name}'")
     return command

@@ -84,7 +84,6 @@ def fvp_tool(name: str) -> Tool:
     return Tool(
         name,
         "ETHOSGEN_FVP",
-        "",
         "Arm's simulation of the board",
         "download it from developer.arm.com (Arm Ecosystem FVPs), and put it on PATH",
     )

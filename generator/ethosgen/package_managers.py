@@ -1,0 +1,69 @@
+"""Package managers: what each calls the tools that ethosgen runs."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PackageManager:
+    """A package manager: its program, the words that install, and its packages by tool."""
+
+    program: str
+    install: str
+    packages: Mapping[str, str]
+
+
+MANAGERS = (
+    PackageManager(
+        "apt-get",
+        "sudo apt-get install -y",
+        {
+            "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+            "cmake": "cmake",
+            "ninja": "ninja-build",
+            "qemu-system-arm": "qemu-system-arm",
+        },
+    ),
+    PackageManager(
+        "dnf",
+        "sudo dnf install -y",
+        {
+            "arm-none-eabi-gcc": "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
+            "cmake": "cmake",
+            "ninja": "ninja-build",
+            "qemu-system-arm": "qemu-system-arm",
+        },
+    ),
+    PackageManager(
+        "pacman",
+        "sudo pacman -S --needed",
+        {
+            "arm-none-eabi-gcc": "arm-none-eabi-gcc arm-none-eabi-newlib",
+            "cmake": "cmake",
+            "ninja": "ninja",
+            "qemu-system-arm": "qemu-system-arm",
+        },
+    ),
+    PackageManager(
+        "brew",
+        "brew install",
+        {
+            # The formula arm-none-eabi-gcc has no C library; Arm's own release has newlib.
+            "arm-none-eabi-gcc": "--cask gcc-arm-embedded",
+            "cmake": "cmake",
+            "ninja": "ninja",
+            "qemu-system-arm": "qemu",
+        },
+    ),
+)
+"""Those of the system come before brew, which Linux has beside its own."""
+
+
+def how_to_install(tool: str) -> str:
+    """Return the command that installs a tool here, or Debian's names where no manager is known."""
+    for manager in MANAGERS:
+        if shutil.which(manager.program):
+            return f"{manager.install} {manager.packages[tool]}"
+    debian = MANAGERS[0].packages[tool]
+    return f"the package manager of your system (Debian's packages: {debian})"

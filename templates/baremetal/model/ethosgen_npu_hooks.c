@@ -14,7 +14,12 @@
 #define SYST_RVR (*(volatile uint32_t *)0xE000E014u)
 #define SYST_CVR (*(volatile uint32_t *)0xE000E018u)
 #define ICSR (*(volatile uint32_t *)0xE000ED04u)
-enum { SYST_CSR_ENABLE = 1u << 0, SYST_CSR_TICKINT = 1u << 1, SYST_CSR_CLKSOURCE = 1u << 2 };
+enum {
+    SYST_CSR_ENABLE = 1u << 0,
+    SYST_CSR_TICKINT = 1u << 1,
+    SYST_CSR_CLKSOURCE = 1u << 2,
+    SYST_CSR_COUNTFLAG = 1u << 16 /* it has reached 0 since this was last read */
+};
 #define SYST_RVR_MAX 0xFFFFFFu
 #define ICSR_PENDSTCLR (1u << 25)
 
@@ -26,11 +31,19 @@ enum { SYST_CSR_ENABLE = 1u << 0, SYST_CSR_TICKINT = 1u << 1, SYST_CSR_CLKSOURCE
 #define ETHOSGEN_NPU_CLOCK_HZ {{ board.cpu.clock_hz or 1000000000 }}u
 #endif
 
-/* Start SysTick if it is not in use, without its interrupt; return SYST_CSR as it was. */
+/* SysTick has gone round since the clock was last read: SYST_CSR says so once. The count alone does
+ * not tell: each tick of an RTOS may wake the wait at the same count. */
+static bool has_gone_round;
+
+/* Start SysTick if it is not in use, without its interrupt; return SYST_CSR as it was. All reads of
+ * SYST_CSR are here. */
 static uint32_t start_systick(void)
 {
     uint32_t control = SYST_CSR;
 
+    if ((control & SYST_CSR_COUNTFLAG) != 0) {
+        has_gone_round = true;
+    }
     if ((control & SYST_CSR_ENABLE) == 0) {
         SYST_RVR = SYST_RVR_MAX;
         SYST_CVR = 0;
@@ -47,7 +60,7 @@ WEAK bool ethosgen_npu_wait(const volatile bool *finished)
     __asm volatile("cpsid i" ::: "memory");
     if (!*finished) {
         uint32_t control = start_systick();
-        SYST_CSR |= SYST_CSR_TICKINT;
+        SYST_CSR = start_systick() | SYST_CSR_TICKINT;
         __asm volatile("dsb\n\twfi" ::: "memory");
         if ((control & SYST_CSR_TICKINT) == 0) {
             SYST_CSR = control;
@@ -61,12 +74,21 @@ WEAK bool ethosgen_npu_wait(const volatile bool *finished)
 
 WEAK uint32_t ethosgen_npu_clock(uint32_t *per_ms)
 {
-    static uint32_t last;
+    static uint32_t last; /* since SysTick was at 0, as now */
     static uint32_t ticks;
 
     (void)start_systick();
-    uint32_t now = SYST_CVR; /* counts down */
-    ticks += now <= last ? last - now : last + SYST_RVR + 1u - now;
+    uint32_t left;
+    do {
+        left = SYST_CVR;
+    } while ((start_systick() & SYST_CSR_COUNTFLAG) != 0); /* it went round just now */
+    uint32_t period = SYST_RVR + 1u;
+    uint32_t now = left == 0 ? 0 : period - left;
+    ticks += now - last;
+    if (has_gone_round || now < last) {
+        ticks += period;
+        has_gone_round = false;
+    }
     last = now;
     *per_ms = ETHOSGEN_NPU_CLOCK_HZ / 1000u;
     return ticks;

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* What the library was generated from; the firmware tells it to whoever asks. */
-#define ETHOSGEN_DIGEST "52c3020fecd7120c"
+#define ETHOSGEN_DIGEST "fd0664d508283dbc"
 
 #define ETHOSGEN_NETWORKS 1
 

@@ -1,0 +1,87 @@
+/*
+ * The application's main() as tasks of FreeRTOS: one serves the networks, the other has the higher
+ * priority and counts. Above this stand the hooks of docs/integration.md, as they are there.
+ */
+#include "board.h"
+#include "ethosgen_networks.h"
+#include "server.h"
+#include "startup.h"
+#include "task.h"
+
+#include <string.h>
+
+#define NVIC_IPR ((volatile uint8_t *)0xE000E400u)
+#define NPU_PRIORITY (configMAX_SYSCALL_INTERRUPT_PRIORITY + 0x20)
+
+enum { UNTOUCHED = 99 };
+enum { SERVER_PRIORITY = 1, COUNTER_PRIORITY = 3 };
+
+static volatile uint32_t turns; /* of the other task */
+
+void assert_failed(unsigned int line)
+{
+    server_fault(0, line);
+    board_exit(1);
+}
+
+/* QEMU's clock counts instructions, and keeps to real time only while the processor sleeps. */
+void vApplicationIdleHook(void)
+{
+    __asm volatile("dsb\n\twfi" ::: "memory");
+}
+
+static void count(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        turns++;
+        vTaskDelay(1);
+    }
+}
+
+/* In the place of ticks: the turns of the other task, and what the run took in ticks of FreeRTOS. */
+static void run(const struct ethosgen_network *network, struct server_run *result)
+{
+    uint32_t turns_before = turns;
+    TickType_t started = xTaskGetTickCount();
+
+    for (uint32_t i = 0; i < network->output_count; i++) {
+        memset(network->outputs[i].buffer, UNTOUCHED, network->outputs[i].bytes);
+    }
+    result->status = (uint32_t)network->run();
+    result->npu_status = ethosgen_npu_last().status;
+    result->npu_qread = ethosgen_npu_last().qread;
+    result->cpu_ticks = turns - turns_before;
+    result->stack_bytes = xTaskGetTickCount() - started;
+}
+
+static void serve(void *unused)
+{
+    (void)unused;
+    ethosgen_status status =
+        ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
+    if (status == ETHOSGEN_OK) {
+        status = ethosgen_networks[0].init();
+    }
+    const struct server_firmware firmware = {
+        .init_status = (uint32_t)status,
+        .ticks_hz = BOARD_TICKS_HZ,
+        .run = run,
+    };
+    console_init();
+    (void)server_run(&firmware); /* failed runs are what the test wants */
+    board_exit(0);
+}
+
+int main(void)
+{
+    NVIC_IPR[IRQ_NPU] = NPU_PRIORITY;
+    board_init();
+    npu_ended = xSemaphoreCreateBinary();
+    configASSERT(npu_ended != NULL);
+    configASSERT(xTaskCreate(serve, "serve", 2048, NULL, SERVER_PRIORITY, NULL) == pdPASS);
+    configASSERT(xTaskCreate(count, "count", 256, NULL, COUNTER_PRIORITY, NULL) == pdPASS);
+    vTaskStartScheduler();
+    assert_failed(__LINE__);
+    return 0;
+}

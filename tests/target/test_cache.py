@@ -1,13 +1,16 @@
 """Firmware on QEMU behind a data cache: the library's maintenance suffices, and no less does."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from ethosgen import target
 from ethosgen.board import load_board
+from ethosgen.cli import cli
 from ethosgen.errors import TargetError
 from ethosgen.outcome import Arrays
 from ethosgen.plan import IoStyle
@@ -124,3 +127,17 @@ def test_a_callers_buffer_of_no_whole_lines_is_refused(differences: Differences,
     skewed = call.replace(f"{port}_of_plus_one", f"{port}_of_plus_one + 16")
     with pytest.raises(TargetError, match="ETHOSGEN_BAD_BUFFER"):
         differences(IoStyle.CALLER, {"model/ethosgen_networks.c": (call, skewed)})
+
+
+def test_verify_fails_where_the_firmware_does_no_maintenance(
+    firmware: Firmwares, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache is off in this firmware, so its hooks do nothing; and there is one all the same."""
+    _ = firmware(IoStyle.ARENA)  # skips where there are no tools
+    monkeypatch.setattr(target, "run", functools.partial(target.run, cache_seed=1))
+    network = Path(__file__).parents[2] / "demo" / "digits_int8.tflite"
+    arguments = ["verify", str(network), "--board", "corstone300", "--npu", "ethos-u55-128"]
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 1
+    assert done.stdout.rstrip().endswith("FAIL")
+    assert "only the firmware differs" in done.stdout

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ethosgen.aot.halves import is_widened
 from ethosgen.aot.operators import Kernel, code_of, deciding_dtype, registry
 from ethosgen.aot.packed import pack
 from ethosgen.aot.primfunc import drop_unused_parameters
@@ -125,7 +126,9 @@ def is_hybrid(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 
 
 def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Say whether there is a kernel for an operator."""
+    """Say whether there is a kernel for an operator, or it needs none."""
+    if is_widened(operator, tensors):
+        return True
     operator, tensors = with_states(operator, tensors)
     if has_twin(operator, tensors):
         operator, tensors = twin(operator, tensors)

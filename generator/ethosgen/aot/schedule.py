@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from ethosgen.aot.fusion import fuse_paddings
+from ethosgen.aot.halves import widen_constants
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.states import add_states
 from ethosgen.aot.subgraphs import lift
@@ -104,7 +105,8 @@ def schedule_subgraph(graph: Graph, place: str) -> Schedule:
 
 def schedule_graph(plan: OffloadPlan, lifted: Graph) -> Schedule:
     """Return the schedule of a plan whose residual graph is lifted already."""
-    graph = fuse_paddings(sign(_with_output_copies(lifted, plan.io)), plan.offsets)
+    ready = _with_output_copies(widen_constants(lifted), plan.io)
+    graph = fuse_paddings(sign(ready), plan.offsets)
     partitions = {partition.operator: partition for partition in plan.partitions}
     steps = tuple(Step(op, partitions.get(op.index)) for op in graph.operators)
     return Schedule(plan, graph, steps)

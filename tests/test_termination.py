@@ -1,39 +1,53 @@
 """Signals that end a command: nothing of it stays behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ethosgen.commands import termination
 from ethosgen.commands.termination import Terminated, end_in_order
+from ethosgen.errors import ToolError
+from ethosgen.tools import QEMU, TOOLS
 from networks import Network
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_verify_leaves_no_temporary_folder(tmp_path: Path, number: signal.Signals) -> None:
+def start_verify(
+    folder: Path, *options: str, **variables: str
+) -> tuple["subprocess.Popen[str]", Path]:
+    """Start `verify` of a small network; return it, and the folder that TMPDIR names."""
     net = Network("net")
     net.relu(net.input((1, 4)))
-    (tmp_path / "net.tflite").write_bytes(net.build())
-    temporary = tmp_path / "temporary"
+    (folder / "net.tflite").write_bytes(net.build())
+    temporary = folder / "temporary"
     temporary.mkdir()
+    command = [sys.executable, "-m", "ethosgen", "verify", "net.tflite", "--board", "corstone300"]
     started = subprocess.Popen(
-        [sys.executable, "-m", "ethosgen", "verify", "net.tflite", "--board", "corstone300"],
-        cwd=tmp_path,
+        [*command, *options],
+        cwd=folder,
         env={
             **os.environ,
             "TMPDIR": str(temporary),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            **variables,
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
+    return started, temporary
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_verify_leaves_no_temporary_folder(tmp_path: Path, number: signal.Signals) -> None:
+    started, temporary = start_verify(tmp_path)
     deadline = time.monotonic() + 60
     while not list(temporary.glob("ethosgen-*/project/model")) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -41,6 +55,46 @@ def test_verify_leaves_no_temporary_folder(tmp_path: Path, number: signal.Signal
     _, words = started.communicate(timeout=60)
     assert started.returncode == 128 + number, words
     assert words.strip() == f"ethosgen: ended by {number.name}"
+    assert not list(temporary.iterdir())
+
+
+def wait_for(
+    what: Callable[[], re.Match[str] | None], started: "subprocess.Popen[str]"
+) -> re.Match[str]:
+    deadline = time.monotonic() + 60
+    while (found := what()) is None:
+        assert started.poll() is None, started.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return found
+
+
+@pytest.mark.parametrize("frozen", ["-S", ""])
+def test_verify_takes_qemu_and_what_they_share_along(tmp_path: Path, frozen: str) -> None:
+    """The shared memory has a name until the firmware answers: with -S it never does."""
+    for tool in TOOLS:
+        try:
+            tool.find()
+        except ToolError as error:
+            pytest.skip(str(error))
+    script, number = tmp_path / "qemu", tmp_path / "number"
+    script.write_text(f'#!/bin/sh\necho $$ >"{number}"\nexec {QEMU.find()} {frozen} "$@"\n')
+    script.chmod(0o755)
+    started, temporary = start_verify(tmp_path, "--samples", "5000", ETHOSGEN_QEMU=str(script))
+    pid = wait_for(
+        lambda: re.fullmatch(r"(\d+)\n", number.read_text()) if number.exists() else None, started
+    )[1]
+    gone = "" if frozen else r" \(deleted\)"
+    shared = re.compile(rf"(/\S+/ethosgen-\S+\.ram){gone}$", re.MULTILINE)
+    ram = Path(wait_for(lambda: shared.search(Path(f"/proc/{pid}/maps").read_text()), started)[1])
+    assert list(temporary.glob("ethosgen-*/project")), "nothing is there that could stay"
+    assert ram.exists() == bool(frozen)
+    started.send_signal(signal.SIGTERM)
+    _, words = started.communicate(timeout=60)
+    assert started.returncode == 128 + signal.SIGTERM, words
+    assert words.strip() == "ethosgen: ended by SIGTERM"
+    assert not Path(f"/proc/{pid}").exists(), "QEMU still runs"
+    assert not ram.exists()
     assert not list(temporary.iterdir())
 
 

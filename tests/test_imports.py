@@ -29,6 +29,7 @@ VALUES = {
     "grammar",
     "integrity",
     "junit",
+    "lives",
     "model",
     "naming",
     "outcome",

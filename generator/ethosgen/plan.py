@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ethosgen.accelerator import NO_NPU, Accelerator
+from ethosgen.lives import Life
 from ethosgen.model import Graph, Model, Tensor
 
 
@@ -166,6 +167,8 @@ class OffloadPlan:
     """For IoStyle.CALLER, the bytes that the NPU copies of a tensor, where it has fewer."""
     npu_operations: int | None = None
     """Of a file that was compiled before; see PlanSummary."""
+    lives: Mapping[int, Life] = field(default_factory=dict)
+    """For tensors with an offset, when they live in Vela's own order of operators."""
 
     def buffer_bytes(self, tensor: Tensor) -> int:
         """Return how large a tensor's buffer must be: as the tensor, or as far as the NPU reaches.

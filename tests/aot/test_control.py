@@ -197,3 +197,12 @@ def test_layers_around_it_run_on_the_npu(name: str, io: IoStyle, tmp_path: Path)
     assert plan.partitions
     assert any("no Ethos-U runs subgraphs" in cpu.reason for cpu in plan.cpu_operators)
     check_program(plan, tmp_path)
+
+
+@needs_gcc
+def test_what_a_variable_takes_from_an_input_outlives_no_partition(tmp_path: Path) -> None:
+    """Vela gives an input's bytes to the NPU once it was assigned (wild network 800676)."""
+    net = Network("kept_input", seed=7)
+    x = net.conv2d(net.conv2d(net.input((1, 8, 8, 4)), 16), 8)
+    model = parse_model(net.build(x, *NETWORKS["passed_handle"](net)), net.name)
+    check_program(offload(model, ACCELERATOR), tmp_path)

@@ -4,7 +4,7 @@ import pytest
 
 from ethosgen.errors import RefusalError
 from ethosgen.model import Graph, Model, Operator, Tensor
-from ethosgen.offload.order import awaited, in_order, stateful_operators
+from ethosgen.offload.order import awaited, in_order, outgrown, stateful_operators
 
 
 def graph_of(*operators: Operator) -> Graph:
@@ -87,3 +87,30 @@ def test_only_what_has_effects_is_kept() -> None:
     graph = graph_of(npu(0, (0,), (1,)), Operator(1, "WHILE", (1,), (2,)))
     assert list(stateful_operators(graph)) == [1]
     assert order(graph, {1: 0}, placed=True) == [0, 1]
+
+
+def test_where_vela_placed_tensors_its_order_stays_if_it_is_right() -> None:
+    """Another would let the input live in the partition, which may write over it."""
+    graph = graph_of(Operator(0, ASSIGN, (0,), ()), npu(1, (1,), (2,)), Operator(2, READ, (), (3,)))
+    assert order(graph, {0: 0, 2: 1}) == [1, 0, 2]
+    assert order(graph, {0: 0, 2: 1}, placed=True) == [0, 1, 2]
+
+
+def test_what_only_the_cpu_uses_is_named_where_it_must_lie_elsewhere() -> None:
+    """The input is assigned before the partition in Vela's order, and after it in ours."""
+    graph = graph_of(
+        Operator(0, ASSIGN, (0,), ()), npu(1, (1,), (2,)), Operator(2, ASSIGN, (2,), ()),
+        npu(3, (2,), (3,)),
+    )  # fmt: skip
+    assert order(graph, {2: 0, 0: 1}, placed=True) == [1, 2, 0, 3]
+    assert outgrown(graph, [graph.operators[i] for i in (1, 2, 0, 3)]) == {0}
+
+
+def test_a_life_between_other_partitions_is_another_life() -> None:
+    """What only partitions use may lie there, and no graph shows it."""
+    graph = graph_of(
+        npu(0, (0,), (1,)), Operator(1, READ, (), (2,)), Operator(2, ASSIGN, (2,), ()),
+        npu(3, (1,), (3,)), npu(4, (3,), (4,)),
+    )  # fmt: skip
+    assert outgrown(graph, [graph.operators[i] for i in (0, 3, 1, 2, 4)]) == {2}
+    assert not outgrown(graph, [graph.operators[i] for i in (1, 2, 0, 3, 4)])

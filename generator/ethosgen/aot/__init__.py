@@ -8,6 +8,7 @@
     chains     operators fused into the ones before them (element, graft, lookup)
     variables  what keeps its value from one inference to the next
     memory     a place for every tensor: Vela's, the caller's, or by lifetime in the arena
+    overlaps   the proof that nothing in memory is overwritten while it is needed
     module     all of it as a Relax module: `main` calls one PrimFunc for each step
     passes     from there to one entry PrimFunc with fixed addresses, and TVM's lowering
     routine    all of that for a subgraph, which becomes a function that its operator calls

@@ -9,6 +9,7 @@ from ethosgen.aot.kernels import choose_kernels, micro_kernels, workspace_bytes
 from ethosgen.aot.memory import ALIGNMENT, Block, MemoryPlan, plan_memory
 from ethosgen.aot.micro_kernels import HEADERS, read_micro_kernels
 from ethosgen.aot.module import build_module, value_name, variable_name, workspace_name
+from ethosgen.aot.overlaps import check_memory
 from ethosgen.aot.passes import Address, EntryParameter, EntrySignature, pipeline
 from ethosgen.aot.ports import name_ports
 from ethosgen.aot.schedule import Schedule, make_schedule
@@ -23,6 +24,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     schedule = fuse_chains(make_schedule(plan), packed=True)
     kernels, constants = choose_kernels(schedule, name, packed=True)
     memory = plan_memory(schedule, workspace_bytes(kernels))
+    check_memory(schedule, memory)
     comments = describe_functions(schedule, kernels, name)
     symbols = [f"{name}_entry", f"{name}_npu_invoke", *comments, *(c.c_name for c in constants)]
     inputs, outputs = _make_ports(schedule, memory, symbols)

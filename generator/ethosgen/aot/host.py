@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.direct import Invoke, complaint
+from ethosgen.aot.overlaps import check_lives
 from ethosgen.aot.schedule import Schedule, Step, make_schedule, schedule_subgraph
 from ethosgen.aot.subgraphs import Subgraph, subgraphs_of
 from ethosgen.aot.variables import find_variables, initial_value
@@ -30,6 +31,7 @@ class HostGraph:
 
     def __init__(self, plan: OffloadPlan) -> None:
         self.schedule = _fused(make_schedule(plan))
+        check_lives(self.schedule)
         self.steps = HostSteps(self.schedule)
         held = find_variables(self.schedule, alignment=1)
         tensors = self.schedule.graph.tensors

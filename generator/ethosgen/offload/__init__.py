@@ -26,7 +26,7 @@ from ethosgen.offload.keeping import (
     unmark,
     with_absent_inputs,
 )
-from ethosgen.offload.order import awaited, in_order, stateful_operators
+from ethosgen.offload.order import awaited, in_order, outgrown, stateful_operators
 from ethosgen.offload.origin import Origin
 from ethosgen.offload.payload import strip_header
 from ethosgen.offload.precompiled import (
@@ -177,6 +177,7 @@ def _plan(
     graph = with_absent_inputs(residual.graph, model.graph, origin.on_cpu)
     marked = marked_operators(compiled.network)
     ordered = in_order(graph, marked, model, placed=bool(residual.offsets))
+    moved = outgrown(graph, ordered.operators)  # only the CPU uses them: they can lie elsewhere
     return OffloadPlan(
         model=model,
         accelerator=accelerator,
@@ -188,7 +189,8 @@ def _plan(
         read_only=residual.read_only,
         scratch_bytes=residual.scratch_bytes,
         scratch_fast_bytes=residual.scratch_fast_bytes,
-        offsets=residual.offsets,
+        offsets={i: at for i, at in residual.offsets.items() if i not in moved},
+        lives=residual.lives,
         sram_bytes=compiled.peak_bytes.get("Sram", 0),
         npu_cycles=compiled.npu_cycles,
         reach=residual.reach,

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ethosgen.errors import RefusalError
 from ethosgen.integrity import NPU_CUSTOM_CODE
+from ethosgen.lives import lives, outgrows, times
 from ethosgen.model import ABSENT, HANDLE, STATEFUL, Graph, Model, Operator
 
 
@@ -44,8 +45,9 @@ def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: 
 
     `sources` maps operators to those of the model; `placed` says that Vela placed tensors by its
     own order. Others keep their order, and what is only written runs as early as it can, what is
-    only read as late. RefusalError where a partition would have to run in two parts, or where a
-    tensor would live across a partition for which Vela believes its place free.
+    only read as late. RefusalError where a partition would have to run in two parts, or where what
+    a partition uses would live when Vela believes its place free; `outgrown` names the other
+    tensors of which that is true.
     """
     effects = {
         op.index
@@ -55,9 +57,12 @@ def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: 
     if not effects:
         return graph
     concerned = [op for op in graph.operators if op.index in effects]
-    order = tuple(_merged(graph, sorted(concerned, key=lambda op: sources[op.index])))
+    wanted = sorted(concerned, key=lambda op: sources[op.index])
+    if placed and wanted == concerned:
+        return graph  # Vela's order is right, and what it placed fits no other as well
+    order = tuple(_merged(graph, wanted))
     if placed:
-        _check_lives(graph, order, effects)
+        _check_lives(graph, order)
     return replace(graph, operators=order)
 
 
@@ -113,35 +118,21 @@ def _last_ready_effect(waiting: Sequence[Operator], made_later: set[int]) -> int
     return last
 
 
-def _check_lives(graph: Graph, order: Sequence[Operator], effects: set[int]) -> None:
-    """Refuse an order in which a tensor lives in a partition where in Vela's it does not."""
-    before, after = _lives(graph.operators, effects), _lives(order, effects)
-    for tensor, partitions in after.items():
-        if partitions - before.get(tensor, frozenset()):
-            name = graph.tensors[tensor].name
-            raise _refusal(f"Vela places '{name}' as if variables were used in another order")
+def outgrown(graph: Graph, order: Sequence[Operator]) -> frozenset[int]:
+    """Return the tensors that live in this order when in Vela's, the graph's own, they do not."""
+    velas, ours = lives(graph, graph.operators), lives(graph, order)
+    end = times(op.custom_code == NPU_CUSTOM_CODE for op in order)[-1]
+    return frozenset(i for i, life in ours.items() if outgrows(life, velas[i], end))
+
+
+def _check_lives(graph: Graph, order: Sequence[Operator]) -> None:
+    """Refuse an order in which what a partition uses would have to lie elsewhere."""
+    on_npu = [op for op in graph.operators if op.custom_code == NPU_CUSTOM_CODE]
+    used = {i for op in on_npu for i in (*op.inputs, *op.outputs)}
+    for tensor in sorted(outgrown(graph, order) & used):
+        name = graph.tensors[tensor].name
+        raise _refusal(f"Vela places '{name}' as if variables were used in another order")
 
 
 def _refusal(why: str) -> RefusalError:
     return RefusalError(f"{why}; use --npu none for this network", why)
-
-
-def _lives(operators: Sequence[Operator], effects: set[int]) -> dict[int, frozenset[int]]:
-    """Return the partitions that run while a tensor of these operators is alive."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for place, operator in enumerate(operators):
-        for tensor in operator.outputs:
-            first[tensor] = place
-        for tensor in operator.inputs:
-            last[tensor] = place
-    concerned = {i for op in operators if op.index in effects for i in (*op.inputs, *op.outputs)}
-    return {
-        tensor: frozenset(
-            op.index
-            for op in operators[first[tensor] : last.get(tensor, first[tensor]) + 1]
-            if op.custom_code == NPU_CUSTOM_CODE
-        )
-        for tensor in concerned
-        if tensor in first
-    }

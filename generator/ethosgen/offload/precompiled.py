@@ -108,6 +108,7 @@ def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> Offloa
         scratch_bytes=residual.scratch_bytes,
         scratch_fast_bytes=residual.scratch_fast_bytes,
         offsets=residual.offsets,
+        lives=residual.lives,
         sram_bytes=max([residual.scratch_bytes, *places]),
         npu_cycles=None,
         reach=residual.reach,

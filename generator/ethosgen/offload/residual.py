@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from ethosgen.errors import RefusalError, UnsupportedError
 from ethosgen.integrity import NPU_CUSTOM_CODE
+from ethosgen.lives import lives
 from ethosgen.model import Graph, Model, Operator, Tensor
 from ethosgen.offload.payload import strip_header
 from ethosgen.offload.regions import (
@@ -56,6 +57,11 @@ class Residual:
         self._memories = self._shared_memories()
         self._check_written()
         self.offsets = self._offsets() if spans is None else {}
+        self.lives = {
+            tensor: life
+            for tensor, life in lives(self.graph, self.graph.operators).items()
+            if tensor in self.offsets
+        }
 
     @property
     def read_only(self) -> bytes:

@@ -1,0 +1,57 @@
+"""The proof over the final memory plan: it holds for what is made, and sees each kind of damage."""
+
+from dataclasses import replace
+
+import pytest
+from aot_harness import ACCELERATOR
+
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot.memory import MemoryPlan, plan_memory
+from ethosgen.aot.overlaps import check_memory
+from ethosgen.aot.schedule import Schedule, make_schedule
+from ethosgen.errors import InternalError
+from ethosgen.flatbuffer import parse_model
+from ethosgen.npu.host import PartitionRunner
+from ethosgen.offload import offload
+from ethosgen.plan import OffloadPlan
+from networks import Network
+
+
+@pytest.fixture(scope="module")
+def plan() -> OffloadPlan:
+    """Two partitions with an operator of the CPU between them, and one more at the end."""
+    net = Network("parts", seed=3)
+    x = net.conv2d(net.input((1, 8, 8, 4)), 8)
+    y = net.operator("FLOOR_MOD", [x, x], [net.tensors[x]])[0]
+    model = parse_model(net.build(net.conv2d(net.add(x, y), 8)), net.name)
+    made = offload(model, ACCELERATOR)
+    assert len(made.partitions) == 2
+    assert made.offsets
+    return made
+
+
+def planned(plan: OffloadPlan) -> tuple[Schedule, MemoryPlan]:
+    schedule = make_schedule(plan)
+    return schedule, plan_memory(schedule, {1: 100})
+
+
+def test_a_plan_as_made_holds(plan: OffloadPlan) -> None:
+    check_memory(*planned(plan))
+    compile_program(plan, "net")
+
+
+def test_a_life_that_vela_does_not_know_is_seen(plan: OffloadPlan) -> None:
+    """By the compiler and by what runs the plan on this machine; no life known is none."""
+    for lives in ({}, dict.fromkeys(plan.lives, (1, 1))):
+        damaged = replace(plan, lives=lives)
+        with pytest.raises(InternalError, match="when Vela may have given its bytes"):
+            compile_program(damaged, "net")
+        with pytest.raises(InternalError, match="when Vela may have given its bytes"):
+            evaluate(damaged, {}, PartitionRunner(damaged))
+
+
+def test_blocks_over_each_other_are_seen(plan: OffloadPlan) -> None:
+    schedule, memory = planned(plan)
+    moved = [replace(b, offset=0) if "workspace" in b.name else b for b in memory.blocks]
+    with pytest.raises(InternalError, match="share bytes of the arena"):
+        check_memory(schedule, replace(memory, blocks=tuple(moved)))

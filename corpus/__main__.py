@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from rich.console import Console
 
 from corpus import cache, coverage, page, results
+from corpus.damage import damage_keys
 from corpus.projects import Outcome, run_keys_as_projects
 from corpus.registry import GENERATORS, ROWS
 from corpus.settings import PRODUCTS
@@ -48,6 +49,8 @@ def main() -> None:
             wanted = coverage.keys(arguments.cases if arguments.cases != CASES else FEW)
             coverage.PAGE.write_text(coverage.page(coverage.modes_of(wanted), len(wanted)))
             unexpected = []
+        case "damage":
+            unexpected = _damage(arguments, products)
         case "render":
             page.PAGE.write_text(page.page(json.loads(results.RESULTS.read_text())))
             unexpected = []
@@ -60,7 +63,9 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m corpus", description=__doc__)
-    parser.add_argument("command", choices=["table", "run", "one", "shrink", "render", "coverage"])
+    parser.add_argument(
+        "command", choices=["table", "run", "one", "shrink", "render", "coverage", "damage"]
+    )
     parser.add_argument("operator", nargs="?", help="one or several, with commas; default: all")
     parser.add_argument("dtype", nargs="?")
     parser.add_argument("seed", nargs="?", type=int)
@@ -93,6 +98,17 @@ def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
     if unexpected:
         console.print("keep what is unexpected in corpus/witnesses.py, and find its cause")
     return unexpected
+
+
+def _damage(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
+    """Put wrong outputs into all networks with a known difference; return what still passes."""
+    start = arguments.start or 0
+    keys = [Key(*row, start + i) for row in _wanted(arguments) for i in range(arguments.cases)]
+    with ProcessPoolExecutor(arguments.jobs, initializer=cache.use) as pool:
+        parts = [pool.submit(damage_keys, keys[i : i + BATCH], products) for i in _starts(keys)]
+        answers = [part.result() for part in parts]
+    console.print(f"{sum(count for count, _ in answers)} networks with a known difference")
+    return [text for _, found in answers for text in found]
 
 
 def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:

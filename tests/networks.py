@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from network_file import File, Layout, OperatorSpec, Spec
+from network_file import File, Layout, OperatorSpec
+from network_file import Spec as Spec  # noqa: PLC0414 - exported
 
 Array = np.ndarray[Any, Any]
 Pair = tuple[int, int]

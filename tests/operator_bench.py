@@ -156,7 +156,9 @@ def binary(
         for turn, (first, second) in enumerate(net.broadcasts()):
             a = net.given(first, dtype)
             spec = net.tensors[a]
-            extra = {"scale": spec.scale, "zero_point": spec.zero_point} if same else {}
+            extra: dict[str, Any] = (
+                {"scale": spec.scale, "zero_point": spec.zero_point} if same else {}
+            )
             b = net.given(second, dtype, low, high, **extra)
             pair = [a, b] if turn % 2 == 0 or low is not None else [b, a]
             shape = np.broadcast_shapes(first, second)
@@ -205,10 +207,8 @@ def divide_int8(net: Bench, _: str) -> Sequence[int]:
 
 def add_n(net: Bench, dtype: str) -> Sequence[int]:
     parts = [net.given((2, 3, 4), dtype, scale=0.1, zero_point=7)] if dtype == "int8" else []
-    parts += [
-        net.given((2, 3, 4), dtype, **({"scale": 0.1, "zero_point": 7} if parts else {}))
-        for _ in range(3)
-    ]
+    same: dict[str, Any] = {"scale": 0.1, "zero_point": 7} if parts else {}
+    parts += [net.given((2, 3, 4), dtype, **same) for _ in range(3)]
     return [net.make("ADD_N", parts, net.to(dtype, (2, 3, 4)))]
 
 
@@ -276,7 +276,7 @@ def quantize(net: Bench, dtype: str) -> Sequence[int]:
     made = []
     for target in QUANTIZE_PAIRS[dtype]:
         for scale in (0.02, 0.31):
-            wide = {"low": -(1 << 20), "high": 1 << 20} if dtype == "int32" else {}
+            wide: dict[str, Any] = {"low": -(1 << 20), "high": 1 << 20} if dtype == "int32" else {}
             x = net.given((3, 41), dtype, **wide, scale=None if dtype == "float32" else 0.05)
             out = scale / 100 if target in ("int16", "int32") else scale
             point = net.point(target) if target in ("int8", "uint8") else 0

@@ -1,6 +1,7 @@
 """Cases of operators that put elements elsewhere: see operator_cases."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def pad(code: str) -> Build:
 
 def padv2_at_run_time(net: Bench, dtype: str) -> Sequence[int]:
     x = net.given((2, 3), dtype)
-    spec = net.tensors[x]
+    spec: Any = net.tensors[x]
     value = net.given((1,), dtype, scale=spec.scale, zero_point=spec.zero_point)
     pairs = net.constant(np.array([[1, 0], [0, 2]]), "int32")
     return [net.make("PADV2", [x, pairs, value], net.to(dtype, (3, 5), x))]
@@ -124,8 +125,8 @@ def slice_(net: Bench, dtype: str) -> Sequence[int]:
         limits = [net.constant(begin, "int32"), net.constant(size, "int32")]
         made.append(net.make("SLICE", [x, *limits], net.to(dtype, shape, x)))
     x = net.given((2, 3, 4), dtype)
-    begin, size = net.given((3,), "int32", 0, 1), net.constant([1, 2, 3], "int32")
-    made.append(net.make("SLICE", [x, begin, size], net.to(dtype, (1, 2, 3), x)))
+    drawn, sizes = net.given((3,), "int32", 0, 1), net.constant([1, 2, 3], "int32")
+    made.append(net.make("SLICE", [x, drawn, sizes], net.to(dtype, (1, 2, 3), x)))
     return made
 
 

@@ -133,3 +133,15 @@ def test_a_loop_starts_with_a_small_counter() -> None:
     counter = model.inputs[0].name
     drawn = draw_samples(model, 10, 0)
     assert max(int(abs(sample[counter]).max()) for sample in drawn) == LOOPS
+
+
+@pytest.mark.parametrize(("dtype", "zero_point"), [("int8", -20), ("int16", 0)])
+def test_a_reciprocal_root_gets_no_negative_number(dtype: str, zero_point: int) -> None:
+    """TFLite Micro ends the inference at one, and then nothing could be checked."""
+    net = Network("roots")
+    x = net.input((1, 40), dtype, 0.1, zero_point, name="x")
+    model = parse(net, net.unary("RSQRT", net.reshape(x, (5, 8)), scale=0.02, zero_point=0))
+    samples = draw_samples(model, 10, 0)
+    assert min(int(sample["x"].min()) for sample in samples) == zero_point
+    assert max(int(sample["x"].max()) for sample in samples) == np.iinfo(dtype).max
+    assert len(golden_outputs(model, samples)) == 10

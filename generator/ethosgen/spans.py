@@ -1,7 +1,8 @@
 """The values that each input of a network accepts, as far as its operators tell.
 
 An int32 input that indexes a table must lie within the table: TFLite Micro refuses other values, or
-reads behind the table. The same holds for the start of a slice and for the counter of a loop.
+reads behind the table. The same holds for the start of a slice and for the counter of a loop, and
+RSQRT of integers ends an inference at the first negative number.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -196,6 +197,14 @@ def _update_start(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
     return _below(np.array(tensors[0].shape) - np.array(tensors[1].shape) + 1)
 
 
+def _from_zero(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
+    """Return the bounds of an integer that stands for no negative number."""
+    kind, quantization = np.dtype(tensors[0].dtype), tensors[0].quantization
+    if kind.kind not in "iu" or quantization is None or not quantization.zero_point:
+        return None
+    return _Bounds(np.array(quantization.zero_point[0]), np.array(np.iinfo(kind).max))
+
+
 _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | None]] = {
     ("GATHER", 1): _gather,
     ("GATHER_ND", 1): _gather_nd,
@@ -204,5 +213,6 @@ _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | 
     ("SCATTER_ND", 0): _scatter_nd,
     ("SLICE", 1): _slice_begin,
     ("DYNAMIC_UPDATE_SLICE", 2): _update_start,
+    ("RSQRT", 0): _from_zero,
 }
 """(operator, input): what it asks of that input, from the operator, its inputs and its outputs."""

@@ -8,6 +8,9 @@ from ethosgen.accelerator import NO_NPU, Accelerator
 from ethosgen.lives import Life
 from ethosgen.model import Graph, Model, Tensor
 
+OWN_BASES = 5
+"""Tensors of a partition that can have a base pointer of their own: BASEP3 to BASEP7."""
+
 
 class IoStyle(Enum):
     """Where a network's inputs and outputs live."""

@@ -266,10 +266,26 @@ def test_a_reshape_does_not_join_what_vela_forgets_too_early() -> None:
     run_on_bytes(schedule, memory)
 
 
-def test_vela_tensors_on_top_of_each_other_are_refused() -> None:
-    plan = make_plan([16, 16], [("SOFTMAX", (0,), (1,))], (0,), (1,), offsets={0: 0, 1: 0})
-    with pytest.raises(UnsupportedError, match=r"'t0' and 't1'.*--io caller"):
+@pytest.mark.parametrize(("more", "advice"), [(0, "--io caller"), (5, "--npu none")])
+def test_vela_tensors_on_top_of_each_other_are_refused(more: int, advice: str) -> None:
+    """The advice is no style that has too few base pointers for the partition."""
+    beside = tuple(range(4, 4 + more))
+    plan = make_plan(
+        [16] * (4 + more), [(NPU, (0, *beside), (1, 2)), ("ADD", (1, 2), (3,))], (0, *beside), (3,),
+        offsets={1: 0, 2: 0}, scratch_bytes=64,
+    )  # fmt: skip
+    with pytest.raises(UnsupportedError, match=f"'t1' and 't2'.*{advice}"):
         plan_of(plan)
+
+
+def test_of_two_on_top_of_each_other_what_only_the_cpu_uses_moves() -> None:
+    plan = make_plan(
+        [16, 16, 16, 16], [("ABS", (0,), (1,)), (NPU, (1,), (2,)), ("ADD", (0, 2), (3,))],
+        (0,), (3,), offsets={0: 0, 1: 16, 2: 0}, scratch_bytes=64,
+    )  # fmt: skip
+    schedule, memory = plan_of(plan)
+    assert not memory.by_tensor[0].by_vela and memory.by_tensor[2].offset == 0
+    run_on_bytes(schedule, memory)
 
 
 def test_ports_take_no_arena_where_the_caller_owns_them() -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from ethosgen.aot.schedule import COPY, Schedule
 from ethosgen.aot.variables import Held, find_variables
 from ethosgen.errors import UnsupportedError
-from ethosgen.plan import IoStyle
+from ethosgen.plan import OWN_BASES, IoStyle
 
 ALIGNMENT = 16
 """Bytes. The NPU wants its tensors so (Arm core driver 1.0.0), and Helium likes it."""
@@ -72,7 +73,8 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
 
     Vela's scratch begins at offset 0 and lives from the first partition to the last; where Vela
     placed a tensor in it, the tensor stays there. The rest is placed by size, first fit.
-    UnsupportedError if two tensors that Vela placed would overlap while a CPU operator needs both.
+    Of two that Vela placed over each other while a CPU operator needs both, one moves if only the
+    CPU uses it; else UnsupportedError.
     """
     on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
     variables = find_variables(schedule, ALIGNMENT)
@@ -85,7 +87,7 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
         for step, size in workspace_bytes.items()
         if size
     }
-    _check_fixed(tensors, on_npu)
+    tensors = _without_clashes(schedule, tensors, on_npu)
     wanted = [*scratch, *tensors, *workspaces.values()]
     placed = dict(zip(wanted, _place(wanted), strict=True))
     blocks = tuple(placed.values())
@@ -231,14 +233,31 @@ def _fixed_clash(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
     return both_fixed and one.overlaps(other) and bool((one.steps & other.steps) - on_npu)
 
 
-def _check_fixed(blocks: list[Block], on_npu: frozenset[int]) -> None:
-    for index, one in enumerate(blocks):
-        for other in blocks[index + 1 :]:
-            if _fixed_clash(one, other, on_npu):
-                raise UnsupportedError(
-                    f"Vela placed tensors '{one.name}' and '{other.name}' over each other although "
-                    "a CPU operator needs both; use --io caller, which leaves their place to us"
-                )
+def _without_clashes(
+    schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
+) -> list[Block]:
+    """Return the blocks, without Vela's offset where two clash and only the CPU uses one."""
+    used = {i for p in schedule.plan.partitions for i in (*p.inputs, *p.outputs)}
+    found = list(blocks)
+    for place, other in combinations(range(len(found)), 2):
+        if not _fixed_clash(found[place], found[other], on_npu):
+            continue
+        free = next((i for i in (other, place) if not used.intersection(found[i].values)), None)
+        if free is None:
+            raise UnsupportedError(
+                f"Vela placed tensors '{found[place].name}' and '{found[other].name}' over each "
+                f"other although a CPU operator needs both; use {_way_out(schedule)}"
+            )
+        found[free] = replace(found[free], offset=None, by_vela=False)
+    return found
+
+
+def _way_out(schedule: Schedule) -> str:
+    """Return the options that a plan with such a clash does not fail with."""
+    ends = [len({*p.inputs, *p.outputs}) for p in schedule.plan.partitions]
+    if max(ends, default=0) > OWN_BASES:
+        return "--npu none for this network"
+    return "--io caller, which leaves their place to us"
 
 
 def _place(blocks: list[Block]) -> list[Block]:

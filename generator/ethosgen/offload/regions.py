@@ -13,11 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.errors import UnsupportedError
+from ethosgen.plan import OWN_BASES
 
 INPUT_REGION, OUTPUT_REGION = 3, 4
 FIRST_OWN_REGION = 3
-MAX_REGIONS = 8
-"""BASEP0 to BASEP7."""
 
 _ADVICE = "use --io arena for this network"
 
@@ -110,11 +109,10 @@ def own_regions(commands: bytes, spans: Sequence[Span]) -> bytes:
     Raises UnsupportedError if there are more spans than base pointers, or an access to region 3 or
     4 that meets none of them.
     """
-    room = MAX_REGIONS - FIRST_OWN_REGION
-    if len(spans) > room:
+    if len(spans) > OWN_BASES:
         raise UnsupportedError(
             f"a part of the network that runs on the NPU has {len(spans)} inputs and outputs, but "
-            f"the NPU has base pointers for {room}; {_ADVICE}"
+            f"the NPU has base pointers for {OWN_BASES}; {_ADVICE}"
         )
     groups = {name: _Group() for name in _REGION_COMMANDS.values()}
     words: list[int] = []

@@ -71,7 +71,7 @@ def test_the_readme_tells_what_the_board_file_knows() -> None:
     assert "for ethos-u55-256, as Renesas EK-RA8P1, Cortex-M85 needs it" in told
     assert "NPU_BASE_ADDR is 0x40140000" in told
     assert "| `.bss.ethosgen_arena.plus_one` |" in told
-    assert "| 3200 | 16 | reads and writes |" in told
+    assert "| 3200 | 32 | reads and writes |" in told
     assert "as any board" not in library(make_program(), any_board()).files["README.md"].decode()
 
 

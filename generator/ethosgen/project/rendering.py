@@ -167,7 +167,7 @@ def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[
             *([{"name": "ethosgen", "suffix": ""}] if is_shared else []),
             *({"name": name, "suffix": f".{name}" if is_shared else ""} for name in names),
         ],
-        "buffer_alignment": CACHE_LINE_BYTES if board.cpu.dcache else ALIGNMENT,
+        "buffer_alignment": CACHE_LINE_BYTES if npu and board.cpu.dcache else ALIGNMENT,
         "copies": board.placement(memory_mode).copied_from is not None,
         "board": board,
         "bell": bell,

@@ -412,12 +412,15 @@ class _Decoder:
         """Return a custom operator's options: names with numbers, truth values or texts."""
         if not data:
             return {}
-        root = flexbuffers.GetRoot(data)
-        values = root.AsMap.Values if root.IsMap else ()
-        plain = all(value.IsNumeric or value.IsBool or value.IsString for value in values)
-        if not (plain and root.IsMap and len(root.AsMap.Keys) == len(values)):
-            raise self.bad("the options of a custom operator are no map of plain values")
-        return dict(root.AsMap.Value)
+        try:
+            root = flexbuffers.GetRoot(data)
+            values = root.AsMap.Values if root.IsMap else ()
+            plain = all(value.IsNumeric or value.IsBool or value.IsString for value in values)
+            if plain and root.IsMap and len(root.AsMap.Keys) == len(values):
+                return dict(root.AsMap.Value)
+        except (ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
+            _log.debug("flexbuffers: %s", error)  # what its reader meets in damaged bytes
+        raise self.bad("the options of a custom operator are no map of plain values")
 
     def options(self, table: Any) -> dict[str, Any]:
         kind, union, known = table.BuiltinOptionsType(), table.BuiltinOptions(), _OPTIONS

@@ -194,7 +194,7 @@ def _unequal_depths(net: Network) -> int:
 @pytest.mark.parametrize(
     ("build", "why"),
     [
-        (_hybrid, r"CONV_2D.*weights must be float32.*they are int8"),
+        (_hybrid, r"CONV_2D.*dynamic-range quantization: weights of int8"),
         (_shifted_weights, r"CONV_2D.*have a zero point other than 0"),
         (_uneven_groups, r"CONV_2D.*do not lead from \(1, 4, 4, 5\)"),
         (_short_bias, r"CONV_2D.*bias has 2 values for 3 channels"),

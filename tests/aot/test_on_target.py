@@ -81,7 +81,7 @@ def _parts() -> list[Callable[[], Part]]:
     others = [case for case in CASES if _is_by_litert(case)]
     return [
         *(lambda i=i: _cases(f"cases_{i}", exact[i::PARTS]) for i in range(PARTS)),
-        lambda: _cases("by_litert", others, by_litert=True),
+        *(lambda i=i: _cases(f"litert_{i}", others[i::PARTS], True) for i in range(PARTS)),
         _layers,
         _moved,
         _detector,

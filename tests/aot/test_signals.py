@@ -198,7 +198,7 @@ REFUSED: dict[str, Refused] = {
     ),
     "one output": (
         "SignalFftAutoScale", [((8,), "int16")], [Spec((8,), "int16")], {},
-        "1 inputs and 1 outputs instead of 1 and 2",
+        "1 input and 1 output instead of 1 and 2",
     ),
 }  # fmt: skip
 

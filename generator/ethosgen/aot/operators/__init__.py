@@ -50,6 +50,7 @@ _DECIDING_INPUT = {
     "ASSIGN_VARIABLE": 1,
     "EMBEDDING_LOOKUP": 1,
     "FILL": 1,
+    "SCATTER_ND": 1,
     "SELECT": 1,
     "SELECT_V2": 1,
     "SPLIT": 1,

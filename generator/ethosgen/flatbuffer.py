@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 import tflite
-from flatbuffers import flexbuffers
 from flatbuffers.number_types import Int32Flags
 
 from ethosgen.compression import DECODE, expand, is_compressed
 from ethosgen.compression.composites import has_composites, inline_composites
 from ethosgen.errors import InputError, UnsupportedError
+from ethosgen.flexmap import read_map
 from ethosgen.grammar import counted
 from ethosgen.integrity import NPU_CUSTOM_CODE, check
 from ethosgen.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
@@ -410,17 +410,10 @@ class _Decoder:
 
     def map_of(self, data: bytes) -> dict[str, Any]:
         """Return a custom operator's options: names with numbers, truth values or texts."""
-        if not data:
-            return {}
-        try:
-            root = flexbuffers.GetRoot(data)
-            values = root.AsMap.Values if root.IsMap else ()
-            plain = all(value.IsNumeric or value.IsBool or value.IsString for value in values)
-            if plain and root.IsMap and len(root.AsMap.Keys) == len(values):
-                return dict(root.AsMap.Value)
-        except (ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
-            _log.debug("flexbuffers: %s", error)  # what its reader meets in damaged bytes
-        raise self.bad("the options of a custom operator are no map of plain values")
+        options = read_map(data)
+        if options is None:
+            raise self.bad("the options of a custom operator are no map of plain values")
+        return options
 
     def options(self, table: Any) -> dict[str, Any]:
         kind, union, known = table.BuiltinOptionsType(), table.BuiltinOptions(), _OPTIONS

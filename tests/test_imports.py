@@ -26,6 +26,7 @@ VALUES = {
     "compression",
     "drawing",
     "errors",
+    "flexmap",
     "grammar",
     "integrity",
     "junit",
@@ -69,7 +70,8 @@ OWNERS = {
 }
 """Third-party package → the one top-level module or package of ethosgen that may import it."""
 SHARED = {
-    ("flatbuffers", "flatbuffer"),  # flexbuffers, the options of custom operators
+    ("flatbuffers", "flatbuffer"),  # how wide a field is
+    ("flatbuffers", "flexmap"),  # flexbuffers, the options of custom operators
     ("click", "commands"),  # the command line, a file for each command
     ("pydantic", "board_facts"),  # the tables of a board file
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is

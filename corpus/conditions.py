@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from corpus.rounding import factor_of
 from corpus.site import Site, scale_of
 from ethosgen.offload.errata_conditions import (
     Condition,
@@ -37,6 +38,7 @@ __all__ = [
     "reduces_dropped_axis",
     "rescales",
     "rounds_a_hidden_state",
+    "rounds_a_product",
     "rounds_a_quotient",
     "saturates_at_once",
     "squares_beyond_32_bits",
@@ -52,6 +54,9 @@ __all__ = [
 ]
 
 _CLIPS = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
+_CONVOLUTIONS = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "TRANSPOSE_CONV": (2, 1)}
+"""Which inputs are the image and the weights."""
+
 _RADIUS = 8.0
 """Half the range of reals in which TFLite Micro's LOGISTIC and TANH compute: 4 integer bits."""
 
@@ -81,6 +86,16 @@ def _quotient(kind: type, *factors: float, by: Site) -> float:
     for factor in factors:
         product *= kind(factor)
     return float(product / kind(scale_of(by.output)))
+
+
+def rounds_a_product(site: Site) -> bool:
+    """Say whether a uint8 convolution has another factor if scales multiply in float."""
+    if site.code not in _CONVOLUTIONS or site.inputs[1].dtype != "uint8":
+        return False
+    one, other = (np.float32(scale_of(site.inputs[i])) for i in _CONVOLUTIONS[site.code])
+    products = float(one * other), float(one) * float(other)
+    in_float, in_double = (factor_of(product / scale_of(site.output)) for product in products)
+    return in_float != in_double
 
 
 def sums_several_axes_for_caller(site: Site) -> bool:

@@ -304,6 +304,18 @@ KNOWN: tuple[Known, ...] = (
         witness=("RESIZE_BILINEAR", "uint8", 77007),
     ),
     Known(
+        "factor-uint8",
+        "TFLite Micro in int8",
+        (TFLM,),
+        when.rounds_a_product,
+        "A uint8 convolution multiplies the scales of image and weights in float (LiteRT, tflite/"
+        "kernels/kernel_util.cc, GetQuantizedConvolutionMultipler; Regor, tflite/"
+        "tflite_scaling.cpp), an int8 one in double, and TFLite Micro was asked in int8; where a "
+        "product lies halfway the difference decides.",
+        oracle=LITERT,
+        witness=("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952692),
+    ),
+    Known(
         "relu6-scale",
         "TFLite Micro",
         (TFLM,),

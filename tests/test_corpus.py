@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -19,19 +20,21 @@ from corpus.__main__ import CASES  # noqa: E402
 from corpus.choices import seeded  # noqa: E402
 from corpus.damage import WAYS, survivors  # noqa: E402
 from corpus.draft import Case, Draft  # noqa: E402
+from corpus.expectation import Inquiry  # noqa: E402
 from corpus.known import KNOWN, Known  # noqa: E402
 from corpus.oracles import ask  # noqa: E402
 from corpus.registry import OPERATORS, ROWS  # noqa: E402
 from corpus.rounding import rescaled  # noqa: E402
 from corpus.settings import PRODUCTS, Setting  # noqa: E402
 from corpus.shrink import cases, run_once  # noqa: E402
-from corpus.site import Site  # noqa: E402
+from corpus.site import Site, point_of, scale_of  # noqa: E402
 from corpus.trial import (  # noqa: E402
     Key,
     Run,
     case_of,
     explain_trials,
     judge,
+    make_samples,
     run_case,
     run_keys,
     setting_of,
@@ -248,6 +251,35 @@ def test_tflm_divides_scales_in_double_and_litert_in_float() -> None:
             assert np.array_equal(rows[0][0], wanted), oracle
         differ += not np.array_equal(*foretold.values())
     assert differ
+
+
+@pytest.mark.parametrize(
+    "key",
+    [Key("AVERAGE_POOL_2D", "uint8", 5952694), Key("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952692)],
+    ids=str,
+)
+def test_a_uint8_convolution_multiplies_scales_in_float_and_its_twin_in_double(key: Key) -> None:
+    """A 1x1 convolution, worked out with numpy: the cause of factor-uint8."""
+    case = case_of(key)
+    model = decode_model(case.data, str(key))
+    samples = make_samples(model, case, key.seed)
+    site = Site(model.graph, model.graph.operators[0], Setting("ethos-u55-128"))
+    assert conditions.rounds_a_product(site)
+    x, weights, bias = site.inputs
+    columns = {x.index: [sample[x.name] for sample in samples]}
+    wide = [column.astype(np.int64) - point_of(x) for column in columns[x.index]]
+    taps = weights.array().reshape(-1, x.shape[3]).astype(np.int64) - point_of(weights)
+    scales = [np.float32(scale_of(tensor)) for tensor in (x, weights)]
+    products = {"litert": float(np.prod(scales)), "tflm": math.prod(map(float, scales))}
+    foretold = {}
+    for oracle, product in products.items():
+        factor = product / scale_of(site.output)
+        steps = [rescaled(values @ taps.T + bias.array(), factor) for values in wide]
+        foretold[oracle] = np.clip(np.array(steps) + point_of(site.output), 0, 255)
+        answer = Inquiry(case).ask(oracle, columns, site.operator.outputs)
+        assert answer is not None
+        assert np.array_equal(answer[0], foretold[oracle]), oracle
+    assert not np.array_equal(*foretold.values())
 
 
 @pytest.mark.parametrize("operator", ["ADD", "SUB", "MUL", "NEG", "SUM"])

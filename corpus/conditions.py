@@ -3,10 +3,12 @@
 import numpy as np
 
 from corpus.rounding import factor_of
+from corpus.settings import Setting
 from corpus.site import Site, scale_of
 from ethosgen.offload.errata_conditions import (
     Condition,
     clips_cells_at_a_fraction,
+    enlarges_one_column,
     has,
     mirrors_elsewhere,
     packs_seven_dimensions,
@@ -30,6 +32,7 @@ __all__ = [
     "Condition",
     "clips_a_transposition_of_uint8",
     "clips_cells_at_a_fraction",
+    "enlarges_one_column_in_a_cascade",
     "has",
     "mirrors_elsewhere",
     "multiplies_int32_with_scale",
@@ -66,6 +69,15 @@ def clips_a_transposition_of_uint8(site: Site) -> bool:
     if site.code not in _CLIPS or site.dtype != "uint8" or rescales(site.code)(site):
         return False
     return transposition_before(site) is not None
+
+
+def enlarges_one_column_in_a_cascade(site: Site) -> bool:
+    """Say whether Vela may cascade what comes before with the steps that enlarge a column."""
+    setting = site.setting
+    if not isinstance(setting, Setting) or site.operator.inputs[0] in site.graph.inputs:
+        return False
+    is_tight = setting.optimise == "Size" or setting.arena_bytes is not None
+    return is_tight and enlarges_one_column(site)
 
 
 def rounds_a_quotient(site: Site) -> bool:

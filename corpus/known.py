@@ -155,6 +155,18 @@ KNOWN: tuple[Known, ...] = (
         witness=("TRANSPOSE", "uint8", 1),
     ),
     Known(
+        "resize-cascade",
+        "Vela",
+        (TFLM, LITERT),
+        when.enlarges_one_column_in_a_cascade,
+        "Vela enlarges in steps of two. A step of a single column, in stripes of 2x1, is said to "
+        "read 2x1 too, so it counts as one to one, and its output gets the rolling buffer of its "
+        "input: of four rows the first overwrites the others (Regor, compiler/"
+        "cascade_builder.cpp, CanReuseCascadeRollingBuffer; disasm shows both at one address).",
+        reads=value.first_of_four_rows,
+        witness=("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952695),
+    ),
+    Known(
         "table-uint8",
         "Vela",
         (TFLM, LITERT),

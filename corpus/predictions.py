@@ -26,6 +26,7 @@ _HIGH_BIT = 31
 _HIGHEST = 127
 _NATIVE_RANK = 4
 _HWC = 3
+_ROLLED_ROWS = 4
 
 
 def transposed_as_int8(site: Site, _read: Values, right: Values) -> list[Array]:
@@ -72,6 +73,12 @@ def _limits(site: Site, activation: str) -> tuple[int, int]:
 def shifted_by_half(_site: Site, read: Values) -> list[Array]:
     """A table fused with a transposition of uint8: looked up by an int8 value, so 128 too far."""
     return [(read[0] + np.uint8(128)).astype(np.uint8)]
+
+
+def first_of_four_rows(_site: Site, read: Values) -> list[Array]:
+    """An image of which each four rows have become the first of them, in a buffer of four rows."""
+    rows = np.arange(read[0].shape[1])
+    return [read[0][:, rows - rows % _ROLLED_ROWS]]
 
 
 def padded_behind(site: Site, read: Values) -> list[Array]:

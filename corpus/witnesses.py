@@ -12,6 +12,7 @@ FOUND = (
     Key("MUL", "int16", 9000007),  # the same in MUL, whose row often says 0
     Key("RESIZE_BILINEAR", "uint8", 77007),  # a CONV_2D magnifies rounding-uint8
     Key("RESIZE_BILINEAR", "uint8", 114823),
+    Key("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952695),  # a rolling buffer reused: resize-cascade
     Key("CONV_2D", "int8", 5000002),  # groups and batches: groups-of-batches
     Key("REDUCE_MAX", "int8", 5000002),  # batches before the axis: reduce-dropped-axis
     Key("chain", "uint8", 4000043),  # another order of the axes: transpose-into-part

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
@@ -34,6 +35,7 @@ BY_NAME = {erratum.name: erratum for erratum in ERRATA}
 SMALL = find_accelerator("ethos-u55-32")
 WITNESSES = {
     "lstm-cell-clip": ("UNIDIRECTIONAL_SEQUENCE_LSTM", "int8", 47),
+    "resize-cascade": ("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952695),
     "log-last-segment": ("LOG", "int16", 30),
     "logistic-fixed-point": ("chain", "int8", 1),
     "transpose-into-part": ("chain", "int8", 18),
@@ -104,6 +106,32 @@ def test_an_erratum_concerns_its_network_of_the_corpus(name: str) -> None:
     (oracle, *_) = BY_NAME[name].against
     kept = find_errata(model, Target(SMALL.name, table_of=table_of), oracle)
     assert name in {why.erratum for why in kept.values()}
+
+
+@pytest.mark.parametrize(
+    ("rows", "factor", "aligned", "is_one"),
+    [
+        (8, 8, True, True),
+        (4, 8, True, True),
+        (3, 8, True, False),
+        (8, 4, True, False),
+        (8, 2, False, True),
+        (3, 4, False, False),
+    ],
+)
+def test_only_steps_that_may_share_a_buffer_are_an_erratum(
+    rows: int, factor: int, aligned: bool, is_one: bool
+) -> None:
+    net = Network("column", seed=1)
+    x = net.input((1, rows, 1, 2), "int8", 0.05, 0)
+    made = (rows - 1) * factor + 1 if aligned else rows * factor
+    size = net.constant(np.array([made, 1], np.int32))
+    options = {"align_corners": aligned, "half_pixel_centers": False}
+    (out,) = net.operator(
+        "RESIZE_NEAREST_NEIGHBOR", (x, size), (net._like(x, (1, made, 1, 2)),), options
+    )
+    model = parse_model(net.build(out), "column")
+    assert bool(find_errata(model, Target(SMALL.name, table_of=table_of))) == is_one
 
 
 def test_an_erratum_ends_with_the_version_that_mends_it() -> None:

@@ -17,6 +17,8 @@ _NATIVE_RANK = 4
 _RADIUS = 8.0
 """Half the range of reals in which TFLite Micro's LOGISTIC and TANH compute: 4 integer bits."""
 _SMALL = ("ethos-u55-32", "ethos-u55-64")
+_ROLLED_ROWS = 3
+"""Up to as many rows are never lost in a rolling buffer, which holds four."""
 _MOST_PRODUCTS = 1 << 24
 """Products that are tried one by one, in a tenth of a second."""
 
@@ -107,6 +109,23 @@ def clips_cells_at_a_fraction(site: Site) -> bool:
     """Say whether an LSTM's cell clip is no integer."""
     clip = site.operator.options.get("cell_clip", 0.0)
     return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
+
+
+def enlarges_one_column(site: Site) -> bool:
+    """Say whether a column of more than three rows is enlarged by steps that Vela may cascade.
+
+    A step of two whose stripe is 2x1 seems to Vela to read 2x1 as well, so it writes to the rolling
+    buffer that it still reads from. The last step is another operation with aligned corners, and
+    where it interpolates; the one before it then writes to another buffer.
+    """
+    if site.code not in ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"):
+        return False
+    (_, before, width, _), (_, after, made, _) = site.inputs[0].shape, site.output.shape
+    if width != 1 or made != 1 or before <= _ROLLED_ROWS:
+        return False
+    aligned = site.operator.options.get("align_corners", False)
+    factor = (after - 1) // (before - 1) if aligned else after // before
+    return factor >= (8 if aligned or site.code == "RESIZE_BILINEAR" else 2)
 
 
 def transposition_before(site: Site) -> Operator | None:

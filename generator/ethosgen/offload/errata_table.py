@@ -57,6 +57,14 @@ ERRATA: tuple[Erratum, ...] = (
         "InsertTransposeCommand; Vela's SUPPORTED_OPS.md lists int8, int16 and int32",
     ),
     Erratum(
+        "resize-cascade",
+        VELA,
+        when.enlarges_one_column,
+        "in a cascade, steps of enlarging a single column overwrite rows that are still needed",
+        "Regor, compiler/cascade_builder.cpp, CanReuseCascadeRollingBuffer; "
+        "compiler/live_range.cpp, IsOp1To1",
+    ),
+    Erratum(
         "table-uint8",
         VELA,
         when.table_after_transposition_of_uint8,

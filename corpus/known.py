@@ -391,6 +391,18 @@ KNOWN: tuple[Known, ...] = (
         witness=("SQUARED_DIFFERENCE", "int16", 2),
     ),
     Known(
+        "sum-wraps",
+        "TFLite Micro and LiteRT",
+        (TFLM, LITERT),
+        when.rescales_beyond_32_bits,
+        "A 64-bit sum, mostly a large bias, that exceeds 32 bits in steps of the output is cut to "
+        "32 bits in TFLite and changes its sign; the NPU saturates (TFLite, tensorflow/lite/"
+        "kernels/internal/common.cc, MultiplyByQuantizedMultiplier for int64_t, which assumes that "
+        "the result fits).",
+        reads=value.limited_bias,
+        witness=("cascade", "int16", 5952692),
+    ),
+    Known(
         "factor-float",
         "TFLite Micro",
         (TFLM,),

@@ -14,6 +14,7 @@ import numpy as np
 
 from corpus.rounding import factor_of, rescaled
 from corpus.site import Array, Site, Values, point_of, scale_of
+from ethosgen.offload.errata_conditions import sum_bounds
 
 Prediction = Callable[[Site, Values, Values], list[Array]]
 Sequenced = Callable[[Site, Sequence[Values], Sequence[Values]], list[list[Array]] | None]
@@ -90,6 +91,20 @@ def padded_behind(site: Site, read: Values) -> list[Array]:
         steps = (site.output.shape[axis] - 1) * options.get(f"stride_{name}", 1)
         amounts.append((0, max(steps + reach - x.shape[axis], 0)))
     return [np.pad(x, [*amounts, (0, 0)], constant_values=point_of(site.inputs[0]))]
+
+
+def limited_bias(site: Site, read: Values) -> list[Array]:
+    """A bias that is just small enough for every sum to fit 32 bits in steps of the output.
+
+    It stays as it is unless the smaller one saturates every sum of its channel as well.
+    """
+    bounds = sum_bounds(site)
+    assert bounds is not None
+    bias, reach, factor = bounds
+    most = np.floor(((1 << 31) - (1 << 16)) / factor).astype(np.int64) - reach
+    saturates = (most - reach) * factor >= 1 << 16
+    limited = np.where(saturates, np.clip(bias, -abs(most), abs(most)), bias)
+    return [*read[:-1], limited.reshape(read[-1].shape)]
 
 
 def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:

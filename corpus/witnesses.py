@@ -16,6 +16,7 @@ FOUND = (
     Key("CONV_2D", "int8", 5000002),  # groups and batches: groups-of-batches
     Key("REDUCE_MAX", "int8", 5000002),  # batches before the axis: reduce-dropped-axis
     Key("chain", "uint8", 4000043),  # another order of the axes: transpose-into-part
+    Key("cascade", "int16", 5952692),  # a bias of 35 bits wraps around in TFLite: sum-wraps
     Key("chain", "uint8", 9000001),  # RELU fused with TRANSPOSE: clip-uint8
     Key("AVERAGE_POOL_2D", "uint8", 5952694),  # scales multiply in float: factor-uint8
     Key("RESIZE_BILINEAR", "uint8", 5952696),

@@ -96,6 +96,15 @@ def _groups(net: Network) -> int:
     return net.operator("CONV_2D", (x, weights, bias), (spec,), options)[0]
 
 
+def _large_bias(net: Network) -> int:
+    x = net.input((1, 4, 4, 2), "int16", 0.001, 0)
+    weights = net.constant(net.random_integers((1, 3, 3, 2)), None, (0.01,) * 2, (0,) * 2, 3)
+    bias = net.constant(np.array([-(1 << 34), 0]), "int64", (0.00001,) * 2, (0,) * 2)
+    spec = net._like(x, (1, 4, 4, 2), scale=0.00006)
+    options = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "depth_multiplier": 1}
+    return net.operator("DEPTHWISE_CONV_2D", (x, weights, bias), (spec,), options)[0]
+
+
 NETWORKS: dict[str, Build] = {
     "mirror-pad-axes": _with_constant(
         "MIRROR_PAD", "int8", (1, 2, 2, 4), [[0, 0], [0, 0], [0, 0], [1, 1]], (1, 2, 2, 6)
@@ -118,6 +127,7 @@ NETWORKS: dict[str, Build] = {
     "high-rank-operand": _high_rank,
     "pack-seven": _pack_seven,
     "groups-of-batches": _groups,
+    "sum-wraps": _large_bias,
     "mul-int32": _binary("MUL", "int32", (1.0, 1.0, 1.0)),
     "int32-saturates": _binary("ADD", "int32", None),
     "neg-lowest": _unary("NEG", "int8", 0.05, 0.05),

@@ -19,6 +19,10 @@ _RADIUS = 8.0
 _SMALL = ("ethos-u55-32", "ethos-u55-64")
 _ROLLED_ROWS = 3
 """Up to as many rows are never lost in a rolling buffer, which holds four."""
+_WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+_LARGEST_16 = 1 << 15
+_REDUCED = 1 + 2.0**-14
+"""By how much at most a factor grows when TFLite rounds it to 16 bits, and some."""
 _MOST_PRODUCTS = 1 << 24
 """Products that are tried one by one, in a tenth of a second."""
 
@@ -94,6 +98,35 @@ def squares_beyond_32_bits(site: Site) -> bool:
     info = np.iinfo(site.dtype)
     steps = int(info.max) - int(info.min)
     return (steps * (scale_of(x) + scale_of(y))) ** 2 / scale_of(site.output) > 1 << 31
+
+
+def sum_bounds(site: Site) -> tuple[Array, Array, Array] | None:
+    """Return bias, largest sum of products and factor of each channel; None without 64-bit bias."""
+    if site.code not in _WEIGHTED or site.dtype != "int16":
+        return None
+    weights, bias = site.inputs[1], site.inputs[-1]
+    if bias.dtype != "int64" or bias.data is None or weights.data is None:
+        return None
+    axis = -1 if site.code == "DEPTHWISE_CONV_2D" else 0
+    channels = weights.shape[axis]
+    scales = weights.quantization.scale if weights.quantization else ()
+    if not channels or math.prod(bias.shape) != channels or len(scales) not in (1, channels):
+        return None
+    rows = np.moveaxis(weights.array(), axis, 0).reshape(channels, -1)
+    reach = _LARGEST_16 * abs(rows.astype(np.int64)).sum(axis=1)
+    x = site.inputs[2 if site.code == "TRANSPOSE_CONV" else 0]
+    factor = scale_of(x) / scale_of(site.output) * _REDUCED * np.array(scales, np.float64)
+    return bias.array().reshape(-1), reach, np.broadcast_to(factor, reach.shape)
+
+
+def rescales_beyond_32_bits(site: Site) -> bool:
+    """Say whether a 64-bit sum, in steps of the output, can exceed an int32."""
+    bounds = sum_bounds(site)
+    if bounds is None:
+        return False
+    bias, reach, factor = bounds
+    steps = (abs(bias.astype(np.float64)) + reach) * factor
+    return bool((steps >= (1 << 31) - 1).any())
 
 
 def transposes_uint8(site: Site) -> bool:

@@ -179,6 +179,15 @@ ERRATA: tuple[Erratum, ...] = (
         (TFLM,),
     ),
     Erratum(
+        "sum-wraps",
+        "TFLite Micro",
+        when.rescales_beyond_32_bits,
+        "a 64-bit sum that exceeds 32 bits in steps of the output wraps around there and "
+        "saturates on the NPU",
+        "TFLite, tensorflow/lite/kernels/internal/common.cc, MultiplyByQuantizedMultiplier(int64_t)"
+        '; it assumes "that final scaled result fits in int32_t"',
+    ),
+    Erratum(
         "factor-float",
         "TFLite Micro",
         when.rounds_by_single_factor,

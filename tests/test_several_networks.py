@@ -119,8 +119,8 @@ def test_two_networks_that_define_the_same() -> None:
 
 def test_as_many_names_as_networks(tmp_path: Path) -> None:
     path = image_net(tmp_path / "n.tflite")
-    for names in (["one"], ["one", "two", "three"]):
-        with pytest.raises(InputError, match=f"--name is given {len(names)} times for 2 networks"):
+    for names, times in ((["one"], "1 time"), (["one", "two", "three"], "3 times")):
+        with pytest.raises(InputError, match=f"--name is given {times} for 2 networks"):
             pipeline.create_project([path, path], "corstone300", name=names, watch=Watch())
 
 

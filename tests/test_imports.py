@@ -41,6 +41,7 @@ VALUES = {
     "report",
     "spans",
     "storage",
+    "termination",
     "toml_lines",
     "tools",
     "watch",

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.commands.termination import Terminated
 from ethosgen.errors import InputError, TargetError
 from ethosgen.junit import JUnitFile
 from ethosgen.outcome import Comparison
 from ethosgen.plan import PlanSummary
 from ethosgen.report import Report
+from ethosgen.termination import Terminated
 
 PASSED = Report(
     model="net",

@@ -8,13 +8,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ethosgen.commands import termination
-from ethosgen.commands.termination import Terminated, end_in_order
+from ethosgen import termination
 from ethosgen.errors import ToolError
-from ethosgen.tools import QEMU, TOOLS
+from ethosgen.termination import Terminated, end_in_order
+from ethosgen.tools import QEMU, TOOLS, run_command
 from networks import Network
 
 
@@ -96,6 +97,32 @@ def test_verify_takes_qemu_and_what_they_share_along(tmp_path: Path, frozen: str
     assert not Path(f"/proc/{pid}").exists(), "QEMU still runs"
     assert not ram.exists()
     assert not list(temporary.iterdir())
+
+
+def test_a_signal_while_a_program_starts_ends_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Popen starts the program before it returns: the exception must wait for that."""
+    started: list[int] = []
+    late = tmp_path / "late"
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def _execute_child(self, *arguments: Any) -> None:
+            super()._execute_child(*arguments)  # type: ignore[misc]
+            started.append(self.pid)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    try:
+        end_in_order()
+        with pytest.raises(Terminated):
+            run_command(["sh", "-c", f"sleep 1; touch {late}"], 10)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert not Path(f"/proc/{started[0]}").exists(), "the program still runs"
+    assert not late.exists()
 
 
 def test_a_signal_that_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

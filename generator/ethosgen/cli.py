@@ -21,10 +21,10 @@ from ethosgen.commands.project import project
 from ethosgen.commands.run import run
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
-from ethosgen.commands.termination import Terminated, end_in_order
 from ethosgen.commands.verify import verify
 from ethosgen.errors import BUG_STATUS, EthosgenError, InputError
 from ethosgen.storage import explain_storage
+from ethosgen.termination import Terminated, end_in_order
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})

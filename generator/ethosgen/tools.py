@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from ethosgen.errors import ToolError
 from ethosgen.package_managers import how_to_install
+from ethosgen.termination import hold_signals
 
 _LOG = logging.getLogger(__name__)
 _GRACE_S = 2.0
@@ -33,25 +35,25 @@ def run_command(
     Raises CommandError, whose text says in a few words what went wrong.
     """
     _LOG.info("%s", " ".join(command))
+    started = None
     try:
-        started = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            start_new_session=True,
-        )
+        with hold_signals():
+            started = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+        output, _ = started.communicate(timeout=limit_s)
     except OSError as error:
         raise CommandError(f"cannot start '{command[0]}': {error.strerror}") from None
-    with started:
-        try:
-            output, _ = started.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise CommandError(f"'{command[0]}' did not end within {limit_s:g} s") from None
-        finally:
-            if started.returncode is None:
-                _end(started)
+    except subprocess.TimeoutExpired:
+        raise CommandError(f"'{command[0]}' did not end within {limit_s:g} s") from None
+    finally:
+        if started is not None and started.returncode is None:
+            _end(started)
     said = output.decode(errors="replace")
     _LOG.debug("%s", said)
     if started.returncode != 0:
@@ -62,13 +64,20 @@ def run_command(
 def _end(started: subprocess.Popen[bytes]) -> None:
     """End a program and all that it started: Ninja's compilers, a flash tool's server.
 
-    Asked first, Ninja removes what it has half written; what is still there then is killed.
+    Asked first, Ninja removes what it has half written; what is still there then is killed. CMake
+    ends before the Ninja that it started, so the whole group gets the time.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + _GRACE_S
         with suppress(ProcessLookupError):
             os.killpg(started.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            started.wait(_GRACE_S)
+            while time.monotonic() < deadline:
+                started.poll()  # the first of the group stays in it until it is waited for
+                os.killpg(started.pid, 0)
+                time.sleep(0.01)
+    started.wait()
+    if started.stdout is not None:
+        started.stdout.close()
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from ethosgen.errors import TargetError
 from ethosgen.target.buffers import Place
 from ethosgen.target.console import Console
+from ethosgen.termination import hold_signals
 
 _LOG = logging.getLogger(__name__)
 
@@ -119,7 +120,8 @@ class ProcessTarget:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the target
         streams = {"stdin": subprocess.DEVNULL, "stdout": self._said, "stderr": self._said}
         try:
-            self._process = subprocess.Popen(command, **{**streams, **options})
+            with hold_signals():
+                self._process = subprocess.Popen(command, **{**streams, **options})
         except OSError as error:
             raise TargetError(f"cannot start '{command[0]}': {error.strerror}") from None
         return self._process

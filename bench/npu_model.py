@@ -48,8 +48,8 @@ Figures = dict[str, Any]
 
 def measure_here(path: Path) -> Figures:
     """Return the figures of one network."""
-    from ethosgen.drawing import random_samples
-    from ethosgen.flatbuffer import read_model
+    from ethosgen.frontend.flatbuffer import read_model
+    from ethosgen.samples.drawing import random_samples
 
     model = read_model(path)
     sample = random_samples(model, 1, SEED)[0]
@@ -76,10 +76,10 @@ def _memory(model: Any, sample: Any) -> Figures:
     """
     import numpy as np
 
-    from ethosgen.accelerator import find_accelerator
     from ethosgen.aot import evaluate
-    from ethosgen.npu.host import PartitionRunner
-    from ethosgen.offload import offload
+    from ethosgen.backend.ethosu.accelerator import find_accelerator
+    from ethosgen.backend.ethosu.offload import offload
+    from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
     plan = offload(model, find_accelerator(FIRMWARE_NPU))
     compiled = len(plan.read_only) + sum(len(p.commands) for p in plan.partitions)
@@ -97,7 +97,7 @@ def _memory(model: Any, sample: Any) -> Figures:
 
 def measure_cycles(path: Path) -> Figures:
     """Return the estimates of one network's cycles."""
-    from ethosgen.flatbuffer import read_model
+    from ethosgen.frontend.flatbuffer import read_model
 
     model = read_model(path)
     return {"name": path.stem, "cycles": {npu: _cycles(model, npu) for npu in NPUS}}
@@ -113,10 +113,10 @@ def _seconds(action: Callable[[], object], count: int) -> float:
 
 def _runner(model: Any, npu: str, sample: Any) -> Callable[[], object]:
     """Return what runs a sample as `ethosgen simulate` does, compiled and with memory laid out."""
-    from ethosgen.accelerator import find_accelerator
     from ethosgen.aot import evaluate
-    from ethosgen.npu.host import PartitionRunner
-    from ethosgen.offload import offload
+    from ethosgen.backend.ethosu.accelerator import find_accelerator
+    from ethosgen.backend.ethosu.offload import offload
+    from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
     plan = offload(model, find_accelerator(npu))
     runner = PartitionRunner(plan)
@@ -144,9 +144,9 @@ def _interpreter(path: Path, model: Any, sample: Any) -> Callable[[], object]:
 
 def _cycles(model: Any, npu: str) -> Figures:
     """Return our estimate and Vela's."""
-    from ethosgen.accelerator import find_accelerator
-    from ethosgen.npu.machine import load
-    from ethosgen.offload import offload
+    from ethosgen.backend.ethosu.accelerator import find_accelerator
+    from ethosgen.backend.ethosu.offload import offload
+    from ethosgen.backend.ethosu.simulator.machine import load
 
     accelerator = find_accelerator(npu)
     plan = offload(model, accelerator)
@@ -268,11 +268,11 @@ def cycles_page(results: Figures) -> str:
 Written by `make bench` on {results["date"]}; edit nothing here.
 
 What the NPU's performance monitor counts in the model is an estimate, made from the command
-stream (`generator/ethosgen/npu/cycles.py`): for each operation the slower of multiplying, with its
-weights' decoding, and the output unit, plus the last block's way to memory; copies run beside
-operations until a wait. Below are its cycles for one inference and, in brackets, how far they are
-from Vela {VELA}'s own estimate for the same network and NPU. A bold figure is more than {NEAR:.0%}
-away.
+stream (`generator/ethosgen/backend/ethosu/simulator/cycles.py`): for each operation the slower of
+multiplying, with its weights' decoding, and the output unit, plus the last block's way to memory;
+copies run beside operations until a wait. Below are its cycles for one inference and, in brackets,
+how far they are from Vela {VELA}'s own estimate for the same network and NPU. A
+bold figure is more than {NEAR:.0%} away.
 
 {tables.table(*cycle_rows(results["npu_model"]))}
 

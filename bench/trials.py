@@ -25,8 +25,8 @@ from pathlib import Path
 
 import ethosgen.aot.compiler  # noqa: F401 - loaded once, before any fork
 from ethosgen import pipeline
-from ethosgen.errors import EthosgenError
-from ethosgen.watch import Watch
+from ethosgen.values.errors import EthosgenError
+from ethosgen.values.watch import Watch
 
 PAGE = Path(__file__).parent.parent / "docs" / "public.md"
 MARK = "<!-- repositories: written by bench/trials.py -->"

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from corpus import ROOT
-from ethosgen.child import Answer, ChildError
-from ethosgen.child import call as call_child
-from ethosgen.offload import vela
+from ethosgen.backend.ethosu.offload import vela
+from ethosgen.host.child import Answer, ChildError
+from ethosgen.host.child import call as call_child
 
 FOLDER = ROOT / "build" / "corpus"
 PACKAGES = ("ethos-u-vela", "tflite-micro", "ai-edge-litert")

@@ -5,7 +5,7 @@ import numpy as np
 from corpus.rounding import factor_of
 from corpus.settings import Setting
 from corpus.site import Site, scale_of
-from ethosgen.offload.errata_conditions import (
+from ethosgen.backend.ethosu.offload.errata_conditions import (
     Condition,
     clips_cells_at_a_fraction,
     enlarges_one_column,
@@ -27,7 +27,7 @@ from ethosgen.offload.errata_conditions import (
     transposes_uint8,
     transposition_before,
 )
-from ethosgen.plan import IoStyle
+from ethosgen.values.plan import IoStyle
 
 __all__ = [
     "Condition",

@@ -14,11 +14,10 @@ from corpus import ROOT
 from corpus.registry import GENERATORS, NETWORKS, OPERATORS
 from corpus.settings import PRODUCTS, Setting
 from corpus.trial import Key, case_of, setting_of
-from ethosgen.errors import EthosgenError
-from ethosgen.flatbuffer import decode_model
-from ethosgen.npu import isa
-from ethosgen.npu.machine import load
-from ethosgen.npu.operation import (
+from ethosgen.backend.ethosu.offload import npu_operators
+from ethosgen.backend.ethosu.simulator import isa
+from ethosgen.backend.ethosu.simulator.machine import load
+from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
     Dma,
     Elementwise,
@@ -29,8 +28,9 @@ from ethosgen.npu.operation import (
     Step,
     Windowed,
 )
-from ethosgen.offload import npu_operators
-from ethosgen.plan import IoStyle
+from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.values.errors import EthosgenError
+from ethosgen.values.plan import IoStyle
 
 PAGE = ROOT / "docs" / "coverage.md"
 TYPES = ("int8", "uint8", "int16", "int32")

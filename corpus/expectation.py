@@ -16,7 +16,7 @@ from corpus.known import Known, find_known, find_oracle
 from corpus.oracles import ask
 from corpus.settings import Setting
 from corpus.site import TFLM, Array, Site, Values
-from ethosgen.model import Graph
+from ethosgen.values.model import Graph
 from network_file import File, Layout
 
 Column = Sequence[Array]

@@ -12,7 +12,7 @@ import numpy as np
 
 from corpus.rounding import limited, rescaled, rescaled_wide
 from corpus.site import Array, Site, Values, scale_of
-from ethosgen.model import Tensor
+from ethosgen.values.model import Tensor
 
 _GATE = 2.0**-12
 _CURVE = 2.0**-15

@@ -14,7 +14,7 @@ import numpy as np
 
 from corpus.rounding import factor_of, rescaled
 from corpus.site import Array, Site, Values, point_of, scale_of
-from ethosgen.offload.errata_conditions import sum_bounds
+from ethosgen.backend.ethosu.offload.errata_conditions import sum_bounds
 
 Prediction = Callable[[Site, Values, Values], list[Array]]
 Sequenced = Callable[[Site, Sequence[Values], Sequence[Values]], list[list[Array]] | None]

@@ -16,14 +16,14 @@ import numpy as np
 from corpus.oracles import Answer, Question, ask
 from corpus.settings import Setting
 from corpus.trial import Key, case_of, make_samples, setting_of
-from ethosgen.errors import EthosgenError, NpuFault
-from ethosgen.flatbuffer import decode_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays, Comparison, compare
+from ethosgen.frontend.flatbuffer import decode_model
 from ethosgen.pipeline.exactness import Golden, Wish, draw, exact_plan
 from ethosgen.pipeline.judgement import tolerance_of
-from ethosgen.plan import PlanSummary
-from ethosgen.watch import Watch
+from ethosgen.values.errors import EthosgenError, NpuFault
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays, Comparison, compare
+from ethosgen.values.plan import PlanSummary
+from ethosgen.values.watch import Watch
 
 EQUAL, DIFFERS, REFUSED, FAULT, CRASH, SILENT = (
     "equal",
@@ -111,7 +111,7 @@ def _run(job: Job, check: Golden | str, golden: Golden | str) -> Outcome:
 
 def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
     from ethosgen.aot import evaluate
-    from ethosgen.npu.host import PartitionRunner
+    from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
     setting, model = job.setting, job.model
     plan = exact_plan(

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from corpus.choices import Choices
-from ethosgen.accelerator import Accelerator, find_accelerator
-from ethosgen.model import Graph, Model, Operator
-from ethosgen.offload import Schedule, offload
-from ethosgen.offload.site import Table
-from ethosgen.plan import IoStyle, Kept, OffloadPlan
+from ethosgen.backend.ethosu.accelerator import Accelerator, find_accelerator
+from ethosgen.backend.ethosu.offload import Schedule, offload
+from ethosgen.backend.ethosu.offload.site import Table
+from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.plan import IoStyle, Kept, OffloadPlan
 
 PRODUCTS = {
     "u55": ("ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"),

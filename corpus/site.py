@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.offload.site import Site, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
 
 __all__ = ["FAULT", "LITERT", "TFLM", "Array", "Site", "Values", "point_of", "scale_of"]
 

@@ -14,11 +14,11 @@ from corpus.oracles import Array, Question, ask
 from corpus.registry import GENERATORS
 from corpus.settings import Setting, choose_setting
 from corpus.site import FAULT, Site
-from ethosgen.errors import EthosgenError, NpuFault
-from ethosgen.flatbuffer import decode_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays
-from ethosgen.plan import OffloadPlan, Partition
+from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.values.errors import EthosgenError, NpuFault
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import OffloadPlan, Partition
 from network_file import File
 
 SAMPLES = 3
@@ -180,7 +180,7 @@ def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:
 
 def _run(trial: Trial, model: Model, samples: list[Arrays]) -> None:
     from ethosgen.aot import evaluate
-    from ethosgen.npu.host import PartitionRunner
+    from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
     plan = trial.setting.compile(model)
     if plan.cpu_operators or not plan.partitions:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.errors import EthosgenError, NpuFault
+from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.target import SharedMemory
+from ethosgen.values.errors import EthosgenError, NpuFault
 from programs import COMMANDS, ELEMENTS, OUTPUT_OFFSET
 
 ID, STATUS, CMD, RESET, QBASE, QREAD, QSIZE, PROT, CONFIG = 0, 1, 2, 3, 4, 6, 8, 9, 10

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.model import Graph, Model, Operator, Quantization, Tensor
-from ethosgen.plan import IoStyle, Memory, OffloadPlan, Partition
-from ethosgen.program import Constant, Port, Program
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor
+from ethosgen.values.plan import IoStyle, Memory, OffloadPlan, Partition
+from ethosgen.values.program import Constant, Port, Program
 
 ELEMENTS = 1500
 """More than one frame of the console protocol holds."""

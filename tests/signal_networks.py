@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from flatbuffers import flexbuffers
 
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.model import Model
 from networks import Network, Spec
 
 TYPES = {"float32": 0, "int32": 2, "int16": 7}

@@ -5,8 +5,8 @@ from typing import Any
 
 from flatbuffers import flexbuffers
 
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.model import Model
 from networks import Network, Spec
 
 DELAYS = ((5, 2), (5, 0), (5, 5), (4, 11), (1, 3))

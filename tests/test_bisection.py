@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ethosgen.accelerator import find_accelerator
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import first_operators, offload
 from ethosgen.cli import cli
-from ethosgen.drawing import draw_samples
-from ethosgen.errors import NpuFault, UnsupportedError
-from ethosgen.flatbuffer import decode_model
-from ethosgen.model import Model
-from ethosgen.offload import first_operators, offload
-from ethosgen.outcome import Comparison, Difference
+from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import bisection
 from ethosgen.pipeline.bisection import Make, diagnose, find_culprit
-from ethosgen.plan import OffloadPlan
-from ethosgen.reference import golden_outputs
-from ethosgen.watch import Watch
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.errors import NpuFault, UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Comparison, Difference
+from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.watch import Watch
 from network_file import Spec
 from networks import Network
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import board_names, board_schema, load_board, start_board_file
-from ethosgen.errors import InputError
+from ethosgen.values.errors import InputError
 
 ROOT = Path(__file__).parent.parent
 CORSTONE300 = (ROOT / "boards" / "corstone300.toml").read_text()

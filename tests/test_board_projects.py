@@ -11,13 +11,13 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen import pipeline
 from ethosgen.board import Board, board_names, load_board
-from ethosgen.errors import ToolError
-from ethosgen.plan import IoStyle
-from ethosgen.program import Program
+from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.project import render, write
 from ethosgen.toolchain import build
-from ethosgen.tools import CMAKE, GCC, NINJA
-from ethosgen.watch import Watch
+from ethosgen.values.errors import ToolError
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.program import Program
+from ethosgen.values.watch import Watch
 from programs import make_cpu_program, make_program
 from small_models import image_net
 
@@ -222,7 +222,7 @@ def test_our_kernels_compile_without_helium(
 
 
 def test_a_board_without_known_start_up_is_refused() -> None:
-    from ethosgen.errors import InputError
+    from ethosgen.values.errors import InputError
 
     with pytest.raises(
         InputError, match=r"'ra8p1' has no platform 'baremetal'.* --platform library"

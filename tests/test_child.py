@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.child import ChildError, call
+from ethosgen.host.child import ChildError, call
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.board import load_board
-from ethosgen.errors import InputError, ToolError
+from ethosgen.host.tools import TOOLS
 from ethosgen.project import render, write
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
-from ethosgen.tools import TOOLS
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.watch import Watch
 from programs import make_program
 from small_models import image_net
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from ethosgen.board import board_names, board_schema
 from ethosgen.cli import cli
-from ethosgen.errors import InputError
+from ethosgen.values.errors import InputError
 
 
 def run(*arguments: str) -> Result:

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from ethosgen.board import load_board
 from ethosgen.cli import cli
 from ethosgen.commands.wording import edits_line
-from ethosgen.errors import EthosgenError, InputError, ToolError
+from ethosgen.host.tools import TOOLS
 from ethosgen.project import find_edits, open_project, render, write
-from ethosgen.tools import TOOLS
+from ethosgen.values.errors import EthosgenError, InputError, ToolError
 from programs import make_program
 from small_models import image_net
 

@@ -8,13 +8,13 @@ from flatbuffers import flexbuffers
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
 from ethosgen import pipeline
-from ethosgen.drawing import random_samples
-from ethosgen.errors import InputError
-from ethosgen.flatbuffer import decode_model, parse_model
-from ethosgen.outcome import compare
+from ethosgen.frontend.flatbuffer import decode_model, parse_model
+from ethosgen.oracle.reference import LITERT
 from ethosgen.pipeline import Inputs
-from ethosgen.reference import LITERT
-from ethosgen.watch import Watch
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import InputError
+from ethosgen.values.outcome import compare
+from ethosgen.values.watch import Watch
 from networks import Network, Spec
 
 NO_ATTRIBUTES = flexbuffers.Dumps({})

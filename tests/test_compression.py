@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import compressed_networks
-from ethosgen.accelerator import find_accelerator
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.commands.wording import plan_lines
-from ethosgen.drawing import random_samples
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import decode_model, parse_model
-from ethosgen.model import Model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import offload
-from ethosgen.reference import LITERT, golden_outputs
+from ethosgen.frontend.flatbuffer import decode_model, parse_model
+from ethosgen.oracle.reference import LITERT, golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.model import Model
 from networks import Network, Spec
 
 WAYS: dict[str, Callable[[Network], list[int]]] = {

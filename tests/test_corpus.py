@@ -40,8 +40,8 @@ from corpus.trial import (  # noqa: E402
     setting_of,
 )
 from corpus.witnesses import FOUND  # noqa: E402
-from ethosgen.errors import EthosgenError  # noqa: E402
-from ethosgen.flatbuffer import decode_model  # noqa: E402
+from ethosgen.frontend.flatbuffer import decode_model  # noqa: E402
+from ethosgen.values.errors import EthosgenError  # noqa: E402
 from fresh import fresh_seed  # noqa: E402
 
 SEED = 7000

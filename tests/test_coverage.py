@@ -6,17 +6,17 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner
 
-from ethosgen.accelerator import find_accelerator
 from ethosgen.aot.operators import registry, tolerance_ulp
 from ethosgen.aot.twins import twin_builds
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import npu_operators, offload
 from ethosgen.cli import cli
-from ethosgen.compression import DECODE, DECODED_DTYPES
-from ethosgen.coverage import Coverage, survey, table
-from ethosgen.flatbuffer import parse_model
-from ethosgen.integrity import NPU_CUSTOM_CODE
-from ethosgen.model import Model
-from ethosgen.offload import npu_operators, offload
-from ethosgen.plan import OffloadPlan
+from ethosgen.frontend.compression import DECODE, DECODED_DTYPES
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.pipeline.coverage import Coverage, survey, table
+from ethosgen.values.integrity import NPU_CUSTOM_CODE
+from ethosgen.values.model import Model
+from ethosgen.values.plan import OffloadPlan
 from operator_bench import Bench
 from operator_cases import CASES
 

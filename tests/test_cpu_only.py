@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from ethosgen import pipeline
-from ethosgen.accelerator import find_accelerator
-from ethosgen.errors import InputError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.offload import offload
-from ethosgen.offload.vela import FASTEST, MEMORY_MODE, compile_network
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_network
+from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.pipeline import Inputs
-from ethosgen.plan import IoStyle
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.watch import Watch
 from small_models import image_net
 
 RANDOM = Inputs(None, 2, 11)
@@ -27,7 +27,7 @@ needs_tools = pytest.mark.skipif(
 def test_every_operator_stays_and_vela_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ethosgen.offload.compile_network", None)
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.compile_network", None)
     model = parse_model(image_net(tmp_path / "n.tflite").read_bytes(), "net")
     plan = offload(model, None, IoStyle.CALLER)
     assert plan.partitions == () and plan.residual is model.graph

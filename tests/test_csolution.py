@@ -9,12 +9,12 @@ import yaml
 
 from ethosgen import pipeline
 from ethosgen.board import board_names, load_board
-from ethosgen.errors import InputError, ToolError
-from ethosgen.plan import IoStyle
-from ethosgen.program import Program
+from ethosgen.host.tools import GCC, QEMU
 from ethosgen.project import Project, open_project, render, write
-from ethosgen.tools import GCC, QEMU
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.program import Program
+from ethosgen.values.watch import Watch
 from programs import make_cpu_program, make_program
 from small_models import image_net
 from test_board_projects import check_sections

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ethosgen import doctor as examination
 from ethosgen.commands.doctor import doctor
-from ethosgen.doctor import Finding, examine
-from ethosgen.package_managers import MANAGERS
-from ethosgen.tools import CMAKE, GCC, TOOLS
+from ethosgen.host.package_managers import MANAGERS
+from ethosgen.host.tools import CMAKE, GCC, TOOLS
+from ethosgen.pipeline import doctor as examination
+from ethosgen.pipeline.doctor import Finding, examine
 
 
 def program(file: Path, script: str = "exit 0") -> Path:

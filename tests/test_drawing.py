@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from control_networks import no_turn_or_many
-from ethosgen.drawing import count_distributions, distribution_of, draw_samples
-from ethosgen.flatbuffer import decode_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays
-from ethosgen.reference import golden_outputs
-from ethosgen.spans import LOOPS
+from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import count_distributions, distribution_of, draw_samples
+from ethosgen.samples.spans import LOOPS
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
 from network_file import Spec
 from networks import Network
 

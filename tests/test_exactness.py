@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import parse_model, read_model
-from ethosgen.model import Model
-from ethosgen.offload import offload
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.frontend.flatbuffer import parse_model, read_model
 from ethosgen.pipeline import Wish
 from ethosgen.pipeline.exactness import Golden, ask_oracles, exact_plan
-from ethosgen.plan import IoStyle, Kept, OffloadPlan
-from ethosgen.watch import Watch
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle, Kept, OffloadPlan
+from ethosgen.values.watch import Watch
 from networks import Network
 
 U55 = find_accelerator("ethos-u55-128")
@@ -73,7 +73,7 @@ def test_errata_are_avoided_without_a_check_too() -> None:
 def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("ethosgen.offload.errata_table.ERRATA", ())
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     plan = plan_of(reduced_rows(), Wish())
     (cpu,) = plan.cpu_operators

@@ -10,8 +10,8 @@ import pytest
 from control_networks import accumulator, branch, is_positive, no_turn_or_many
 from ethosgen import pipeline
 from ethosgen.pipeline import Inputs
-from ethosgen.report import Report
-from ethosgen.watch import Watch
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
 from networks import Network, Spec
 from stream_networks import waiting
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import is_compiled, parse_model, read_model
-from ethosgen.model import ABSENT, Model
+from ethosgen.frontend.flatbuffer import is_compiled, parse_model, read_model
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.model import ABSENT, Model
 from network_file import Spec
 from networks import Network
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.accelerator import find_accelerator
+from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.board import load_board
 from ethosgen.cli import main
 from ethosgen.commands.wording import plan_lines
-from ethosgen.errors import InputError
-from ethosgen.grammar import counted, nearest
 from ethosgen.pipeline.creation import create_project
-from ethosgen.plan import Check, PlanSummary
 from ethosgen.project import open_project, render, write
 from ethosgen.toolchain import find_built, find_zephyr
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted, nearest
+from ethosgen.values.plan import Check, PlanSummary
+from ethosgen.values.watch import Watch
 from networks import Network
 from programs import make_program
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import read_model
-from ethosgen.inspection import list_streams, make_trace, trace_lines, trace_objects
-from ethosgen.npu.assemble import assemble
-from ethosgen.npu.trace import Entry
-from ethosgen.offload import offload
-from ethosgen.watch import Watch
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.trace import Entry
+from ethosgen.frontend.flatbuffer import read_model
+from ethosgen.pipeline.inspection import list_streams, make_trace, trace_lines, trace_objects
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.watch import Watch
 from small_models import image_net
 
 STREAM = assemble([("NPU_SET_OFM_REGION", {"region": 1}), ("NPU_OP_STOP", {"mask": 0xFFFF})])

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import cli, flatbuffer
+from ethosgen import cli
 from ethosgen.aot import kernels
-from ethosgen.errors import BUG_STATUS, InputError, InternalError
-from ethosgen.flatbuffer import parse_model
+from ethosgen.frontend import flatbuffer
+from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.pipeline.blame import blaming
+from ethosgen.values.errors import BUG_STATUS, InputError, InternalError
 from networks import Network, Spec
 
 Run = Callable[..., tuple[object, str]]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.errors import InputError, TargetError
-from ethosgen.junit import JUnitFile
-from ethosgen.outcome import Comparison
-from ethosgen.plan import PlanSummary
-from ethosgen.report import Report
-from ethosgen.termination import Terminated
+from ethosgen.commands.junit import JUnitFile
+from ethosgen.host.termination import Terminated
+from ethosgen.values.errors import InputError, TargetError
+from ethosgen.values.outcome import Comparison
+from ethosgen.values.plan import PlanSummary
+from ethosgen.values.report import Report
 
 PASSED = Report(
     model="net",

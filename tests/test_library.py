@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from ethosgen import pipeline
-from ethosgen.any_board import any_board
 from ethosgen.board import Board, board_names, load_board
-from ethosgen.errors import InputError, ToolError
+from ethosgen.board.any_board import any_board
+from ethosgen.host.tools import GCC
 from ethosgen.pipeline import Inputs
-from ethosgen.plan import IoStyle
-from ethosgen.program import Program
 from ethosgen.project import LIBRARY_ONLY, Project, open_project, render, write
-from ethosgen.tools import GCC
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.program import Program
+from ethosgen.values.watch import Watch
 from programs import make_cpu_program, make_program
 from small_models import image_net
 

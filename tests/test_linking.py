@@ -5,10 +5,10 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.any_board import any_board
+from ethosgen.board.any_board import any_board
+from ethosgen.host.resources import resource_folder
+from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.project import LIBRARY_ONLY, render, write
-from ethosgen.project.layout import source_folder
-from ethosgen.tools import CMAKE, GCC, NINJA
 from programs import SCRATCH_BYTES, make_program
 
 VENDOR_SCRIPT = """
@@ -162,7 +162,7 @@ SECTIONS
 
 def test_zephyr_places_it_before_its_own_bss(tmp_path: Path) -> None:
     macros = ["LINKER_DT_NODE_REGION_NAME_TOKEN(x)=x", "DT_CHOSEN(x)=x", "DT_HAS_CHOSEN(x)=1"]
-    folder = source_folder("zephyr_app") / "lib"
+    folder = resource_folder("zephyr_app") / "lib"
     command = [str(GCC.find()), "-E", "-P", "-x", "c", f"-I{folder}", "-", "-o", "z.ld"]
     command += [f"-D{macro}" for macro in macros]
     subprocess.run(command, cwd=tmp_path, input=ZEPHYR_ORDER, text=True, check=True)

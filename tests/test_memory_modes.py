@@ -11,12 +11,12 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.board import Board, board_names, load_board
-from ethosgen.errors import InputError, ToolError
-from ethosgen.plan import IoStyle, Memory
-from ethosgen.program import Program
+from ethosgen.host.tools import TOOLS
 from ethosgen.project import Project, open_project, render
-from ethosgen.tools import TOOLS
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.plan import IoStyle, Memory
+from ethosgen.values.program import Program
+from ethosgen.values.watch import Watch
 from programs import make_program
 from small_models import image_net
 

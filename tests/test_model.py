@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ethosgen.model import Graph, Model, Tensor
+from ethosgen.values.model import Graph, Model, Tensor
 
 
 def test_sizes_follow_from_shape_and_dtype() -> None:

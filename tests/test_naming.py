@@ -1,7 +1,7 @@
 import pytest
 
-from ethosgen.errors import InputError
-from ethosgen.naming import check_name, name_from_file
+from ethosgen.values.errors import InputError
+from ethosgen.values.naming import check_name, name_from_file
 
 
 @pytest.mark.parametrize("name", ["kws", "Net_2", "a"])

@@ -10,14 +10,14 @@ from click.testing import CliRunner
 
 from ethosgen import pipeline
 from ethosgen.cli import cli
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import parse_model, relabel
-from ethosgen.junit import JUnitFile
-from ethosgen.oddities import oddities
+from ethosgen.commands.junit import JUnitFile
+from ethosgen.frontend.flatbuffer import parse_model, relabel
+from ethosgen.oracle.oddities import oddities
+from ethosgen.oracle.reference import LITERT, TFLM
 from ethosgen.pipeline import Inputs
-from ethosgen.reference import LITERT, TFLM
-from ethosgen.report import Report
-from ethosgen.watch import Watch
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
 from networks import Network, Spec
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ethosgen.outcome import compare
+from ethosgen.values.outcome import compare
 
 
 def test_equal_outputs_have_no_mismatch() -> None:

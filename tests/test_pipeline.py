@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from ethosgen import pipeline
-from ethosgen.accelerator import ACCELERATORS, find_accelerator
-from ethosgen.errors import InputError
-from ethosgen.npu.machine import load
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, find_accelerator
+from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.pipeline import Inputs
-from ethosgen.plan import IoStyle
-from ethosgen.report import Report
-from ethosgen.samples import load_samples
-from ethosgen.watch import Watch
+from ethosgen.samples.files import load_samples
+from ethosgen.values.errors import InputError
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
 from small_models import SHARED_MODELS, image_net, product, recurrent_net, two_inputs
 
 RANDOM = Inputs(None, 2, 11)

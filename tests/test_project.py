@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.errors import CapacityError, InputError
-from ethosgen.model import Quantization, Tensor
-from ethosgen.plan import IoStyle
-from ethosgen.program import Constant, Port, Program
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.literals import array_text, float_text, word_text
 from ethosgen.project.words import driver_header
+from ethosgen.values.errors import CapacityError, InputError
+from ethosgen.values.model import Quantization, Tensor
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.program import Constant, Port, Program
 from golden_project import PLACE, render_golden
 from programs import COMMANDS, SCRATCH_BYTES, make_program
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from ethosgen.drawing import random_samples
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.reference import LITERT, golden_outputs
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import LITERT, golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.model import Model
 from network_file import Spec
 from networks import Network
 

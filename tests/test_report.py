@@ -2,9 +2,9 @@ import json
 from typing import Any
 
 from ethosgen.commands.wording import report_text
-from ethosgen.outcome import Comparison
-from ethosgen.plan import PlanSummary
-from ethosgen.report import Report
+from ethosgen.values.outcome import Comparison
+from ethosgen.values.plan import PlanSummary
+from ethosgen.values.report import Report
 
 
 def report(**changes: Any) -> Report:

@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.errors import InputError
-from ethosgen.model import Tensor
-from ethosgen.samples import load_samples, save_samples
+from ethosgen.samples.files import load_samples, save_samples
+from ethosgen.values.errors import InputError
+from ethosgen.values.model import Tensor
 
 IMAGE = Tensor(0, "image", (1, 2, 3), "int8")
 BIAS = Tensor(1, "bias", (4,), "int16")

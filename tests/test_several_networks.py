@@ -11,16 +11,16 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.board import load_board
-from ethosgen.errors import CapacityError, InputError
-from ethosgen.junit import make_suite
-from ethosgen.outcome import Comparison
+from ethosgen.commands.junit import make_suite
 from ethosgen.pipeline import Inputs
-from ethosgen.plan import IoStyle, PlanSummary
-from ethosgen.program import Program, Variable
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.clashes import check_names, check_symbols
-from ethosgen.report import FirmwareReport, Report
-from ethosgen.watch import Watch
+from ethosgen.values.errors import CapacityError, InputError
+from ethosgen.values.outcome import Comparison
+from ethosgen.values.plan import IoStyle, PlanSummary
+from ethosgen.values.program import Program, Variable
+from ethosgen.values.report import FirmwareReport, Report
+from ethosgen.values.watch import Watch
 from programs import SCRATCH_BYTES, make_cpu_program, make_program
 from small_models import image_net, recurrent_net, two_inputs
 

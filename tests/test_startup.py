@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ethosgen import pipeline
-from ethosgen.errors import TargetError, ToolError
+from ethosgen.host.tools import CMAKE, GCC, NINJA, QEMU
 from ethosgen.pipeline import Inputs
-from ethosgen.report import Report
-from ethosgen.tools import CMAKE, GCC, NINJA, QEMU
-from ethosgen.watch import Watch
+from ethosgen.values.errors import TargetError, ToolError
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
 from golden_project import PLACE
 from small_models import image_net
 

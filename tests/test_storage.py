@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.errors import InputError
-from ethosgen.storage import explain_storage, require_writable
+from ethosgen.host.storage import explain_storage, require_writable
+from ethosgen.values.errors import InputError
 from networks import Network
 
 _READ_ONLY = (

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from ethosgen import termination
-from ethosgen.errors import ToolError
-from ethosgen.termination import Terminated, end_in_order
-from ethosgen.tools import QEMU, TOOLS, run_command
+from ethosgen.host import termination
+from ethosgen.host.termination import Terminated, end_in_order
+from ethosgen.host.tools import QEMU, TOOLS, run_command
+from ethosgen.values.errors import ToolError
 from networks import Network
 
 

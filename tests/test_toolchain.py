@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.errors import BuildError, CapacityError, InputError, ToolError
+from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.pipeline import build_project
-from ethosgen.plan import IoStyle
 from ethosgen.project import render, write
 from ethosgen.toolchain import Built, build, measure_elf
-from ethosgen.tools import CMAKE, GCC, NINJA
-from ethosgen.watch import Watch
+from ethosgen.values.errors import BuildError, CapacityError, InputError, ToolError
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.watch import Watch
 from programs import COMMANDS, READ_ONLY, SCRATCH_BYTES, make_program
 
 ROOT = Path(__file__).parent.parent

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.errors import ToolError
-from ethosgen.tools import TOOLS, CommandError, Tool, run_command
+from ethosgen.host.tools import TOOLS, CommandError, Tool, run_command
+from ethosgen.values.errors import ToolError
 
 TOOL = Tool("frobnicate", "ETHOSGEN_FROB", "frobs", "get it from frob.example")
 
@@ -72,7 +72,7 @@ def test_what_does_not_end_is_ended_with_all_that_it_started(
     tmp_path: Path, deaf: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A build tool's compilers, a flash tool's server: they would hold a port or a core."""
-    monkeypatch.setattr("ethosgen.tools._GRACE_S", 0.2)
+    monkeypatch.setattr("ethosgen.host.tools._GRACE_S", 0.2)
     file = tmp_path / "child"
     with pytest.raises(CommandError, match=r"'sh' did not end within 0\.3 s"):
         run_command(["sh", "-c", f"{deaf}sleep 60 & echo $! > {file}; wait"], 0.3)

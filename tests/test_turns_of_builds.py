@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.errors import ToolError
+from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.pipeline import build_project
 from ethosgen.project import render, write
 from ethosgen.toolchain import Built, take_turn
-from ethosgen.tools import CMAKE, GCC, NINJA
-from ethosgen.watch import Watch
+from ethosgen.values.errors import ToolError
+from ethosgen.values.watch import Watch
 from programs import make_program
 
 LIMIT_S = 60.0

@@ -9,15 +9,15 @@ import pytest
 
 from aot.aot_harness import needs_gcc
 from ethosgen import pipeline
-from ethosgen.accelerator import WITHOUT_MODEL, find_accelerator
+from ethosgen.backend.ethosu.accelerator import WITHOUT_MODEL, find_accelerator
+from ethosgen.backend.ethosu.offload import offload
 from ethosgen.board import load_board
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.inspection import list_streams
-from ethosgen.offload import offload
-from ethosgen.plan import IoStyle, Memory
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.pipeline.inspection import list_streams
 from ethosgen.project import render
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.plan import IoStyle, Memory
+from ethosgen.values.watch import Watch
 from networks import Network
 from programs import make_program
 from small_models import image_net

@@ -1,4 +1,4 @@
-from ethosgen.watch import Watch
+from ethosgen.values.watch import Watch
 
 
 def test_stages_are_announced_and_add_up() -> None:

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen import reference, workload
-from ethosgen.child import ChildError
 from ethosgen.commands.wording import comparison_text
-from ethosgen.drawing import draw_samples
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import decode_model
-from ethosgen.model import Model
-from ethosgen.outcome import Comparison
+from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.host.child import ChildError
+from ethosgen.oracle import reference
+from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import Inputs, choose_samples, judge, judgement
-from ethosgen.reference import golden_outputs
-from ethosgen.watch import Watch
-from ethosgen.workload import default_samples, multiplications
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.values import workload
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Comparison
+from ethosgen.values.watch import Watch
+from ethosgen.values.workload import default_samples, multiplications
 from networks import Network
 from recurrent_networks import lstm
 

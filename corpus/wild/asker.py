@@ -1,7 +1,7 @@
-"""Calls functions in processes that are forked, not started: what ethosgen.child does in 100 ms.
+"""Calls functions in forked processes; ethosgen.host.child starts one in 100 ms.
 
 Vela and both interpreters are imported once, in a small process. For each call that forks a child,
-which can die or hang: the answer is then the same ChildError that ethosgen.child raises.
+which can die or hang: the answer is then the same ChildError that ethosgen.host.child raises.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from ethosgen.child import Answer, ChildError, _cause_of_death, _limit_resources
+from ethosgen.host.child import Answer, ChildError, _cause_of_death, _limit_resources
 
 _SIZE = struct.Struct("<Q")
 _modules: dict[str, Any] = {}
@@ -39,7 +39,7 @@ class Asker:
         )
 
     def call(self, script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -> Answer:
-        """Run a function of a file and return its answer, as ethosgen.child.call does."""
+        """Run a function of a file and return its answer, as ethosgen.host.child.call does."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with self._lock:  # the reference asks both oracles at once, from threads
             _write(self._process.stdin, (str(script), function, arguments, limit_s))

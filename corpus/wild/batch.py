@@ -72,9 +72,9 @@ def use_asker(asker: Any) -> None:
 
     Kernels run three times only, so LLVM's optimisations cost more than they save.
     """
-    from ethosgen import reference
     from ethosgen.aot import llvm
-    from ethosgen.offload import vela
+    from ethosgen.backend.ethosu.offload import vela
+    from ethosgen.oracle import reference
 
     llvm.TARGET = {"kind": "llvm", "opt-level": 0}
 

@@ -19,10 +19,10 @@ from corpus.wild.batch import read_log, use_asker
 from corpus.wild.graph import make_network
 from corpus.wild.trial import BOARD, WildSetting, choose_wild_setting
 from ethosgen.board import load_board
-from ethosgen.errors import EthosgenError
 from ethosgen.pipeline import Inputs, verify
-from ethosgen.report import Report
-from ethosgen.watch import Watch
+from ethosgen.values.errors import EthosgenError
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
 
 TOGETHER = 6
 """Networks of a firmware, which then share its compilation."""

@@ -100,7 +100,7 @@ def run_parts(
 def _run_part(
     oracle: str, data: bytes, inputs: list[list[Array]], count: int, arena_bytes: int
 ) -> list[list[Array]]:
-    from ethosgen.reference import run_litert, run_tflite_micro
+    from ethosgen.oracle.reference import run_litert, run_tflite_micro
 
     if oracle == "litert":
         return run_litert(data, inputs)
@@ -111,9 +111,9 @@ def golden(
     call: Any, wild: Any, model: Any, samples: list[dict[str, Array]], limit_s: float
 ) -> Golden:
     """Ask the oracles; `call` is an Asker's."""
-    from ethosgen import reference
-    from ethosgen.child import ChildError
-    from ethosgen.errors import InputError
+    from ethosgen.host.child import ChildError
+    from ethosgen.oracle import reference
+    from ethosgen.values.errors import InputError
 
     first = "TFLite Micro answers by chance"
     if not any(is_odd(wild.net, made) for made in wild.net.operators):

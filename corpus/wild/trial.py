@@ -13,12 +13,12 @@ from corpus.wild.fragments import draw_values
 from corpus.wild.golden import golden
 from corpus.wild.graph import WildNetwork, make_network
 from ethosgen.board import Board, load_board
-from ethosgen.errors import EthosgenError, InternalError, NpuFault
-from ethosgen.flatbuffer import decode_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays, compare
-from ethosgen.plan import IoStyle
-from ethosgen.watch import Watch
+from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays, compare
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.watch import Watch
 
 SAMPLES = 3
 BOARD = "corstone300"

@@ -22,9 +22,9 @@ from ethosgen.commands.run import run
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
 from ethosgen.commands.verify import verify
-from ethosgen.errors import BUG_STATUS, EthosgenError, InputError
-from ethosgen.storage import explain_storage
-from ethosgen.termination import Terminated, end_in_order
+from ethosgen.host.storage import explain_storage
+from ethosgen.host.termination import Terminated, end_in_order
+from ethosgen.values.errors import BUG_STATUS, EthosgenError, InputError
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.accelerator import find_accelerator
 from ethosgen.aot.csource import C_TYPES
-from ethosgen.drawing import random_samples
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays
-from ethosgen.plan import IoStyle, OffloadPlan
-from ethosgen.program import Port, Program
-from ethosgen.reference import golden_outputs
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.program import Port, Program
 
 Array = np.ndarray[Any, Any]
 Npu = Callable[[int, list[int]], int]

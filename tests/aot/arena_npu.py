@@ -7,12 +7,12 @@ import numpy as np
 from aot_harness import GUARD_BYTES, GeneratedC, assert_equal, samples_and_golden
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.npu.machine import Machine
-from ethosgen.npu.memory import Bus, Segment
-from ethosgen.outcome import Arrays
-from ethosgen.plan import Memory, OffloadPlan
-from ethosgen.program import Program
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.backend.ethosu.simulator.machine import Machine
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import Memory, OffloadPlan
+from ethosgen.values.program import Program
 
 STREAM_ADDR, READ_ONLY_ADDR, ARENA_ADDR, CALLER_ADDR = (1 << 28, 2 << 28, 3 << 28, 4 << 28)
 

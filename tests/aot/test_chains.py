@@ -17,8 +17,8 @@ from ethosgen.aot.chains import fuse_chains
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
 from ethosgen.aot.memory import plan_memory
 from ethosgen.aot.schedule import Schedule, make_schedule
-from ethosgen.plan import OffloadPlan
-from ethosgen.program import Program
+from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.program import Program
 from network_file import Spec
 from networks import Network
 

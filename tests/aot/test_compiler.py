@@ -22,13 +22,13 @@ from aot_harness import (
 )
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import offload
-from ethosgen.outcome import Arrays
-from ethosgen.plan import CpuOperator, IoStyle, OffloadPlan
-from ethosgen.program import Program
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
+from ethosgen.values.program import Program
 from networks import Network, Spec
 from small_models import SHARED_MODELS
 

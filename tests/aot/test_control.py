@@ -33,11 +33,11 @@ from control_networks import (
 )
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.direct import Invoke
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.offload import offload
-from ethosgen.plan import IoStyle
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle
 from networks import Network, Spec
 
 

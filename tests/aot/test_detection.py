@@ -9,11 +9,11 @@ from aot_harness import GeneratedC, cpu_plan, needs_gcc
 from flatbuffers import flexbuffers
 
 from ethosgen.aot import compile_program, evaluate, is_exact
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import DETECTION, parse_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays
-from ethosgen.reference import golden_outputs
+from ethosgen.frontend.flatbuffer import DETECTION, parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
 from networks import Network, Spec
 
 MOST = 8

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import evaluate
 from ethosgen.aot.direct import find_direct
 from ethosgen.aot.host import HostGraph
-from ethosgen.drawing import random_samples
-from ethosgen.errors import InputError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import offload
-from ethosgen.plan import OffloadPlan
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import InputError
+from ethosgen.values.plan import OffloadPlan
 from networks import Network
 
 

@@ -4,7 +4,7 @@ import pytest
 from aot_harness import cpu_plan
 
 from ethosgen.aot import compile_program
-from ethosgen.errors import UnsupportedError
+from ethosgen.values.errors import UnsupportedError
 from networks import Network, Spec
 
 

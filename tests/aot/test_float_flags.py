@@ -9,12 +9,12 @@ from aot_harness import cpu_plan, needs_arm_gcc, write_sources
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
 from ethosgen.aot.float_flags import computes_floats
-from ethosgen.flatbuffer import parse_model
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.host.tools import CMAKE, NINJA, QEMU
 from ethosgen.pipeline import Inputs
-from ethosgen.plan import IoStyle
-from ethosgen.report import Report
-from ethosgen.tools import CMAKE, NINJA, QEMU
-from ethosgen.watch import Watch
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
 from layer_networks import LAYERS
 from networks import Network
 

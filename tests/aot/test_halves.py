@@ -7,9 +7,9 @@ import pytest
 from aot_harness import GeneratedC, cpu_plan, needs_gcc
 
 from ethosgen.aot import can_run, compile_program
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.reference import LITERT
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import LITERT
+from ethosgen.values.errors import UnsupportedError
 from networks import Spec
 from operator_bench import Bench
 

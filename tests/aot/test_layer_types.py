@@ -14,15 +14,15 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.operators import LIBRARY_ULP
-from ethosgen.drawing import random_samples
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import Inputs
-from ethosgen.plan import IoStyle
-from ethosgen.reference import golden_outputs
-from ethosgen.watch import Watch
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.watch import Watch
 from layer_networks import LAYERS
 from networks import Network, Spec
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from ethosgen.aot.memory import ALIGNMENT, Block, MemoryPlan, lifetimes, plan_memory
 from ethosgen.aot.schedule import Schedule, make_schedule
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Graph, Model, Operator, Tensor
-from ethosgen.plan import IoStyle, Memory, OffloadPlan, Partition
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Graph, Model, Operator, Tensor
+from ethosgen.values.plan import IoStyle, Memory, OffloadPlan, Partition
 
 NPU = "CUSTOM"
 

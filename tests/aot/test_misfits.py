@@ -7,8 +7,8 @@ import pytest
 from aot_harness import cpu_plan
 
 from ethosgen.aot import compile_program
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import parse_model
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.errors import UnsupportedError
 from networks import Network, Spec
 
 MISFITS: dict[str, tuple[str, str, Sequence[int], Sequence[int], Sequence[int], str]] = {

@@ -7,9 +7,9 @@ import pytest
 from aot_harness import ACCELERATOR, needs_gcc
 from arena_npu import check_program
 
-from ethosgen.flatbuffer import parse_model
-from ethosgen.offload import offload
-from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.plan import IoStyle, OffloadPlan
 from networks import Network
 
 Build = Callable[[Network], tuple[int, ...]]

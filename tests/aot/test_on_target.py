@@ -18,14 +18,14 @@ import signal_networks
 import stream_networks
 from ethosgen import pipeline
 from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry, tolerance_ulp
-from ethosgen.drawing import random_samples
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.project import open_project
-from ethosgen.reference import LITERT, golden_outputs
+from ethosgen.samples.drawing import random_samples
 from ethosgen.target import run
-from ethosgen.watch import Watch
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.watch import Watch
 from layer_networks import LAYERS
 from networks import Network
 from operator_bench import Bench

@@ -13,12 +13,12 @@ from aot_harness import GeneratedC, cpu_plan, needs_gcc
 
 from ethosgen.aot import compile_program, evaluate, measured_by_litert
 from ethosgen.aot.operators import registry, tolerance_ulp
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import SIGNALS, parse_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays
-from ethosgen.plan import IoStyle
-from ethosgen.reference import LITERT, golden_outputs
+from ethosgen.frontend.flatbuffer import SIGNALS, parse_model
+from ethosgen.oracle.reference import LITERT, golden_outputs
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle
 from networks import Spec
 from operator_bench import Bench
 from operator_cases import CASES

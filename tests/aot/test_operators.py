@@ -7,7 +7,7 @@ import pytest
 from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.plan import IoStyle
+from ethosgen.values.plan import IoStyle
 from networks import Network, Spec
 from small_models import SHARED_MODELS
 

@@ -9,11 +9,11 @@ from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.memory import MemoryPlan, plan_memory
 from ethosgen.aot.overlaps import check_memory
 from ethosgen.aot.schedule import Schedule, make_schedule
-from ethosgen.errors import InternalError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import offload
-from ethosgen.plan import OffloadPlan
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.errors import InternalError
+from ethosgen.values.plan import OffloadPlan
 from networks import Network
 
 

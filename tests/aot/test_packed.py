@@ -14,7 +14,7 @@ from ethosgen.aot.kernels import choose_kernels
 from ethosgen.aot.packed import order
 from ethosgen.aot.schedule import make_schedule
 from ethosgen.pipeline import Inputs
-from ethosgen.watch import Watch
+from ethosgen.values.watch import Watch
 from networks import Network
 
 needs_tools = pytest.mark.skipif(

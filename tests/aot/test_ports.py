@@ -3,7 +3,7 @@
 import pytest
 
 from ethosgen.aot.ports import identifier, name_ports
-from ethosgen.model import Tensor
+from ethosgen.values.model import Tensor
 
 
 def tensor(name: str) -> Tensor:

@@ -10,10 +10,10 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_a
 from arena_npu import check_program
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import decode_model
-from ethosgen.outcome import Arrays
-from ethosgen.reference import golden_outputs
+from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.outcome import Arrays
 from networks import Network
 from recurrent_networks import lstm, svdf
 

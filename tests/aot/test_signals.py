@@ -14,15 +14,15 @@ from flatbuffers import flexbuffers
 import signal_networks as signals
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.drawing import random_samples
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.offload import offload
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import Inputs
-from ethosgen.plan import IoStyle
-from ethosgen.reference import golden_outputs
-from ethosgen.watch import Watch
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.watch import Watch
 from networks import Network, Spec
 
 Array = np.ndarray[Any, Any]

@@ -11,13 +11,13 @@ from flatbuffers import flexbuffers
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.operators.nest import NOT_READY
-from ethosgen.drawing import random_samples
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.offload import offload
-from ethosgen.outcome import Arrays
-from ethosgen.reference import golden_outputs
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
 from networks import Network, Spec
 from stream_networks import STREAMS, add, framers, network, waiting
 

@@ -14,12 +14,12 @@ from ethosgen.aot.operators import registry
 from ethosgen.aot.operators.rounding import once_multiplier
 from ethosgen.aot.schedule import make_schedule
 from ethosgen.aot.twins import TWINS, twin_builds
-from ethosgen.drawing import random_samples
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays
-from ethosgen.plan import IoStyle
-from ethosgen.reference import LITERT
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import LITERT
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle
 from networks import Network, Spec
 from operator_bench import Bench
 

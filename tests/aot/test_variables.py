@@ -11,11 +11,11 @@ from arena_npu import check_program
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.schedule import make_schedule
 from ethosgen.aot.variables import find_variables
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import offload
-from ethosgen.plan import IoStyle, OffloadPlan
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.plan import IoStyle, OffloadPlan
 from networks import Network
 from recurrent_networks import lstm
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.plan import IoStyle
 from ethosgen.project import render
+from ethosgen.values.plan import IoStyle
 from programs import make_program
 
 GCC = shutil.which("gcc") or shutil.which("cc")

@@ -16,23 +16,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.drawing import random_samples
-from ethosgen.errors import ToolError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.npu.machine import Machine
-from ethosgen.npu.memory import Bus, Segment
-from ethosgen.npu.registers import STATUS_RUNNING, RegisterFile
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.simulator.machine import Machine
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.backend.ethosu.simulator.registers import STATUS_RUNNING, RegisterFile
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.host.tools import TOOLS
+from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import create_project
 from ethosgen.project import open_project
-from ethosgen.project_info import ProjectInfo
-from ethosgen.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
 from ethosgen.target import TARGETS, Firmware, SharedMemory
 from ethosgen.target.session import RunReply, Session
 from ethosgen.toolchain import build
-from ethosgen.tools import TOOLS
-from ethosgen.watch import Watch
+from ethosgen.values.errors import ToolError
+from ethosgen.values.model import Model
+from ethosgen.values.project_info import ProjectInfo
+from ethosgen.values.watch import Watch
 from networks import Network
 
 ROOT = Path(__file__).parent.parent.parent

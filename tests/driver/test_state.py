@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.program import Variable
 from ethosgen.project import render
+from ethosgen.values.program import Variable
 from programs import make_cpu_program
 
 GCC = shutil.which("gcc") or shutil.which("cc")

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.npu import isa
-from ethosgen.npu.assemble import assemble
-from ethosgen.npu.machine import Machine, RunReport
-from ethosgen.npu.memory import Bus, Segment
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.simulator import isa
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 
 STREAM = 0x1000_0000
 CONSTANTS = 0x2000_0000

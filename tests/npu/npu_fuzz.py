@@ -29,15 +29,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does, where this
 from npu_networks import Simulation
 from test_npu_networks import block
 
-from ethosgen.accelerator import Accelerator, find_accelerator
-from ethosgen.errors import NpuFault
-from ethosgen.flatbuffer import parse_model
-from ethosgen.npu.decode import decode
-from ethosgen.npu.isa import BY_CODE
-from ethosgen.npu.machine import Machine
-from ethosgen.npu.memory import Bus, Segment
-from ethosgen.npu.registers import FAULT_BITS
-from ethosgen.offload import offload
+from ethosgen.backend.ethosu.accelerator import Accelerator, find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.decode import decode
+from ethosgen.backend.ethosu.simulator.isa import BY_CODE
+from ethosgen.backend.ethosu.simulator.machine import Machine
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.backend.ethosu.simulator.registers import FAULT_BITS
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.errors import NpuFault
 from networks import Network
 
 Random = np.random.Generator

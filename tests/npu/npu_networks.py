@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.drawing import random_samples
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model, Tensor
-from ethosgen.npu.machine import Machine, RunReport
-from ethosgen.npu.memory import Bus, Segment
-from ethosgen.offload import offload
-from ethosgen.outcome import Arrays
-from ethosgen.plan import Memory, OffloadPlan
-from ethosgen.reference import golden_outputs
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.model import Model, Tensor
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import Memory, OffloadPlan
 
 STREAM, READ_ONLY, SCRATCH, FAST = (n << 28 for n in (1, 2, 3, 4))
 

@@ -13,7 +13,7 @@ from npu_bench import (
     weights,
 )
 
-from ethosgen.errors import NpuFault
+from ethosgen.values.errors import NpuFault
 
 CONV: Program = [("NPU_OP_CONV", {})]
 DEPTHWISE: Program = [("NPU_OP_DEPTHWISE", {})]

@@ -5,11 +5,11 @@ from npu_bench import STOP, Program, ifm, kernel, ofm, sets
 from npu_networks import Simulation
 from test_npu_networks import block
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.flatbuffer import parse_model
-from ethosgen.npu.assemble import assemble
-from ethosgen.npu.machine import load
-from ethosgen.offload import offload
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.machine import load
+from ethosgen.frontend.flatbuffer import parse_model
 from networks import Network
 
 U55_128 = find_accelerator("ethos-u55-128")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ethosgen.errors import NpuFault
-from ethosgen.npu.decode import decode
+from ethosgen.backend.ethosu.simulator.decode import decode
+from ethosgen.values.errors import NpuFault
 
 
 def stream(*words: int) -> bytes:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.errors import NpuFault
-from ethosgen.npu.assemble import assemble
-from ethosgen.npu.disassembly import Line, disassemble
-from ethosgen.npu.isa import COMMANDS, REGION_REGISTERS
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.disassembly import Line, disassemble
+from ethosgen.backend.ethosu.simulator.isa import COMMANDS, REGION_REGISTERS
+from ethosgen.values.errors import NpuFault
 
 U55 = find_accelerator("ethos-u55-128")
 U65 = find_accelerator("ethos-u65-512")

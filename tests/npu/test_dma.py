@@ -3,7 +3,7 @@
 import pytest
 from npu_bench import Bench, Program, sets
 
-from ethosgen.errors import NpuFault
+from ethosgen.values.errors import NpuFault
 
 START: Program = [("NPU_OP_DMA_START", {})]
 

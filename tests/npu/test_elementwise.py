@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from npu_bench import Bench, Program, ifm, ifm2, ofm, scale, sets
 
-from ethosgen.npu.isa import ElementwiseMode
+from ethosgen.backend.ethosu.simulator.isa import ElementwiseMode
 
 Values = list[int]
 UNIT = [*scale("OFM", 1, 0), *scale("OPA", 1, 0), *sets(OPB_SCALE=1)]

@@ -15,13 +15,13 @@ from npu_fuzz import (
     victims,
 )
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.errors import NpuFault
-from ethosgen.npu import registers as reg
-from ethosgen.npu.assemble import assemble
-from ethosgen.npu.effort import futile
-from ethosgen.npu.machine import Machine, load
-from ethosgen.npu.memory import Bus
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.simulator import registers as reg
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.effort import futile
+from ethosgen.backend.ethosu.simulator.machine import Machine, load
+from ethosgen.backend.ethosu.simulator.memory import Bus
+from ethosgen.values.errors import NpuFault
 
 COUNT = 2000
 PARTS = 8

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from ethosgen.npu import isa
-from ethosgen.npu.assemble import assemble, encode
-from ethosgen.npu.decode import decode
+from ethosgen.backend.ethosu.simulator import isa
+from ethosgen.backend.ethosu.simulator.assemble import assemble, encode
+from ethosgen.backend.ethosu.simulator.decode import decode
 
 
 def test_codes_and_names_are_unique() -> None:

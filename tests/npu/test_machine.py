@@ -19,9 +19,9 @@ from npu_bench import (
     sets,
 )
 
-from ethosgen.errors import NpuFault
-from ethosgen.npu.assemble import assemble
-from ethosgen.npu.memory import Bus, Segment
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.values.errors import NpuFault
 
 AVERAGE: Program = [("NPU_OP_POOL", {"pooling_mode": 1})]
 

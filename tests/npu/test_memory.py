@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ethosgen.errors import NpuFault
-from ethosgen.npu.memory import Bus, Segment
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.values.errors import NpuFault
 
 BYTE = np.dtype(np.uint8)
 

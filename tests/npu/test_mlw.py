@@ -5,8 +5,8 @@ import pytest
 from ethosu import mlw_codec
 from npu_bench import encode_weights
 
-from ethosgen.errors import NpuFault
-from ethosgen.npu import mlw
+from ethosgen.backend.ethosu.simulator import mlw
+from ethosgen.values.errors import NpuFault
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from npu_networks import assert_exact
 
-from ethosgen.accelerator import ACCELERATORS
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT.parent / "shared" / "models"

@@ -5,9 +5,13 @@ import struct
 
 import numpy as np
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.npu.registers import STATUS_BUS_STATUS, STATUS_CMD_END_REACHED, STATUS_CMD_PARSE_ERROR
-from ethosgen.npu.server import serve
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.simulator.registers import (
+    STATUS_BUS_STATUS,
+    STATUS_CMD_END_REACHED,
+    STATUS_CMD_PARSE_ERROR,
+)
+from ethosgen.backend.ethosu.simulator.server import serve
 
 U55 = find_accelerator("ethos-u55-128")
 STOP = np.array([0xFFFF0000], "<u4").tobytes()

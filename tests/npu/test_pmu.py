@@ -4,8 +4,8 @@ import pytest
 from npu_bench import Program, ifm, kernel, ofm, sets
 from test_registers import Driver
 
-from ethosgen.npu import pmu
-from ethosgen.npu import registers as reg
+from ethosgen.backend.ethosu.simulator import pmu
+from ethosgen.backend.ethosu.simulator import registers as reg
 
 POOL: Program = [
     *ifm(0, (8, 8, 16)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from npu_bench import Bench, Program, ifm, kernel, ofm, scale
 
-from ethosgen.errors import NpuFault
+from ethosgen.values.errors import NpuFault
 
 
 def pool(mode: int) -> Program:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from npu_bench import Bench
 
-from ethosgen.npu.isa import (
+from ethosgen.backend.ethosu.simulator.isa import (
     AccFormat,
     ActivationClipRange,
     ActivationFormat,
@@ -14,10 +14,10 @@ from ethosgen.npu.isa import (
     OfmScaleMode,
     RoundMode,
 )
-from ethosgen.npu.operation import Activation, FeatureMap, Output, Scale
-from ethosgen.npu.ops.context import Context, Shram, WeightCache
-from ethosgen.npu.ops.quantize import Factors, exact, integers
-from ethosgen.npu.scaling import Ints
+from ethosgen.backend.ethosu.simulator.operation import Activation, FeatureMap, Output, Scale
+from ethosgen.backend.ethosu.simulator.ops.context import Context, Shram, WeightCache
+from ethosgen.backend.ethosu.simulator.ops.quantize import Factors, exact, integers
+from ethosgen.backend.ethosu.simulator.scaling import Ints
 
 CHANNELS = 40
 REACH = 1 << 20

@@ -20,12 +20,12 @@ from npu_bench import (
     weights,
 )
 
-from ethosgen.npu import pmu
-from ethosgen.npu import registers as reg
-from ethosgen.npu.assemble import assemble
-from ethosgen.npu.culprit import Channel
-from ethosgen.npu.memory import Bus, Segment
-from ethosgen.npu.registers import RegisterFile
+from ethosgen.backend.ethosu.simulator import pmu
+from ethosgen.backend.ethosu.simulator import registers as reg
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.culprit import Channel
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.backend.ethosu.simulator.registers import RegisterFile
 
 COPY: Program = [
     *ifm(0, (1, 1, 4)),

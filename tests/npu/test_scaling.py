@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ethosgen.npu.isa import RoundMode
-from ethosgen.npu.scaling import pooling_scale, rescale
+from ethosgen.backend.ethosu.simulator.isa import RoundMode
+from ethosgen.backend.ethosu.simulator.scaling import pooling_scale, rescale
 
 DBL, TRUNCATE, NATURAL = RoundMode.DBL, RoundMode.TRUNCATE, RoundMode.NATURAL
 

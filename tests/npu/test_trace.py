@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from npu_bench import Bench, Program, ifm, kernel, ofm, sets
 
-from ethosgen.errors import InputError, NpuFault
-from ethosgen.npu.trace import Trace
+from ethosgen.backend.ethosu.simulator.trace import Trace
+from ethosgen.values.errors import InputError, NpuFault
 
 MAXIMUM: Program = [("NPU_OP_POOL", {"pooling_mode": 0})]
 COPY_IN: Program = [

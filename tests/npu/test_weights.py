@@ -5,9 +5,9 @@ import pytest
 from ethosu import mlw_codec
 from npu_bench import encode_weights, record
 
-from ethosgen.errors import NpuFault
-from ethosgen.npu.ops.context import WeightCache
-from ethosgen.npu.weights import Traversal, decode_records, decode_weights
+from ethosgen.backend.ethosu.simulator.ops.context import WeightCache
+from ethosgen.backend.ethosu.simulator.weights import Traversal, decode_records, decode_weights
+from ethosgen.values.errors import NpuFault
 
 
 def encoded(order: Traversal, ohwi: np.ndarray, bits: int) -> bytes:

@@ -6,21 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import can_run, evaluate
-from ethosgen.drawing import random_samples
-from ethosgen.errors import RefusalError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import offload
-from ethosgen.offload.choice import Costs, Reach, choose
-from ethosgen.offload.cost import INVOKE, npu_cycles
-from ethosgen.offload.keeping import mark, unmark
-from ethosgen.offload.vela import Compiled, compile_network
-from ethosgen.outcome import Arrays
-from ethosgen.plan import IoStyle, OffloadMode, OffloadPlan
-from ethosgen.reference import golden_outputs
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.offload.choice import Costs, Reach, choose
+from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
+from ethosgen.backend.ethosu.offload.keeping import mark, unmark
+from ethosgen.backend.ethosu.offload.vela import Compiled, compile_network
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import RefusalError
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle, OffloadMode, OffloadPlan
 from networks import Network
 from recurrent_networks import lstm
 from small_models import SHARED_MODELS, image_net
@@ -71,7 +71,7 @@ def test_a_choice_that_vela_refuses_is_not_made(monkeypatch: pytest.MonkeyPatch)
         made.append(compile_network(*arguments))
         return made[0]
 
-    monkeypatch.setattr("ethosgen.offload.compile_network", compile_once)
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.compile_network", compile_once)
     plan = plan_of(small(), OffloadMode.AUTO)
     assert len(plan.partitions) == 1 and [choice.on for choice in plan.choices] == ["npu"]
 

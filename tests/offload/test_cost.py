@@ -2,8 +2,8 @@
 
 import pytest
 
-from ethosgen.flatbuffer import parse_model
-from ethosgen.offload.cost import cpu_cycles
+from ethosgen.backend.ethosu.offload.cost import cpu_cycles
+from ethosgen.frontend.flatbuffer import parse_model
 from networks import Network, Spec
 
 COUNTED = {

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from ethosgen import pipeline
-from ethosgen.flatbuffer import parse_model
-from ethosgen.offload.emptiness import share_empty_buffer
+from ethosgen.backend.ethosu.offload.emptiness import share_empty_buffer
+from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.pipeline import Inputs
-from ethosgen.watch import Watch
+from ethosgen.values.watch import Watch
 from networks import Network, Spec
 
 

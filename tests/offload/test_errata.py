@@ -13,22 +13,22 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 from errata_networks import NETWORKS, build_network  # noqa: E402
 
 from corpus.trial import Key, case_of  # noqa: E402
-from ethosgen.accelerator import find_accelerator  # noqa: E402
 from ethosgen.aot import table_of  # noqa: E402
-from ethosgen.drawing import draw_samples  # noqa: E402
-from ethosgen.errors import NpuFault, UnsupportedError  # noqa: E402
-from ethosgen.flatbuffer import parse_model, read_model  # noqa: E402
-from ethosgen.model import Model  # noqa: E402
-from ethosgen.offload import Target, find_errata, offload  # noqa: E402
-from ethosgen.offload.errata import Erratum, is_open, vela_version  # noqa: E402
-from ethosgen.offload.errata_table import ERRATA  # noqa: E402
-from ethosgen.outcome import compare  # noqa: E402
+from ethosgen.backend.ethosu.accelerator import find_accelerator  # noqa: E402
+from ethosgen.backend.ethosu.offload import Target, find_errata, offload  # noqa: E402
+from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version  # noqa: E402
+from ethosgen.backend.ethosu.offload.errata_table import ERRATA  # noqa: E402
+from ethosgen.frontend.flatbuffer import parse_model, read_model  # noqa: E402
 from ethosgen.pipeline import EXACT  # noqa: E402
 from ethosgen.pipeline.exactness import exact_plan  # noqa: E402
 from ethosgen.pipeline.execution import simulate_samples  # noqa: E402
 from ethosgen.pipeline.judgement import decisive_outputs  # noqa: E402
-from ethosgen.plan import IoStyle, Kept, OffloadPlan  # noqa: E402
-from ethosgen.watch import Watch  # noqa: E402
+from ethosgen.samples.drawing import draw_samples  # noqa: E402
+from ethosgen.values.errors import NpuFault, UnsupportedError  # noqa: E402
+from ethosgen.values.model import Model  # noqa: E402
+from ethosgen.values.outcome import compare  # noqa: E402
+from ethosgen.values.plan import IoStyle, Kept, OffloadPlan  # noqa: E402
+from ethosgen.values.watch import Watch  # noqa: E402
 from networks import Network, Spec  # noqa: E402
 
 BY_NAME = {erratum.name: erratum for erratum in ERRATA}

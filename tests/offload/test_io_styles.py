@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.drawing import random_samples
-from ethosgen.flatbuffer import parse_model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import offload
-from ethosgen.outcome import Arrays, compare
-from ethosgen.plan import IoStyle, OffloadPlan
-from ethosgen.reference import golden_outputs
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.outcome import Arrays, compare
+from ethosgen.values.plan import IoStyle, OffloadPlan
 from network_file import Spec
 from networks import Network
 

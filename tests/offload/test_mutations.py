@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.drawing import random_samples
-from ethosgen.errors import EthosgenError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.offload import offload, vela
-from ethosgen.reference import golden_outputs
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload, vela
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import EthosgenError
 from networks import Network
 
 MUTATIONS = 200

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.accelerator import ACCELERATORS, find_accelerator
-from ethosgen.errors import InputError, ToolError, UnsupportedError
-from ethosgen.flatbuffer import parse_model, read_model
-from ethosgen.model import Model
-from ethosgen.offload import offload, vela
-from ethosgen.plan import IoStyle, Memory, OffloadPlan
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, find_accelerator
+from ethosgen.backend.ethosu.offload import offload, vela
+from ethosgen.frontend.flatbuffer import parse_model, read_model
+from ethosgen.values.errors import InputError, ToolError, UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle, Memory, OffloadPlan
 from network_file import Spec
 from networks import Network
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ethosgen.errors import RefusalError
-from ethosgen.model import Graph, Model, Operator, Tensor
-from ethosgen.offload.order import awaited, in_order, outgrown, stateful_operators
+from ethosgen.backend.ethosu.offload.order import awaited, in_order, outgrown, stateful_operators
+from ethosgen.values.errors import RefusalError
+from ethosgen.values.model import Graph, Model, Operator, Tensor
 
 
 def graph_of(*operators: Operator) -> Graph:

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from ethosgen.errors import UnsupportedError
-from ethosgen.offload.payload import strip_header
+from ethosgen.backend.ethosu.offload.payload import strip_header
+from ethosgen.values.errors import UnsupportedError
 
 COMMANDS = struct.pack("<5I", 0x10F, 0x4000, 0x1234, 0x2, 0xFFFF0000)
 CONFIG, ID = 0x1807, 0x10066001

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import evaluate
-from ethosgen.drawing import random_samples
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import compiled_for, offload
-from ethosgen.outcome import compare
-from ethosgen.plan import IoStyle, Memory
-from ethosgen.reference import golden_outputs
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import compiled_for, offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import compare
+from ethosgen.values.plan import IoStyle, Memory
 from network_file import Spec
 from networks import Network
 

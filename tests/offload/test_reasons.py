@@ -1,12 +1,12 @@
 """Reasons in the user's words: from what Regor prints, and where it prints nothing."""
 
-from ethosgen.accelerator import find_accelerator
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.offload.origin import Origin
-from ethosgen.offload.reasons import cpu_operators
-from ethosgen.offload.vela import FASTEST, MEMORY_MODE, compile_network
-from ethosgen.plan import IoStyle
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload.origin import Origin
+from ethosgen.backend.ethosu.offload.reasons import cpu_operators
+from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_network
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle
 from networks import Network
 
 LOG = """

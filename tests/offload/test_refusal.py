@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen import offload as offloading
-from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import evaluate
-from ethosgen.drawing import random_samples
-from ethosgen.errors import RefusalError
-from ethosgen.flatbuffer import parse_model
-from ethosgen.model import Model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import offload
-from ethosgen.offload.refusal import ATTEMPTS, LATE_S, compile_around
-from ethosgen.offload.vela import Compiled, DeathError
-from ethosgen.plan import IoStyle, OffloadPlan
-from ethosgen.reference import golden_outputs
+from ethosgen.backend.ethosu import offload as offloading
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.offload.refusal import ATTEMPTS, LATE_S, compile_around
+from ethosgen.backend.ethosu.offload.vela import Compiled, DeathError
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import RefusalError
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle, OffloadPlan
 from network_file import Spec
 from networks import Network
 from recurrent_networks import lstm

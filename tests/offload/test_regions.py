@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from ethosgen.errors import UnsupportedError
-from ethosgen.offload.regions import Span, own_regions, read_spans
+from ethosgen.backend.ethosu.offload.regions import Span, own_regions, read_spans
+from ethosgen.values.errors import UnsupportedError
 
 IFM_REGION, OFM_REGION, IFM2_REGION, DMA0_DST_REGION = 0x10F, 0x11F, 0x18F, 0x131
 IFM_BASE0, IFM_BASE1, OFM_BASE0, IFM2_BASE0, DMA0_DST = 0x000, 0x001, 0x010, 0x080, 0x031

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from ethosgen.accelerator import find_accelerator
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.drawing import random_samples
-from ethosgen.flatbuffer import parse_model
-from ethosgen.npu.host import PartitionRunner
-from ethosgen.offload import offload
-from ethosgen.plan import IoStyle
-from ethosgen.reference import golden_outputs
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.plan import IoStyle
 from networks import Network, Spec
 
 Layer = Callable[[Network, int], int]

@@ -4,10 +4,10 @@ import dataclasses
 from pathlib import Path
 
 from ethosgen import pipeline
-from ethosgen.flatbuffer import parse_model
-from ethosgen.offload.signatures import settle_signatures
+from ethosgen.backend.ethosu.offload.signatures import settle_signatures
+from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.pipeline import Inputs
-from ethosgen.watch import Watch
+from ethosgen.values.watch import Watch
 from networks import Network
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from ethosgen import pipeline
-from ethosgen.flatbuffer import parse_model
-from ethosgen.offload.widening import widen_int4
+from ethosgen.backend.ethosu.offload.widening import widen_int4
+from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.pipeline import Inputs
-from ethosgen.watch import Watch
+from ethosgen.values.watch import Watch
 from layer_networks import int4_constant
 from networks import Network, Spec
 

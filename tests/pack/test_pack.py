@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from ethosgen import pipeline
 from ethosgen.board import load_board
+from ethosgen.board.pack import start_from_pack
 from ethosgen.cli import cli
-from ethosgen.errors import InputError, ToolError
-from ethosgen.pack import start_from_pack
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.watch import Watch
 from pack.pack_files import (
     ENSEMBLE,
     SMALL,

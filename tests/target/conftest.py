@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.errors import ToolError
-from ethosgen.plan import IoStyle
+from ethosgen.host.tools import TOOLS
 from ethosgen.project import open_project, render, write
-from ethosgen.project_info import ProjectInfo
 from ethosgen.toolchain import Built, build
-from ethosgen.tools import TOOLS
+from ethosgen.values.errors import ToolError
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.project_info import ProjectInfo
 from programs import make_program
 
 Firmware = tuple[Built, ProjectInfo]

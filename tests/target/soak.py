@@ -12,13 +12,13 @@ import numpy as np
 from noisy_line import NoisyFrames
 
 from ethosgen.board import load_board
-from ethosgen.plan import IoStyle
+from ethosgen.host.tools import QEMU
 from ethosgen.project import open_project, render, write
-from ethosgen.project_info import ProjectInfo
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.target.session import Session
 from ethosgen.toolchain import build
-from ethosgen.tools import QEMU
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.project_info import ProjectInfo
 from npu_stub import PlusOneNpu
 from programs import ELEMENTS, make_program
 

@@ -13,13 +13,13 @@ import pytest
 
 from ethosgen import target
 from ethosgen.board import load_board
-from ethosgen.errors import TargetError, ToolError
-from ethosgen.outcome import Arrays
+from ethosgen.host.tools import TOOLS
 from ethosgen.project import open_project, render, write
-from ethosgen.project_info import ProjectInfo
 from ethosgen.target import SharedMemory
 from ethosgen.toolchain import build
-from ethosgen.tools import TOOLS
+from ethosgen.values.errors import TargetError, ToolError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.project_info import ProjectInfo
 from npu_stub import STATUS, PlusOneNpu
 from programs import ELEMENTS, make_program
 

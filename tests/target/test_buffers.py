@@ -9,12 +9,12 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.pipeline import Inputs
-from ethosgen.plan import IoStyle
 from ethosgen.project import open_project
-from ethosgen.project_info import ProjectInfo
 from ethosgen.target.buffers import LARGE_BYTES, Place, find_buffers
 from ethosgen.target.session import Session
-from ethosgen.watch import Watch
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.project_info import ProjectInfo
+from ethosgen.values.watch import Watch
 from networks import Network
 
 SHAPE = (1, 64, 64, 2)

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 from ethosgen import target
 from ethosgen.board import load_board
 from ethosgen.cli import cli
-from ethosgen.errors import TargetError
-from ethosgen.outcome import Arrays
-from ethosgen.plan import IoStyle
 from ethosgen.project import open_project, render, write
-from ethosgen.project_info import ProjectInfo
 from ethosgen.target.cache import cache_header
 from ethosgen.toolchain import Built, build
+from ethosgen.values.errors import TargetError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.project_info import ProjectInfo
 from npu_stub import PlusOneNpu
 from programs import ELEMENTS, make_program
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.errors import ToolError
+from ethosgen.host.tools import TOOLS
 from ethosgen.project import open_project, render, write
 from ethosgen.target import TARGETS, Firmware
 from ethosgen.target.session import Session
 from ethosgen.toolchain import build
-from ethosgen.tools import TOOLS
+from ethosgen.values.errors import ToolError
 from npu_stub import PlusOneNpu
 from programs import make_program
 

@@ -9,10 +9,10 @@ import pytest
 from soak import soak
 
 from ethosgen import target
-from ethosgen.errors import TargetError
-from ethosgen.plan import IoStyle
-from ethosgen.project_info import ProjectInfo
 from ethosgen.toolchain import Built, build
+from ethosgen.values.errors import TargetError
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.project_info import ProjectInfo
 from npu_stub import PlusOneNpu
 from programs import ELEMENTS
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import Board, board_names, load_board
-from ethosgen.board_facts import Flasher
-from ethosgen.errors import InputError, TargetError, ToolError
+from ethosgen.board.facts import Flasher
 from ethosgen.target.flasher import flash, flash_command
+from ethosgen.values.errors import InputError, TargetError, ToolError
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def elf(tmp_path: Path) -> Path:
     """Return a small firmware; the test is skipped where there is no compiler."""
     import subprocess
 
-    from ethosgen.tools import GCC
+    from ethosgen.host.tools import GCC
 
     try:
         gcc = GCC.find()

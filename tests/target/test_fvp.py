@@ -15,12 +15,12 @@ import pytest
 
 from ethosgen import target
 from ethosgen.board import board_names, load_board
-from ethosgen.errors import InputError, TargetError, ToolError
-from ethosgen.outcome import Arrays
 from ethosgen.project import open_project, render, write
-from ethosgen.project_info import ProjectInfo
 from ethosgen.target.fvp import choose_executable, find_vectors, fvp_arguments
 from ethosgen.toolchain import build
+from ethosgen.values.errors import InputError, TargetError, ToolError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.project_info import ProjectInfo
 from programs import ELEMENTS, make_program
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"

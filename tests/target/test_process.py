@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from ethosgen.errors import TargetError
 from ethosgen.target.process import ProcessTarget
+from ethosgen.values.errors import TargetError
 
 LINES = 400
 TALK = f"import sys\nfor i in range({LINES}): print(f'line {{i:04}}', flush=True)\nsys.exit(3)"

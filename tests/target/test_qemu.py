@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from ethosgen import target
-from ethosgen.errors import InputError, NpuFault, TargetError, ToolError
-from ethosgen.outcome import Arrays
-from ethosgen.plan import IoStyle
-from ethosgen.project_info import ProjectInfo
+from ethosgen.host.tools import QEMU
 from ethosgen.target import qemu
 from ethosgen.target.console import Console
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.target.session import RunReply, Session
 from ethosgen.toolchain import Built, build
-from ethosgen.tools import QEMU
+from ethosgen.values.errors import InputError, NpuFault, TargetError, ToolError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.project_info import ProjectInfo
 from npu_stub import PlusOneNpu
 from programs import ELEMENTS
 

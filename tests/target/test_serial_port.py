@@ -15,15 +15,15 @@ from firmware_twin import Twin, serve
 
 from ethosgen import target
 from ethosgen.board import load_board
-from ethosgen.errors import InputError, ProtocolError, TargetError, ToolError
-from ethosgen.outcome import Arrays
+from ethosgen.host.tools import CMAKE, GCC, NINJA, QEMU
 from ethosgen.project import open_project, render, write
-from ethosgen.project_info import ProjectInfo
 from ethosgen.target import Line
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.serial_port import SerialTarget
 from ethosgen.toolchain import build
-from ethosgen.tools import CMAKE, GCC, NINJA, QEMU
+from ethosgen.values.errors import InputError, ProtocolError, TargetError, ToolError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.project_info import ProjectInfo
 from programs import ELEMENTS, make_cpu_program, make_program
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"

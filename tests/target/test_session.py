@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ethosgen.errors import ProtocolError, TargetError
 from ethosgen.target.frames import Decoder, Frame
 from ethosgen.target.session import EndMarker, Session
+from ethosgen.values.errors import ProtocolError, TargetError
 
 HELLO = struct.pack("<IIIII16sBBBx", 2, 64, 32_000_000, 0, 100, b"0123456789abcdef", 1, 1, 1)
 HELLO += b"net"

@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 
 from ethosgen import target
-from ethosgen.accelerator import find_accelerator
+from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.board import load_board
-from ethosgen.errors import BuildError, TargetError
+from ethosgen.host.tools import QEMU
 from ethosgen.pipeline import Inputs, attach_model, create_project, verify
 from ethosgen.project import ZEPHYR, open_project
-from ethosgen.project_info import NetworkInfo
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.toolchain import build_zephyr
-from ethosgen.tools import QEMU
-from ethosgen.watch import Watch
+from ethosgen.values.errors import BuildError, TargetError
+from ethosgen.values.project_info import NetworkInfo
+from ethosgen.values.watch import Watch
 from small_models import image_net
 
 pytestmark = pytest.mark.skipif(

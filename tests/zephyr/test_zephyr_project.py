@@ -9,13 +9,13 @@ import yaml
 from devicetree import edtlib
 from zephyr_tree import DEVICETREE, write_bindings, write_kconfig
 
-from ethosgen.accelerator import find_accelerator
+from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.board import load_board
-from ethosgen.errors import CapacityError, InputError, UnsupportedError
-from ethosgen.plan import IoStyle
 from ethosgen.project import ZEPHYR, open_project, render, write
 from ethosgen.project.manifest import MANIFEST
 from ethosgen.project.zephyr import heap_bytes, npu_ports
+from ethosgen.values.errors import CapacityError, InputError, UnsupportedError
+from ethosgen.values.plan import IoStyle
 from programs import make_cpu_program, make_program
 
 BOARD = load_board("corstone300")

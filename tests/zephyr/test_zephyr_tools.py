@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.errors import BuildError, InputError, ToolError
 from ethosgen.project import ZEPHYR, open_project, render, write
 from ethosgen.toolchain import build_zephyr, find_zephyr
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
+from ethosgen.values.errors import BuildError, InputError, ToolError
 from programs import make_program
 
 BOARD = load_board("corstone300")

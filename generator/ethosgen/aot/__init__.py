@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.model import Graph, Model, Operator
-from ethosgen.outcome import Arrays
-from ethosgen.plan import OffloadPlan, Partition
-from ethosgen.program import Program
+from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.program import Program
 
 Table = np.ndarray[Any, np.dtype[np.int8]]
 

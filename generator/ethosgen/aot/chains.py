@@ -27,7 +27,7 @@ from ethosgen.aot.packed.table import is_table, packed_table, with_table
 from ethosgen.aot.schedule import Schedule, Step
 from ethosgen.aot.subgraphs import SUBGRAPHS
 from ethosgen.aot.twins import FLIP
-from ethosgen.errors import UnsupportedError
+from ethosgen.values.errors import UnsupportedError
 
 CLAMPING = frozenset(
     "CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED AVERAGE_POOL_2D MAX_POOL_2D ADD SUB MUL".split()

@@ -14,9 +14,9 @@ from ethosgen.aot.passes import Address, EntryParameter, EntrySignature, pipelin
 from ethosgen.aot.ports import name_ports
 from ethosgen.aot.schedule import Schedule, make_schedule
 from ethosgen.aot.variables import initial_byte, state_bytes
-from ethosgen.model import Tensor
-from ethosgen.plan import IoStyle, Memory, OffloadPlan
-from ethosgen.program import Constant, Placement, Port, Program, Variable
+from ethosgen.values.model import Tensor
+from ethosgen.values.plan import IoStyle, Memory, OffloadPlan
+from ethosgen.values.program import Constant, Placement, Port, Program, Variable
 
 
 def compile_program(plan: OffloadPlan, name: str) -> Program:

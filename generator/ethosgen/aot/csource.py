@@ -12,9 +12,9 @@ from ethosgen.aot.float_flags import GUARD, computes_floats
 from ethosgen.aot.module import BASES
 from ethosgen.aot.passes import EntrySignature
 from ethosgen.aot.primfunc import READS, is_void_pointer
-from ethosgen.errors import EthosgenError
-from ethosgen.plan import OffloadPlan
-from ethosgen.program import Constant
+from ethosgen.values.errors import EthosgenError
+from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.program import Constant
 
 C_TYPES = {
     "int8": "int8_t",

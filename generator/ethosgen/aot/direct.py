@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ethosgen.errors import InputError
-from ethosgen.outcome import Arrays
-from ethosgen.plan import OffloadPlan, Partition
+from ethosgen.values.errors import InputError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import OffloadPlan, Partition
 
 Invoke = Callable[[Partition, Arrays], Arrays]
 Evaluate = Callable[[Arrays, Invoke], Arrays]

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from ethosgen.model import Graph, Operator, Tensor
+from ethosgen.values.model import Graph, Operator, Tensor
 
 EXPLICIT = "EXPLICIT"
 """Value of a convolution's option `padding` whose sizes `explicit_padding` gives: ((rows before,

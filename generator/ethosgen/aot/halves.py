@@ -7,7 +7,7 @@ so the constant takes the output's place, and kernels see weights as in any othe
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ethosgen.model import Graph, Operator, Tensor
+from ethosgen.values.model import Graph, Operator, Tensor
 
 HALF = "float16"
 

@@ -10,10 +10,10 @@ from ethosgen.aot.overlaps import check_lives
 from ethosgen.aot.schedule import Schedule, Step, make_schedule, schedule_subgraph
 from ethosgen.aot.subgraphs import Subgraph, subgraphs_of
 from ethosgen.aot.variables import find_variables, initial_value
-from ethosgen.errors import InputError
-from ethosgen.model import CONTROL, Tensor
-from ethosgen.outcome import Arrays
-from ethosgen.plan import OffloadPlan, Partition
+from ethosgen.values.errors import InputError
+from ethosgen.values.model import CONTROL, Tensor
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import OffloadPlan, Partition
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Mapping[int, Array]], None]

@@ -14,9 +14,9 @@ from ethosgen.aot.schedule import Schedule
 from ethosgen.aot.states import with_states
 from ethosgen.aot.subgraphs import SUBGRAPHS, SYMBOL
 from ethosgen.aot.twins import has_twin, twin
-from ethosgen.errors import InternalError, UnsupportedError
-from ethosgen.model import ABSENT, Operator, Tensor
-from ethosgen.program import Constant
+from ethosgen.values.errors import InternalError, UnsupportedError
+from ethosgen.values.model import ABSENT, Operator, Tensor
+from ethosgen.values.program import Constant
 
 QUANTIZE_HINT = (
     "; quantize the network to int8 after training: set converter.optimizations = "

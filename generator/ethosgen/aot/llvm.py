@@ -13,8 +13,8 @@ from ethosgen.aot.kernels import NamedKernel, choose_kernels
 from ethosgen.aot.operators import code_of
 from ethosgen.aot.operators.nest import NOT_READY
 from ethosgen.aot.schedule import Schedule, Step
-from ethosgen.errors import InputError
-from ethosgen.program import Constant
+from ethosgen.values.errors import InputError
+from ethosgen.values.program import Constant
 
 TARGET: Any = "llvm"
 """What TVM compiles for; the corpus, which runs each kernel a few times, has it optimise less."""

@@ -16,7 +16,7 @@ from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.nest import Array
 from ethosgen.aot.operators.quantization import limits
 from ethosgen.aot.operators.table import byte_table
-from ethosgen.model import Tensor
+from ethosgen.values.model import Tensor
 
 BYTES = ("int8", "uint8")
 

@@ -6,8 +6,8 @@ from itertools import combinations
 
 from ethosgen.aot.schedule import COPY, Schedule
 from ethosgen.aot.variables import Held, find_variables
-from ethosgen.errors import UnsupportedError
-from ethosgen.plan import OWN_BASES, IoStyle
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.plan import OWN_BASES, IoStyle
 
 ALIGNMENT = 16
 """Bytes. The NPU wants its tensors so (Arm core driver 1.0.0), and Helium likes it."""

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from ethosgen.host.resources import resource_folder
+
 HEADERS = ("ethosgen_kernels.h", "ethosgen_requantize.h")
 """What the C files include; the first declares their functions."""
 
@@ -17,8 +19,4 @@ def read_micro_kernels(names: Iterable[str]) -> dict[str, str]:
 
 
 def _folder() -> Path:
-    """Return templates/kernels: beside the package when installed, else at the root."""
-    package = Path(__file__).parent.parent
-    installed = package / "templates"
-    root = installed if installed.is_dir() else package.parent.parent / "templates"
-    return root / "kernels"
+    return resource_folder("templates") / "kernels"

@@ -13,10 +13,10 @@ from tvm import ir, relax, tirx
 from ethosgen.aot.kernels import NamedKernel
 from ethosgen.aot.primfunc import READS, is_void_pointer, pointer
 from ethosgen.aot.schedule import Schedule, Step
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Tensor
-from ethosgen.plan import Base, Memory, Partition
-from ethosgen.program import Constant
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Tensor
+from ethosgen.values.plan import Base, Memory, Partition
+from ethosgen.values.program import Constant
 
 BASES = 8
 """Base pointers of an Ethos-U55 or U65: BASEP0 to BASEP7."""

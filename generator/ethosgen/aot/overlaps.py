@@ -8,8 +8,8 @@ from itertools import combinations
 
 from ethosgen.aot.memory import Block, MemoryPlan, lifetimes
 from ethosgen.aot.schedule import Schedule
-from ethosgen.errors import InternalError
-from ethosgen.lives import outgrows, times
+from ethosgen.values.errors import InternalError
+from ethosgen.values.lives import outgrows, times
 
 
 def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:

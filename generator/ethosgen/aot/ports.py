@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Set
 
-from ethosgen.model import Tensor
+from ethosgen.values.model import Tensor
 
 LONGEST = 40
 """Characters. TFLite's converter makes names of several hundred."""

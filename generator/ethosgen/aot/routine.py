@@ -28,7 +28,7 @@ from ethosgen.aot.ports import name_ports
 from ethosgen.aot.primfunc import READS, drop_unused_parameters
 from ethosgen.aot.schedule import Schedule, schedule_subgraph
 from ethosgen.aot.subgraphs import Subgraph
-from ethosgen.program import Constant
+from ethosgen.values.program import Constant
 
 WORKSPACE = "workspace"
 

@@ -8,8 +8,8 @@ from ethosgen.aot.operators import Kernel
 from ethosgen.aot.states import add_states
 from ethosgen.aot.subgraphs import lift
 from ethosgen.aot.twins import sign
-from ethosgen.model import ABSENT, Graph, Model, Operator, Tensor
-from ethosgen.plan import IoStyle, OffloadPlan, Partition
+from ethosgen.values.model import ABSENT, Graph, Model, Operator, Tensor
+from ethosgen.values.plan import IoStyle, OffloadPlan, Partition
 
 COPY = "COPY"
 """Code of the operator that we add where an output needs bytes that something else owns."""

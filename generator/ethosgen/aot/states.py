@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ethosgen.aot import streams
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Graph, Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Graph, Operator, Tensor
 
 SPECTRAL_SUBTRACTION = "SignalFilterBankSpectralSubtraction"
 

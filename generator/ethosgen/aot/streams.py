@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ethosgen.aot.operators.custom_options import read_integers
-from ethosgen.errors import UnsupportedError
-from ethosgen.grammar import counted
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import Operator, Tensor
 
 DELAY, FRAMER, STACKER, OVERLAP_ADD, CIRCULAR_BUFFER = (
     "SignalDelay",

@@ -8,9 +8,9 @@ variable that these use, states of layers included, as further inputs.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ethosgen.errors import UnsupportedError
-from ethosgen.grammar import counted
-from ethosgen.model import CONTROL, STATEFUL, Graph, Operator, Quantization, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import CONTROL, STATEFUL, Graph, Operator, Quantization, Tensor
 
 SUBGRAPHS = "subgraphs"
 """The option of a lifted operator that holds its Subgraphs, in the order of `_FIELDS`."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethosgen.aot.schedule import Schedule
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Tensor
 
 
 @dataclass(frozen=True)

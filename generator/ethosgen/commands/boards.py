@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.choices import Group
-from ethosgen.grammar import counted
+from ethosgen.values.grammar import counted
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -78,7 +78,7 @@ def from_pack(
 ) -> None:
     """Write a board file from what a device's CMSIS pack says; "?" marks what it does not say."""
     from ethosgen.board import find_blanks
-    from ethosgen.pack import LIMIT_S, start_from_pack
+    from ethosgen.board.pack import LIMIT_S, start_from_pack
 
     if index is not None and pack is not None:
         raise click.UsageError("--index and --pack exclude each other")

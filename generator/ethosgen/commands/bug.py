@@ -6,7 +6,7 @@ import tempfile
 import traceback
 
 from ethosgen import __version__
-from ethosgen.errors import InternalError
+from ethosgen.values.errors import InternalError
 
 
 def record_bug(error: Exception) -> str:

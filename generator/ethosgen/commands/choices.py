@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from ethosgen.errors import InputError
-from ethosgen.grammar import unknown
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import unknown
 
 
 class Choice(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2

@@ -23,7 +23,7 @@ def disasm(file: Path, npu: str | None, as_json: bool) -> None:
     FILE is a .tflite that Vela compiled, one that it has not (it is asked then), Vela's raw output
     (.npz), or a command stream, with or without the driver's header.
     """
-    from ethosgen import inspection
+    from ethosgen.pipeline import inspection
 
     with Progress() as progress:
         listings = inspection.list_streams(file, npu, progress.watch())

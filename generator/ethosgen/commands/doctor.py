@@ -13,7 +13,7 @@ from ethosgen.commands.options import JSON
 @JSON
 def doctor(as_json: bool) -> None:
     """Say what is found, what is missing, and the command that installs it."""
-    from ethosgen import doctor as examination
+    from ethosgen.pipeline import doctor as examination
 
     findings = examination.examine()
     if as_json:

@@ -12,7 +12,7 @@ import click
 def flash(directory: Path, tool: str | None) -> None:
     """Write a project's firmware, built by --on serial, to the board by the board's own tool."""
     from ethosgen import pipeline
-    from ethosgen.watch import Watch
+    from ethosgen.values.watch import Watch
 
     elf = pipeline.flash_project(directory, tool=tool, watch=Watch())
     click.echo(f"{elf} is on the board")

@@ -16,8 +16,8 @@ def ops(names: tuple[str, ...], as_json: bool) -> None:
     network. CPU: the types that there is code for. Exact means that results equal TFLite Micro's
     reference kernels to the last bit.
     """
-    from ethosgen.coverage import survey, table
-    from ethosgen.errors import InputError
+    from ethosgen.pipeline.coverage import survey, table
+    from ethosgen.values.errors import InputError
 
     rows = survey()
     wanted = {name.upper() for name in names}  # custom operators have small letters

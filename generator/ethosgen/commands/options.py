@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.choices import Choice
-from ethosgen.errors import InputError
+from ethosgen.values.errors import InputError
 
 BOARD = click.option(
     "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."

@@ -24,7 +24,7 @@ class Progress:
             self._status.stop()
 
     def watch(self) -> Any:
-        from ethosgen.watch import Watch
+        from ethosgen.values.watch import Watch
 
         return Watch(self._announce)
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.answers import answer
+from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     DIR,
     GOLDEN,
@@ -21,7 +22,6 @@ from ethosgen.commands.options import (
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import edits_line
-from ethosgen.junit import JUnitFile
 
 
 @click.command()

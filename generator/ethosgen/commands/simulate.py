@@ -79,7 +79,8 @@ def simulate(
         ethosgen simulate MODEL.tflite --trace --no-times > one.txt
         diff one.txt other.txt
     """
-    from ethosgen import inspection, pipeline
+    from ethosgen import pipeline
+    from ethosgen.pipeline import inspection
 
     count = samples or (1 if trace or dumps else None)
     observer = inspection.make_trace(dumps) if trace or dumps else None

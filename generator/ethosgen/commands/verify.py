@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.answers import answer
+from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     BOARD,
     CHECK,
@@ -29,7 +30,6 @@ from ethosgen.commands.options import (
     with_line,
 )
 from ethosgen.commands.progress import Progress
-from ethosgen.junit import JUnitFile
 
 
 @click.command()

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ethosgen.accelerator import NO_NPU
-from ethosgen.grammar import counted
-from ethosgen.outcome import FLOAT_TOLERANCE, ORACLES, Comparison
-from ethosgen.plan import Check, CpuOperator
-from ethosgen.report import FirmwareReport
+from ethosgen.backend.ethosu.accelerator import NO_NPU
+from ethosgen.values.grammar import counted
+from ethosgen.values.outcome import FLOAT_TOLERANCE, ORACLES, Comparison
+from ethosgen.values.plan import Check, CpuOperator
+from ethosgen.values.report import FirmwareReport
 
 MOST_EDITS = 6
 """So many files are named."""

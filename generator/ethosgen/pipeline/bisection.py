@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ethosgen.errors import EthosgenError, NpuFault
-from ethosgen.flatbuffer import is_compiled
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays, Comparison, Difference, compare
+from ethosgen.frontend.flatbuffer import is_compiled
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
-from ethosgen.plan import OffloadPlan
-from ethosgen.report import Culprit, Diagnosis
-from ethosgen.watch import Watch
-from ethosgen.workload import has_state
+from ethosgen.values.errors import EthosgenError, NpuFault
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays, Comparison, Difference, compare
+from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.report import Culprit, Diagnosis
+from ethosgen.values.watch import Watch
+from ethosgen.values.workload import has_state
 
 Make = Callable[[Model], OffloadPlan]
 """Plans a network, or the first operators of it, with the settings of the whole."""
@@ -110,7 +110,7 @@ def _look_at_first(
     model: Model, count: int, samples: Sequence[Arrays], make: Make, oracle: str | None
 ) -> _Look | None:
     """Compare what the first `count` operators make; None where that cannot be told."""
-    from ethosgen.offload import first_operators
+    from ethosgen.backend.ethosu.offload import first_operators
 
     try:
         part = first_operators(model, count)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ethosgen.drawing import random_samples
-from ethosgen.errors import EthosgenError, InputError, InternalError
-from ethosgen.flatbuffer import is_compiled
-from ethosgen.model import Model
+from ethosgen.frontend.flatbuffer import is_compiled
 from ethosgen.pipeline.judgement import decisive_outputs
+from ethosgen.samples.drawing import random_samples
+from ethosgen.values.errors import EthosgenError, InputError, InternalError
+from ethosgen.values.model import Model
 
 
 @contextmanager

@@ -11,16 +11,16 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ethosgen.drawing import draw_samples
-from ethosgen.errors import EthosgenError, NpuFault
-from ethosgen.grammar import counted
-from ethosgen.model import Model
-from ethosgen.outcome import ORACLES, Arrays, compare
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
-from ethosgen.plan import OffloadPlan
-from ethosgen.samples import save_samples
-from ethosgen.watch import Watch
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.samples.files import save_samples
+from ethosgen.values.errors import EthosgenError, NpuFault
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import ORACLES, Arrays, compare
+from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.watch import Watch
 
 SAMPLES = 10
 
@@ -39,7 +39,7 @@ def keep_case(
     That is the operator alone, or the whole network where it is right alone. None where the folder
     cannot be written.
     """
-    from ethosgen.offload import single_operator
+    from ethosgen.backend.ethosu.offload import single_operator
 
     alone = single_operator(model, index)
     code = model.graph.operators[index].code
@@ -109,7 +109,7 @@ def _write(
 
 
 def _text(code: str, oracle: str, said: str) -> str:
-    from ethosgen.offload import vela_version
+    from ethosgen.backend.ethosu.offload import vela_version
 
     return (
         f"{code}, compiled by Vela {vela_version()}, on ethosgen's model of the NPU.\n{said}.\n\n"

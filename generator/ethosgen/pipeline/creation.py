@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ethosgen.accelerator import NO_NPU
-from ethosgen.any_board import any_board
+from ethosgen.backend.ethosu.accelerator import NO_NPU
 from ethosgen.board import Board, Placement, load_board
-from ethosgen.errors import InputError
-from ethosgen.grammar import counted
-from ethosgen.model import Model
+from ethosgen.board.any_board import any_board
 from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.planning import (
     choose_accelerator,
@@ -18,9 +15,12 @@ from ethosgen.pipeline.planning import (
     make_program,
     read,
 )
-from ethosgen.plan import IoStyle, OffloadPlan
-from ethosgen.program import Program
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.program import Program
+from ethosgen.values.watch import Watch
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ethosgen.accelerator import WITHOUT_MODEL, Accelerator
-from ethosgen.drawing import draw_samples
-from ethosgen.errors import InputError, NpuFault, RefusalError, UnsupportedError
-from ethosgen.flatbuffer import is_compiled
-from ethosgen.grammar import counted
-from ethosgen.model import Graph, Model, Operator
-from ethosgen.outcome import ORACLES, Arrays, compare
+from ethosgen.backend.ethosu.accelerator import WITHOUT_MODEL, Accelerator
+from ethosgen.frontend.flatbuffer import is_compiled
 from ethosgen.pipeline.cases import keep_case
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
-from ethosgen.plan import Check, IoStyle, Kept, OffloadPlan
-from ethosgen.watch import Watch
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.errors import InputError, NpuFault, RefusalError, UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.outcome import ORACLES, Arrays, compare
+from ethosgen.values.plan import Check, IoStyle, Kept, OffloadPlan
+from ethosgen.values.watch import Watch
 
 SAMPLES = 5
 """Of the check: one of each distribution."""
@@ -120,7 +120,7 @@ def known_errata(
     UnsupportedError if there is no code for one of them there.
     """
     from ethosgen.aot import can_run, table_of
-    from ethosgen.offload import Target, find_errata
+    from ethosgen.backend.ethosu.offload import Target, find_errata
 
     kept = find_errata(model, Target(accelerator.name, io, table_of), oracle)
     graph = model.graph

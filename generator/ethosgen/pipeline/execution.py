@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ethosgen.accelerator import require_model
-from ethosgen.outcome import Arrays
+from ethosgen.backend.ethosu.accelerator import require_model
 from ethosgen.pipeline.blame import blaming
-from ethosgen.plan import OffloadPlan, Partition
-from ethosgen.watch import Watch
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
-    from ethosgen.npu.trace import Trace
+    from ethosgen.backend.ethosu.simulator.trace import Trace
 
 
 def simulate_samples(
@@ -21,7 +21,7 @@ def simulate_samples(
     `trace` sees every operation of the NPU. UnsupportedError if there is no model of this NPU.
     """
     from ethosgen.aot import evaluate
-    from ethosgen.npu.host import PartitionRunner
+    from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
     if plan.accelerator is not None:
         require_model(plan.accelerator)

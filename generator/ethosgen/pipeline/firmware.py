@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.board import Board, load_board
-from ethosgen.errors import CapacityError, InputError
-from ethosgen.grammar import unknown
+from ethosgen.host.storage import require_writable
 from ethosgen.pipeline.creation import create_project
 from ethosgen.pipeline.judgement import Inputs
 from ethosgen.pipeline.planning import read
 from ethosgen.pipeline.turns import Turn, run_and_judge
-from ethosgen.report import FirmwareReport, Report
-from ethosgen.storage import require_writable
-from ethosgen.watch import Watch
+from ethosgen.values.errors import CapacityError, InputError
+from ethosgen.values.grammar import unknown
+from ethosgen.values.report import FirmwareReport, Report
+from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
-    from ethosgen.project_info import ProjectInfo
     from ethosgen.target import Line
     from ethosgen.toolchain import Built
+    from ethosgen.values.project_info import ProjectInfo
 
 
 def _check_target(board: Board, on: str, platform: str) -> None:

@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.drawing import count_distributions, draw_samples
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.flatbuffer import is_compiled, read_model
-from ethosgen.model import Model, Tensor
-from ethosgen.oddities import oddities
-from ethosgen.outcome import FLOAT_TOLERANCE, Arrays, Comparison, compare
-from ethosgen.report import Drawn
-from ethosgen.samples import load_samples
-from ethosgen.watch import Watch
-from ethosgen.workload import SAMPLES, default_samples
+from ethosgen.frontend.flatbuffer import is_compiled, read_model
+from ethosgen.oracle.oddities import oddities
+from ethosgen.samples.drawing import count_distributions, draw_samples
+from ethosgen.samples.files import load_samples
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.model import Model, Tensor
+from ethosgen.values.outcome import FLOAT_TOLERANCE, Arrays, Comparison, compare
+from ethosgen.values.report import Drawn
+from ethosgen.values.watch import Watch
+from ethosgen.values.workload import SAMPLES, default_samples
 
 if TYPE_CHECKING:
-    from ethosgen.reference import Oracle
+    from ethosgen.oracle.reference import Oracle
 
 SECOND_S = 30.0
 """Seconds that LiteRT has for its second opinion, which decides nothing."""
@@ -99,7 +99,7 @@ def _ask_both(
 
     Both work at once, where TFLite Micro decides; LiteRT then has SECOND_S.
     """
-    from ethosgen.reference import LITERT, TFLM, LateError, awaited, litert_outputs
+    from ethosgen.oracle.reference import LITERT, TFLM, LateError, awaited, litert_outputs
 
     if oracle == LITERT.name:
         first, note, golden = _ask(model, samples, oracle)
@@ -137,7 +137,7 @@ def _ask(
     model: Model, samples: Sequence[Arrays], oracle: str | None
 ) -> tuple["Oracle", str, list[Arrays]]:
     """Return the oracle that decides, why it is not TFLite Micro, and its outputs."""
-    from ethosgen.reference import LITERT, TFLM
+    from ethosgen.oracle.reference import LITERT, TFLM
 
     if oracle == LITERT.name:
         return LITERT, "as --oracle asks", LITERT.run(model, samples)
@@ -151,7 +151,7 @@ def _ask(
 
 
 def _other(oracle: "Oracle") -> "Oracle":
-    from ethosgen.reference import LITERT, TFLM
+    from ethosgen.oracle.reference import LITERT, TFLM
 
     return LITERT if oracle is TFLM else TFLM
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ethosgen.accelerator import Accelerator, require_model
+from ethosgen.backend.ethosu.accelerator import Accelerator, require_model
 
 if TYPE_CHECKING:
     from ethosgen.target import Attach, SharedMemory
@@ -16,9 +16,9 @@ def attach_model(accelerator: Accelerator) -> "Attach":
 
     UnsupportedError if it is not of this NPU.
     """
-    from ethosgen.npu.machine import Machine
-    from ethosgen.npu.memory import Bus, Segment
-    from ethosgen.npu.registers import RegisterFile
+    from ethosgen.backend.ethosu.simulator.machine import Machine
+    from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+    from ethosgen.backend.ethosu.simulator.registers import RegisterFile
 
     require_model(accelerator)
 
@@ -37,6 +37,6 @@ def attach_model(accelerator: Accelerator) -> "Attach":
 
 def serve_npu(requests: BinaryIO, answers: BinaryIO) -> None:
     """Run the NPU's model for an application of Zephyr's native_sim, until it is gone."""
-    from ethosgen.npu.server import serve
+    from ethosgen.backend.ethosu.simulator.server import serve
 
     serve(requests, answers)

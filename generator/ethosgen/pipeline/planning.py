@@ -5,17 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ethosgen.accelerator import DEFAULT_NPU, NO_NPU, Accelerator, find_accelerator
+from ethosgen.backend.ethosu.accelerator import DEFAULT_NPU, NO_NPU, Accelerator, find_accelerator
 from ethosgen.board import Board, VelaOptions
-from ethosgen.errors import InputError
-from ethosgen.flatbuffer import is_compiled, read_model
-from ethosgen.model import Model
-from ethosgen.naming import check_name, name_from_file
+from ethosgen.frontend.flatbuffer import is_compiled, read_model
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.exactness import EXACT, Wish, exact_plan
-from ethosgen.plan import IoStyle, Kept, OffloadMode, OffloadPlan
-from ethosgen.program import Program
-from ethosgen.watch import Watch
+from ethosgen.values.errors import InputError
+from ethosgen.values.model import Model
+from ethosgen.values.naming import check_name, name_from_file
+from ethosgen.values.plan import IoStyle, Kept, OffloadMode, OffloadPlan
+from ethosgen.values.program import Program
+from ethosgen.values.watch import Watch
 
 
 def read(path: Path, name: str | None, watch: Watch) -> Model:
@@ -30,7 +30,7 @@ def choose_npu(model: Model, npu: str | None) -> str | None:
     """Return the NPU that the user or a compiled file names, None if neither does."""
     if npu is not None or not is_compiled(model):
         return npu
-    from ethosgen.offload import compiled_for
+    from ethosgen.backend.ethosu.offload import compiled_for
 
     return compiled_for(model).name
 
@@ -74,7 +74,7 @@ def make_plan(
     must be. Without an accelerator there is nothing to decide.
     """
     from ethosgen.aot import can_run
-    from ethosgen.offload import Schedule, offload
+    from ethosgen.backend.ethosu.offload import Schedule, offload
 
     wanted = OffloadMode(mode)
     board: dict[str, Any] = (

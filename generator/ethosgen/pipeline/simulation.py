@@ -5,20 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.accelerator import require_model
-from ethosgen.model import Model
+from ethosgen.backend.ethosu.accelerator import require_model
 from ethosgen.pipeline.bisection import diagnose
 from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
-from ethosgen.plan import IoStyle, OffloadPlan
-from ethosgen.report import Report
-from ethosgen.samples import save_samples
-from ethosgen.watch import Watch
+from ethosgen.samples.files import save_samples
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
-    from ethosgen.npu.trace import Trace
+    from ethosgen.backend.ethosu.simulator.trace import Trace
 
 
 def simulate(

@@ -6,24 +6,24 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethosgen.accelerator import NO_NPU, find_accelerator
-from ethosgen.grammar import counted
-from ethosgen.model import Model
-from ethosgen.outcome import Arrays, Outcome, Sample
+from ethosgen.backend.ethosu.accelerator import NO_NPU, find_accelerator
 from ethosgen.pipeline.bisection import Make, diagnose
 from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.pipeline.planning import make_plan
-from ethosgen.plan import OffloadPlan
-from ethosgen.report import FirmwareReport, Report
-from ethosgen.samples import save_samples
-from ethosgen.watch import Watch
+from ethosgen.samples.files import save_samples
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays, Outcome, Sample
+from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.report import FirmwareReport, Report
+from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
-    from ethosgen.project_info import ProjectInfo
     from ethosgen.target import Attach, Line
     from ethosgen.toolchain import Built
+    from ethosgen.values.project_info import ProjectInfo
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ethosgen.project.directory import find_edits, write
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, PLATFORMS, ZEPHYR
 from ethosgen.project.manifest import Project, is_project, open_project
 from ethosgen.project.rendering import render
-from ethosgen.project_info import ProjectInfo
+from ethosgen.values.project_info import ProjectInfo
 
 __all__ = [
     "BAREMETAL",

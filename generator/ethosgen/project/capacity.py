@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ethosgen.accelerator import NO_NPU, find_accelerator
+from ethosgen.backend.ethosu.accelerator import NO_NPU, find_accelerator
 from ethosgen.board import Board, Placement
-from ethosgen.errors import CapacityError
-from ethosgen.plan import IoStyle
-from ethosgen.program import Program
 from ethosgen.project.linkage import capacity_bytes, placement, ways
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, HEADER_BYTES
-from ethosgen.project_info import ProjectInfo
+from ethosgen.values.errors import CapacityError
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.program import Program
+from ethosgen.values.project_info import ProjectInfo
 
 SHARED_PARTS = ("arena", "fast")
 """What several networks have together, one after the other."""

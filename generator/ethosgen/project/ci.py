@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ethosgen.accelerator import NO_NPU
+from ethosgen.backend.ethosu.accelerator import NO_NPU
 from ethosgen.board import Board
-from ethosgen.errors import InputError
-from ethosgen.program import Program
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
+from ethosgen.values.errors import InputError
+from ethosgen.values.program import Program
 
 CI_FILES = {
     ".github/workflows/firmware.yml": "workflow.yml",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from ethosgen.errors import InputError
+from ethosgen.values.errors import InputError
 
 _TAKEN = frozenset(("board", "console", "ethosgen", "frames", "main", "server", "startup"))
 """Prefixes of the application's own functions: a network of that name would define them again."""

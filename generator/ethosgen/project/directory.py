@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ethosgen.accelerator import NO_NPU
-from ethosgen.errors import InputError
+from ethosgen.backend.ethosu.accelerator import NO_NPU
 from ethosgen.project.ci import is_ci
 from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, open_project
-from ethosgen.project_info import ProjectInfo
+from ethosgen.values.errors import InputError
+from ethosgen.values.project_info import ProjectInfo
 
 
 def write(project: Project, directory: Path) -> frozenset[str]:

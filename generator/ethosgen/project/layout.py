@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ethosgen.board import Board
-from ethosgen.errors import InputError
+from ethosgen.host.resources import resource_folder
+from ethosgen.values.errors import InputError
 
 BAREMETAL = "baremetal"
 ZEPHYR = "zephyr"
@@ -49,13 +50,6 @@ def find_layout(platform: str, board: Board) -> Layout:
     if platform == LIBRARY_ONLY:
         return _LIBRARY_ONLY
     raise InputError(f"unknown platform '{platform}'; choose one of: {', '.join(PLATFORMS)}")
-
-
-def source_folder(name: str) -> Path:
-    """Return templates/ or zephyr_app/: in the package when installed, at the repository's root."""
-    package = Path(__file__).parent.parent
-    installed = package / name
-    return installed if installed.is_dir() else package.parent.parent / name
 
 
 _NETWORK = {"{name}.h": "model/model.h", "{name}.c": "model/model.c"}
@@ -139,7 +133,7 @@ _MODULE = ("zephyr", "dts", "lib", "CMakeLists.txt", "Kconfig")
 
 
 def _zephyr(board: Board) -> Layout:
-    root = source_folder("zephyr_app")
+    root = resource_folder("zephyr_app")
     app = root / "app"
     return Layout(
         templates=("zephyr", "common"),

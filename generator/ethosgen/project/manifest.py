@@ -12,13 +12,13 @@ from pydantic import ValidationError
 
 from ethosgen import __version__
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
-from ethosgen.errors import InputError
-from ethosgen.model import Quantization, Tensor
-from ethosgen.plan import Check, Choice, CpuOperator, IoStyle, OffloadMode, PlanSummary
-from ethosgen.program import Port, Program
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.layout import BAREMETAL
-from ethosgen.project_info import NetworkInfo, ProjectInfo
+from ethosgen.values.errors import InputError
+from ethosgen.values.model import Quantization, Tensor
+from ethosgen.values.plan import Check, Choice, CpuOperator, IoStyle, OffloadMode, PlanSummary
+from ethosgen.values.program import Port, Program
+from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 
 LIBRARY = "model"
 """The folder of the model library."""

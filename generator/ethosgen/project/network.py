@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ethosgen.board import Board
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Tensor
-from ethosgen.plan import Base, Memory, Partition
-from ethosgen.program import Port, Program, Variable
 from ethosgen.project.capacity import own_alignment, part_sizes
 from ethosgen.project.literals import c_type, float_text
 from ethosgen.project.words import ALIGNMENT, HEADER_BYTES
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Tensor
+from ethosgen.values.plan import Base, Memory, Partition
+from ethosgen.values.program import Port, Program, Variable
 
 FAST_BASE = 2
 """The base pointer to fast scratch, in Vela's order of memories."""

@@ -7,10 +7,9 @@ from typing import Any
 import jinja2
 
 from ethosgen import __version__
-from ethosgen.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import Accelerator
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
-from ethosgen.errors import InputError
-from ethosgen.program import Program
+from ethosgen.host.resources import resource_folder
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_symbols
@@ -20,7 +19,6 @@ from ethosgen.project.layout import (
     ZEPHYR,
     Layout,
     find_layout,
-    source_folder,
 )
 from ethosgen.project.linkage import memory_map, npu_base_addr, ways
 from ethosgen.project.manifest import (
@@ -34,6 +32,8 @@ from ethosgen.project.manifest import (
 from ethosgen.project.network import is_own, network_facts
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, command_arrays, weight_arrays
 from ethosgen.project.zephyr import shared_board, zephyr_facts
+from ethosgen.values.errors import InputError
+from ethosgen.values.program import Program
 
 DIGEST_LENGTH = 16
 """Characters; the firmware tells them to whoever asks."""
@@ -110,7 +110,7 @@ def _missing_platform(board: Board, platform: str) -> str:
 @cache
 def _environment(folders: tuple[str, ...]) -> jinja2.Environment:
     """Return the environment of some folders of templates, which are parsed once in a process."""
-    root = source_folder("templates")
+    root = resource_folder("templates")
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader([root / folder for folder in (*folders, "ci")]),
         undefined=jinja2.StrictUndefined,

@@ -10,8 +10,8 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from ethosgen import __version__
-from ethosgen.errors import InputError
-from ethosgen.project.layout import source_folder
+from ethosgen.host.resources import resource_folder
+from ethosgen.values.errors import InputError
 
 WHEEL_NAME = f"ethosgen-{__version__}-py3-none-any.whl"
 
@@ -49,7 +49,7 @@ def _package_files() -> dict[str, bytes]:
     package = Path(__file__).parent.parent
     found = {path.relative_to(package.parent): path for path in package.rglob("*")}
     for name in _DATA:
-        folder = source_folder(name)
+        folder = resource_folder(name)
         found |= {Path("ethosgen") / name / p.relative_to(folder): p for p in folder.rglob("*")}
     return {
         place.as_posix(): path.read_bytes()

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ethosgen.program import Program
 from ethosgen.project.literals import array_text, c_type, word_text
+from ethosgen.values.program import Program
 
 HEADER_BYTES = 32
 """Of Arm's core driver, in front of each command stream."""

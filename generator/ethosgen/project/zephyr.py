@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ethosgen.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import Accelerator
 from ethosgen.board import Board
-from ethosgen.errors import InputError, UnsupportedError
-from ethosgen.program import Program
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.program import Program
 
 _WITHOUT_SYMBOL = ("ethos-u55-32",)
 """Configurations that Zephyr's Kconfig does not have (drivers of 3.7 and 4.2)."""

@@ -12,11 +12,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from ethosgen.errors import InputError, ProtocolError, TargetError
-from ethosgen.grammar import counted, unknown
-from ethosgen.model import Tensor
-from ethosgen.outcome import Arrays, Outcome, Sample
-from ethosgen.project_info import NetworkInfo, ProjectInfo
+from ethosgen.host.tools import QEMU
 from ethosgen.target.attachment import Attach, NpuModel, SharedMemory
 from ethosgen.target.buffers import Place
 from ethosgen.target.console import Console
@@ -25,7 +21,11 @@ from ethosgen.target.native import NativeTarget
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.target.serial_port import Line, SerialTarget
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
-from ethosgen.tools import QEMU
+from ethosgen.values.errors import InputError, ProtocolError, TargetError
+from ethosgen.values.grammar import counted, unknown
+from ethosgen.values.model import Tensor
+from ethosgen.values.outcome import Arrays, Outcome, Sample
+from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 
 __all__ = [
     "STATUS_NAMES",

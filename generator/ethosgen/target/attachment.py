@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ethosgen.errors import EthosgenError
+from ethosgen.values.errors import EthosgenError
 
 _EAGER_S = 0.05
 """For so long after something happened the registers are looked at as often as possible."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.model import Tensor
-from ethosgen.project_info import NetworkInfo, ProjectInfo
+from ethosgen.values.model import Tensor
+from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 
 LARGE_BYTES = 4096
 """Tensors from here on take the short way; smaller ones the console's, as on a board."""

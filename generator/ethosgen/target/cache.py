@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.errors import EthosgenError
 from ethosgen.target.attachment import Attach, SharedMemory
+from ethosgen.values.errors import EthosgenError
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Words = np.ndarray[Any, np.dtype[np.uint32]]

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import serial
 
-from ethosgen.errors import TargetError
+from ethosgen.values.errors import TargetError
 
 _CHUNK = 4096
 _OPEN_TIMEOUT_S = 5.0

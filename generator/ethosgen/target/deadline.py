@@ -2,7 +2,7 @@
 
 import time
 
-from ethosgen.errors import TargetError
+from ethosgen.values.errors import TargetError
 
 
 class Deadline:

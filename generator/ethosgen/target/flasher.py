@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from ethosgen.board import Board
-from ethosgen.errors import InputError, TargetError
-from ethosgen.grammar import nearest
-from ethosgen.tools import GCC, CommandError, Tool, run_command
+from ethosgen.host.tools import GCC, CommandError, Tool, run_command
+from ethosgen.values.errors import InputError, TargetError
+from ethosgen.values.grammar import nearest
 
 _LIMIT_S = 300.0
 _FORMATS = {"bin": "binary", "hex": "ihex"}

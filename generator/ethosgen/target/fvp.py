@@ -12,13 +12,13 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.accelerator import NO_NPU, find_accelerator
+from ethosgen.backend.ethosu.accelerator import NO_NPU, find_accelerator
 from ethosgen.board import Board, Fvp
-from ethosgen.errors import InputError
+from ethosgen.host.tools import Tool
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.deadline import Deadline
 from ethosgen.target.process import ProcessTarget
-from ethosgen.tools import Tool
+from ethosgen.values.errors import InputError
 
 _LISTENS = re.compile(r"Listening for serial connection on port (\d+)")
 _VECTORS = (".vectors", "rom_start")

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ethosgen.errors import TargetError
 from ethosgen.target.process import ProcessTarget
+from ethosgen.values.errors import TargetError
 
 _CHUNK = 4096
 _COMMAND = "ETHOSGEN"

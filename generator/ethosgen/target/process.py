@@ -10,10 +10,10 @@ from typing import IO, Any, Self
 
 import numpy as np
 
-from ethosgen.errors import TargetError
+from ethosgen.host.termination import hold_signals
 from ethosgen.target.buffers import Place
 from ethosgen.target.console import Console
-from ethosgen.termination import hold_signals
+from ethosgen.values.errors import TargetError
 
 _LOG = logging.getLogger(__name__)
 

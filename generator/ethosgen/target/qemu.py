@@ -20,13 +20,13 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from ethosgen.board import Board, Qemu
-from ethosgen.errors import InputError, TargetError
-from ethosgen.project_info import ProjectInfo
 from ethosgen.target.attachment import Attach, NpuModel, NpuThread, SharedMemory
 from ethosgen.target.buffers import Place, find_buffers
 from ethosgen.target.cache import PAGE_BYTES, CachedNpu
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.process import ProcessTarget
+from ethosgen.values.errors import InputError, TargetError
+from ethosgen.values.project_info import ProjectInfo
 
 _SPARE_BYTES = 1 << 20
 """Of shared memory, for the register page and what lies between sections."""

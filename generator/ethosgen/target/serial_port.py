@@ -5,10 +5,10 @@ from types import TracebackType
 from typing import Self
 
 from ethosgen.board import Board
-from ethosgen.errors import InputError, TargetError
+from ethosgen.host.tools import CommandError, run_command
 from ethosgen.target.buffers import Place
 from ethosgen.target.console import Console, SerialConsole
-from ethosgen.tools import CommandError, run_command
+from ethosgen.values.errors import InputError, TargetError
 
 _PULSE_S = 0.1
 _RESET_COMMAND_S = 60.0

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
 
-from ethosgen.errors import ProtocolError, TargetError
-from ethosgen.grammar import counted
 from ethosgen.target.console import Console
 from ethosgen.target.deadline import Deadline
 from ethosgen.target.frames import Decoder, Frame
+from ethosgen.values.errors import ProtocolError, TargetError
+from ethosgen.values.grammar import counted
 
 PROTOCOL = 2
 """The version of the protocol; the firmware tells its own in its first answer."""

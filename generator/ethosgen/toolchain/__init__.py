@@ -3,12 +3,12 @@
 import shlex
 from pathlib import Path
 
-from ethosgen.errors import InputError
 from ethosgen.toolchain.baremetal import build
 from ethosgen.toolchain.csolution import build_csolution
 from ethosgen.toolchain.sizes import Built, Sizes, measure_elf
 from ethosgen.toolchain.turn import take_turn
 from ethosgen.toolchain.zephyr import build_zephyr, find_zephyr
+from ethosgen.values.errors import InputError
 
 __all__ = [
     "Built",

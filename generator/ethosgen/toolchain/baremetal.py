@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from ethosgen.errors import BuildError, InputError
+from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.sizes import Built, measure_elf
-from ethosgen.tools import CMAKE, GCC, NINJA
+from ethosgen.values.errors import BuildError, InputError
 
 
 def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None = None) -> Built:

@@ -3,10 +3,10 @@
 import shutil
 from pathlib import Path
 
-from ethosgen.errors import BuildError
+from ethosgen.host.tools import CBUILD
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.sizes import Built, measure_elf
-from ethosgen.tools import CBUILD
+from ethosgen.values.errors import BuildError
 
 _SOLUTION = "firmware.csolution.yml"
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ethosgen.errors import BuildError, CapacityError
-from ethosgen.grammar import counted
-from ethosgen.tools import CommandError, run_command
+from ethosgen.host.tools import CommandError, run_command
+from ethosgen.values.errors import BuildError, CapacityError
+from ethosgen.values.grammar import counted
 
 _TIMEOUT_S = 600
 _SAID_LINES = 20

@@ -8,7 +8,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.errors import InputError
+from ethosgen.values.errors import InputError
 
 _COMMANDS = ".ethosgen_commands"
 _WEIGHTS = ".ethosgen_weights"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ethosgen.watch import Watch
+from ethosgen.values.watch import Watch
 
 _LOCK = Path("build") / ".lock"
 

@@ -12,11 +12,11 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from ethosgen.board import Board
-from ethosgen.errors import BuildError, InputError, ToolError
-from ethosgen.project_info import ProjectInfo
+from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.sizes import Built, Sizes
-from ethosgen.tools import CMAKE, GCC, NINJA
+from ethosgen.values.errors import BuildError, InputError, ToolError
+from ethosgen.values.project_info import ProjectInfo
 
 _SUPPORTED = "3.7, and 4.2 or newer"
 _CACHE = "CMakeCache.txt"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.model import ABSENT, Operator, Tensor
+from ethosgen.values.model import ABSENT, Operator, Tensor
 
 _FAMILIES = (
     "activation",

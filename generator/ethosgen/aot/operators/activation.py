@@ -28,8 +28,8 @@ from ethosgen.aot.operators.quantization import (
     zero_point_of,
 )
 from ethosgen.aot.operators.table import byte_table
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 LOW, HIGH = limits("int8")
 INTEGER_BITS = 4

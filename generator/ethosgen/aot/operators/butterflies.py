@@ -16,7 +16,7 @@ from tvm import tirx
 
 from ethosgen.aot.operators.nest import Array, Nest
 from ethosgen.aot.operators.scalar import SCALARS, Complex, Scalar
-from ethosgen.errors import UnsupportedError
+from ethosgen.values.errors import UnsupportedError
 
 _FACTORS = (4, 2, 3, 5)
 """Those that kissfft has a butterfly for; for others it asks for memory, and TFLM has none."""

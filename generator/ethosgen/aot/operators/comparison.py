@@ -9,8 +9,8 @@ from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.arithmetic import widened
 from ethosgen.aot.operators.nest import Nest, pointwise
 from ethosgen.aot.operators.quantization import quantize_multiplier, scale_of
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 COMPARISON_SHIFT = 8
 """Bits by which quantized inputs are widened before they are rescaled (comparisons.cc)."""

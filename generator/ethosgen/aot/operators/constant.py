@@ -8,8 +8,8 @@ from tvm import tirx
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.aot.operators.nest import Nest, number, pointwise
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 
 @operator("SHAPE", dtypes=DTYPES)

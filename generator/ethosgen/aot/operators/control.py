@@ -13,8 +13,8 @@ from ethosgen.aot.operators.variable import DTYPES, copy_bytes
 from ethosgen.aot.primfunc import drop_unused_parameters, pointer
 from ethosgen.aot.routine import WORKSPACE, Routine, compile_routine
 from ethosgen.aot.subgraphs import SYMBOL, Subgraph, subgraphs_of
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 
 @operator("IF", dtypes=("bool",))

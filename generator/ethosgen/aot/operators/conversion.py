@@ -17,8 +17,8 @@ from ethosgen.aot.operators.quantization import (
     zero_point_of,
 )
 from ethosgen.aot.operators.table import byte_table
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 REQUANTIZED = {
     "int8": ("int8", "uint8", "int16", "int32"),

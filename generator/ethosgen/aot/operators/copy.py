@@ -7,7 +7,7 @@ from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot import memory, primfunc
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 

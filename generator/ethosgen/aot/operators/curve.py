@@ -14,8 +14,8 @@ from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.nest import Array, Nest, int32, pointwise
 from ethosgen.aot.operators.quantization import limits, scale_of, zero_point_of
 from ethosgen.aot.operators.table import byte_table
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 Function = Callable[[Array], Array]
 """From float64 numbers to float64 numbers, element by element."""

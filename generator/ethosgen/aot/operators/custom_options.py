@@ -1,7 +1,7 @@
 """Options of TFLite Micro's own operators, which it reads by their place in the order of names."""
 
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator
 
 
 def read_integers(op: Operator, **bounds: tuple[int, int]) -> dict[str, int]:

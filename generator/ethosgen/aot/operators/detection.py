@@ -13,9 +13,9 @@ from tvm import tirx
 
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.aot.operators.nest import BAD_VALUE, Nest, call, int32, number, real
-from ethosgen.errors import UnsupportedError
-from ethosgen.flatbuffer import DETECTION
-from ethosgen.model import Operator, Tensor
+from ethosgen.frontend.flatbuffer import DETECTION
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 _COORDINATES = 4
 _PER_CLASS = 100

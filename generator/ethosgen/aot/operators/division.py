@@ -19,7 +19,7 @@ from ethosgen.aot.operators.nest import (
     pointwise,
     real,
 )
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 EXPONENT_BITS = 31
 """Of an exponent of POW: an int32 that is not negative."""

@@ -14,8 +14,8 @@ from ethosgen.aot.operators.butterflies import Load, Memory, Store, Transform
 from ethosgen.aot.operators.custom_options import read_integers
 from ethosgen.aot.operators.scalar import Complex
 from ethosgen.aot.operators.signal import read_ends
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 RFFT, IRFFT = "SignalRfft", "SignalIrfft"
 LONGEST = 1 << 16

@@ -22,9 +22,9 @@ from ethosgen.aot.operators.unsigned import (
     wide_square_root,
 )
 from ethosgen.aot.states import SPECTRAL_SUBTRACTION
-from ethosgen.errors import UnsupportedError
-from ethosgen.grammar import counted
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import Operator, Tensor
 
 INT16_MAX = (1 << 15) - 1
 INT32_MAX = (1 << 31) - 1

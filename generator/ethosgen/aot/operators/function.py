@@ -22,7 +22,7 @@ from ethosgen.aot.operators.quantization import (
     zero_point_of,
 )
 from ethosgen.aot.operators.table import byte_table
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 EXACT: dict[str, Callable[[Any], Any]] = {
     "ABS": lambda x: call("fabsf", x),

@@ -9,7 +9,7 @@ import numpy as np
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.curve import curve_kernel
 from ethosgen.aot.operators.nest import Nest, call, pointwise, real
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 _ULP = 16
 """LiteRT has erfc and tanh of its own. Below -1 the approximation adds 1 and nearly -1, and no two

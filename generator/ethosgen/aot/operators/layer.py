@@ -33,9 +33,9 @@ from ethosgen.aot.operators.quantization import (
     zero_point_of,
 )
 from ethosgen.aot.operators.rounding import once_multiplier, rescale_once
-from ethosgen.errors import UnsupportedError
-from ethosgen.grammar import counted
-from ethosgen.model import ABSENT, Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import ABSENT, Operator, Tensor
 
 WEIGHTS = {"int8": "int8", "int16": "int8", "float32": "float32"}
 """The type of the weights by that of the input; int4 weights are int8 by the time they get here."""

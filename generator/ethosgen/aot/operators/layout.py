@@ -10,8 +10,8 @@ import numpy as np
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
 from ethosgen.aot.operators.nest import Array, Nest, int32, number
 from ethosgen.aot.operators.quantization import scale_of, zero_point_of
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import ABSENT, Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import ABSENT, Operator, Tensor
 
 MOVED = ("int8", "int16", "int32", "float32")
 

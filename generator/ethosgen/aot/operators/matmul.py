@@ -17,8 +17,8 @@ from ethosgen.aot.operators.quantization import (
     shorten,
     zero_point_of,
 )
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 SUMS = {"int8": "int32", "int16": "int64", "float32": "float32"}
 """The type in which products are added up, by that of the first input."""

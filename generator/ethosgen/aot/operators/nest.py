@@ -15,8 +15,8 @@ from tvm import ir, tirx
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.quantization import Multiplier, divide, multiply
 from ethosgen.aot.primfunc import pointer
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Tensor
 
 Array = np.ndarray[Any, Any]
 Formula = Callable[..., Any]

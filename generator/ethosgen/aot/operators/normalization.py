@@ -21,8 +21,8 @@ from ethosgen.aot.operators.quantization import (
 from ethosgen.aot.operators.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 EPSILON = 1e-6
 """The least norm by which float32 L2_NORMALIZATION divides."""

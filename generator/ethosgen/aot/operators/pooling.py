@@ -17,8 +17,8 @@ from ethosgen.aot.operators.quantization import (
     zero_point_of,
 )
 from ethosgen.aot.operators.window import Axis, make_window
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 QUANTIZED = ("int8", "int16")
 SCALES_DIFFER_BY = 1e-6

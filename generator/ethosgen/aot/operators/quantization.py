@@ -19,8 +19,8 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import UNSIGNED, fixed_point
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 INT32_MAX = (1 << 31) - 1
 BOUNDS = "ethosgen_bounds"

@@ -8,8 +8,8 @@ from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.nest import Nest, int32
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 NUMBERS = ("int8", "uint8", "int16", "int32", "int64", "float32")
 

@@ -11,8 +11,8 @@ from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.aot.operators.layout import constant, padded_before
 from ethosgen.aot.operators.nest import BAD_VALUE, Nest, int32, number, pointwise
 from ethosgen.aot.operators.quantization import zero_point_of
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 Place = Callable[[Sequence[Any]], Sequence[Any]]
 """From an index of the output to one of the input."""

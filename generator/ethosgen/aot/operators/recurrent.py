@@ -20,9 +20,9 @@ from ethosgen.aot.operators.quantization import (
     shorten,
     zero_point_of,
 )
-from ethosgen.errors import UnsupportedError
-from ethosgen.grammar import counted
-from ethosgen.model import ABSENT, Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import ABSENT, Operator, Tensor
 
 INPUTS = 24
 """Of UNIDIRECTIONAL_SEQUENCE_LSTM."""

@@ -19,8 +19,8 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 Combine = Any
 

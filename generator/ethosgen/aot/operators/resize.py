@@ -8,7 +8,7 @@ from tvm import tirx
 
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
 from ethosgen.aot.operators.nest import Array, Nest, int32, number, real
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 _SINGLE = np.float32
 

@@ -21,8 +21,8 @@ from ethosgen.aot.operators.nest import (
     strides,
 )
 from ethosgen.aot.operators.quantization import scale_of
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 
 @operator("SELECT_V2", dtypes=("int8", "int16", "float32"))

@@ -12,9 +12,9 @@ from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.custom_options import read_integers
 from ethosgen.aot.operators.nest import Nest, int32
 from ethosgen.aot.operators.quantization import clamp, limits
-from ethosgen.errors import UnsupportedError
-from ethosgen.grammar import counted
-from ethosgen.model import ABSENT, Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import ABSENT, Operator, Tensor
 
 
 def read_ends(op: Operator, tensors: Sequence[Tensor], inputs: int, outputs: int) -> list[Tensor]:

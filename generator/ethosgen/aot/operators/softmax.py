@@ -23,8 +23,8 @@ from ethosgen.aot.operators.quantization import (
 from ethosgen.aot.operators.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 DIFFERENCE_BITS = 5
 """Integer bits of a difference from the row's maximum, the argument of exp."""

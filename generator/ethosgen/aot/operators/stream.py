@@ -14,8 +14,8 @@ from ethosgen.aot import streams
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.nest import NOT_READY, Nest, int32, number
 from ethosgen.aot.operators.quantization import clamp, limits
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 
 def _states(

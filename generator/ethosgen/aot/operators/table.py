@@ -7,8 +7,8 @@ import numpy as np
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.nest import Nest, int32
 from ethosgen.aot.operators.quantization import limits
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Tensor
 
 
 def byte_table(source: Tensor, target: Tensor, function: Callable[[int], int]) -> Kernel:

@@ -7,8 +7,8 @@ from tvm import tirx
 
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.primfunc import pointer
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import HANDLE, Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import HANDLE, Operator, Tensor
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 

@@ -7,7 +7,7 @@ from tvm import tirx
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.layer import WEIGHTS, Sums, read_layer
 from ethosgen.aot.operators.window import make_transposed_window, make_window
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 DTYPES = tuple(WEIGHTS)
 

@@ -9,8 +9,8 @@ from tvm import tirx
 
 from ethosgen.aot.fusion import EXPLICIT
 from ethosgen.aot.operators.nest import Nest
-from ethosgen.errors import UnsupportedError
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
 
 
 @dataclass(frozen=True)

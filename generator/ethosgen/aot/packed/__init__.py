@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 
 from ethosgen.aot.operators import Kernel, code_of
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 _FAMILIES = ("matrix", "depthwise", "fft", "pool", "signal", "softmax", "wide")
 """Modules of this package; importing one imports tvm, so it happens on the first look-up."""

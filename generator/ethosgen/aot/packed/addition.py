@@ -10,7 +10,7 @@ from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.arithmetic import ends, product_multiplier, sum_multipliers
 from ethosgen.aot.operators.nest import Nest, broadcast, merge_dimensions
 from ethosgen.aot.operators.quantization import activation_range, zero_point_of
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 LEAST_ROW = 8
 """Elements of a row for which a call of a micro-kernel pays."""

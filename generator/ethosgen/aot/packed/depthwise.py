@@ -13,7 +13,7 @@ from ethosgen.aot.operators.quantization import zero_point_of
 from ethosgen.aot.operators.window import Axis, make_window
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.matrix import convolution
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ethosgen.aot.operators.layer import Layer, read_layer
 from ethosgen.aot.operators.quantization import Multiplier, shorten
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from ethosgen.aot.element import read_element, split_views
 from ethosgen.aot.graft import only_output, unused_name
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.primfunc import pointer
-from ethosgen.model import Tensor
+from ethosgen.values.model import Tensor
 
 TABLE = frozenset({"ethosgen_table.c"})
 LEAST = 16

@@ -11,7 +11,7 @@ from ethosgen.aot.operators.nest import Nest
 from ethosgen.aot.operators.window import make_window
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.matrix import convolution
-from ethosgen.model import Operator, Tensor
+from ethosgen.values.model import Operator, Tensor
 
 FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_wide.h"})
 

@@ -1,0 +1,1 @@
+"""Backends: what runs part of a network in place of the CPU."""

@@ -1,0 +1,1 @@
+"""Arm's Ethos-U: its configurations, its compiler Vela, its simulator."""

@@ -1,0 +1,107 @@
+"""The NPU configurations, as Vela and Arm's driver name them."""
+
+from dataclasses import dataclass
+
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.grammar import unknown
+
+
+@dataclass(frozen=True)
+class U85:
+    """How large an Ethos-U85 is built, each number by its log2 (Regor's ethos_u85.cpp)."""
+
+    sram_ports_log2: int
+    external_ports_log2: int
+    decoders_log2: int
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """One Ethos-U configuration.
+
+    `id_word` and `config_word` are the reset values of the ID and CONFIG registers (Arm core driver
+    1.0.0, and Vela's OPTIMIZER_CONFIG words).
+    """
+
+    name: str
+    product: str
+    macs: int
+    cores: int
+    shram_kib: int
+    id_word: int
+    u85: "U85 | None" = None
+
+    @property
+    def config_word(self) -> int:
+        """CONFIG: log2 MACs [3:0], cmd_stream_version [7:4], product [31:28].
+
+        Between them stand the SHRAM's KiB [15:8]; on U85 the log2 of numbers instead: AXI ports to
+        SRAM [9:8], to external memory [10], weight decoders [13:12].
+        """
+        product = {"u55": 0, "u65": 1, "u85": 2}[self.product]
+        macs_log2 = self.macs.bit_length() - 1
+        if self.u85 is not None:
+            ports = self.u85.sram_ports_log2 << 8 | self.u85.external_ports_log2 << 10
+            return macs_log2 | 1 << 4 | ports | self.u85.decoders_log2 << 12 | product << 28
+        return macs_log2 | self.shram_kib << 8 | product << 28
+
+    @property
+    def vela_architecture(self) -> str:
+        """The name that Regor knows the product by, for instance EthosU55."""
+        return f"Ethos{self.product.upper()}"
+
+
+_ID_U55 = 0x10104201
+_ID_U65 = 0x10066001
+_ID_U85 = 0x20007001
+
+ACCELERATORS: dict[str, Accelerator] = {
+    accelerator.name: accelerator
+    for accelerator in (
+        Accelerator("ethos-u55-32", "u55", 32, 1, 16, _ID_U55),
+        Accelerator("ethos-u55-64", "u55", 64, 1, 16, _ID_U55),
+        Accelerator("ethos-u55-128", "u55", 128, 1, 24, _ID_U55),
+        Accelerator("ethos-u55-256", "u55", 256, 1, 48, _ID_U55),
+        Accelerator("ethos-u65-256", "u65", 256, 1, 48, _ID_U65),
+        Accelerator("ethos-u65-512", "u65", 512, 2, 96, _ID_U65),
+    )
+}
+
+WITHOUT_MODEL: dict[str, Accelerator] = {
+    accelerator.name: accelerator
+    for accelerator in (
+        Accelerator("ethos-u85-128", "u85", 128, 1, 0, _ID_U85, U85(1, 0, 0)),
+        Accelerator("ethos-u85-256", "u85", 256, 1, 0, _ID_U85, U85(1, 0, 0)),
+        Accelerator("ethos-u85-512", "u85", 512, 1, 0, _ID_U85, U85(1, 0, 1)),
+        Accelerator("ethos-u85-1024", "u85", 1024, 1, 0, _ID_U85, U85(1, 1, 2)),
+        Accelerator("ethos-u85-2048", "u85", 2048, 1, 0, _ID_U85, U85(2, 1, 2)),
+    )
+}
+"""NPUs that networks are compiled for, and that our functional model is not of."""
+
+DEFAULT_NPU = "ethos-u55-128"
+"""What is assumed where neither the user nor a board nor a compiled file says it."""
+
+
+NO_NPU = "none"
+"""What a user says instead of an NPU's name, so that the whole network runs on the CPU."""
+
+
+def find_accelerator(name: str) -> Accelerator:
+    """Return the accelerator of that name; InputError lists the known ones."""
+    known = ACCELERATORS | WITHOUT_MODEL
+    try:
+        return known[name]
+    except KeyError:
+        raise InputError(unknown("NPU", name, known)) from None
+
+
+def require_model(accelerator: Accelerator) -> Accelerator:
+    """Return it; UnsupportedError if our functional model is not of this NPU."""
+    if accelerator.name in WITHOUT_MODEL:
+        raise UnsupportedError(
+            "ethosgen's NPU model, which simulate, disasm and QEMU use, is of Ethos-U55 and "
+            f"Ethos-U65, not of {accelerator.name}; make firmware with 'ethosgen project' and try "
+            "it on an FVP or a board with 'ethosgen run', --on fvp or --on serial"
+        )
+    return accelerator

@@ -1,0 +1,215 @@
+"""Offload: a network to the plan of what the NPU and the CPU run. Owns Vela (`ethosu`).
+
+Vela sees the original .tflite and is the only judge of what the NPU can do. It runs in a child
+process (see ethosgen.host.child), so that a network that crashes it becomes an error message.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.offload.choice import (
+    WORTH,
+    CanRun,
+    Costs,
+    Reach,
+    choose,
+    describe,
+    total,
+)
+from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
+from ethosgen.backend.ethosu.offload.cost import cpu_cycles, npu_cycles
+from ethosgen.backend.ethosu.offload.cpu_only import plan_cpu_only
+from ethosgen.backend.ethosu.offload.emptiness import share_empty_buffer
+from ethosgen.backend.ethosu.offload.errata import Target, find_errata, vela_version
+from ethosgen.backend.ethosu.offload.excerpt import single_operator
+from ethosgen.backend.ethosu.offload.keeping import (
+    at_bool_ends,
+    mark,
+    marked_operators,
+    unmark,
+    with_absent_inputs,
+)
+from ethosgen.backend.ethosu.offload.order import awaited, in_order, outgrown, stateful_operators
+from ethosgen.backend.ethosu.offload.origin import Origin
+from ethosgen.backend.ethosu.offload.payload import strip_header
+from ethosgen.backend.ethosu.offload.precompiled import (
+    accelerator_for,
+    compiled_for,
+    compiled_streams,
+    plan_compiled,
+    require_npu,
+)
+from ethosgen.backend.ethosu.offload.prefix import first_operators
+from ethosgen.backend.ethosu.offload.reasons import cpu_operators, why_it_ends
+from ethosgen.backend.ethosu.offload.refusal import compile_around
+from ethosgen.backend.ethosu.offload.regions import read_spans
+from ethosgen.backend.ethosu.offload.reshaping import with_own_shapes
+from ethosgen.backend.ethosu.offload.residual import Residual
+from ethosgen.backend.ethosu.offload.signatures import settle_signatures
+from ethosgen.backend.ethosu.offload.vela import (
+    FASTEST,
+    MEMORY_MODE,
+    Compiled,
+    Schedule,
+    compile_network,
+)
+from ethosgen.backend.ethosu.offload.widening import widen_int4
+from ethosgen.frontend.flatbuffer import is_compiled
+from ethosgen.values.errors import InputError, RefusalError
+from ethosgen.values.model import ABSENT, Graph, Model
+from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, OffloadPlan
+
+__all__ = [
+    "NpuOperator",
+    "Schedule",
+    "Target",
+    "accelerator_for",
+    "compiled_for",
+    "compiled_streams",
+    "find_errata",
+    "first_operators",
+    "npu_operators",
+    "offload",
+    "require_npu",
+    "single_operator",
+    "strip_header",
+    "vela_version",
+]
+
+
+def offload(
+    model: Model,
+    accelerator: Accelerator | None,
+    io: IoStyle = IoStyle.ARENA,
+    *,
+    ignore: Sequence[str] = (),
+    system_config: str | None = None,
+    memory_mode: str = MEMORY_MODE,
+    schedule: Schedule = FASTEST,
+    mode: OffloadMode = OffloadMode.ALL,
+    can_run: CanRun = lambda _operator, _graph: True,
+    kept: Mapping[int, Kept] | None = None,
+) -> OffloadPlan:
+    """Split a model between NPU and CPU; without an accelerator the CPU gets all of it.
+
+    A model that Vela has compiled already is taken as it is: the options do not apply then.
+    `ignore` names operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode`
+    are sections of Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is
+    what Vela optimises for. With OffloadMode.AUTO, what is estimated slower on the NPU stays on the
+    CPU, of that which `can_run` there; with NONE all does. Operators that are `kept`, by index, and
+    those for which Vela refuses the whole network stay on the CPU too. Raises InputError or
+    UnsupportedError where Vela, or a limit of the NPU, forbids what is left.
+    """
+    if accelerator is None:
+        return plan_cpu_only(model, io)
+    if mode is OffloadMode.NONE:
+        return plan_cpu_only(model, io, "you asked for --offload none")
+    if is_compiled(model):
+        if ignore:
+            raise InputError(f"'{model.name}' is compiled already: its operators cannot move now")
+        return plan_compiled(model, accelerator, io)
+
+    kept = kept or {}
+    hidden = {index: why.reason for index, why in kept.items()}
+    hidden |= at_bool_ends(model.graph) | stateful_operators(model.graph)
+    offered, waiting = _as_vela_takes_it(model), awaited(model)
+
+    def compile_with(
+        more: Mapping[int, str], limit_s: float | None = None
+    ) -> tuple[OffloadPlan, Compiled]:
+        shown = mark(offered, hidden | dict(more), waiting)
+        compiled = compile_network(
+            shown, accelerator, io, ignore, system_config, memory_mode, schedule, limit_s
+        )
+        why = {index: Kept(reason) for index, reason in (hidden | dict(more)).items()}
+        why.update(kept)
+        return _plan(model, accelerator, io, compiled, ignore, why), compiled
+
+    (plan, compiled), refused = compile_around(compile_with, _kinds(model.graph))
+    if mode is OffloadMode.ALL or not plan.partitions:
+        return plan
+    return _faster(plan, compiled, can_run, lambda more: compile_with(refused | more)[0])
+
+
+def _faster(
+    plan: OffloadPlan,
+    compiled: Compiled,
+    can_run: CanRun,
+    compile_with: Callable[[dict[int, str]], OffloadPlan],
+) -> OffloadPlan:
+    """Return a plan, or one that leaves on the CPU what is estimated faster there."""
+    graph, best_plan = plan.model.graph, plan
+    runnable = [cpu_cycles(op, graph) if can_run(op, graph) else None for op in graph.operators]
+    costs = Costs(npu_cycles(compiled.tables, len(graph.operators), compiled.npu_cycles), runnable)
+    parts = [partition.operators for partition in plan.partitions]
+    best: dict[int, str] = {}
+    for reach in Reach:
+        chosen = choose(graph, parts, costs, reach)
+        if chosen and chosen != best:
+            with suppress(RefusalError):  # the plan that stands is as good as before
+                other = compile_with(chosen)
+                if total(other, chosen, costs) < WORTH * total(best_plan, best, costs):
+                    best_plan, best = other, chosen
+    return replace(best_plan, choices=describe(parts, best, costs))
+
+
+def _as_vela_takes_it(model: Model) -> Model:
+    """Return the same network, written so that Vela reads it as TFLite does."""
+    return share_empty_buffer(widen_int4(settle_signatures(model)))
+
+
+def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:
+    """Return what Vela treats alike, for each operator: its code and types."""
+    return [
+        (op.code, op.custom_code, *(graph.tensors[i].dtype for i in ports if i != ABSENT))
+        for op in graph.operators
+        for ports in ((*op.inputs, *op.outputs),)
+    ]
+
+
+def _plan(
+    model: Model,
+    accelerator: Accelerator,
+    io: IoStyle,
+    compiled: Compiled,
+    ignore: Sequence[str],
+    kept: Mapping[int, Kept],
+) -> OffloadPlan:
+    """Return the plan that Vela's answer means."""
+    spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
+    residual = Residual(unmark(compiled.network, model), model, spans)
+    origin = Origin(model.graph, residual.graph, compiled.tables)
+    on_cpu = tuple(
+        _with_reason(cpu, kept.get(origin.on_cpu.get(cpu.operator, -1)))
+        for cpu in cpu_operators(model, residual.graph, origin, compiled.log, ignore)
+    )
+    partitions = residual.partitions(
+        origin.on_npu, [why_it_ends(residual.graph, p, on_cpu) for p in residual.npu_operators]
+    )
+    graph = with_absent_inputs(residual.graph, model.graph, origin.on_cpu)
+    marked = marked_operators(compiled.network)
+    ordered = in_order(graph, marked, model, placed=bool(residual.offsets))
+    moved = outgrown(graph, ordered.operators)  # only the CPU uses them: they can lie elsewhere
+    return OffloadPlan(
+        model=model,
+        accelerator=accelerator,
+        io=io,
+        residual=with_own_shapes(ordered, model.graph, origin.on_cpu),
+        partitions=partitions,
+        cpu_operators=on_cpu,
+        npu_operators=sum(len(operators) for operators in origin.on_npu),
+        read_only=residual.read_only,
+        scratch_bytes=residual.scratch_bytes,
+        scratch_fast_bytes=residual.scratch_fast_bytes,
+        offsets={i: at for i, at in residual.offsets.items() if i not in moved},
+        lives=residual.lives,
+        sram_bytes=compiled.peak_bytes.get("Sram", 0),
+        npu_cycles=compiled.npu_cycles,
+        reach=residual.reach,
+    )
+
+
+def _with_reason(cpu: CpuOperator, kept: Kept | None) -> CpuOperator:
+    return cpu if kept is None else replace(cpu, reason=kept.reason, erratum=kept.erratum)

@@ -1,0 +1,124 @@
+"""Chooses what stays on the CPU although the NPU could run it: what is estimated slower there.
+
+A part of the network that costs less on the CPU than on the NPU, its command stream's start
+included, stays on the CPU as a whole. Else operators at its ends may, one after another, as long as
+each is cheaper there: those split nothing, so no further command stream is needed. At last, one in
+the middle may, where it saves more than the start of the further stream. What was chosen counts
+only if Vela's figure for the whole plan, where its operators overlap, agrees.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ethosgen.backend.ethosu.offload.cost import INVOKE
+from ethosgen.values.model import Graph, Operator
+from ethosgen.values.plan import Choice, OffloadPlan
+
+WORTH = 0.98
+"""What a change must leave of a plan's cycles to be made: less than 2 % is not to be told."""
+
+CanRun = Callable[[Operator, Graph], bool]
+"""Says whether the CPU has code for an operator."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Cycles by the original's operators; None where the CPU cannot, or nobody knows."""
+
+    npu: Sequence[int]
+    cpu: Sequence[int | None]
+
+    def on_npu(self, operators: Sequence[int]) -> int:
+        """Return the cycles of a part on the NPU, its start included."""
+        return INVOKE + sum(self.npu[i] for i in operators)
+
+    def on_cpu(self, operators: Sequence[int]) -> int | None:
+        """Return the cycles of operators on the CPU, None if one of them cannot be told."""
+        cycles = [self.cpu[i] for i in operators]
+        return None if None in cycles else sum(c for c in cycles if c is not None)
+
+
+class Reach(IntEnum):
+    """What may be taken from the NPU: whole parts, operators at their ends too, any too."""
+
+    PARTS = 0
+    ENDS = 1
+    ANY = 2
+
+
+def choose(
+    graph: Graph, parts: Sequence[Sequence[int]], costs: Costs, reach: Reach
+) -> dict[int, str]:
+    """Return the operators that stay on the CPU, each with the reason in the user's words."""
+    kept: dict[int, str] = {}
+    for part in parts:
+        cpu = costs.on_cpu(part)
+        if cpu is not None and cpu < costs.on_npu(part):
+            why = (
+                f"it is estimated faster here: its part takes {cpu:,} cycles on the CPU and "
+                f"{costs.on_npu(part):,} on the NPU, of which {INVOKE} are for starting it"
+            )
+            kept |= dict.fromkeys(part, why)
+            continue
+        taken = _cheap_ends(graph, part, costs) if reach >= Reach.ENDS else []
+        if reach is Reach.ANY:
+            taken += [i for i in part if i not in taken and _is_cheaper(costs, i, INVOKE)]
+        for index in taken:
+            kept[index] = (
+                f"it is estimated faster here: {costs.cpu[index]:,} cycles on the CPU, "
+                f"{costs.npu[index]:,} on the NPU"
+            )
+    return kept
+
+
+def describe(
+    parts: Sequence[Sequence[int]], kept: Mapping[int, str], costs: Costs
+) -> tuple[Choice, ...]:
+    """Return both estimates for each part of the network, and for what was kept of it."""
+    choices = []
+    for number, part in enumerate(parts):
+        for on, members in (
+            ("npu", [i for i in part if i not in kept]),
+            ("cpu", [i for i in part if i in kept]),
+        ):
+            if members:
+                start = INVOKE if on == "npu" or len(members) == len(part) else 0
+                npu = start + sum(costs.npu[i] for i in members)
+                choices.append(Choice(number, len(members), npu, costs.on_cpu(members), on))
+    return tuple(choices)
+
+
+def total(plan: OffloadPlan, kept: Mapping[int, str], costs: Costs) -> int:
+    """Return the cycles of a plan, but for what the CPU has to do in any case."""
+    on_npu = (plan.npu_cycles or 0) + INVOKE * len(plan.partitions)
+    return on_npu + sum(costs.cpu[i] or 0 for i in kept)
+
+
+def _cheap_ends(graph: Graph, part: Sequence[int], costs: Costs) -> list[int]:
+    """Return operators to take from the ends of a part, as long as each is cheaper on the CPU."""
+    left = list(part)
+    taken: list[int] = []
+    while True:
+        end = next(
+            (i for i in left if _is_end(graph, left, i) and _is_cheaper(costs, i)),
+            None,
+        )
+        if end is None or len(left) == 1:
+            return taken
+        left.remove(end)
+        taken.append(end)
+
+
+def _is_cheaper(costs: Costs, index: int, more: int = 0) -> bool:
+    cpu = costs.cpu[index]
+    return cpu is not None and cpu + more < costs.npu[index]
+
+
+def _is_end(graph: Graph, part: Sequence[int], index: int) -> bool:
+    """Say whether nothing in the part comes before an operator, or nothing after it."""
+    mine = graph.operators[index]
+    others = [graph.operators[i] for i in part if i != index]
+    is_first = not any(set(mine.inputs) & set(other.outputs) for other in others)
+    is_last = not any(set(mine.outputs) & set(other.inputs) for other in others)
+    return is_first or is_last

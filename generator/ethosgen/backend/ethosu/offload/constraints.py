@@ -1,0 +1,55 @@
+"""What Regor says about the operators that each NPU runs, without a network."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL
+
+_OTHER_NAMES = {"ARGMAX": "ARG_MAX"}
+"""Regor's names of operators that TFLite calls otherwise."""
+_TYPED = ("u55", "u65")
+_DTYPES = re.compile(r"Feature-map dataTypes must be one of \{(?P<names>[^}]*)\}")
+_EXCLUDED = re.compile(r"^(?P<bits>\d+)-bit feature-maps are not supported")
+
+
+@dataclass(frozen=True)
+class NpuOperator:
+    """One operator of one product: feature-map dtypes, and every condition in Regor's words.
+
+    `dtypes` is empty for U85, where Regor names for each operator every type that the product has.
+    """
+
+    dtypes: tuple[str, ...]
+    conditions: tuple[str, ...]
+
+
+def npu_operators() -> dict[str, dict[str, NpuOperator]]:
+    """Return the operators that Regor knows to run: product ("u55") → TFLite's name → operator.
+
+    That an operator is listed promises nothing for a shape or a value; Vela decides for a network.
+    """
+    from ethosu import regor
+
+    products = {a.product: a for a in (*ACCELERATORS.values(), *WITHOUT_MODEL.values())}
+    return {
+        product: {
+            _OTHER_NAMES.get(code, code): NpuOperator(
+                _dtypes(conditions) if product in _TYPED else (), tuple(conditions)
+            )
+            for code, conditions in regor.tflite_operator_constraints(a.vela_architecture).items()
+        }
+        for product, a in products.items()
+    }
+
+
+def _dtypes(conditions: Sequence[str]) -> tuple[str, ...]:
+    """Return the feature-map types that the conditions leave."""
+    named: set[str] = set()
+    excluded: set[str] = set()
+    for condition in conditions:
+        if match := _DTYPES.search(condition):
+            named |= {name.strip(' "').lower() for name in match["names"].split(",")}
+        if match := _EXCLUDED.match(condition):
+            excluded |= {f"int{match['bits']}", f"uint{match['bits']}"}
+    return tuple(sorted(named - excluded))

@@ -1,0 +1,44 @@
+"""A network without an NPU: every operator stays where it is, and Vela is not asked."""
+
+from ethosgen.backend.ethosu.offload.reasons import code_name
+from ethosgen.frontend.flatbuffer import is_compiled
+from ethosgen.values.errors import InputError
+from ethosgen.values.model import Model
+from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
+
+REASON = "there is no NPU"
+
+
+def plan_cpu_only(model: Model, io: IoStyle, reason: str = REASON) -> OffloadPlan:
+    """Return the plan that leaves every operator on the CPU.
+
+    InputError for a file that Vela has compiled: its partitions are commands of an NPU.
+    """
+    if is_compiled(model):
+        raise InputError(
+            f"'{model.name}' is compiled for an NPU already; give --npu none its original"
+        )
+    graph = model.graph
+    operators = tuple(
+        CpuOperator(
+            operator.index,
+            code_name(operator),
+            graph.tensors[operator.outputs[0]].name if operator.outputs else "",
+            reason,
+        )
+        for operator in graph.operators
+    )
+    return OffloadPlan(
+        model=model,
+        accelerator=None,
+        io=io,
+        residual=graph,
+        partitions=(),
+        cpu_operators=operators,
+        npu_operators=0,
+        read_only=b"",
+        scratch_bytes=0,
+        scratch_fast_bytes=0,
+        offsets={},
+        sram_bytes=0,
+    )

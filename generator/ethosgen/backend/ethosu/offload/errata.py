@@ -1,0 +1,104 @@
+"""Errata: what the NPU computes otherwise than the oracle, with the compiler as it is.
+
+An erratum concerns single operators, by a condition on the operator where it stands. An operator
+that one concerns stays on the CPU. The entries are in errata_table.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from ethosgen.backend.ethosu.offload.errata_conditions import Condition
+from ethosgen.backend.ethosu.offload.site import Site, Table
+from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.outcome import ORACLES
+from ethosgen.values.plan import IoStyle, Kept
+
+TFLM, LITERT = "tflm", "litert"
+VELA = "Vela"
+
+TableOf = Callable[[Operator, Graph], Table | None]
+"""Returns the CPU's table of an 8-bit operator, None if it has none."""
+
+
+def _no_table(_operator: Operator, _graph: Graph) -> None:
+    """Return nothing: the default where nobody knows the CPU's tables."""
+    return None
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a network is compiled for; see site.Setting."""
+
+    npu: str
+    io: IoStyle = IoStyle.ARENA
+    table_of: TableOf = _no_table
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One way in which an operator on the NPU differs from an oracle.
+
+    `owner` is VELA, or the name of the oracle that computes in its own way. `sentence` is for the
+    user, `source` is where the cause is written. `against` lists the oracles from which the NPU
+    differs. `fixed` is the first version of Vela without it, None if there is none yet.
+    """
+
+    name: str
+    owner: str
+    applies: Condition
+    sentence: str
+    source: str
+    against: tuple[str, ...] = (TFLM, LITERT)
+    fixed: str | None = None
+
+    def concerns(self, site: Site) -> bool:
+        """Say whether it concerns an operator."""
+        try:
+            return self.applies(site)
+        except (LookupError, ZeroDivisionError):
+            # Parameters that are no constants, too short, or 0: Vela takes no such operator.
+            return False
+
+    def kept(self, oracle: str) -> Kept:
+        """Return why an operator stays on the CPU."""
+        blame = (
+            f"Vela {vela_version()} compiles it to something else"
+            if self.owner == VELA
+            else f"the NPU computes it otherwise than {ORACLES[oracle]}, whose answer counts"
+        )
+        return Kept(f"{blame}: {self.sentence} (erratum {self.name})", self.name)
+
+
+def vela_version() -> str:
+    """Return the installed Vela's version, "" if there is none."""
+    try:
+        return version("ethos-u-vela")
+    except PackageNotFoundError:
+        return ""
+
+
+def is_open(erratum: Erratum, installed: str) -> bool:
+    """Say whether a version of Vela still has an erratum."""
+    return erratum.fixed is None or _numbers(installed) < _numbers(erratum.fixed)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdecimal())
+
+
+def find_errata(model: Model, target: Target, oracle: str = TFLM) -> dict[int, Kept]:
+    """Return the operators that must stay on the CPU so that all outputs equal an oracle's."""
+    from ethosgen.backend.ethosu.offload.errata_table import ERRATA
+
+    installed = vela_version()
+    open_ones = [e for e in ERRATA if oracle in e.against and is_open(e, installed)]
+    found: dict[int, Kept] = {}
+    for operator in model.graph.operators:
+        if not operator.outputs or not operator.inputs:
+            continue
+        site = Site(model.graph, operator, target)
+        erratum = next((e for e in open_ones if e.concerns(site)), None)
+        if erratum is not None:
+            found[operator.index] = erratum.kept(oracle)
+    return found

@@ -1,0 +1,316 @@
+"""Which operators an erratum concerns: conditions on an operator where it stands."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ethosgen.backend.ethosu.offload.rounding import Array, differ, double_factor, single_factor
+from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
+from ethosgen.values.model import Operator
+
+Condition = Callable[[Site], bool]
+
+_TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG", "RSQRT")
+_BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
+_NATIVE_RANK = 4
+_RADIUS = 8.0
+"""Half the range of reals in which TFLite Micro's LOGISTIC and TANH compute: 4 integer bits."""
+_SMALL = ("ethos-u55-32", "ethos-u55-64")
+_ROLLED_ROWS = 3
+"""Up to as many rows are never lost in a rolling buffer, which holds four."""
+_WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+_LARGEST_16 = 1 << 15
+_REDUCED = 1 + 2.0**-14
+"""By how much at most a factor grows when TFLite rounds it to 16 bits, and some."""
+_MOST_PRODUCTS = 1 << 24
+"""Products that are tried one by one, in a tenth of a second."""
+
+
+def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
+    """Say whether an operator is one of these, computing in one of the dtypes."""
+
+    def applies(site: Site) -> bool:
+        return site.code in codes and (not dtypes or site.dtype in dtypes)
+
+    return applies
+
+
+def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
+    """Say whether an operator's output is quantized otherwise than its input."""
+    is_one = has(*codes, dtypes=dtypes)
+
+    def applies(site: Site) -> bool:
+        if not is_one(site):
+            return False
+        x, y = site.inputs[0], site.output
+        return (scale_of(x), point_of(x)) != (scale_of(y), point_of(y))
+
+    return applies
+
+
+def mirrors_elsewhere(site: Site) -> bool:
+    """Say whether a MIRROR_PAD pads another dimension than height and width."""
+    if site.code != "MIRROR_PAD":
+        return False
+    rank = len(site.inputs[0].shape)
+    amounts = site.constant(1)
+    others = (a for a in range(rank) if a < rank - 3 or a == rank - 1)
+    return any(amounts[2 * a] + amounts[2 * a + 1] for a in others)
+
+
+def reduces_dropped_axis(site: Site) -> bool:
+    """Say whether an axis is dropped, and another one lies before it."""
+    if site.code not in ("REDUCE_MAX", "REDUCE_MIN") or site.operator.options.get("keep_dims"):
+        return False
+    before = range(max(site.axes))
+    return math.prod(site.inputs[0].shape[a] for a in before if a not in site.axes) > 1
+
+
+def pads_groups_of_batches(site: Site) -> bool:
+    """Say whether a CONV_2D of groups pads several batches."""
+    if site.code != "CONV_2D" or site.operator.options.get("padding", "SAME") != "SAME":
+        return False
+    x, weights = site.inputs[:2]
+    return x.shape[0] > 1 and weights.shape[3] < x.shape[3]
+
+
+def sums_several_axes(site: Site) -> bool:
+    """Say whether a SUM has more than one axis."""
+    return site.code == "SUM" and len(site.axes) > 1
+
+
+def sums_dropped_last_axis(site: Site) -> bool:
+    """Say whether a SUM without zero point drops the last axis."""
+    if site.code != "SUM" or site.operator.options.get("keep_dims"):
+        return False
+    x = site.inputs[0]
+    return len(x.shape) - 1 in site.axes and not point_of(x)
+
+
+def squares_beyond_32_bits(site: Site) -> bool:
+    """Say whether the largest squared difference, in steps of the output, exceeds an int32."""
+    if site.code != "SQUARED_DIFFERENCE":
+        return False
+    x, y = site.inputs
+    if site.dtype not in ("int8", "uint8", "int16"):
+        return False
+    info = np.iinfo(site.dtype)
+    steps = int(info.max) - int(info.min)
+    return (steps * (scale_of(x) + scale_of(y))) ** 2 / scale_of(site.output) > 1 << 31
+
+
+def sum_bounds(site: Site) -> tuple[Array, Array, Array] | None:
+    """Return bias, largest sum of products and factor of each channel; None without 64-bit bias."""
+    if site.code not in _WEIGHTED or site.dtype != "int16":
+        return None
+    weights, bias = site.inputs[1], site.inputs[-1]
+    if bias.dtype != "int64" or bias.data is None or weights.data is None:
+        return None
+    axis = -1 if site.code == "DEPTHWISE_CONV_2D" else 0
+    channels = weights.shape[axis]
+    scales = weights.quantization.scale if weights.quantization else ()
+    if not channels or math.prod(bias.shape) != channels or len(scales) not in (1, channels):
+        return None
+    rows = np.moveaxis(weights.array(), axis, 0).reshape(channels, -1)
+    reach = _LARGEST_16 * abs(rows.astype(np.int64)).sum(axis=1)
+    x = site.inputs[2 if site.code == "TRANSPOSE_CONV" else 0]
+    factor = scale_of(x) / scale_of(site.output) * _REDUCED * np.array(scales, np.float64)
+    return bias.array().reshape(-1), reach, np.broadcast_to(factor, reach.shape)
+
+
+def rescales_beyond_32_bits(site: Site) -> bool:
+    """Say whether a 64-bit sum, in steps of the output, can exceed an int32."""
+    bounds = sum_bounds(site)
+    if bounds is None:
+        return False
+    bias, reach, factor = bounds
+    steps = (abs(bias.astype(np.float64)) + reach) * factor
+    return bool((steps >= (1 << 31) - 1).any())
+
+
+def transposes_uint8(site: Site) -> bool:
+    """Say whether Vela transposes uint8: where it is asked to, or for a depthwise multiplier."""
+    if site.dtype != "uint8":
+        return False
+    several = site.operator.options.get("depth_multiplier", 1) > 1
+    split = site.code == "DEPTHWISE_CONV_2D" and several and site.inputs[0].shape[3] > 1
+    return site.code == "TRANSPOSE" or split
+
+
+def clips_cells_at_a_fraction(site: Site) -> bool:
+    """Say whether an LSTM's cell clip is no integer."""
+    clip = site.operator.options.get("cell_clip", 0.0)
+    return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
+
+
+def enlarges_one_column(site: Site) -> bool:
+    """Say whether a column of more than three rows is enlarged by steps that Vela may cascade.
+
+    A step of two whose stripe is 2x1 seems to Vela to read 2x1 as well, so it writes to the rolling
+    buffer that it still reads from. The last step is another operation with aligned corners, and
+    where it interpolates; the one before it then writes to another buffer.
+    """
+    if site.code not in ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"):
+        return False
+    (_, before, width, _), (_, after, made, _) = site.inputs[0].shape, site.output.shape
+    if width != 1 or made != 1 or before <= _ROLLED_ROWS:
+        return False
+    aligned = site.operator.options.get("align_corners", False)
+    factor = (after - 1) // (before - 1) if aligned else after // before
+    return factor >= (8 if aligned or site.code == "RESIZE_BILINEAR" else 2)
+
+
+def transposition_before(site: Site) -> Operator | None:
+    """Return the TRANSPOSE that wrote the operator's first input, for it alone."""
+    made = site.operator.inputs[0]
+    readers = [op for op in site.graph.operators if made in op.inputs]
+    alone = len(readers) == 1 and made not in site.graph.outputs
+    writers = (op for op in site.graph.operators if made in op.outputs)
+    return next((op for op in writers if op.code == "TRANSPOSE" and alone), None)
+
+
+def table_after_transposition(site: Site) -> bool:
+    """Say whether a table is fused with a transposition."""
+    return site.code in _TABLES and transposition_before(site) is not None
+
+
+def table_after_transposition_of_uint8(site: Site) -> bool:
+    """Say whether a table is fused with a transposition of uint8."""
+    return site.dtype == "uint8" and table_after_transposition(site)
+
+
+def table_beyond_shram(site: Site) -> bool:
+    """Say whether a table is fused with a transposition, on an NPU without reserved room."""
+    return site.setting.npu in _SMALL and table_after_transposition(site)
+
+
+def transposes_into_part(site: Site) -> bool:
+    """Say whether a PAD widens the rows of what a transposition with a table writes into it."""
+    if site.code not in ("PAD", "PADV2"):
+        return False
+    made = site.operator.inputs[0]
+    before = next((op for op in site.graph.operators if made in op.outputs), None)
+    table = None if before is None else Site(site.graph, before, site.setting)
+    order = transposition_before(table) if table and table.code in _TABLES else None
+    if order is None:
+        return False
+    swaps_rows = Site(site.graph, order, site.setting).constant(1) == [0, 2, 1, 3]
+    amounts = site.constant(1)
+    return any(amounts[4:6]) if swaps_rows else any(amounts[4:])
+
+
+def curves_otherwise(site: Site) -> bool:
+    """Say whether a LOGISTIC or TANH of int8 has another table on the NPU than on the CPU.
+
+    Vela fills the table in double (ConvertToLUT8); the CPU's is TFLite Micro's, in fixed point.
+    """
+    if site.code not in ("LOGISTIC", "TANH") or site.dtype != "int8":
+        return False
+    ours = site.setting.table_of(site.operator, site.graph)
+    if ours is None:
+        return False
+    x, y = site.inputs[0], site.output
+    reals = scale_of(x) * (np.arange(-128, 128) - point_of(x)).astype(np.float64)
+    curve = np.tanh(reals) if site.code == "TANH" else _clamped_sigmoid(reals)
+    steps = point_of(y) + curve / scale_of(y)
+    theirs = np.clip(np.copysign(np.floor(abs(steps) + 0.5), steps), -128, 127)
+    return not np.array_equal(theirs.astype(np.int8), ours)
+
+
+def _clamped_sigmoid(reals: Array) -> Array:
+    """Return the logistic function, 0 and 1 beyond 8 (Regor's ClampSigmoid8)."""
+    inside = 1 / (1 + np.exp(-np.clip(reals, -_RADIUS, _RADIUS)))
+    return np.where(reals <= -_RADIUS, 0.0, np.where(reals >= _RADIUS, 1.0, inside))
+
+
+def rounds_by_single_factor(site: Site) -> bool:
+    """Say whether a factor in single floats makes another result of some value of an operator."""
+    same = site.dtype in ("int8", "int16") and site.inputs[0].dtype == site.dtype
+    tests = _BY_SINGLE_FACTOR.get(site.code, ()) if same else ()
+    return any(differs(site) for differs in tests)
+
+
+def _centred(site: Site) -> Array:
+    x = site.inputs[0]
+    info = np.iinfo(x.dtype)
+    return np.arange(info.min, info.max + 1, dtype=np.int64) - point_of(x)
+
+
+def _most(site: Site) -> int:
+    """Return beyond which magnitude every result is clamped."""
+    return 2 * (int(np.iinfo(site.dtype).max) + 1)
+
+
+def _identity_differs(site: Site) -> bool:
+    """Say whether the quotient of two scales, in single floats, makes another result."""
+    x, y = scale_of(site.inputs[0]), scale_of(site.output)
+    factors = double_factor(x, over=y), single_factor(x, over=y)
+    return x != y and differ(_centred(site), *factors, _most(site))
+
+
+def _slope_differs(site: Site) -> bool:
+    x, y = scale_of(site.inputs[0]), scale_of(site.output)
+    slope = float(site.operator.options.get("alpha", 0.0))
+    if slope == 0 or not math.isfinite(slope):
+        return False
+    factors = double_factor(x, slope, over=y), single_factor(x, slope, over=y)
+    return differ(_centred(site), *factors, _most(site))
+
+
+def _product_differs(site: Site) -> bool:
+    """Say whether a product of two inputs, one of them constant perhaps, is rounded otherwise."""
+    one, other = site.inputs
+    scales, over = (scale_of(one), scale_of(other)), scale_of(site.output)
+    factors = double_factor(*scales, over=over), single_factor(*scales, over=over)
+    if factors[0] == factors[1]:
+        return False
+    values = []
+    for tensor in (one, other):
+        info = np.iinfo(tensor.dtype)
+        ranged = np.arange(info.min, info.max + 1, dtype=np.int64)
+        known = ranged if tensor.data is None else np.unique(tensor.array()).astype(np.int64)
+        values.append(known - point_of(tensor))
+    if values[0].size * values[1].size > _MOST_PRODUCTS:
+        return True
+    return differ(np.outer(*values), *factors, _most(site))
+
+
+def _hidden_differs(site: Site) -> bool:
+    """Say whether an LSTM's hidden state is rescaled by another factor."""
+    if site.dtype != "int16":
+        return False
+    scale = scale_of(site.output)
+    unit = 2.0**-15
+    return double_factor(unit, unit, over=scale) != single_factor(unit, unit, over=scale)
+
+
+_BY_SINGLE_FACTOR: dict[str, tuple[Condition, ...]] = {
+    "MUL": (_product_differs,),
+    "RELU": (_identity_differs,),
+    "LEAKY_RELU": (_identity_differs, _slope_differs),
+    "PRELU": (_identity_differs, _product_differs),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (_hidden_differs,),
+}
+"""Operators for which Vela computes factors in single floats, and what to try."""
+
+
+def steps_through_operand_of_lower_rank(site: Site) -> bool:
+    """Say whether an operand has an extent where the output has another axis to step along.
+
+    Tensors of fewer than four dimensions have been filled up to four by then.
+    """
+    if site.code not in _BINARY:
+        return False
+    rank = len(site.output.shape)
+    for shape in (tensor.shape for tensor in site.inputs):
+        filled = (1,) * (_NATIVE_RANK - len(shape)) + tuple(shape)
+        if len(filled) < rank and any(extent > 1 for extent in filled[: rank - 3]):
+            return True
+    return False
+
+
+def packs_seven_dimensions(site: Site) -> bool:
+    """Say whether the output of a PACK has seven dimensions, and several outermost slices."""
+    shape = site.output.shape
+    return site.code == "PACK" and len(shape) > 6 and shape[0] > 1

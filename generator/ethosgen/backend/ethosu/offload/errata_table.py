@@ -1,0 +1,216 @@
+"""The table of errata, in the order in which they are asked.
+
+Regor is the C++ core of ethos-u-vela (its sdist, below ethosu/regor); TFLite Micro and LiteRT are
+below their repositories' roots. For each entry, tests/offload/test_errata.py has a minimal network.
+"""
+
+from ethosgen.backend.ethosu.offload import errata_conditions as when
+from ethosgen.backend.ethosu.offload.errata import LITERT, TFLM, VELA, Erratum
+
+_QUANTIZED = ("int8", "int16")
+
+ERRATA: tuple[Erratum, ...] = (
+    Erratum(
+        "mirror-pad-axes",
+        VELA,
+        when.mirrors_elsewhere,
+        "it pads height and width only, and leaves the rest of the output unwritten",
+        "Regor, compiler/tflite_graph_optimiser.cpp, ConvertMirrorPad",
+    ),
+    Erratum(
+        "reduce-dropped-axis",
+        VELA,
+        when.reduces_dropped_axis,
+        "without keep_dims, where anything lies before the axis, it slides a window over the first "
+        "rows instead of reducing each row",
+        "Regor, compiler/scheduler_decompose.cpp, DecomposeReduce; "
+        "compiler/graphir_optimiser.cpp, RewriteReduceMin",
+    ),
+    Erratum(
+        "sum-several-axes",
+        VELA,
+        when.sums_several_axes,
+        "it reads only the first of the axes",
+        "Regor, tflite/tflite_reader.cpp, CreateAxisAttribute",
+    ),
+    Erratum(
+        "sum-last-axis",
+        VELA,
+        when.sums_dropped_last_axis,
+        "over the last axis without keep_dims it asks the NPU for several channels of one sum",
+        "Regor, compiler/graphir_optimiser.cpp, RewriteReduceSum",
+    ),
+    Erratum(
+        "sum-rounding",
+        VELA,
+        when.rescales("SUM", dtypes=("int8", "uint8", "int16")),
+        "it rounds the sum once, TFLite twice",
+        "TFLite, tensorflow/lite/kernels/internal/reference/reduce.h, QuantizedMeanOrSum; "
+        "Regor, compiler/graphir_optimiser.cpp, RewriteReduceSum",
+    ),
+    Erratum(
+        "transpose-uint8",
+        VELA,
+        when.transposes_uint8,
+        "values from 128 become 0 where it transposes uint8",
+        "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, "
+        "InsertTransposeCommand; Vela's SUPPORTED_OPS.md lists int8, int16 and int32",
+    ),
+    Erratum(
+        "resize-cascade",
+        VELA,
+        when.enlarges_one_column,
+        "in a cascade, steps of enlarging a single column overwrite rows that are still needed",
+        "Regor, compiler/cascade_builder.cpp, CanReuseCascadeRollingBuffer; "
+        "compiler/live_range.cpp, IsOp1To1",
+    ),
+    Erratum(
+        "table-uint8",
+        VELA,
+        when.table_after_transposition_of_uint8,
+        "behind a TRANSPOSE of uint8 the table is looked up by an int8 value, 128 too far",
+        "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, InsertTransposeCommand",
+    ),
+    Erratum(
+        "lut-beyond-shram",
+        VELA,
+        when.table_beyond_shram,
+        "behind a TRANSPOSE the table is loaded behind the end of this NPU's internal memory",
+        "Regor, architecture/ethosu55/ethos_u55.cpp, lutBanks",
+    ),
+    Erratum(
+        "high-rank-operand",
+        VELA,
+        when.steps_through_operand_of_lower_rank,
+        "it steps through an operand of fewer dimensions along the wrong axes",
+        "Regor, compiler/scheduler_decompose.cpp, DecomposeLargeAxis",
+    ),
+    Erratum(
+        "pack-seven",
+        VELA,
+        when.packs_seven_dimensions,
+        "it writes only the first slice of the outermost of seven dimensions",
+        "Regor, compiler/tflite_graph_optimiser.cpp, RewritePack",
+    ),
+    Erratum(
+        "groups-of-batches",
+        VELA,
+        when.pads_groups_of_batches,
+        "a convolution of groups gets all its padding behind where there are several batches",
+        "Regor, compiler/scheduler_decompose.cpp, DecomposeConv2D and UpdatePaddingAndIfmOffset",
+    ),
+    Erratum(
+        "mul-int32",
+        VELA,
+        when.has("MUL", dtypes=("int32",)),
+        "the NPU shifts a 32-bit product right by 30 bits",
+        'Regor, architecture/ethosu55/ethos_u55_constraints.cpp: "supports shift-only if input '
+        'or output is 32-bit"',
+    ),
+    Erratum(
+        "int32-saturates",
+        VELA,
+        when.has("ADD", "SUB", "SUM", dtypes=("int32",)),
+        "the NPU saturates 32-bit results where TFLite wraps around",
+        "TFLite, tensorflow/lite/kernels/internal/reference/add.h, sub.h and reduce.h",
+    ),
+    Erratum(
+        "neg-lowest",
+        VELA,
+        when.has("NEG", dtypes=("int8", "int16", "int32")),
+        "the negative of the lowest value saturates on the NPU; in TFLite it is the lowest again",
+        "TFLite, tensorflow/lite/kernels/internal/reference/neg.h",
+    ),
+    Erratum(
+        "lstm-cell-clip",
+        VELA,
+        when.clips_cells_at_a_fraction,
+        "it keeps the cell clip as an integer",
+        "Regor, compiler/attributes.hpp and lstm.hpp",
+    ),
+    Erratum(
+        "transpose-into-part",
+        VELA,
+        when.transposes_into_part,
+        "what a TRANSPOSE writes straight into part of its output lies at the wrong places",
+        "Regor, compiler/tflite_graph_optimiser.cpp (fusion of slices)",
+    ),
+    Erratum(
+        "relu6-scale",
+        "TFLite Micro",
+        when.rescales("RELU6", dtypes=_QUANTIZED),
+        "TensorFlow Lite Micro clamps without rescaling to the output's scale",
+        "TFLite Micro, tensorflow/lite/micro/kernels/activations_common.cc, Relu6Prepare",
+        (TFLM,),
+    ),
+    Erratum(
+        "rsqrt-int16",
+        "TFLite Micro",
+        when.has("RSQRT", dtypes=("int16",)),
+        "Vela interpolates in a table that is coarse for small values",
+        "TFLite Micro, tensorflow/lite/micro/kernels/elementwise.cc; "
+        "Regor, compiler/tflite_graph_optimiser.cpp, kRSqrtLut",
+        (TFLM,),
+    ),
+    Erratum(
+        "softmax-int16",
+        "TFLite Micro",
+        when.has("SOFTMAX", dtypes=("int16",)),
+        "TensorFlow Lite Micro fills its tables in single floats, Vela in double",
+        "TFLite Micro, tensorflow/lite/micro/kernels/softmax_common.cc; "
+        "LiteRT, tflite/kernels/activations.cc, SoftmaxPrepare",
+        (TFLM,),
+    ),
+    Erratum(
+        "logistic-fixed-point",
+        "TFLite Micro",
+        when.curves_otherwise,
+        "with these scales its table in fixed point differs from Vela's, which is real",
+        "TFLite Micro, tensorflow/lite/kernels/internal/reference/integer_ops/logistic.h and "
+        "tanh.h; Regor, compiler/tflite_graph_optimiser.cpp, ConvertTanhSigmoidToLUT",
+        (TFLM,),
+    ),
+    Erratum(
+        "square-overflow",
+        "TFLite Micro",
+        when.squares_beyond_32_bits,
+        "large squares overflow there and saturate on the NPU",
+        "TFLite Micro, tensorflow/lite/micro/kernels/squared_difference.cc",
+        (TFLM,),
+    ),
+    Erratum(
+        "sum-wraps",
+        "TFLite Micro",
+        when.rescales_beyond_32_bits,
+        "a 64-bit sum that exceeds 32 bits in steps of the output wraps around there and "
+        "saturates on the NPU",
+        "TFLite, tensorflow/lite/kernels/internal/common.cc, MultiplyByQuantizedMultiplier(int64_t)"
+        '; it assumes "that final scaled result fits in int32_t"',
+    ),
+    Erratum(
+        "factor-float",
+        "TFLite Micro",
+        when.rounds_by_single_factor,
+        "TensorFlow Lite Micro divides scales in double, Vela in single floats, and some results "
+        "lie between",
+        "TFLite Micro, tensorflow/lite/micro/kernels/mul_common.cc; "
+        "Regor, common/scaling.hpp, ElementwiseMulScale",
+        (TFLM,),
+    ),
+    Erratum(
+        "log-last-segment",
+        VELA,
+        when.has("LOG", dtypes=("int16",)),
+        "the slope of the table's last segment is one too small where its base is negative",
+        "Regor, compiler/lut_util.hpp",
+        (LITERT,),
+    ),
+    Erratum(
+        "fully-connected-rounding",
+        "LiteRT",
+        when.has("FULLY_CONNECTED", dtypes=("uint8",)),
+        "LiteRT rounds each sum once, the NPU twice",
+        "LiteRT, tflite/kernels/internal/reference/fully_connected.h",
+        (LITERT,),
+    ),
+)

@@ -1,0 +1,138 @@
+"""Operators with effects beside their outputs, in the order of the file.
+
+Vela knows no variables and no subgraphs. It is shown such operators as custom ones, passes them
+through, and orders them by their tensors alone: a variable may come out read before CALL_ONCE has
+set it. Their order among each other is put right afterwards.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ethosgen.values.errors import RefusalError
+from ethosgen.values.integrity import NPU_CUSTOM_CODE
+from ethosgen.values.lives import lives, outgrows, times
+from ethosgen.values.model import ABSENT, HANDLE, STATEFUL, Graph, Model, Operator
+
+
+def stateful_operators(graph: Graph) -> dict[int, str]:
+    """Return the operators that run subgraphs or use variables, each with the reason to stay."""
+    return {
+        operator.index: "no Ethos-U runs subgraphs or knows variables"
+        for operator in graph.operators
+        if operator.code in STATEFUL
+    }
+
+
+def awaited(model: Model) -> dict[int, tuple[int, ...]]:
+    """Return the tensors, beside its inputs, that must be there when an operator with effects runs.
+
+    They are what those before it read, as they run first. Vela is shown them as further inputs, so
+    that it does not put what comes before and what comes after into one partition.
+    """
+    graph, found, before = model.graph, {}, dict[int, None]()
+    for operator in graph.operators:
+        if not _has_effects(operator, model):
+            continue
+        mine = [i for i in operator.inputs if i != ABSENT and graph.tensors[i].data is None]
+        found[operator.index] = tuple(i for i in before if i not in mine)
+        if operator.code != "VAR_HANDLE":
+            before |= dict.fromkeys(i for i in mine if graph.tensors[i].dtype != HANDLE)
+    return found
+
+
+def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: bool) -> Graph:
+    """Return a residual graph whose operators with effects run in the original's order.
+
+    `sources` maps operators to those of the model; `placed` says that Vela placed tensors by its
+    own order. Others keep their order, and what is only written runs as early as it can, what is
+    only read as late. RefusalError where a partition would have to run in two parts, or where what
+    a partition uses would live when Vela believes its place free; `outgrown` names the other
+    tensors of which that is true.
+    """
+    effects = {
+        op.index
+        for op in graph.operators
+        if op.index in sources and _has_effects(model.graph.operators[sources[op.index]], model)
+    }
+    if not effects:
+        return graph
+    concerned = [op for op in graph.operators if op.index in effects]
+    wanted = sorted(concerned, key=lambda op: sources[op.index])
+    if placed and wanted == concerned:
+        return graph  # Vela's order is right, and what it placed fits no other as well
+    order = tuple(_merged(graph, wanted))
+    if placed:
+        _check_lives(graph, order)
+    return replace(graph, operators=order)
+
+
+def _has_effects(operator: Operator, model: Model, depth: int = 0) -> bool:
+    """Say whether an operator uses variables, in its subgraphs or theirs too."""
+    if operator.code not in STATEFUL or depth > len(model.graphs):
+        return False
+    if operator.code not in ("IF", "WHILE"):
+        return True
+    numbers = [int(v) for name, v in operator.options.items() if name.endswith("subgraph_index")]
+    return any(
+        any(tensor.is_variable for tensor in graph.tensors)
+        or any(_has_effects(inner, model, depth + 1) for inner in graph.operators)
+        for graph in (model.graphs[n] for n in numbers if 0 <= n < len(model.graphs))
+    )
+
+
+def _merged(graph: Graph, ordered: Sequence[Operator]) -> Iterator[Operator]:
+    """Yield all operators, some of them in this order."""
+    waiting, held = list(ordered), {op.index for op in ordered}
+    made_later = {i for op in graph.operators for i in op.outputs}
+
+    def run(operator: Operator) -> Operator:
+        made_later.difference_update(operator.outputs)
+        return operator
+
+    def ready(operator: Operator) -> bool:
+        return not made_later.intersection(operator.inputs)
+
+    for operator in graph.operators:
+        if operator.index in held:
+            continue
+        while not ready(operator):
+            if not waiting or not ready(waiting[0]):
+                raise _refusal("what runs before and after a variable is used is in one partition")
+            yield run(waiting.pop(0))
+        yield run(operator)
+        while (last := _last_ready_effect(waiting, made_later)) >= 0:
+            for _ in range(last + 1):
+                yield run(waiting.pop(0))
+    yield from waiting
+
+
+def _last_ready_effect(waiting: Sequence[Operator], made_later: set[int]) -> int:
+    """Return how far the waiting operators can run now up to one that makes no tensor, or -1."""
+    missing, last = set(made_later), -1
+    for position, operator in enumerate(waiting):
+        if missing.intersection(operator.inputs):
+            break
+        missing.difference_update(operator.outputs)
+        if not operator.outputs:
+            last = position
+    return last
+
+
+def outgrown(graph: Graph, order: Sequence[Operator]) -> frozenset[int]:
+    """Return the tensors that live in this order when in Vela's, the graph's own, they do not."""
+    velas, ours = lives(graph, graph.operators), lives(graph, order)
+    end = times(op.custom_code == NPU_CUSTOM_CODE for op in order)[-1]
+    return frozenset(i for i, life in ours.items() if outgrows(life, velas[i], end))
+
+
+def _check_lives(graph: Graph, order: Sequence[Operator]) -> None:
+    """Refuse an order in which what a partition uses would have to lie elsewhere."""
+    on_npu = [op for op in graph.operators if op.custom_code == NPU_CUSTOM_CODE]
+    used = {i for op in on_npu for i in (*op.inputs, *op.outputs)}
+    for tensor in sorted(outgrown(graph, order) & used):
+        name = graph.tensors[tensor].name
+        raise _refusal(f"Vela places '{name}' as if variables were used in another order")
+
+
+def _refusal(why: str) -> RefusalError:
+    return RefusalError(f"{why}; use --npu none for this network", why)

@@ -1,0 +1,105 @@
+"""Which of the original operators ended up where, from Regor's database.
+
+Regor numbers the operators that it reads (source), those that it makes of them (optimised), and
+says which command stream runs each of those (queue), and in which order all run (perf).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ethosgen.backend.ethosu.offload.vela import Row
+from ethosgen.values.integrity import NPU_CUSTOM_CODE
+from ethosgen.values.model import Graph
+
+KEPT = "Passthrough"
+"""Regor's name for an operator that it does not touch."""
+
+
+class Origin:
+    """Where each operator of the original graph went.
+
+    `on_npu[i]` are the original operators of partition i, in order. `on_cpu` maps an operator of
+    the residual graph to the original one, where that is known.
+    """
+
+    def __init__(
+        self, original: Graph, residual: Graph, tables: Mapping[str, Sequence[Row]]
+    ) -> None:
+        self._original = original
+        self._tables = tables
+        self.on_cpu = self._match_cpu(residual)
+        count = sum(op.custom_code == NPU_CUSTOM_CODE for op in residual.operators)
+        self.on_npu = self._match_npu(count)
+
+    def _source(self, row: Row) -> int | None:
+        """Return the index of the original operator that a row is about.
+
+        Sources are numbered from 1, graph by graph, and the entry graph comes first.
+        """
+        number = int(row.get("source_id") or 0)
+        return number - 1 if 1 <= number <= len(self._original.operators) else None
+
+    def _match_cpu(self, residual: Graph) -> dict[int, int]:
+        """Match the residual's CPU operators with Regor's schedule, else by what they make."""
+        rows = [row for row in self._tables.get("perf", ()) if row["operator"] == KEPT]
+        scheduled = [self._source(row) for row in rows]
+        kept = [op for op in residual.operators if op.custom_code != NPU_CUSTOM_CODE]
+        makers = {
+            self._original.tensors[index].name: op.index
+            for op in self._original.operators
+            for index in op.outputs
+        }
+        found: dict[int, int] = {}
+        for position, op in enumerate(kept):
+            source = scheduled[position] if len(scheduled) == len(kept) else None
+            if source is None or self._original.operators[source].code != op.code:
+                names = (residual.tensors[index].name for index in op.outputs)
+                source = next((makers[name] for name in names if name in makers), None)
+            if source is not None:
+                found[op.index] = source
+        return found
+
+    def _match_npu(self, count: int) -> list[tuple[int, ...]]:
+        """Match partitions with what their command streams run.
+
+        An operator that needs no command (RESHAPE) belongs to who reads its output, or else to who
+        made its input.
+        """
+        sources = {row["id"]: self._source(row) for row in self._tables.get("optimised", ())}
+        home: dict[int, int] = {}
+        for row in self._tables.get("queue", ()):
+            source, stream = sources.get(row["optimised_id"]), int(row["cmdstream_id"]) - 1
+            if source is not None and 0 <= stream < count:
+                home.setdefault(source, stream)
+        kept = set(self.on_cpu.values())
+        homeless = [i for i in self._live() if i not in home and i not in kept]
+        for operator in reversed(homeless):
+            self._house(operator, home, self._readers(operator))
+        for operator in homeless:
+            self._house(operator, home, self._writers(operator))
+        if count == 1:
+            home = dict.fromkeys(homeless, 0) | home
+        return [tuple(sorted(i for i, h in home.items() if h == p)) for p in range(count)]
+
+    @staticmethod
+    def _house(operator: int, home: dict[int, int], neighbours: list[int]) -> None:
+        near = [home[i] for i in neighbours if i in home]
+        if near:
+            home.setdefault(operator, near[0])
+
+    def _readers(self, operator: int) -> list[int]:
+        made = set(self._original.operators[operator].outputs)
+        return [op.index for op in self._original.operators if made & set(op.inputs)]
+
+    def _writers(self, operator: int) -> list[int]:
+        read = set(self._original.operators[operator].inputs)
+        return [op.index for op in self._original.operators if read & set(op.outputs)]
+
+    def _live(self) -> list[int]:
+        """Return the operators that some output of the network depends on, in order."""
+        wanted = set(self._original.outputs)
+        live = []
+        for op in reversed(self._original.operators):
+            if wanted & set(op.outputs):
+                wanted.update(op.inputs)
+                live.append(op.index)
+        return live[::-1]

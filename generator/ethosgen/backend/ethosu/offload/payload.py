@@ -1,0 +1,70 @@
+"""The driver's header around a command stream, as Regor writes it (custom_operator_ethosu.hpp).
+
+COP1: words "COP1", OPTIMIZER_CONFIG tag, CONFIG, ID, NOPs, then a COMMAND_STREAM tag with the
+length in words (bits 8..15 high, 16..31 low) and the commands. COP2: 16 bytes "COP2", version and
+length; an entry of type 1 and its length; metadata "VEUM" with CONFIG, ID, features and staging
+use; padding to 16 bytes; the commands.
+"""
+
+import struct
+from dataclasses import dataclass
+
+from ethosgen.values.errors import UnsupportedError
+
+_OPTIMIZER_CONFIG, _COMMAND_STREAM, _NOP = 0x01, 0x02, 0x05
+_COP1, _COP2 = b"COP1", b"COP2"
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Bare commands, and the CONFIG and ID words of the NPU that they are made for."""
+
+    commands: bytes
+    config_word: int
+    id_word: int
+
+
+def strip_header(payload: bytes) -> Payload:
+    """Return what is inside a driver payload; UnsupportedError if it is neither COP1 nor COP2."""
+    try:
+        if payload[:4] == _COP1:
+            return _strip_cop1(payload)
+        if payload[:4] == _COP2:
+            return _strip_cop2(payload)
+    except (struct.error, IndexError):
+        raise UnsupportedError("the command stream that Vela wrote is cut short") from None
+    raise UnsupportedError("the command stream that Vela wrote is neither COP1 nor COP2")
+
+
+def _strip_cop1(payload: bytes) -> Payload:
+    config_word = id_word = 0
+    place = 4
+    while True:
+        (word,) = struct.unpack_from("<I", payload, place)
+        place += 4
+        tag = word & 0xFF
+        if tag == _OPTIMIZER_CONFIG:
+            config_word, id_word = struct.unpack_from("<II", payload, place)
+            place += 8
+        elif tag == _COMMAND_STREAM:
+            length = 4 * ((word >> 8 & 0xFF) << 16 | word >> 16)
+            return Payload(_exactly(payload, place, length), config_word, id_word)
+        elif tag != _NOP:
+            raise UnsupportedError(f"the command stream has a driver action 0x{tag:02x}")
+
+
+def _strip_cop2(payload: bytes) -> Payload:
+    header = 16
+    (entry_length,) = struct.unpack_from("<I", payload, header + 4)
+    (metadata_length,) = struct.unpack_from("<I", payload, header + 8)
+    config_word, id_word = struct.unpack_from("<II", payload, header + 24)
+    start = header + 12 + metadata_length
+    # The entry's length counts from behind itself; the metadata's own length field is part of it.
+    length = entry_length - 4 - metadata_length
+    return Payload(_exactly(payload, start, length), config_word, id_word)
+
+
+def _exactly(payload: bytes, start: int, length: int) -> bytes:
+    if start + length > len(payload) or length % 4:
+        raise UnsupportedError("the command stream that Vela wrote is cut short")
+    return payload[start : start + length]

@@ -1,0 +1,206 @@
+"""A network that Vela compiled before it came to us: its file is taken as it is.
+
+Every Vela since 3.0 writes the same operator `ethos-u` and the same metadata; see residual.py. They
+differ in two ways. Older ones, with the compiler core in Python, list a fast scratch of its own
+even where it is the scratch, as TFLite Micro puts both at the arena's start. And with
+--separate-io-regions (5.0 and later) the metadata gives places in regions 3 and 4, each partition's
+from 0, instead of places in scratch.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL, Accelerator
+from ethosgen.backend.ethosu.offload.payload import Payload, strip_header
+from ethosgen.backend.ethosu.offload.reasons import code_name, why_it_ends
+from ethosgen.backend.ethosu.offload.regions import (
+    INPUT_REGION,
+    OUTPUT_REGION,
+    Span,
+    accesses,
+    operations,
+)
+from ethosgen.backend.ethosu.offload.residual import Residual, placement
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.integrity import NPU_CUSTOM_CODE, NPU_MEMORIES
+from ethosgen.values.model import ABSENT, Graph, Model, Operator
+from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
+
+_COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(NPU_MEMORIES)
+_FAST_REGION = 2
+_ALIGNMENT = 16
+"""Regor's NPUTensorAlignment: of tensors in regions 3 and 4."""
+
+_LEFT = "it was left on the CPU when the file was compiled"
+
+_CONFIG_MASK = 0xF000_000F
+"""The product and the MACs of a CONFIG word. The rest follows from them."""
+
+
+def compiled_for(model: Model) -> Accelerator:
+    """Return the NPU that a compiled network is for, as its streams' headers say.
+
+    UnsupportedError for an NPU that we do not know or a file that is for several.
+    """
+    words = {payload.config_word for payload in compiled_streams(model)}
+    if len(words) != 1:
+        raise UnsupportedError(f"'{model.name}' is compiled for several NPUs at once")
+    return accelerator_for(words.pop(), model.name)
+
+
+def accelerator_for(word: int, name: str) -> Accelerator:
+    """Return the NPU of a CONFIG word; UnsupportedError says what `name` is compiled for."""
+    known = ACCELERATORS | WITHOUT_MODEL
+    for accelerator in known.values():
+        if accelerator.config_word & _CONFIG_MASK == word & _CONFIG_MASK:
+            return accelerator
+    raise UnsupportedError(
+        f"'{name}' is compiled for an unknown NPU (product {word >> 28}, {1 << (word & 0xF)} "
+        f"MACs); compile its original for one of: {', '.join(known)}"
+    )
+
+
+def require_npu(wanted: Accelerator, found: Accelerator, name: str) -> None:
+    """Raise UnsupportedError if what `name` is compiled for is not the NPU that is wanted."""
+    if found is not wanted:
+        raise UnsupportedError(
+            f"'{name}' is compiled for {found.name}, not for {wanted.name}; leave --npu "
+            f"out or give --npu {found.name}, or compile the original for {wanted.name}"
+        )
+
+
+def compiled_streams(model: Model) -> Iterator[Payload]:
+    """Yield each partition's stream; InputError where an operator lacks what it must have."""
+    for operator in _npu_operators(model.graph):
+        memories = operator.inputs[:NPU_MEMORIES]
+        if len(memories) < NPU_MEMORIES or ABSENT in operator.inputs:
+            raise InputError(
+                f"'{model.name}' is damaged: its '{NPU_CUSTOM_CODE}' operator {operator.index} has "
+                f"inputs {list(operator.inputs)}"
+            )
+        yield strip_header(model.graph.tensors[memories[_COMMANDS]].data or b"")
+
+
+def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> OffloadPlan:
+    """Return the plan that a compiled network is.
+
+    Raises UnsupportedError if it is compiled for another NPU or cannot have that style of inputs
+    and outputs, InputError where the file is damaged.
+    """
+    require_npu(accelerator, compiled_for(model), model.name)
+    streams = [payload.commands for payload in compiled_streams(model)]
+    reached = [accesses(stream) for stream in streams]
+    spans = _spans(model, reached) if _is_separate(reached) else None
+    if io is IoStyle.CALLER and spans is None:
+        raise UnsupportedError(
+            f"'{model.name}' is compiled with inputs and outputs in the arena; use --io arena, or "
+            "compile the original with vela --separate-io-regions --cop-format COP2"
+        )
+    residual = Residual(_with_one_scratch(model, reached), model, spans)
+    on_cpu = _cpu_operators(residual.graph)
+    endings = [why_it_ends(residual.graph, index, on_cpu) for index in residual.npu_operators]
+    places = [residual.graph.tensors[i].bytes + at for i, at in residual.offsets.items()]
+    partitions = residual.partitions([()] * len(endings), endings)
+    return OffloadPlan(
+        model=model,
+        accelerator=accelerator,
+        io=io,
+        residual=residual.graph,
+        partitions=partitions,
+        cpu_operators=on_cpu,
+        npu_operators=None,
+        npu_operations=sum(map(operations, streams)),
+        read_only=residual.read_only,
+        scratch_bytes=residual.scratch_bytes,
+        scratch_fast_bytes=residual.scratch_fast_bytes,
+        offsets=residual.offsets,
+        lives=residual.lives,
+        sram_bytes=max([residual.scratch_bytes, *places]),
+        npu_cycles=None,
+        reach=residual.reach,
+    )
+
+
+def _npu_operators(graph: Graph) -> list[Operator]:
+    return [op for op in graph.operators if op.custom_code == NPU_CUSTOM_CODE]
+
+
+def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:
+    """Say whether tensors have regions of their own: what Regor calls local addressing."""
+    return any(region in (INPUT_REGION, OUTPUT_REGION) for found in reached for region, _ in found)
+
+
+def _with_one_scratch(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> Model:
+    """Let the fast scratch be the scratch where no stream uses it, as Regor does itself."""
+    if any(region == _FAST_REGION for found in reached for region, _ in found):
+        return model
+    operators = list(model.graph.operators)
+    for operator in _npu_operators(model.graph):
+        inputs = list(operator.inputs)
+        inputs[_SCRATCH_FAST] = inputs[_SCRATCH]
+        operators[operator.index] = replace(operator, inputs=tuple(inputs))
+    graph = replace(model.graph, operators=tuple(operators))
+    return replace(model, graphs=(graph, *model.graphs[1:]))
+
+
+def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
+    return tuple(
+        CpuOperator(op.index, code_name(op), graph.tensors[op.outputs[0]].name, _LEFT)
+        for op in graph.operators
+        if op.custom_code != NPU_CUSTOM_CODE and op.outputs
+    )
+
+
+def _spans(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> list[list[Span]]:
+    """Return where in regions 3 and 4 each partition's tensors are.
+
+    The metadata says it, but has one place only for a tensor that several partitions use at
+    different ones. Regor lays tensors out in order; whichever of both the streams agree with is
+    taken. UnsupportedError if neither is.
+    """
+    graph = model.graph
+    places = dict(enumerate(placement(model)))
+    found = []
+    for operator, addresses in zip(_npu_operators(graph), reached, strict=True):
+        owners = tuple(dict.fromkeys((*operator.inputs[NPU_MEMORIES:], *operator.outputs)))
+        regions = {index: _region(graph, index) for index in owners}
+        layouts = (_layout(graph, regions, places), _layout(graph, regions, None))
+        fitting = [spans for spans in layouts if _agree(spans, addresses)]
+        if not fitting:
+            raise UnsupportedError(
+                f"'{model.name}' does not say where in its regions the tensors of operator "
+                f"{operator.index} are; compile the original without --separate-io-regions"
+            )
+        found.append(fitting[0])
+    return found
+
+
+def _region(graph: Graph, tensor: int) -> int:
+    """Return a tensor's region: what any partition writes is in region 4."""
+    written = any(tensor in operator.outputs for operator in _npu_operators(graph))
+    return OUTPUT_REGION if written else INPUT_REGION
+
+
+def _layout(
+    graph: Graph, regions: Mapping[int, int], places: Mapping[int, int] | None
+) -> list[Span]:
+    """Lay tensors out as `places` says, or one behind the other."""
+    ends = dict.fromkeys(regions.values(), 0)
+    spans = []
+    for index, region in regions.items():
+        tensor = graph.tensors[index]
+        start = ends[region] if places is None else places[index]
+        spans.append(Span(tensor.name, region, start, tensor.bytes))
+        ends[region] = -(-(start + tensor.bytes) // _ALIGNMENT) * _ALIGNMENT
+    return spans
+
+
+def _agree(spans: Sequence[Span], addresses: frozenset[tuple[int, int]]) -> bool:
+    """Say whether a stream reaches each tensor at its start, and nothing beside the tensors."""
+    own = {(region, at) for region, at in addresses if region in (INPUT_REGION, OUTPUT_REGION)}
+    starts = {(span.region, span.start) for span in spans}
+    inside = all(
+        any(s.region == region and s.start <= at < s.start + s.size for s in spans)
+        for region, at in own
+    )
+    return starts <= own and inside and len(starts) == len(spans)

@@ -1,0 +1,111 @@
+"""Why an operator stayed on the CPU, in the user's words.
+
+Regor checks every operator against its constraints and prints which one failed, with the operator
+and the tensor that it makes. That text is the best reason there is; the rest is derived.
+"""
+
+import re
+from collections.abc import Sequence
+
+from ethosgen.backend.ethosu.offload.origin import Origin
+from ethosgen.values.integrity import NPU_CUSTOM_CODE
+from ethosgen.values.model import ABSENT, Graph, Model, Operator
+from ethosgen.values.plan import CpuOperator
+
+_WARNING = re.compile(
+    r"^Warning \(supported operators\) operator: (?P<code>\w+), ofm: '(?P<output>.*)'\n"
+    r"(?:Reason: (?P<reason>.*)\n)?(?P<constraint>(?:(?:[^\s#]| +- ).*\n)*)",
+    re.MULTILINE,
+)
+_UNSUPPORTED = "Unsupported opType"
+
+_NPU_DTYPES = ("int8", "uint8", "int16", "int32")
+
+
+def cpu_operators(
+    model: Model, residual: Graph, origin: Origin, log: str, ignore: Sequence[str]
+) -> tuple[CpuOperator, ...]:
+    """List the operators of the residual graph that run on the CPU, in order, with reasons."""
+    printed = _printed_reasons(log)
+    found = []
+    for operator in residual.operators:
+        if operator.custom_code == NPU_CUSTOM_CODE:
+            continue
+        output = residual.tensors[operator.outputs[0]].name if operator.outputs else ""
+        source = origin.on_cpu.get(operator.index)
+        names = [output]
+        if source is not None and model.graph.operators[source].outputs:
+            names.append(model.graph.tensors[model.graph.operators[source].outputs[0]].name)
+        reason = _reason(operator, residual, names, printed, ignore)
+        found.append(CpuOperator(operator.index, code_name(operator), output, reason))
+    return tuple(found)
+
+
+def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) -> str:
+    """Say why the partition of that operator of the residual graph ends where it ends."""
+    made = set(residual.operators[partition].outputs)
+    for cpu in on_cpu:
+        if cpu.operator > partition and made & set(residual.operators[cpu.operator].inputs):
+            return f"{cpu.code} '{cpu.output}' follows on the CPU: {cpu.reason}"
+    if made & set(residual.outputs):
+        return "the network ends here"
+    after = [cpu for cpu in on_cpu if cpu.operator > partition]
+    if after:
+        return f"{after[0].code} '{after[0].output}' runs in between on the CPU: {after[0].reason}"
+    return "the network ends here"
+
+
+def code_name(operator: Operator) -> str:
+    """Return what a user calls an operator."""
+    return f"CUSTOM {operator.custom_code}" if operator.custom_code else operator.code
+
+
+def _printed_reasons(log: str) -> dict[tuple[str, str], str]:
+    """Return Regor's reasons by operator and output tensor."""
+    found: dict[tuple[str, str], str] = {}
+    for match in _WARNING.finditer(log):
+        reason = (match["reason"] or "").strip().rstrip(".")
+        constraint = _one_line(match["constraint"])
+        if reason == _UNSUPPORTED:
+            text = "the NPU has no such operation"
+        elif reason and constraint:
+            text = f"{_lower(reason)} (Vela asks: {constraint})"
+        else:
+            text = _lower(reason) or f"Vela asks: {constraint}"
+        found.setdefault((match["code"], match["output"]), text)
+    return found
+
+
+def _one_line(constraint: str) -> str:
+    lines = [line.strip().lstrip("- ").rstrip(".") for line in constraint.splitlines()]
+    text = "; ".join(line for line in lines if line)
+    return text.replace(":;", ":")
+
+
+def _lower(sentence: str) -> str:
+    """Start a sentence in lower case, unless it starts with a name."""
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
+
+
+def _reason(
+    operator: Operator,
+    residual: Graph,
+    names: Sequence[str],
+    printed: dict[tuple[str, str], str],
+    ignore: Sequence[str],
+) -> str:
+    if operator.code in ignore:
+        return "you asked for it"
+    for name in names:
+        if (operator.code, name) in printed:
+            return printed[operator.code, name]
+    same_code = [reason for (code, _), reason in printed.items() if code == operator.code]
+    if len(set(same_code)) == 1:
+        return same_code[0]
+    if operator.code == "CUSTOM":
+        return "a custom operator is not known to the NPU"
+    for index in (*operator.inputs, *operator.outputs):
+        if index != ABSENT and residual.tensors[index].dtype not in _NPU_DTYPES:
+            tensor = residual.tensors[index]
+            return f"the NPU does not compute in {tensor.dtype} (tensor '{tensor.name}')"
+    return "Vela found no way to run it on the NPU and does not say why"

@@ -1,0 +1,232 @@
+"""Gives every tensor of a partition a base pointer of its own (IoStyle.CALLER).
+
+With separate_io_regions, Regor puts all tensors that the NPU only reads in region 3 and all that it
+writes in region 4, one behind the other, as if the caller had laid them out so. The caller's
+buffers lie anywhere. So the command stream is rewritten: an access to region 3 or 4 becomes an
+access to its tensor's own region, relative to that tensor. Registers keep their value between
+operations, so regions and addresses are tracked, and set anew where they changed.
+"""
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.plan import OWN_BASES
+
+INPUT_REGION, OUTPUT_REGION = 3, 4
+FIRST_OWN_REGION = 3
+
+_ADVICE = "use --io arena for this network"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A tensor's place in Regor's region: bytes [start, start + size)."""
+
+    name: str
+    region: int
+    start: int
+    size: int
+
+
+_BLOCK = re.compile(r"^Allocation, memory .*, usage mask: FeatureMap\|(Input|Output)$")
+_ROW = re.compile(
+    r"^ *\d+ - +\d+: +0x([0-9a-f]+) - +0x[0-9a-f]+: +(\d+): +\d+: *\w+ *: ?(.*)$"
+)  # time, addresses, size, memory usage, format, name
+
+
+def read_spans(log: str) -> list[list[Span]]:
+    """Return each partition's tensors in regions 3 and 4, from what Regor printed.
+
+    Regor allocates them partition by partition, and prints a block for inputs and one for outputs
+    each time (verbose_allocation); there is no other account of it that knows the partition.
+    """
+    partitions: list[list[Span]] = []
+    region = None
+    for line in log.splitlines():
+        block = _BLOCK.match(line)
+        if block:
+            region = INPUT_REGION if block[1] == "Input" else OUTPUT_REGION
+            if region == INPUT_REGION:
+                partitions.append([])
+        elif line.startswith("Allocation"):
+            region = None
+        elif region is not None and partitions:
+            row = _ROW.match(line)
+            if row:
+                span = Span(row[3], region, int(row[1], 16), int(row[2]))
+                partitions[-1].append(span)
+    return partitions
+
+
+# Arm's names and codes. A group is a region register and the addresses that belong to it.
+_REGION_COMMANDS = {
+    0x10F: "IFM",  # NPU_SET_IFM_REGION
+    0x11F: "OFM",  # NPU_SET_OFM_REGION
+    0x18F: "IFM2",  # NPU_SET_IFM2_REGION
+    0x130: "DMA0_SRC",  # NPU_SET_DMA0_SRC_REGION
+    0x131: "DMA0_DST",  # NPU_SET_DMA0_DST_REGION
+}
+_ADDRESS_COMMANDS = {
+    **{0x000 + i: "IFM" for i in range(4)},  # NPU_SET_IFM_BASE0 to 3
+    **{0x010 + i: "OFM" for i in range(4)},  # NPU_SET_OFM_BASE0 to 3
+    **{0x080 + i: "IFM2" for i in range(4)},  # NPU_SET_IFM2_BASE0 to 3
+    0x030: "DMA0_SRC",  # NPU_SET_DMA0_SRC
+    0x031: "DMA0_DST",  # NPU_SET_DMA0_DST
+}
+_OPERATIONS = {
+    0x002: ("IFM", "OFM"),  # NPU_OP_CONV
+    0x003: ("IFM", "OFM"),  # NPU_OP_DEPTHWISE
+    0x005: ("IFM", "OFM"),  # NPU_OP_POOL
+    0x006: ("IFM", "IFM2", "OFM"),  # NPU_OP_ELEMENTWISE
+    0x010: ("DMA0_SRC", "DMA0_DST"),  # NPU_OP_DMA_START
+}
+_DMA_START = 0x010
+_DMA_LENGTH = 0x4032
+_DMA_ENDS = ((0x130, 0x4030), (0x131, 0x4031))
+"""Region and address register of a DMA's source, and of its destination."""
+_REGION_MASK = 0x7
+_INTERNAL = 1 << 8
+"""region_mode of a DMA: the address is in the NPU's own SHRAM, and the region means nothing."""
+_CODE_MASK = 0x3FF
+_PAYLOAD = 1 << 14
+"""The control bits of a command that a payload word follows."""
+
+
+@dataclass
+class _Group:
+    """A region register with its addresses: by code, as Regor set them and as we have."""
+
+    wanted: dict[int, int] = field(default_factory=dict)
+    written: dict[int, int] = field(default_factory=dict)
+
+
+def own_regions(commands: bytes, spans: Sequence[Span]) -> bytes:
+    """Rewrite a command stream so that spans[i] is in region FIRST_OWN_REGION + i, from 0.
+
+    Raises UnsupportedError if there are more spans than base pointers, or an access to region 3 or
+    4 that meets none of them.
+    """
+    if len(spans) > OWN_BASES:
+        raise UnsupportedError(
+            f"a part of the network that runs on the NPU has {len(spans)} inputs and outputs, but "
+            f"the NPU has base pointers for {OWN_BASES}; {_ADVICE}"
+        )
+    groups = {name: _Group() for name in _REGION_COMMANDS.values()}
+    words: list[int] = []
+    for code, word, payload in _commands(commands):
+        name = _ADDRESS_COMMANDS.get(code) if payload is not None else _REGION_COMMANDS.get(code)
+        if name is not None:
+            groups[name].wanted[code | (word & _PAYLOAD)] = (
+                word >> 16 if payload is None else (word >> 16) << 32 | payload
+            )
+            continue
+        if payload is None:
+            for name in _OPERATIONS.get(code, ()):
+                words += _changes(groups[name], spans)
+        words.append(word)
+        if payload is not None:
+            words.append(payload)
+    return struct.pack(f"<{len(words)}I", *words)
+
+
+def operations(commands: bytes) -> int:
+    """Return how many operations a stream starts, copies apart."""
+    starts = _OPERATIONS.keys() - {_DMA_START}
+    return sum(p is None and code in starts for code, _, p in _commands(commands))
+
+
+def copied_bytes(commands: bytes) -> dict[int, int]:
+    """Return how far DMAs reach into each region from FIRST_OWN_REGION on, in bytes.
+
+    Regor copies in multiples of 16 bytes, as the hardware wants it: a tensor's own size rounded up
+    (ethos_u55_register_cs_generator.cpp, InsertTransposeCommand).
+    """
+    registers: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for code, word, payload in _commands(commands):
+        if code == _DMA_START and payload is None:
+            for region_code, address_code in _DMA_ENDS:
+                region, end = registers.get(region_code, 0), registers.get(address_code, 0)
+                end += registers.get(_DMA_LENGTH, 0)
+                if not region & _INTERNAL and region & _REGION_MASK >= FIRST_OWN_REGION:
+                    region &= _REGION_MASK
+                    found[region] = max(found.get(region, 0), end)
+        elif payload is not None:
+            registers[code | _PAYLOAD] = (word >> 16) << 32 | payload
+        else:
+            registers[code] = word >> 16
+    return found
+
+
+def accesses(commands: bytes) -> frozenset[tuple[int, int]]:
+    """Return (region, first address) of all that a stream's operations and DMAs reach.
+
+    Weights and scales are left out: what is not in the blob, a DMA has put there before.
+    """
+    groups = {name: _Group() for name in _REGION_COMMANDS.values()}
+    found = set()
+    for code, word, payload in _commands(commands):
+        if payload is not None:
+            if code in _ADDRESS_COMMANDS:
+                wanted = groups[_ADDRESS_COMMANDS[code]].wanted
+                wanted[code | _PAYLOAD] = (word >> 16) << 32 | payload
+        elif code in _REGION_COMMANDS:
+            groups[_REGION_COMMANDS[code]].wanted[code] = word >> 16
+        else:
+            for name in _OPERATIONS.get(code, ()):
+                regions, addresses = _split(groups[name].wanted)
+                if regions and addresses and not next(iter(regions.values())) & _INTERNAL:
+                    region = next(iter(regions.values())) & _REGION_MASK
+                    found.add((region, addresses[min(addresses)]))
+    return frozenset(found)
+
+
+def _commands(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
+    """Yield (code, word, payload) of each command; payload None where there is none."""
+    words = iter(struct.unpack(f"<{len(stream) // 4}I", stream))
+    for word in words:
+        yield word & _CODE_MASK, word, next(words, 0) if word & _PAYLOAD else None
+
+
+def _changes(group: _Group, spans: Sequence[Span]) -> list[int]:
+    """Return the words that set a group as wanted, for what is not set so already."""
+    words: list[int] = []
+    for key, value in _moved(group.wanted, spans).items():
+        if group.written.get(key) == value:
+            continue
+        group.written[key] = value
+        if key & _PAYLOAD:
+            words += [key | (value >> 32) << 16, value & 0xFFFFFFFF]
+        else:
+            words.append(key | value << 16)
+    return words
+
+
+def _split(wanted: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the region register and the address registers among a group's."""
+    regions = {key: value for key, value in wanted.items() if not key & _PAYLOAD}
+    return regions, {key: value for key, value in wanted.items() if key & _PAYLOAD}
+
+
+def _moved(wanted: dict[int, int], spans: Sequence[Span]) -> dict[int, int]:
+    """Return a group's registers after its tensor has moved to a region of its own."""
+    regions, addresses = _split(wanted)
+    if not regions or not addresses:
+        return wanted
+    (key, region), *_ = regions.items()
+    if region & _INTERNAL or region & _REGION_MASK not in (INPUT_REGION, OUTPUT_REGION):
+        return wanted
+    first = addresses[min(addresses)]
+    for position, span in enumerate(spans):
+        if span.region == region & _REGION_MASK and 0 <= first - span.start < span.size:
+            own = region & ~_REGION_MASK | FIRST_OWN_REGION + position
+            # The tiles behind the first are 0 where they are not used.
+            moved = {k: max(value - span.start, 0) for k, value in addresses.items()}
+            return {key: own, **moved}
+    raise UnsupportedError(
+        f"the command stream reaches 0x{first:x} in region {region & _REGION_MASK}, where Vela "
+        f"reported no tensor; {_ADVICE}"
+    )

@@ -1,0 +1,257 @@
+"""What Vela left of a graph: the CPU's operators, and an `ethos-u` operator for each partition.
+
+An `ethos-u` operator reads [command stream, read-only blob, scratch, fast scratch, tensors …]. All
+partitions share the blob and both scratches. Where each tensor lies in scratch is in the metadata
+OfflineMemoryAllocation: int32 version, number of subgraphs, number of tensors, then an offset for
+each tensor, -1 for none (TFLite Micro's format, docs/memory_management.md).
+
+A tensor that only partitions touch is not in the graph at all, even if one partition makes it and a
+later one reads it: it lies in scratch. So scratch must be left alone from the first partition to
+the last, but for the tensors that have an offset in it.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ethosgen.backend.ethosu.offload.payload import strip_header
+from ethosgen.backend.ethosu.offload.regions import (
+    FIRST_OWN_REGION,
+    INPUT_REGION,
+    OUTPUT_REGION,
+    Span,
+    copied_bytes,
+    own_regions,
+)
+from ethosgen.backend.ethosu.offload.vela import PLACEMENT
+from ethosgen.values.errors import RefusalError, UnsupportedError
+from ethosgen.values.integrity import NPU_CUSTOM_CODE
+from ethosgen.values.lives import lives
+from ethosgen.values.model import Graph, Model, Operator, Tensor
+from ethosgen.values.plan import Base, Memory, Partition
+
+_COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
+_FIRST_TENSOR = 4
+
+
+class Residual:
+    """A compiled network taken apart.
+
+    `graph` is the residual graph, whose inputs and outputs carry the original's names.
+    `npu_operators` are the indices of its `ethos-u` operators. `spans` says for each partition
+    where in regions 3 and 4 its tensors are, None if they are in scratch. Raises UnsupportedError
+    where Vela's output is not what Vela is known to write.
+    """
+
+    def __init__(
+        self, compiled: Model, original: Model, spans: Sequence[Sequence[Span]] | None
+    ) -> None:
+        self._compiled = compiled
+        self._spans = spans
+        self.reach: dict[int, int] = {}
+        """Bytes that partitions copy of a tensor of their own, where it has fewer."""
+        self.graph = _named_like(compiled.graph, original)
+        self.npu_operators = [
+            op.index for op in self.graph.operators if op.custom_code == NPU_CUSTOM_CODE
+        ]
+        self._memories = self._shared_memories()
+        self._check_written()
+        self.offsets = self._offsets() if spans is None else {}
+        self.lives = {
+            tensor: life
+            for tensor, life in lives(self.graph, self.graph.operators).items()
+            if tensor in self.offsets
+        }
+
+    @property
+    def read_only(self) -> bytes:
+        """The blob of weights and tables that all partitions share."""
+        return self._memory(_READ_ONLY).data or b"" if self._memories else b""
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Size of the scratch that all partitions share."""
+        return self._memory(_SCRATCH).bytes if self._memories else 0
+
+    @property
+    def scratch_fast_bytes(self) -> int:
+        """Size of the fast scratch; 0 where it is the scratch itself."""
+        if not self._memories or not self._has_fast_scratch():
+            return 0
+        return self._memory(_SCRATCH_FAST).bytes
+
+    def partitions(
+        self, operators: Sequence[tuple[int, ...]], endings: Sequence[str]
+    ) -> tuple[Partition, ...]:
+        """Return the partitions; the arguments are what each runs and why each ends."""
+        return tuple(
+            self._partition(number, self.graph.operators[index], operators[number], endings[number])
+            for number, index in enumerate(self.npu_operators)
+        )
+
+    def _shared_memories(self) -> tuple[int, ...]:
+        """Return the tensors of blob and scratches, once all partitions are known to share them."""
+        shared = {
+            self.graph.operators[index].inputs[_READ_ONLY:_FIRST_TENSOR]
+            for index in self.npu_operators
+        }
+        if len(shared) > 1 or any(len(memories) < 3 for memories in shared):
+            raise UnsupportedError(
+                "Vela's output has partitions with memories of their own, which Vela 5.2 is not "
+                "known to write; install ethos-u-vela 5.2"
+            )
+        return shared.pop() if shared else ()
+
+    def _memory(self, place: int) -> Tensor:
+        return self.graph.tensors[self._memories[place - _READ_ONLY]]
+
+    def _has_fast_scratch(self) -> bool:
+        return self._memory(_SCRATCH_FAST).index != self._memory(_SCRATCH).index
+
+    def _offsets(self) -> dict[int, int]:
+        """Return the offset in scratch of each tensor that Vela placed there."""
+        if not self._memories:
+            return {}
+        return {
+            tensor.index: place
+            for tensor, place in zip(self.graph.tensors, placement(self._compiled), strict=True)
+            if place >= 0 and tensor.data is None and tensor.index not in self._memories
+        }
+
+    def _partition(
+        self, number: int, operator: Operator, operators: tuple[int, ...], ending: str
+    ) -> Partition:
+        payload = strip_header(self.graph.tensors[operator.inputs[_COMMANDS]].data or b"")
+        inputs, outputs = operator.inputs[_FIRST_TENSOR:], operator.outputs
+        bases: list[Base] = [Memory.READ_ONLY, Memory.SCRATCH]
+        commands = payload.commands
+        if self._spans is not None:
+            owners = tuple(dict.fromkeys((*inputs, *outputs)))
+            commands = own_regions(commands, self._owned_spans(number, owners, self._spans))
+            fast = Memory.SCRATCH_FAST if self._has_fast_scratch() else Memory.SCRATCH
+            bases += [fast, *owners]
+            self._note_reach(owners, commands)
+        else:
+            self._check_placed((*inputs, *outputs))
+            bases += [Memory.SCRATCH_FAST] if self._has_fast_scratch() else []
+        return Partition(
+            f"partition_{number}",
+            operator.index,
+            commands,
+            payload.id_word,
+            payload.config_word,
+            tuple(bases),
+            inputs,
+            outputs,
+            operators,
+            ending,
+        )
+
+    def _note_reach(self, owners: Sequence[int], commands: bytes) -> None:
+        for region, copied in copied_bytes(commands).items():
+            owner = owners[region - FIRST_OWN_REGION]
+            if copied > self.graph.tensors[owner].bytes:
+                self.reach[owner] = max(copied, self.reach.get(owner, 0))
+
+    def _check_written(self) -> None:
+        """Refuse a graph with a tensor that is needed and not written, or written twice.
+
+        Vela leaves out an output that a partition makes besides where BATCH_MATMUL of the same
+        partition reads it transposed. And it takes a PAD apart: its edges may be written in one
+        partition, and its middle in a later one.
+        """
+        written = [i for op in self.graph.operators for i in op.outputs]
+        read = [i for op in self.graph.operators for i in op.inputs if i >= 0]
+        known = {*self.graph.inputs, *written, *self._memories}
+        for index in (*self.graph.outputs, *read, *written):
+            tensor = self.graph.tensors[index]
+            why = ""
+            if written.count(index) > 1:
+                why = f"Vela's output has several parts that write '{tensor.name}'"
+            elif index not in known and tensor.bytes and tensor.data is None:
+                why = f"Vela's output has nothing that writes '{tensor.name}'"
+            if why and not tensor.is_variable:
+                raise RefusalError(why, why)
+
+    def _check_placed(self, tensors: Sequence[int]) -> None:
+        for index in tensors:
+            tensor = self.graph.tensors[index]
+            end = self.offsets.get(index, self.scratch_bytes) + tensor.bytes
+            if index not in self.offsets or end > self.scratch_bytes:
+                why = f"Vela's output does not say where in scratch '{tensor.name}' lies"
+                raise RefusalError(why, why)
+
+    def _owned_spans(
+        self, number: int, owners: Sequence[int], known: Sequence[Sequence[Span]]
+    ) -> list[Span]:
+        """Return the span of each tensor of a partition, in the order of `owners`."""
+        spans = known[number] if number < len(known) else []
+        written = {t for index in self.npu_operators for t in self.graph.operators[index].outputs}
+        found: dict[int, Span] = {}
+        for region in (INPUT_REGION, OUTPUT_REGION):
+            inside = sorted((s for s in spans if s.region == region), key=lambda span: span.start)
+            here = [index for index in owners if (index in written) == (region == OUTPUT_REGION)]
+            found |= self._matched(here, inside)
+        for index in owners:
+            tensor = self.graph.tensors[index]
+            if index not in found or found[index].size < tensor.bytes:
+                why = f"Vela does not say which base pointer '{tensor.name}' has"
+                raise RefusalError(f"{why}; use --io arena for this network", why)
+        return [found[index] for index in owners]
+
+    def _matched(self, tensors: Sequence[int], spans: Sequence[Span]) -> dict[int, Span]:
+        """Match the tensors of a region with Regor's spans: by name, where names repeat by order.
+
+        Regor lays tensors out in the order of their first use, which is the order of an operator's
+        inputs and of its outputs.
+        """
+        found: dict[int, Span] = {}
+        for index in tensors:
+            name = self._compiled.graph.tensors[index].name
+            named = [span for span in spans if span.name == name]
+            if len(named) == 1:
+                found[index] = named[0]
+        left = [index for index in tensors if index not in found]
+        spare = [span for span in spans if span not in found.values()]
+        return found | (dict(zip(left, spare, strict=True)) if len(left) == len(spare) else {})
+
+
+def placement(compiled: Model) -> tuple[int, ...]:
+    """Return the metadata OfflineMemoryAllocation: an offset for each tensor, -1 for none."""
+    raw, count = compiled.metadata.get(PLACEMENT, b""), len(compiled.graph.tensors)
+    if len(raw) < 12 or struct.unpack_from("<3i", raw)[2] < count or len(raw) < 4 * (3 + count):
+        raise UnsupportedError("Vela's output has no complete OfflineMemoryAllocation")
+    return struct.unpack_from(f"<{count}i", raw, 12)
+
+
+def _named_like(graph: Graph, original: Model) -> Graph:
+    """Give the inputs and outputs of a compiled graph the names that the original's have.
+
+    Outputs that are constants get back their values, which Vela drops.
+    """
+    pairs = (
+        *zip(graph.input_tensors(), original.inputs, strict=False),
+        *zip(graph.output_tensors(), original.outputs, strict=False),
+    )
+    same_counts = (len(graph.inputs), len(graph.outputs)) == (
+        len(original.inputs),
+        len(original.outputs),
+    )
+    if not same_counts or any((a.shape, a.dtype) != (b.shape, b.dtype) for a, b in pairs):
+        raise UnsupportedError(
+            "Vela's output has other inputs or outputs than the network; a network that returns "
+            "a state is not supported"
+        )
+    names = {ours.index: theirs.name for ours, theirs in pairs}
+    values = {ours.index: theirs.data for ours, theirs in pairs if theirs.data is not None}
+    taken = set(names.values())
+    tensors = []
+    for tensor in graph.tensors:
+        name = names.get(tensor.index)
+        if name is None:
+            name = tensor.name
+            while name in taken:
+                name = f"{name}_{tensor.index}"
+            taken.add(name)
+        tensors.append(replace(tensor, name=name, data=values.get(tensor.index, tensor.data)))
+    return replace(graph, tensors=tuple(tensors))

@@ -1,0 +1,130 @@
+"""Has Vela compile a network: what it is told, what it answers, what its refusals mean."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.host.child import ChildError, call
+from ethosgen.values.errors import InputError, RefusalError, ToolError
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle
+
+SYSTEM_CONFIGS = {
+    "u55": "Ethos_U55_High_End_Embedded",
+    "u65": "Ethos_U65_Embedded",
+    "u85": "Ethos_U85_SYS_Flash_High",
+}
+"""Vela's system for each product: a Cortex-M board's SRAM and flash."""
+
+MEMORY_MODE = "Shared_Sram"
+"""Constants in flash, everything else in an SRAM that CPU and NPU share."""
+
+ADDRESS_BITS = {"u55": 32, "u65": 40, "u85": 40}
+"""The width of the AXI address, which is Vela's default limit for the arena."""
+
+LIMIT_S = 120.0
+"""Vela takes well under a second for most networks, and some damaged ones never end."""
+
+PLACEMENT = "OfflineMemoryAllocation"
+"""The metadata in which Vela writes each tensor's offset in scratch."""
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What Vela's scheduler aims at: its options --optimise and --arena-cache-size.
+
+    `optimise` is "Performance" or "Size"; `arena_bytes` None means all that can be addressed.
+    """
+
+    optimise: str = "Performance"
+    arena_bytes: int | None = None
+
+
+FASTEST = Schedule()
+"""What Vela does without options."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Vela's answer. `tables` are rows of Regor's database, `log` what it printed."""
+
+    network: Model
+    npu_cycles: int
+    peak_bytes: Mapping[str, int]
+    tables: Mapping[str, Sequence[Row]] = field(repr=False)
+    log: str = field(repr=False)
+
+
+def compile_network(
+    model: Model,
+    accelerator: Accelerator,
+    io: IoStyle,
+    ignore: Sequence[str],
+    system_config: str | None,
+    memory_mode: str,
+    schedule: Schedule,
+    limit_s: float | None = None,
+) -> Compiled:
+    """Compile with Regor in a child process, in LIMIT_S seconds or fewer.
+
+    Raises RefusalError with Vela's own words for what it refuses, DeathError for a network that
+    ends it or from which it does not come back, ToolError where Vela is not installed.
+    """
+    architecture = {
+        "name": accelerator.vela_architecture,
+        "macs": accelerator.macs // accelerator.cores,  # Vela counts them for one core
+        "cores": accelerator.cores,
+        "arena_bytes": schedule.arena_bytes or 1 << ADDRESS_BITS[accelerator.product],
+        "optimise": schedule.optimise,
+        "system_config": system_config or SYSTEM_CONFIGS[accelerator.product],
+        "memory_mode": memory_mode,
+    }
+    script = Path(__file__).with_name("regor.py")
+    separate = io is IoStyle.CALLER
+    arguments = (_without_placement(model), architecture, separate, tuple(ignore))
+    try:
+        limit_s = min(LIMIT_S, limit_s or LIMIT_S)
+        answer = call(script, "compile_network", *arguments, limit_s=limit_s)
+    except ChildError as error:
+        raise _refusal(model, error) from None
+    value = answer.value
+    network = decode_model(value["network"], f"Vela's output for {model.name}")
+    return Compiled(network, value["npu_cycles"], value["peak_bytes"], value["tables"], answer.log)
+
+
+def _without_placement(model: Model) -> bytes:
+    """Return the file without a placement of its own, which Vela would keep instead of its own."""
+    if PLACEMENT not in model.metadata:
+        return model.data
+    return model.data.replace(PLACEMENT.encode(), PLACEMENT[:-1].encode() + b"_")
+
+
+class DeathError(RefusalError):
+    """A network that ends Vela, or from which it does not come back; `is_late` tells which."""
+
+    def __init__(self, message: str, why: str, is_late: bool) -> None:
+        super().__init__(message, why)
+        self.is_late = is_late
+
+
+def _refusal(model: Model, error: ChildError) -> InputError | ToolError:
+    if error.how == "raised":
+        kind, _, words = str(error).partition(": ")
+        if kind in ("ImportError", "ModuleNotFoundError"):
+            return ToolError(
+                f"Vela cannot be loaded ({words}); install it: pip install ethos-u-vela"
+            )
+        sentence = re.sub(r"\s+", " ", words.removeprefix("Compilation failed: ")).strip()
+        why = sentence or kind
+        return RefusalError(f"Vela cannot compile '{model.name}': {why}", why)
+    return DeathError(
+        f"Vela did not survive '{model.name}' ({error}), and not without any one of its operators "
+        "either; convert it again if it may be damaged, or try --npu none",
+        str(error),
+        error.how == "late",
+    )

@@ -1,0 +1,33 @@
+"""Commands to words: the inverse of decode, for tests and tools."""
+
+from collections.abc import Iterable, Mapping
+
+from ethosgen.backend.ethosu.simulator.isa import BY_NAME, PARAMETER_BITS
+
+
+def encode(name: str, fields: Mapping[str, int]) -> bytes:
+    """Return one command as little-endian words.
+
+    Fields that are not given are 0; a negative value is taken as two's complement. `addr` stands
+    for addr_lo and addr_hi. Raises KeyError for an unknown name or field, ValueError for a value
+    that does not fit.
+    """
+    command = BY_NAME[name]
+    given = dict(fields)
+    if "addr" in given:
+        address = given.pop("addr") & (1 << 40) - 1
+        given["addr_lo"], given["addr_hi"] = address & 0xFFFFFFFF, address >> 32
+    operand = 0
+    for key, value in given.items():
+        field = command.field(key)
+        if not -(field.limit // 2) <= value < field.limit:
+            raise ValueError(f"{name}: {key} = {value} does not fit in {field.bits} bits")
+        operand |= (value & field.limit - 1) << field.lsb
+    word = command.code | command.control << 14 | (operand & 0xFFFF) << PARAMETER_BITS
+    payload = (operand >> PARAMETER_BITS).to_bytes(4, "little") if command.words == 2 else b""
+    return word.to_bytes(4, "little") + payload
+
+
+def assemble(program: Iterable[tuple[str, Mapping[str, int]]]) -> bytes:
+    """Return a stream of commands, each given as Arm's name and its fields."""
+    return b"".join(encode(name, fields) for name, fields in program)

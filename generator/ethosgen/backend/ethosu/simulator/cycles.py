@@ -1,0 +1,253 @@
+"""An estimate of cycles, from what a command stream says.
+
+Each operation's time follows Arm's published performance model (Regor's ethos_u55_performance.cpp),
+in a simpler form. An operation works through blocks of the OFM. For a block, the MAC unit needs
+four cycles per micro-block and kernel step, at least what the weight decoder takes to deliver, and
+the output unit some cycles per element. Both work at once on different blocks, so the slower one
+counts for all blocks and the faster for one. The last block's way to memory is added.
+
+Copies run beside operations. What waits for what is read from the stream itself: NPU_OP_DMA_WAIT
+and NPU_OP_KERNEL_WAIT. Memories are those of Vela's default system configurations: region 0 is a
+flash of one byte a cycle, everything else an SRAM at full width. Cache misses, bank conflicts and
+other masters on the bus are not in it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.simulator.isa import AccFormat, ElementwiseMode, PoolingMode
+from ethosgen.backend.ethosu.simulator.operation import (
+    Convolution,
+    Dma,
+    Elementwise,
+    Pool,
+    Shape,
+    Step,
+    Windowed,
+)
+from ethosgen.backend.ethosu.simulator.weights import RECORD_BYTES
+
+_SRAM_LATENCY = 32
+_FLASH_LATENCY = 64
+_FLASH_BYTES_PER_CYCLE = 1.0
+_SRAM_BYTES_PER_CYCLE = {"u55": 8.0, "u65": 16.0}
+_SUB_KERNEL = 8
+_STEP_CYCLES = 4
+_READ_ONLY_REGION = 0
+
+_MICRO_BLOCKS: dict[int, Shape] = {32: (1, 1, 4), 64: (1, 1, 8), 128: (1, 2, 8), 256: (2, 2, 8)}
+"""OFM micro-block (height, width, depth) by the MACs of a core."""
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """Cycles per element of the output unit, by what it does."""
+
+    unary32: float
+    binary32: float
+    mul_to_32: float
+    mul: float
+    add: float
+    maximum: float
+    other: float
+    curve: float
+    """Look-up tables, TANH and SIGMOID."""
+    clip: float
+
+
+_RATES: dict[str, _Rates] = {
+    "ethos-u55-32": _Rates(2.0, 3.0, 3.0, 3.0, 6.0, 1.0, 2.0, 1.0, 1.0),
+    "ethos-u55-64": _Rates(1.0, 1.5, 1.5, 1.5, 3.0, 0.5, 1.0, 1.0, 1.0),
+    "ethos-u55-128": _Rates(0.75, 1.25, 0.75, 0.75, 1.5, 0.25, 0.5, 1.0, 0.5),
+    "ethos-u55-256": _Rates(0.625, 1.125, 0.5, 0.375, 0.75, 0.125, 0.25, 1.0, 0.25),
+    "ethos-u65-256": _Rates(0.625, 1.125, 0.5, 0.375, 0.75, 0.125, 0.25, 1.0, 0.25),
+    "ethos-u65-512": _Rates(0.3125, 0.5625, 0.25, 0.1875, 0.375, 0.0625, 0.125, 0.5, 0.125),
+}
+
+
+def estimate(accelerator: Accelerator, steps: Sequence[Step]) -> int:
+    """Return the cycles of a whole stream, with copies beside operations."""
+    now = kernel_end = dma_end = 0.0
+    kernels: list[float] = []
+    dmas: list[float] = []
+    for step in steps:
+        if step.dma_wait is not None and len(dmas) > step.dma_wait:
+            now = max(now, dmas[-1 - step.dma_wait])
+        if step.kernel_wait is not None and len(kernels) > step.kernel_wait:
+            now = max(now, kernels[-1 - step.kernel_wait])
+        if isinstance(step.operation, Dma):
+            dma_end = max(now, dma_end) + dma_cycles(accelerator, step.operation)
+            dmas.append(dma_end)
+        else:
+            kernel_end = max(now, kernel_end) + operation_cycles(accelerator, step.operation)
+            kernels.append(kernel_end)
+    return round(max(kernel_end, dma_end))
+
+
+def dma_cycles(accelerator: Accelerator, operation: Dma) -> float:
+    """Return the cycles of a copy: the slower of its two ends."""
+    size = operation.length * max(1, operation.sizes[0] if operation.destination_dims > 1 else 1)
+    sram = size / _SRAM_BYTES_PER_CYCLE[accelerator.product] + _SRAM_LATENCY
+    if operation.source[0] == _READ_ONLY_REGION:
+        return max(sram, size / _FLASH_BYTES_PER_CYCLE + _FLASH_LATENCY)
+    return sram
+
+
+def operation_cycles(
+    accelerator: Accelerator, operation: Convolution | Pool | Elementwise
+) -> float:
+    """Return the cycles of one operation by itself."""
+    rate = _output_rate(accelerator, operation)
+    height, width, depth = operation.ofm.shape
+    if isinstance(operation, Elementwise):
+        return math.ceil(rate * height * width * depth)
+    block = _clipped(operation.ofm.block, operation.ofm.shape)
+    unit = _micro_block(accelerator, operation)
+    units = _ceil_div(block, unit)
+    blocks = math.prod(_ceil_div(operation.ofm.shape, unit)) / math.prod(units)
+    mac = mac_cycles(accelerator, operation) / blocks
+    output = max(math.ceil(rate * math.prod(block)), _record_cycles(operation, block))
+    total = mac * blocks + output if mac > output else output * blocks + mac
+    size = math.prod(block) / _SRAM_BYTES_PER_CYCLE[accelerator.product]
+    return total + 2 * (_SRAM_LATENCY + size)
+
+
+def mac_cycles(accelerator: Accelerator, operation: Convolution | Pool) -> float:
+    """Return the cycles for which the MAC unit is busy with an operation."""
+    unit = _micro_block(accelerator, operation)
+    units = _ceil_div(_clipped(operation.ofm.block, operation.ofm.shape), unit)
+    blocks = math.prod(_ceil_div(operation.ofm.shape, unit)) / math.prod(units)
+    return _block_cycles(accelerator, operation, units) * blocks
+
+
+def _record_cycles(operation: Convolution | Pool, block: Shape) -> float:
+    """Return what the output unit waits for the scale records of one block."""
+    if not isinstance(operation, Convolution):
+        return 0.0
+    in_flash = operation.scales[0].region == _READ_ONLY_REGION
+    latency = _FLASH_LATENCY if in_flash else _SRAM_LATENCY
+    return RECORD_BYTES * block[2] * latency / 256
+
+
+def _block_cycles(accelerator: Accelerator, operation: Convolution | Pool, units: Shape) -> float:
+    """Return the MAC unit's cycles for one block of so many micro-blocks."""
+    total = 0.0
+    for elements, count in _sub_kernels(operation):
+        total += count * _sub_kernel_cycles(accelerator, operation, units, elements)
+    if _sums_channels(operation):
+        deep = _ifm_block_depth(operation)
+        total *= -(-operation.ifm_depth // deep)
+    return total / accelerator.cores
+
+
+def _sub_kernels(operation: Convolution | Pool) -> list[tuple[int, int]]:
+    """Return the elements of a kernel's parts, and how many parts have as many.
+
+    Whole parts and those at the two edges: a damaged stream may ask for millions.
+    """
+    (rows, last_row), (columns, last_column) = (
+        divmod(extent, _SUB_KERNEL) for extent in operation.kernel.size
+    )
+    return [
+        (_SUB_KERNEL * _SUB_KERNEL, rows * columns),
+        (last_row * _SUB_KERNEL, columns if last_row else 0),
+        (_SUB_KERNEL * last_column, rows if last_column else 0),
+        (last_row * last_column, 1 if last_row and last_column else 0),
+    ]
+
+
+def _sub_kernel_cycles(
+    accelerator: Accelerator, operation: Convolution | Pool, units: Shape, elements: int
+) -> float:
+    unit_depth = _micro_block(accelerator, operation)[2]
+    in_bytes = int(operation.ifm.dtype[-1])
+    area, deep = units[0] * units[1], units[2]
+    weights = 32 * unit_depth / 8
+    passes = 1
+    work: float
+    if isinstance(operation, Pool) and operation.mode is not PoolingMode.REDUCE_SUM:
+        steps = 1
+        work = max(_STEP_CYCLES, elements) * area * deep
+        work *= 1 if accelerator.macs == 32 else in_bytes * 4
+    elif isinstance(operation, Convolution) and operation.depthwise:
+        steps = -(-elements // 4)
+        work = max(weights, _STEP_CYCLES * area * in_bytes) * steps * deep
+    elif isinstance(operation, Convolution) and operation.layout.part_kernel_first:
+        steps = -(-elements // (2 if in_bytes == 2 else 4))
+        passes = -(-min(operation.ifm_depth, _ifm_block_depth(operation)) // 8)
+        work = max(weights, _STEP_CYCLES * area) * steps * deep * passes
+    else:
+        steps = elements
+        work = max(weights, _STEP_CYCLES * area) * steps * deep
+    return work + _delay(accelerator, operation, units, steps) * passes
+
+
+def _delay(accelerator: Accelerator, operation: Windowed, units: Shape, steps: int) -> int:
+    """Return what the MAC unit waits for its own results, where a block is one micro-block."""
+    wide = operation.ofm.acc_format is AccFormat.I40
+    area, deep = units[0] * units[1], units[2]
+    if accelerator.macs == 32:
+        delay = 7 if wide else 3
+    else:
+        delay = 3 if wide and accelerator.macs <= 128 else 2
+    cycles = 0
+    if area == 1:
+        cycles = delay * steps if deep == 1 else delay * (steps - 1) * deep
+    if accelerator.macs == 32 and wide and deep > 1 and 1 in units[:2]:
+        cycles += delay * deep
+    return cycles
+
+
+def _micro_block(accelerator: Accelerator, operation: Windowed) -> Shape:
+    """Return the OFM micro-block; rows of one line are taken four wide by the larger arrays."""
+    unit = _MICRO_BLOCKS[accelerator.macs // accelerator.cores]
+    height, width, _ = operation.ofm.shape
+    flat = height == 1 and width % 2 == 0 and operation.kernel.size[0] == 1
+    plain = isinstance(operation, Convolution) and not operation.depthwise
+    return (1, 4, unit[2]) if unit[0] == 2 and flat and plain else unit
+
+
+def _sums_channels(operation: Convolution | Pool) -> bool:
+    if isinstance(operation, Convolution):
+        return not operation.depthwise
+    return operation.mode is PoolingMode.REDUCE_SUM
+
+
+def _ifm_block_depth(operation: Convolution | Pool) -> int:
+    part_kernel = isinstance(operation, Convolution) and operation.layout.part_kernel_first
+    limit = 16 if part_kernel else 32
+    return min(limit, -(-operation.ifm_depth // 8) * 8)
+
+
+def _output_rate(accelerator: Accelerator, operation: Convolution | Pool | Elementwise) -> float:
+    """Return the output unit's cycles per element."""
+    rates = _RATES[accelerator.name]
+    activation = operation.ofm.activation.function
+    curve = rates.curve if activation else 0.0
+    return max(curve, _plain_rate(rates, operation))
+
+
+def _plain_rate(rates: _Rates, operation: Convolution | Pool | Elementwise) -> float:
+    if isinstance(operation, Elementwise):
+        is_mul = operation.mode is ElementwiseMode.MUL
+        if operation.ifm.dtype[-1] == "4":
+            unary = operation.ifm2 is None and operation.scalar is None
+            return rates.unary32 if unary else rates.binary32
+        if is_mul:
+            return rates.mul_to_32 if operation.ofm.fm.dtype[-1] == "4" else rates.mul
+        adds = operation.mode in (ElementwiseMode.ADD, ElementwiseMode.SUB)
+        return rates.add if adds else rates.other
+    if operation.ofm.acc_format is AccFormat.I40:
+        return rates.mul
+    is_max = isinstance(operation, Pool) and operation.mode is PoolingMode.MAX
+    return rates.maximum if is_max else rates.other
+
+
+def _clipped(block: Shape, shape: Shape) -> Shape:
+    return min(block[0], shape[0]), min(block[1], shape[1]), min(block[2], shape[2])
+
+
+def _ceil_div(shape: Shape, unit: Shape) -> Shape:
+    return -(-shape[0] // unit[0]), -(-shape[1] // unit[1]), -(-shape[2] // unit[2])

@@ -1,0 +1,64 @@
+"""Words to commands."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethosgen.backend.ethosu.simulator.isa import BY_CODE, PARAMETER_BITS, Command, Kind
+from ethosgen.values.errors import NpuFault
+
+_WORD_BYTES = 4
+_OPCODE_MASK = 0x3FF
+_RESERVED_MASK = 0x3C00
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A command with its operand, at byte `offset` of its stream."""
+
+    command: Command
+    operand: int
+    offset: int
+
+    @property
+    def fields(self) -> Mapping[str, int]:
+        """The operand's fields by name."""
+        return {field.name: field.get(self.operand) for field in self.command.fields}
+
+    @property
+    def next_offset(self) -> int:
+        """Byte offset of the following command."""
+        return self.offset + self.command.words * _WORD_BYTES
+
+
+def decode(stream: bytes) -> Iterator[Instruction]:
+    """Yield the instructions of a stream of little-endian words, in order.
+
+    Raises NpuFault of kind "parse" at the first word that is no command of U55 or U65, and where
+    the stream ends inside a command. Parameter bits that Arm reserves are ignored, as older
+    compilers set some of them.
+    """
+    if len(stream) % _WORD_BYTES:
+        raise NpuFault("parse", f"the stream is {len(stream)} bytes long, no multiple of 4")
+    words = np.frombuffer(stream, "<u4").tolist()
+    position = 0
+    while position < len(words):
+        word = words[position]
+        offset = position * _WORD_BYTES
+        command = BY_CODE.get((word >> 14 & 3, word & _OPCODE_MASK))
+        if command is None or word & _RESERVED_MASK:
+            raise NpuFault("parse", f"0x{word:08x} is no command of Ethos-U55 or U65", offset)
+        operand = word >> PARAMETER_BITS
+        position += command.words
+        if command.words == 2:
+            if position > len(words):
+                reason = "the stream ends before the payload of this command"
+                raise NpuFault("parse", reason, offset, command.name)
+            operand |= words[position - 1] << PARAMETER_BITS
+        yield Instruction(command, operand, offset)
+
+
+def is_operation(instruction: Instruction) -> bool:
+    """Tell whether the instruction starts or orders work, rather than setting a register."""
+    return instruction.command.kind is Kind.OPERATION

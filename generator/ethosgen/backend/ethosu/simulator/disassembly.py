@@ -1,0 +1,142 @@
+"""A command stream as text: each command, and what each operation does.
+
+    0x000148  NPU_OP_CONV
+              ; CONV 48x48x8 <- 96x96x1, kernel 3x3, stride 2x2, …
+
+Registers keep their value, and a region may be set after the addresses in it. So commands are shown
+once the operation that they lead to is known, and an address is shown with the region that it then
+has.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.simulator.decode import Instruction, decode, is_operation
+from ethosgen.backend.ethosu.simulator.isa import REGION_REGISTERS, DmaRegionMode, Field
+from ethosgen.backend.ethosu.simulator.operation import Dma, Operation
+from ethosgen.backend.ethosu.simulator.state import Registers
+from ethosgen.backend.ethosu.simulator.summary import place, summary
+from ethosgen.values.errors import NpuFault
+
+_NAME_COLUMNS = 28
+_ADDRESS_BITS = {"u55": 32, "u65": 40}
+STOP = "NPU_OP_STOP"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One command at byte `offset`. `fields` are decoded: codes by Arm's name, else numbers.
+
+    An address is text, region:0xoffset. `summary` says what an operation does, "" for the rest.
+    """
+
+    offset: int
+    command: str
+    fields: dict[str, int | str] = field(default_factory=dict)
+    summary: str = ""
+
+    @property
+    def text(self) -> str:
+        """The line, and below it the summary of an operation."""
+        shown = ", ".join(f"{name}={value}" for name, value in self.fields.items())
+        first = f"0x{self.offset:06x}  {self.command:<{_NAME_COLUMNS}} {shown}".rstrip()
+        return f"{first}\n          ; {self.summary}" if self.summary else first
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the line as an object of JSON types."""
+        found: dict[str, Any] = {"offset": self.offset, "command": self.command}
+        found["fields"] = self.fields
+        if self.summary:
+            found["summary"] = self.summary
+        return found
+
+
+def disassemble(stream: bytes, accelerator: Accelerator) -> Iterator[Line]:
+    """Yield a line for each command up to NPU_OP_STOP, which ends a stream.
+
+    Raises NpuFault of kind "parse", after the lines before it, at the first word that is no command
+    and where the stream ends without NPU_OP_STOP. An operation whose registers make no sense has
+    that as its summary.
+    """
+    registers = Registers(accelerator)
+    pending: list[Instruction] = []
+    try:
+        for instruction in decode(stream):
+            if not is_operation(instruction):
+                registers.set(instruction)
+                pending.append(instruction)
+                continue
+            yield from (_line(one, registers) for one in pending)
+            pending.clear()
+            yield _line(instruction, registers, _summary(instruction, registers))
+            if instruction.command.name == STOP:
+                return
+        raise NpuFault("parse", f"the stream ends without {STOP}", len(stream))
+    except NpuFault:
+        yield from (_line(one, registers) for one in pending)
+        raise
+
+
+def _line(instruction: Instruction, registers: Registers, about: str = "") -> Line:
+    command = instruction.command
+    return Line(instruction.offset, command.name, dict(_fields(instruction, registers)), about)
+
+
+def _fields(instruction: Instruction, registers: Registers) -> Iterator[tuple[str, int | str]]:
+    """Yield name and value of each field; the two halves of an address are one."""
+    names = [one.name for one in instruction.command.fields]
+    if names == ["addr_hi", "addr_lo"]:
+        is_address = instruction.command.register in REGION_REGISTERS
+        yield "addr" if is_address else "value", _address(instruction, registers)
+        return
+    for one in instruction.command.fields:
+        yield one.name, _value(one, one.get(instruction.operand))
+
+
+def _value(one: Field, value: int) -> int | str:
+    if one.values is not None:
+        return one.values(value).name if value in list(one.values) else f"{value}?"
+    return value - one.limit if one.signed and value >= one.limit // 2 else value
+
+
+def _address(instruction: Instruction, registers: Registers) -> int | str:
+    """Show an address with its region; what is none (a stride, a length) is a number."""
+    fields, operand = instruction.command.fields, instruction.operand
+    value = fields[1].get(operand) | fields[0].get(operand) << 32
+    register = instruction.command.register
+    region_register = REGION_REGISTERS.get(register)
+    if region_register is None:
+        return _signed(value) if "STRIDE" in register or "SKIP" in register else value
+    internal = (
+        region_register.startswith("DMA0")
+        and registers.field(region_register, "region_mode") == DmaRegionMode.INTERNAL
+    )
+    return place(None if internal else registers.field(region_register, "region"), value)
+
+
+def _signed(value: int) -> int:
+    """Take a stride as two's complement of 32 bits (U55) or 40 (U65); none reaches 2 GiB."""
+    bits = 40 if value >> 32 else 32
+    return value - (1 << bits) if value >> bits - 1 else value
+
+
+def _summary(instruction: Instruction, registers: Registers) -> str:
+    try:
+        operation = registers.operation(instruction)
+    except NpuFault as fault:
+        return f"makes no sense: {fault.reason}"
+    if operation is None:
+        return ""
+    return summary(operation, _block(operation, registers))
+
+
+def _block(operation: Operation, registers: Registers) -> tuple[int, int, int] | None:
+    if isinstance(operation, Dma):
+        return None
+    return (
+        registers.value("OFM_BLK_HEIGHT_M1") + 1,
+        registers.value("OFM_BLK_WIDTH_M1") + 1,
+        registers.value("OFM_BLK_DEPTH_M1") + 1,
+    )

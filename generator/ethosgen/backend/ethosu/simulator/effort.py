@@ -1,0 +1,135 @@
+"""What no compiler asks for, in seconds of the model's time, so that no stream keeps it for ever.
+
+A stream has no jumps, but a few words may ask for any amount of work: strides of 0 make large
+feature maps out of a few bytes, and an operation may be started over and over. A legitimate network
+may be of any size, though, so what is limited is not work but futile work: operations whose
+elements lie on top of each other in memory, and those that repeat the ones before. The rest is
+bounded by the memories that a stream reaches, and by its length.
+
+The rates are nanoseconds on one core of a server of 2021; they bound what real and mutated streams
+took there.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ethosgen.backend.ethosu.simulator.isa import ActivationFormat
+from ethosgen.backend.ethosu.simulator.operation import (
+    Convolution,
+    Dma,
+    Elementwise,
+    FeatureMap,
+    Operation,
+    Shape,
+    Step,
+    Windowed,
+)
+
+_STEP_NS = 120_000
+_PRODUCT_NS = 0.1
+_DEPTHWISE_PRODUCT_NS = 1.5
+_GATHERED_NS = 1.5
+"""For each element that a window gathers in front of a matrix product, or that is pooled."""
+_READ_NS = 3.0
+_RESULT_NS = 60.0
+"""For each element of the OFM: scaling, activation, clipping."""
+_WEIGHT_NS = 300.0
+"""Decoding, at its first use; kept from then on, which is not counted on."""
+_BYTE_NS = 0.5
+
+
+_BRICK = 16
+_MOST_TIMES = 4
+"""How often in a row the same operation makes sense; Vela repeats one for layers without effect."""
+
+
+def futile(steps: Sequence[Step]) -> Iterator[float]:
+    """Yield, for each step, the seconds of futile work up to its end."""
+    total = 0.0
+    before: Operation | None = None
+    times = 0
+    for step in steps:
+        operation = step.operation
+        times = times + 1 if operation == before else 1
+        if times > _MOST_TIMES or not _is_plausible(operation):
+            total += seconds(operation)
+        before = operation
+        yield total
+
+
+def _is_plausible(operation: Operation) -> bool:
+    """Say whether each element has a place of its own, so that memory bounds an operation."""
+    if isinstance(operation, Dma):
+        rows = operation.sizes[0] if operation.destination_dims > 1 else 1
+        row = operation.length + operation.skips[0]
+        plane = operation.length * rows + operation.skips[1]
+        planes = operation.sizes[1] if operation.destination_dims > 2 else 1
+        return _are_apart(((operation.length, 1), (rows, row), (planes, plane)), 1)
+    ofm = operation.ofm
+    found = [(ofm.fm, ofm.shape)]
+    if isinstance(operation, Windowed):
+        found.append((operation.ifm, operation.ifm_shape))
+    else:
+        found.append((operation.ifm, ofm.shape))
+    return all(_has_own_places(fm, shape) for fm, shape in found)
+
+
+def _has_own_places(fm: FeatureMap, shape: Shape) -> bool:
+    height, width, depth = shape
+    size = np.dtype(fm.dtype).itemsize
+    stride_y, stride_x, stride_c = fm.strides
+    splits = (fm.height0, fm.height1) if width > fm.width0 else (fm.height0,)
+    rows = (max(_largest(height, split) for split in splits), stride_y)
+    across = _largest(width, fm.width0)
+    if fm.layout is ActivationFormat.NHWC:
+        return _are_apart((rows, (across, stride_x), (depth, size)), size)
+    columns = (across, _BRICK * size)
+    bricks = (-(-depth // _BRICK), stride_c)
+    return _are_apart((rows, columns, bricks, (min(depth, _BRICK), size)), size)
+
+
+def _largest(extent: int, split: int) -> int:
+    """Return the extent of the larger of the two tiles that a split makes."""
+    return max(min(extent, split), extent - split)
+
+
+def _are_apart(extents: Sequence[tuple[int, int]], size: int) -> bool:
+    """Say whether steps of (count, stride) never meet; sufficient, and true of real layouts."""
+    reach = size
+    for count, stride in sorted((e for e in extents if e[0] > 1), key=lambda e: abs(e[1])):
+        if abs(stride) < reach:
+            return False
+        reach += (count - 1) * abs(stride)
+    return True
+
+
+def seconds(operation: Operation) -> float:
+    """Return about how long the model takes for an operation; far too long is told as well."""
+    return (_STEP_NS + _nanoseconds(operation)) / 1e9
+
+
+def _nanoseconds(operation: Operation) -> float:
+    if isinstance(operation, Dma):
+        return _BYTE_NS * operation.length * max(1, operation.sizes[0]) * max(1, operation.sizes[1])
+    results = _RESULT_NS * math.prod(operation.ofm.shape)
+    if isinstance(operation, Elementwise):
+        return results
+    height, width, depth = operation.ofm.shape
+    taps = math.prod(operation.kernel.size)
+    gathered = height * width * taps * operation.ifm_depth
+    total = results + _READ_NS * _padded(operation)
+    if not isinstance(operation, Convolution):
+        return total + _GATHERED_NS * gathered
+    if operation.depthwise:
+        return total + _DEPTHWISE_PRODUCT_NS * gathered + _WEIGHT_NS * taps * depth
+    weights = _WEIGHT_NS * taps * operation.ifm_depth * depth
+    return total + _GATHERED_NS * gathered + _PRODUCT_NS * gathered * depth + weights
+
+
+def _padded(operation: Windowed) -> int:
+    padding = operation.padding
+    height, width = operation.upscaled_size
+    rows = max(0, padding.top + height + padding.bottom)
+    return rows * max(0, padding.left + width + padding.right) * operation.ifm_depth

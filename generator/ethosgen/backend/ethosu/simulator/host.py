@@ -1,0 +1,131 @@
+"""Partitions on the functional model, in process: no firmware, no QEMU."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.backend.ethosu.simulator.trace import Trace
+from ethosgen.values.model import Tensor
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import Memory, OffloadPlan, Partition
+
+_ALIGNMENT = 4096
+"""Segments start on pages of their own, so that an overrun faults and never meets a neighbour."""
+
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What it takes to run a partition: its tensors as they lie in memory, and its addresses."""
+
+    inputs: list[tuple[str, Array, tuple[int, ...]]]
+    outputs: list[tuple[str, Array]]
+    stream_addr: int
+    stream_bytes: int
+    bases: tuple[int, ...]
+
+
+class PartitionRunner:
+    """Runs the partitions of one plan on the functional model.
+
+    Every memory is a segment of its own: the read-only blob and the command streams cannot be
+    written, the scratch is exactly as large as Vela says, and so an access outside faults.
+    """
+
+    def __init__(self, plan: OffloadPlan, trace: Trace | None = None) -> None:
+        """Take the plan, and what is to be told of each operation."""
+        if plan.accelerator is None:
+            raise ValueError("a plan without an NPU has no partitions to run")
+        self._plan = plan
+        self._trace = trace
+        self._segments: list[Segment] = []
+        self._next_addr = _ALIGNMENT
+        self._memories = {
+            Memory.READ_ONLY: self._add_constant("read_only", plan.read_only),
+            Memory.SCRATCH: self._add("scratch", _zeros(plan.scratch_bytes)),
+        }
+        self._memories[Memory.SCRATCH_FAST] = (
+            self._add("scratch_fast", _zeros(plan.scratch_fast_bytes))
+            if plan.scratch_fast_bytes
+            else self._memories[Memory.SCRATCH]
+        )
+        self._streams = {
+            p.name: self._add_constant(f"{p.name} commands", p.commands) for p in plan.partitions
+        }
+        self._tensors = self._own_tensors()
+        self._calls: dict[str, _Call] = {}
+        self._machine = Machine(plan.accelerator, Bus(self._segments), trace)
+        self.reports: list[RunReport] = []
+
+    def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
+        """Run one partition: inputs by tensor name to outputs by tensor name.
+
+        What it leaves in variables among its inputs is returned too.
+        NpuFault if the command stream does something that the NPU cannot.
+        """
+        call = self._calls.get(partition.name)
+        if call is None:
+            call = self._calls[partition.name] = self._prepare(partition)
+        for name, place, shape in call.inputs:
+            array = inputs[name]
+            place[...] = array if array.shape == shape else array.reshape(shape)
+        if self._trace is not None:
+            self._trace.begin_partition(partition.name)
+        report = self._machine.run(call.stream_addr, call.stream_bytes, call.bases)
+        self.reports.append(report)
+        return {name: place.copy() for name, place in call.outputs}
+
+    def _prepare(self, partition: Partition) -> "_Call":
+        tensors = self._plan.residual.tensors
+        given = [tensors[i] for i in partition.inputs]
+        made = [tensors[i] for i in partition.outputs]
+        return _Call(
+            [(t.name, self._view(t), t.shape) for t in given],
+            [(t.name, self._view(t)) for t in (*made, *(t for t in given if t.is_variable))],
+            self._streams[partition.name].start,
+            len(partition.commands),
+            tuple(self._base_addr(base) for base in partition.bases),
+        )
+
+    def _view(self, tensor: Tensor) -> Array:
+        return self._place(tensor.index, tensor).view(tensor.dtype).reshape(tensor.shape)
+
+    def _add_constant(self, name: str, data: bytes) -> Segment:
+        return self._add(name, np.frombuffer(data, np.uint8), writable=False)
+
+    def _add(self, name: str, memory: Array, writable: bool = True) -> Segment:
+        segment = Segment(self._next_addr, memory, writable, name, constant=not writable)
+        self._segments.append(segment)
+        pages = -(-max(len(memory), 1) // _ALIGNMENT)
+        self._next_addr += (pages + 1) * _ALIGNMENT
+        return segment
+
+    def _own_tensors(self) -> Mapping[int, Segment]:
+        """Return a segment for each tensor that has a base pointer of its own."""
+        owned = {b for p in self._plan.partitions for b in p.bases if isinstance(b, int)}
+        tensors = self._plan.residual.tensors
+        return {
+            i: self._add(tensors[i].name, _zeros(self._plan.buffer_bytes(tensors[i])))
+            for i in sorted(owned)
+        }
+
+    def _base_addr(self, base: Memory | int) -> int:
+        if isinstance(base, Memory):
+            return self._memories[base].start
+        return self._tensors[base].start
+
+    def _place(self, index: int, tensor: Tensor) -> Array:
+        if index in self._tensors:
+            return self._tensors[index].memory[: tensor.bytes]
+        offset = self._plan.offsets[index]
+        return self._memories[Memory.SCRATCH].memory[offset : offset + tensor.bytes]
+
+
+def _zeros(size: int) -> Array:
+    return np.zeros(size, np.uint8)

@@ -1,0 +1,283 @@
+"""The functional model: runs a command stream on real memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.simulator import effort
+from ethosgen.backend.ethosu.simulator.activity import Activity, measure
+from ethosgen.backend.ethosu.simulator.decode import decode, is_operation
+from ethosgen.backend.ethosu.simulator.feature_map import Placed
+from ethosgen.backend.ethosu.simulator.memory import Bus, Bytes
+from ethosgen.backend.ethosu.simulator.operation import (
+    Convolution,
+    Dma,
+    Elementwise,
+    Operation,
+    Pool,
+    Step,
+)
+from ethosgen.backend.ethosu.simulator.ops import conv, dma, elementwise, pool
+from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, Shram, WeightCache
+from ethosgen.backend.ethosu.simulator.state import Registers
+from ethosgen.values.errors import NpuFault
+
+_MAX_PROGRAMS = 64
+LIMIT_S = 2.0
+"""Of futile work, estimated, for one run of a stream; networks have none, whatever their size."""
+_WAITS = {"NPU_OP_DMA_WAIT": "dma_wait", "NPU_OP_KERNEL_WAIT": "kernel_wait"}
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a stream did. `consumed` is QREAD; `activity` and its cycles are estimates."""
+
+    operations: int
+    macs: int
+    cycles: int
+    commands: int
+    consumed: int
+    irq_mask: int = 0
+    activity: Activity = field(default_factory=Activity, repr=False)
+
+
+class Observer(Protocol):
+    """Is told of each operation as it runs; see trace.py."""
+
+    def before(self, context: Context, step: Step) -> None:
+        """Note that an operation begins."""
+
+    def after(self, context: Context, step: Step, macs: int) -> None:
+        """Note that an operation has ended, with as many multiplications."""
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A decoded stream: its operations up to STOP or up to the command that makes no sense."""
+
+    steps: tuple[Step, ...]
+    effort_s: tuple[float, ...]
+    """Futile work up to the end of each step."""
+    commands: int
+    consumed: int
+    irq_mask: int
+    activity: Activity
+    fault: NpuFault | None
+
+
+class Machine:
+    """An Ethos-U55 or U65 on a bus."""
+
+    def __init__(
+        self,
+        accelerator: Accelerator,
+        bus: Bus,
+        observer: Observer | None = None,
+        limit_s: float = LIMIT_S,
+    ) -> None:
+        """Take the bus, who watches, and the limit of a run's futile work; see effort.py."""
+        self.accelerator = accelerator
+        self.bus = bus
+        self.observer = observer
+        self._limit_s = limit_s
+        self._cache = WeightCache()
+        self._programs: dict[bytes, _Program] = {}
+        self._runs: dict[tuple[int, ...], _Run] = {}
+        self._latest: tuple[tuple[int, int, object], _Run | None] = (0, 0, None), None
+        """Of the last run: where it was, and what was prepared for it."""
+        self._shram = Shram(accelerator.shram_kib * 1024 // accelerator.cores)
+
+    def run(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> RunReport:
+        """Run the register commands at `stream_addr` until NPU_OP_STOP.
+
+        `bases[i]` is BASEPi. Operations run one after another in stream order, which is one of the
+        orders that the waits and BLOCKDEP of a correct stream allow. Raises NpuFault with the
+        offset and name of the command; what earlier operations wrote remains.
+        """
+        where, run = self._latest
+        if where[2] is not bases or where[0] != stream_addr or where[1] != stream_bytes:
+            run = None
+        if run is None or run.has_changed():
+            run = self._find(stream_addr, stream_bytes, tuple(bases))
+            if isinstance(bases, tuple):  # whose owner cannot change it
+                self._latest = (stream_addr, stream_bytes, bases), run
+        if self.observer is not None or not run.is_prepared:
+            self._step_by_step(run)
+        elif run.is_quiet:
+            run.replay()
+        else:
+            with np.errstate(all="ignore"):
+                run.replay()
+        return run.report
+
+    def _find(self, stream_addr: int, stream_bytes: int, bases: tuple[int, ...]) -> "_Run":
+        key = (stream_addr, stream_bytes, *bases)
+        run = self._runs.get(key)
+        if run is None or run.has_changed():
+            memory = self.bus.view(stream_addr, stream_bytes)
+            is_constant = self.bus.is_constant(stream_addr, stream_bytes)
+            context = Context(self.accelerator, self.bus, bases, self._shram, self._cache)
+            run = _Run(self._decode(memory), context, memory, is_constant)
+            _keep(self._runs, key, run)
+        return run
+
+    def _decode(self, memory: Bytes) -> _Program:
+        stream = memory.tobytes()
+        program = self._programs.get(stream)
+        if program is None:
+            program = load(stream, self.accelerator)
+            _keep(self._programs, stream, program)
+        return program
+
+    def _step_by_step(self, run: "_Run") -> None:
+        """Run with all checks, under the observer's eyes, and prepare what is not prepared yet."""
+        program = self._decode(run.memory)
+        for index, (step, effort_s) in enumerate(zip(program.steps, program.effort_s, strict=True)):
+            try:
+                if self.observer is not None:
+                    self.observer.before(run.context, step)
+                with np.errstate(all="ignore"):  # integers wrap silently, as in hardware
+                    if index == len(run.actions):
+                        run.actions.append(prepare(run.context, step.operation))
+                    if effort_s > self._limit_s:  # a fault that costs nothing came before
+                        reason = "the stream keeps asking for work that comes to nothing"
+                        raise NpuFault("timeout", reason)
+                    run.actions[index]()
+            except NpuFault as fault:
+                raise _located(fault, step.offset, step.command) from None
+            if self.observer is not None:
+                self.observer.after(run.context, step, _products(step.operation))
+        if program.fault is not None:
+            raise program.fault
+        run.is_prepared = True
+        if run.stream is None and self.observer is None:
+            self._programs.clear()  # not needed again: they take more than what is prepared
+
+
+class _Run:
+    """A program at its place in memory: each operation prepared when it is first carried out.
+
+    `stream` is what was decoded, None where nobody can write other commands there.
+    """
+
+    __slots__ = (
+        "actions",
+        "context",
+        "is_prepared",
+        "is_quiet",
+        "marks",
+        "memory",
+        "report",
+        "stream",
+    )
+
+    def __init__(
+        self, program: _Program, context: Context, memory: Bytes, is_constant: bool
+    ) -> None:
+        self.context = context
+        self.memory = memory
+        self.stream = None if is_constant else memory.tobytes()
+        self.marks = [(step.offset, step.command) for step in program.steps]
+        self.actions: list[Action] = []
+        self.is_prepared = False
+        operations = [step.operation for step in program.steps]
+        self.is_quiet = all(isinstance(one, Convolution | Dma) for one in operations)
+        """Whether numpy has nothing to warn of."""
+        self.report = RunReport(
+            len(operations),
+            sum(_products(one) for one in operations),
+            program.activity.cycles,
+            program.commands,
+            program.consumed,
+            program.irq_mask,
+            program.activity,
+        )
+
+    def has_changed(self) -> bool:
+        """Say whether somebody has written other commands to the stream's memory."""
+        return self.stream is not None and self.memory.tobytes() != self.stream
+
+    def replay(self) -> None:
+        """Carry out all operations once more."""
+        done = iter(self.actions)
+        try:
+            for action in done:
+                action()
+        except NpuFault as fault:  # weights that have become nonsense since
+            left = sum(1 for _ in done)
+            raise _located(fault, *self.marks[len(self.actions) - left - 1]) from None
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Add to what is kept; the oldest goes where that is too much."""
+    if len(kept) >= _MAX_PROGRAMS and key not in kept:
+        kept.pop(next(iter(kept)))
+    kept[key] = value
+
+
+def _located(fault: NpuFault, offset: int, command: str) -> NpuFault:
+    return NpuFault(fault.kind, fault.reason, offset, command)
+
+
+def _products(operation: Operation) -> int:
+    return conv.count_macs(operation) if isinstance(operation, Convolution) else 0
+
+
+def prepare(context: Context, operation: Operation) -> Action:
+    """Return what carries out one operation; NpuFault where that would end in one."""
+    if isinstance(operation, Dma):
+        return dma.prepare(context, operation)
+    fm = operation.ofm.fm
+    ofm = Placed(context.bus, fm, context.base(fm.region), operation.ofm.shape, write=True)
+    match operation:
+        case Convolution():
+            return conv.prepare(context, operation, ofm)
+        case Pool():
+            return pool.prepare(context, operation, ofm)
+        case Elementwise():
+            return elementwise.prepare(context, operation, ofm)
+
+
+def load(stream: bytes, accelerator: Accelerator) -> _Program:
+    """Decode a stream into operations; a fault is kept, to be raised when execution gets there."""
+    registers = Registers(accelerator)
+    steps: list[Step] = []
+    commands = consumed = irq_mask = 0
+    waits: dict[str, int] = {}
+    try:
+        for instruction in decode(stream):
+            commands += 1
+            consumed = instruction.next_offset
+            name = instruction.command.name
+            if not is_operation(instruction):
+                registers.set(instruction)
+                continue
+            if name == "NPU_OP_STOP":
+                irq_mask |= instruction.operand
+                activity = measure(accelerator, steps)
+                return _program(steps, commands, consumed, irq_mask, activity, None)
+            if name == "NPU_OP_IRQ":
+                irq_mask |= instruction.operand
+            if name in _WAITS:
+                waits[_WAITS[name]] = instruction.operand
+            try:
+                operation = registers.operation(instruction)
+            except NpuFault as fault:
+                raise NpuFault(fault.kind, fault.reason, instruction.offset, name) from None
+            if operation is not None:
+                steps.append(Step(operation, instruction.offset, name, **waits))
+                waits = {}
+        raise NpuFault("parse", "the stream ends without NPU_OP_STOP", len(stream))
+    except NpuFault as fault:
+        return _program(steps, commands, consumed, irq_mask, Activity(), fault)
+
+
+def _program(steps: list[Step], *rest: Any) -> _Program:
+    return _Program(tuple(steps), tuple(effort.futile(steps)), *rest)

@@ -1,0 +1,202 @@
+"""What an operation runs in: memory, base pointers, SHRAM, and decoded weights."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.simulator.memory import Bus, Bytes
+from ethosgen.backend.ethosu.simulator.operation import Convolution, Stream
+from ethosgen.backend.ethosu.simulator.weights import (
+    MAX_WEIGHTS,
+    Records,
+    Traversal,
+    decode_records,
+    decode_weights,
+    traversal,
+)
+from ethosgen.values.errors import NpuFault
+
+_LUT_BYTES = 2048
+_STREAM_ALIGNMENT = 16
+_OBJECTS_BYTES = 1 << 10
+"""About what a filter takes beside its elements: the key, and the headers of its arrays."""
+
+Action = Callable[[], object]
+"""An operation that is prepared: faults can no longer come but from weights that have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Decoded weights as a matrix, and how large they are.
+
+    `matrix` is (H * W * I, O) for a convolution and (H * W, O) for a depthwise one; `sums` are the
+    channels' sums, and `totals` the sums of their magnitudes.
+    """
+
+    matrix: NDArray[Any]
+    sums: NDArray[np.int64]
+    totals: NDArray[np.int64]
+
+    @property
+    def reach(self) -> int:
+        """The largest sum of magnitudes that any output channel adds up."""
+        return int(self.totals.max(initial=0))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes: sums count, as a layer may have many channels of one weight."""
+        arrays = (self.matrix, self.sums, self.totals)
+        return _OBJECTS_BYTES + sum(array.nbytes for array in arrays)
+
+
+@dataclass
+class WeightCache:
+    """Decoded weights by the digests of their streams; the oldest go first."""
+
+    limit_bytes: int = 1 << 28
+    _filters: dict[tuple[tuple[bytes, ...], tuple[Traversal, ...]], Filter] = field(
+        default_factory=dict
+    )
+    _bytes: int = 0
+
+    def __len__(self) -> int:
+        return len(self._filters)
+
+    def get(self, streams: tuple[Bytes, ...], orders: tuple[Traversal, ...]) -> Filter:
+        """Return the decoded filter, decoding it if it is new."""
+        key = (tuple(sha256(stream.data).digest() for stream in streams), orders)
+        found = self._filters.get(key)
+        if found is None:
+            data = [stream.data for stream in streams]
+            found = _build_filter(decode_weights(data, orders), orders[0].depthwise)
+            self._bytes += found.nbytes
+            while self._bytes > self.limit_bytes and self._filters:
+                self._bytes -= self._filters.pop(next(iter(self._filters))).nbytes
+            self._filters[key] = found
+        return found
+
+
+def _build_filter(ohwi: NDArray[np.int16], depthwise: bool) -> Filter:
+    out_depth, height, width, in_depth = ohwi.shape
+    rows = height * width * (1 if depthwise else in_depth)
+    flat = ohwi.reshape(out_depth, rows)
+    sums = flat.sum(axis=1, dtype=np.int64)
+    totals = 2 * flat.sum(axis=1, dtype=np.int64, where=flat > 0) - sums
+    low, high = int(flat.min(initial=0)), int(flat.max(initial=0))
+    narrow = low >= -128 and high <= 127
+    return Filter(np.ascontiguousarray(flat.T, np.int8 if narrow else np.int16), sums, totals)
+
+
+class Constants:
+    """The weights and scale records of one convolution, as they lie in memory.
+
+    Memory that is promised to be constant is decoded once; any other is compared, by its digest,
+    with what was decoded last.
+    """
+
+    def __init__(self, context: "Context", operation: Convolution) -> None:
+        """Find the weights; NpuFault for a stream outside the memories."""
+        self._context = context
+        self._operation = operation
+        self._weights = tuple(context.view_stream(stream) for stream in operation.weights)
+        self._scales: tuple[Bytes, ...] = ()
+
+    def decode(self) -> tuple[Filter, Records]:
+        """Return the filter and the records; NpuFault of kind "parse" if they make no sense."""
+        operation, context = self._operation, self._context
+        orders = tuple(
+            traversal(operation, context.accelerator, core) for core in range(len(self._weights))
+        )
+        found = context.cache.get(self._weights, orders)
+        if not self._scales:
+            self._scales = tuple(context.view_stream(stream) for stream in operation.scales)
+        data = tuple(stream.tobytes() for stream in self._scales)
+        return found, decode_records(data, operation.ofm.shape[2])
+
+    def may_change(self) -> bool:
+        """Say whether somebody may write to them; they have been decoded."""
+        streams = (*self._operation.weights, *self._operation.scales)
+        return not all(self._context.is_constant(stream) for stream in streams)
+
+    def digest(self) -> bytes:
+        """Return what tells one content of the memory from another."""
+        together = sha256()
+        for stream in (*self._weights, *self._scales):
+            together.update(stream.data)
+        return together.digest()
+
+
+class Shram:
+    """The NPU's own memory; it comes into being when an operation first reaches for it."""
+
+    def __init__(self, size: int) -> None:
+        """Take its bytes."""
+        self.size = size
+
+    @cached_property
+    def memory(self) -> Bytes:
+        """All of it, 0 at first."""
+        return np.zeros(self.size, np.uint8)
+
+
+@dataclass
+class Context:
+    """The surroundings of a running stream."""
+
+    accelerator: Accelerator
+    bus: Bus
+    bases: Sequence[int]
+    shram: Shram
+    cache: WeightCache
+
+    def base(self, region: int) -> int:
+        """Return a region's address; NpuFault of kind "bus" if it has no base pointer."""
+        if region >= len(self.bases):
+            raise NpuFault("bus", f"region {region} has no base pointer")
+        return int(self.bases[region])
+
+    def view_stream(self, stream: Stream) -> Bytes:
+        """Return a weight or scale stream as it lies in memory."""
+        address = self.base(stream.region) + stream.base
+        if stream.length and address % _STREAM_ALIGNMENT:
+            raise NpuFault("parse", f"a weight or scale stream at 0x{address:x} is not aligned")
+        return self.bus.view(address, stream.length)
+
+    def read_stream(self, stream: Stream) -> bytes:
+        """Return the bytes of a weight or scale stream."""
+        return self.view_stream(stream).tobytes()
+
+    def is_constant(self, stream: Stream) -> bool:
+        """Say whether a stream keeps its bytes."""
+        return self.bus.is_constant(self.base(stream.region) + stream.base, stream.length)
+
+    def constants(self, operation: Convolution) -> Constants:
+        """Return where a convolution's weights and scale records lie."""
+        height, width = operation.kernel.size
+        depth = 1 if operation.depthwise else operation.ifm_depth
+        if height * width * depth * operation.ofm.shape[2] > MAX_WEIGHTS:
+            raise NpuFault("timeout", "the weights of this operation are beyond the model")
+        return Constants(self, operation)
+
+    def records(self, operation: Convolution) -> Records:
+        """Return a convolution's scale records."""
+        streams = tuple(self.read_stream(stream) for stream in operation.scales)
+        return decode_records(streams, operation.ofm.shape[2])
+
+    def view_table(self, slot: int, entries: int, dtype: str) -> NDArray[Any]:
+        """Return a look-up table as it lies in SHRAM: in its last 2 KiB, in slots of 256 bytes."""
+        start = self.shram.size - _LUT_BYTES + slot * 256
+        size = entries * np.dtype(dtype).itemsize
+        if start + size > self.shram.size:
+            raise NpuFault("parse", f"a table of {size} bytes in slot {slot} is beyond SHRAM")
+        return self.shram.memory[start : start + size].view(dtype)
+
+    def table(self, slot: int, entries: int, dtype: str) -> NDArray[np.int64]:
+        """Return a copy of a look-up table."""
+        return self.view_table(slot, entries, dtype).astype(np.int64)

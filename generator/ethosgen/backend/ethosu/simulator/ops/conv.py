@@ -1,0 +1,309 @@
+"""NPU_OP_CONV and NPU_OP_DEPTHWISE: sums of products, exact on floating-point hardware.
+
+All products are integers. As long as the largest possible sum of magnitudes is below 2**24 (2**53),
+every partial sum is exact in float32 (float64), whatever the order of additions. The zero point is
+not subtracted from the IFM but, times the sum of its weights, from each channel's bias.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.backend.ethosu.simulator.feature_map import Placed
+from ethosgen.backend.ethosu.simulator.isa import IfmUpscaleMode
+from ethosgen.backend.ethosu.simulator.operation import Convolution
+from ethosgen.backend.ethosu.simulator.ops.context import Action, Constants, Context
+from ethosgen.backend.ethosu.simulator.ops.quantize import Exact, Factors, Quantize, exact, integers
+from ethosgen.backend.ethosu.simulator.ops.ufuncs import clip
+from ethosgen.backend.ethosu.simulator.ops.window import Padded, padder, place_ifm, windows
+from ethosgen.values.errors import NpuFault
+
+_EXACT_FLOAT32 = 1 << 24
+_EXACT_FLOAT64 = 1 << 53
+_MAX_TAPS = 64 * 64
+_MAX_MACS = 1 << 34
+_MAX_DEPTHWISE_MACS = 1 << 31
+_CHUNK_BYTES = (24 << 10, 256 << 10)
+"""At least and at most, for a chunk of rows; between them, as much as the tensors take."""
+_FOLDED_ROWS = 64
+"""Of a matrix that takes the scales and the bias in: a float64 product costs twice as much."""
+_KEPT_BYTES = 1 << 12
+"""Up to which a matrix is kept as floating-point numbers; it is kept as integers anyway."""
+
+Floating = type[np.floating[Any]]
+
+
+def prepare(context: Context, operation: Convolution, ofm: Placed) -> Action:
+    """Return what carries out a convolution.
+
+    The order of arithmetic: sum of (ifm - zero point) * weight, bias, scale, zero point, clip.
+    """
+    _check_work(operation)
+    constants = context.constants(operation)
+    action = _build(context, operation, ofm, constants)
+    if not constants.may_change():
+        return action
+    digest = constants.digest()
+
+    def run() -> None:
+        nonlocal action, digest
+        now = constants.digest()
+        if now != digest:
+            action = _build(context, operation, ofm, constants)
+            digest = now
+        action()
+
+    return run
+
+
+def count_macs(operation: Convolution) -> int:
+    """Return the number of multiplications, without those that only pad."""
+    height, width, depth = operation.ofm.shape
+    kernel = operation.kernel.size[0] * operation.kernel.size[1]
+    return height * width * depth * kernel * (1 if operation.depthwise else operation.ifm_depth)
+
+
+def _check_work(operation: Convolution) -> None:
+    macs = count_macs(operation)
+    taps = operation.kernel.size[0] * operation.kernel.size[1]
+    if taps > _MAX_TAPS:
+        raise NpuFault("parse", f"a kernel of {taps} elements is larger than any Ethos-U takes")
+    if macs > (_MAX_DEPTHWISE_MACS if operation.depthwise else _MAX_MACS):
+        raise NpuFault("timeout", f"{macs} multiplications in one operation are beyond the model")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a convolution's IFM comes from.
+
+    `pad` returns it padded; its elements have magnitudes of at most `most`, and `zero_point` is
+    still to be subtracted. `place` is the memory itself, None where that is not as it is padded;
+    `is_overwritten` where the OFM may lie on it.
+    """
+
+    pad: Padded
+    most: int
+    zero_point: int
+    place: NDArray[Any] | None = None
+    is_overwritten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One convolution, ready: what its functions share."""
+
+    operation: Convolution
+    ofm: Placed
+    source: _Source
+    matrix: NDArray[Any]
+    dtype: Floating
+    stage: Exact | None
+    quantize: Quantize | None
+
+    def elements(self, sums: NDArray[Any]) -> NDArray[Any]:
+        """Return what sums become."""
+        if self.stage is not None:
+            return self.stage.finish(self.stage.scale(sums))
+        assert self.quantize is not None
+        return self.quantize(sums)
+
+    @property
+    def tensor_bytes(self) -> int:
+        """Bytes of the IFM, the OFM and the weights."""
+        ifm, ofm = self.operation.ifm_shape, self.operation.ofm.shape
+        size = np.dtype(self.operation.ifm.dtype).itemsize * math.prod(ifm)
+        return size + self.ofm.dtype.itemsize * math.prod(ofm) + self.matrix.nbytes
+
+    def chunks(self, pixel_bytes: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last row, exclusive, of chunks that need so much a pixel."""
+        height, width, _ = self.operation.ofm.shape
+        low, high = _CHUNK_BYTES
+        step = max(1, min(max(low, self.tensor_bytes), high) // (width * pixel_bytes))
+        for top in range(0, height, step):
+            yield top, min(top + step, height)
+
+
+def _build(context: Context, operation: Convolution, ofm: Placed, constants: Constants) -> Action:
+    found, records = constants.decode()
+    info = np.iinfo(operation.ifm.dtype)
+    zero_point = operation.ifm.zero_point
+    most = max(int(info.max) - zero_point, zero_point - int(info.min))
+    if most * found.reach > _EXACT_FLOAT64:
+        raise NpuFault("parse", "the accumulators of this operation exceed 53 bits")
+    source = _source(context, operation, ofm, found.reach)
+    correction = source.zero_point * found.sums
+    factors = Factors.of(operation.ofm, records, correction)
+    stage = exact(operation.ofm, factors, found.totals * source.most)
+    reach = source.most * found.reach
+    quantize = None if stage else integers(context, operation.ofm, factors, reach)
+    dtype: Floating = np.float32 if reach <= _EXACT_FLOAT32 else np.float64
+    task = _Task(operation, ofm, source, found.matrix, dtype, stage, quantize)
+    if operation.depthwise:
+        return lambda: _depthwise(task)
+    rows, depth = found.matrix.shape
+    folded_bytes = (rows + 1) * depth * 8
+    fits = rows <= _FOLDED_ROWS and folded_bytes <= max(_KEPT_BYTES, task.tensor_bytes)
+    return _folded(task, stage) if stage and fits else lambda: _dense(task)
+
+
+def _source(context: Context, operation: Convolution, ofm: Placed, reach: int) -> _Source:
+    ifm = place_ifm(context, operation)
+    zero_point = operation.ifm.zero_point
+    info = np.iinfo(operation.ifm.dtype)
+    most = max(int(info.max), -int(info.min))
+    if info.min <= zero_point <= info.max and most * reach <= _EXACT_FLOAT64:
+        pad = padder(operation, ifm, ifm.dtype, zero_point, zero_point)
+        is_plain = not operation.padding.any and operation.upscale is IfmUpscaleMode.NONE
+        place = ifm.whole if is_plain else None
+        return _Source(pad, most, zero_point, place, ifm.touches(ofm))
+    wide = padder(operation, ifm, np.dtype(np.int64), zero_point, zero_point)
+    most = max(int(info.max) - zero_point, zero_point - int(info.min))
+    return _Source(lambda: wide() - zero_point, most, 0)
+
+
+def _padded(task: _Task) -> NDArray[Any]:
+    values = task.source.pad()
+    return values.copy() if task.source.is_overwritten else values
+
+
+def _gather(view: NDArray[Any], rows: int, extra: int, dtype: Floating) -> NDArray[Any]:
+    """Return windows (height, width, kernel height, kernel width, depth) as rows of a matrix.
+
+    A row has `extra` more elements behind, of 1.
+    """
+    height, width, *window = view.shape
+    columns = np.empty((height, width, rows + extra), dtype)
+    columns[:, :, rows:] = 1
+    columns[:, :, :rows].reshape(height, width, *window)[...] = view
+    return columns.reshape(height * width, rows + extra)
+
+
+def _dense(task: _Task) -> None:
+    """Multiply windows and weights, then scale: as matrices, some rows of the OFM at a time."""
+    width, depth = task.operation.ofm.shape[1:]
+    rows = task.matrix.shape[0]
+    view = windows(task.operation, _padded(task))
+    matrix = task.matrix.astype(task.dtype)
+    size = np.dtype(task.dtype).itemsize
+    for top, bottom in task.chunks(size * rows + (size + 8) * depth):
+        sums = _gather(view[top:bottom], rows, 0, task.dtype) @ matrix
+        task.ofm.write_rows(task.elements(sums).reshape(bottom - top, width, depth), top)
+
+
+def _folded(task: _Task, stage: Exact) -> Action:
+    """Multiply windows by weights that have the scales, and one more row for the bias, in them."""
+    rows, depth = task.matrix.shape
+    operation, ofm = task.operation, task.ofm
+    width = operation.ofm.shape[1]
+
+    def fold() -> NDArray[np.float64]:
+        return np.vstack([task.matrix * stage.factor, stage.bias])
+
+    kept = fold() if (rows + 1) * depth * 8 <= _KEPT_BYTES else None
+    if kept is not None and _is_plain_pixel(task):
+        return _element(task, stage, kept) if depth == 1 else _pixel(task, stage, kept)
+
+    def run() -> None:
+        view = windows(operation, _padded(task))
+        matrix = fold() if kept is None else kept
+        for top, bottom in task.chunks(8 * (rows + 1 + depth)):
+            values = _gather(view[top:bottom], rows, 1, np.float64) @ matrix
+            ofm.write_rows(stage.finish(values).reshape(bottom - top, width, depth), top)
+
+    return run
+
+
+def _is_plain_pixel(task: _Task) -> bool:
+    """Say whether one pixel of the IFM becomes one of the OFM, both in one piece."""
+    operation = task.operation
+    return (
+        operation.ofm.shape[:2] == operation.kernel.size == (1, 1)
+        and task.source.place is not None
+        and task.ofm.whole is not None
+    )
+
+
+def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
+    """Return the same for a single pixel, as small networks have it: with few calls of numpy.
+
+    Steps write to the one buffer and to the other in turn: numpy is slow in place on one element.
+    """
+    depth = matrix.shape[1]
+    double, low, high = stage.double, stage.low, stage.high
+    if stage.rest is not None:  # each channel twice: as its sign counts, and with the rest added
+        matrix = np.hstack([matrix, matrix])
+        matrix[-1, depth:] += stage.rest
+    row, sums, other = np.ones(matrix.shape[0]), np.empty(matrix.shape[1]), np.empty(depth)
+    values, rested = sums[:depth], sums[depth:]
+    assert task.source.place is not None and task.ofm.whole is not None
+    channels, place, target = row[:-1], task.source.place[0, 0], task.ofm.whole[0, 0]
+    multiply, copysign, add, floor = row.dot, np.copysign, np.add, np.floor
+
+    def run() -> None:
+        channels[...] = place
+        multiply(matrix, sums)
+        if double is not None:
+            copysign(double, values, other)
+            add(other, rested, values)
+        floor(values, other)
+        clip(other, low, high, values)
+        target[...] = values
+
+    return run
+
+
+def _element(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
+    """Return the same for a single number, for which Python's own arithmetic takes a third."""
+    double, rest = (0.0 if part is None else part.item() for part in (stage.double, stage.rest))
+    low, high = int(stage.low), int(stage.high)
+    row, column = np.ones(matrix.shape[0]), np.ascontiguousarray(matrix[:, 0])
+    assert task.source.place is not None and task.ofm.whole is not None
+    channels, place, target = row[:-1], task.source.place[0, 0], task.ofm.whole[0, 0]
+    multiply, copysign, floor = row.dot, math.copysign, math.floor
+
+    def run() -> None:
+        channels[...] = place
+        value = float(multiply(column))
+        value += copysign(double, value) + rest
+        target[0] = min(max(floor(value), low), high)
+
+    return run
+
+
+def _depthwise(task: _Task) -> None:
+    """Add up the taps' products, then scale; some rows of the OFM at a time."""
+    kernel = task.operation.kernel
+    _, width, depth = task.operation.ofm.shape
+    padded = _padded(task)
+    matrix = task.matrix.astype(task.dtype)
+    size = np.dtype(task.dtype).itemsize
+    for top, bottom in task.chunks((3 * size + 8) * depth):
+        first = top * kernel.stride[0]
+        last = (bottom - 1) * kernel.stride[0] + kernel.dilated[0]
+        phases = _phases(padded[first:last], kernel.stride[1], task.dtype)
+        sums = np.zeros((bottom - top, width, depth), task.dtype)
+        product = np.empty_like(sums)
+        weights = np.empty((width, depth), task.dtype)
+        for tap, row in enumerate(matrix):
+            y, x = divmod(tap, kernel.size[1])
+            y, x = y * kernel.dilation[0], x * kernel.dilation[1]
+            start, phase = divmod(x, kernel.stride[1])
+            rows = slice(y, y + (bottom - top - 1) * kernel.stride[0] + 1, kernel.stride[0])
+            weights[...] = row  # as wide as the rows: numpy has long loops, then
+            np.multiply(phases[phase, rows, start : start + width], weights, out=product)
+            sums += product
+        task.ofm.write_rows(task.elements(sums), top)
+
+
+def _phases(rows: NDArray[Any], stride: int, dtype: Floating) -> NDArray[Any]:
+    """Return every `stride`-th column beside each other: (phase, rows, columns, depth)."""
+    height, width, depth = rows.shape
+    phases = np.empty((stride, height, -(-width // stride), depth), dtype)
+    for phase in range(stride):
+        columns = rows[:, phase::stride]
+        phases[phase, :, : columns.shape[1]] = columns
+    return phases

@@ -1,0 +1,163 @@
+"""The output stage: zero point, clipping, activation functions, and the write."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.backend.ethosu.simulator.feature_map import Placed
+from ethosgen.backend.ethosu.simulator.isa import (
+    ActivationClipRange,
+    ActivationFunction,
+    OfmScaleMode,
+)
+from ethosgen.backend.ethosu.simulator.operation import Activation, Output
+from ethosgen.backend.ethosu.simulator.ops import curves
+from ethosgen.backend.ethosu.simulator.ops.context import Context
+from ethosgen.backend.ethosu.simulator.ops.ufuncs import clip
+from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, scalar
+from ethosgen.values.errors import NpuFault
+
+_FORCED = {
+    ActivationClipRange.FORCE_UINT8: (0, 255),
+    ActivationClipRange.FORCE_INT8: (-128, 127),
+    ActivationClipRange.FORCE_INT16: (-32768, 32767),
+}
+_CURVES = {ActivationFunction.TANH: curves.tanh, ActivationFunction.SIGMOID: curves.sigmoid}
+_LUT8_ENTRIES = 256
+_LUT16_ENTRIES = 512
+_LUT16_FRACTION_BITS = 7
+
+Finish = Callable[[Ints], None]
+
+
+def scaler(ofm: Output, bound: int | None = None) -> Callable[[Ints], Ints]:
+    """Return what applies OFM_SCALE where the operation asks for it; `bound` is `Rescale`'s."""
+    if ofm.scale_mode is not OfmScaleMode.GLOBAL or (ofm.scale.scale, ofm.scale.shift) == (1, 0):
+        return _unchanged
+    return Rescale(ofm.scale.scale, ofm.scale.shift, ofm.rounding, bound=bound)
+
+
+def _unchanged(values: Ints) -> Ints:
+    return values
+
+
+def finisher(context: Context, ofm: Output, placed: Placed) -> Finish:
+    """Return what adds the zero point to scaled values, activates, and writes the OFM.
+
+    It takes (height, width, depth), or what broadcasts to it, and may change what it is given.
+    """
+    activate = activation(context, ofm)
+    shape = ofm.shape
+
+    def finish(values: Ints) -> None:
+        data = activate(values)
+        placed.write(data if data.shape == shape else np.broadcast_to(data, shape))
+
+    return finish
+
+
+def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
+    """Return what adds the zero point, applies the activation function, and clips.
+
+    A table is indexed by clipped values. It changes the values in place, and its result fits the
+    OFM's dtype. Raises NpuFault of kind "parse" for a function that cannot be.
+    """
+    zero_point = effective_zero_point(ofm)
+    offset = scalar(zero_point)
+    curve = _CURVES.get(ActivationFunction(ofm.activation.function))
+    if curve is not None and np.dtype(ofm.fm.dtype) != np.int16:
+        raise NpuFault("parse", "TANH and SIGMOID are modelled for 16-bit signed OFMs only")
+    low, high = (scalar(limit) for limit in clip_limits(ofm))
+    look_up = _table(context, ofm)
+
+    def activate(values: Ints) -> NDArray[Any]:
+        if zero_point:
+            np.add(values, offset, out=values)
+        if curve is not None:
+            values = curve(values)
+        clip(values, low, high, values)
+        return values if look_up is None else look_up(values)
+
+    return activate
+
+
+def is_plain(ofm: Output) -> bool:
+    """Say whether nothing but clipping follows the zero point."""
+    return bool(ofm.activation.function == ActivationFunction.RELU)
+
+
+def effective_zero_point(ofm: Output) -> int:
+    """Return what is added to results: OFM_ZERO_POINT, but nothing to 32 bits without a look-up.
+
+    Regor demands 0 there (SupportedZeroPoint, ethos_u55_constraints.cpp). Velas up to 4.2, and
+    Regor's predecessor in 5.2, leave a softmax's zero point in it and rely on it being ignored.
+    """
+    wide = np.dtype(ofm.fm.dtype).itemsize == 4
+    return 0 if wide and is_plain(ofm) else ofm.fm.zero_point
+
+
+def clip_limits(ofm: Output) -> tuple[int, int]:
+    """Return the range that ACTIVATION, ACTIVATION_MIN and ACTIVATION_MAX leave.
+
+    ACTIVATION_MIN and MAX have 16 bits, so a 32-bit OFM is clipped by them only if the clip range
+    is forced.
+    """
+    info = np.iinfo(ofm.fm.dtype)
+    low, high = int(info.min), int(info.max)
+    activation = ofm.activation
+    if activation.clip_range is ActivationClipRange.OFM_PRECISION:
+        if info.bits == 32:
+            return low, high
+    else:
+        forced = _FORCED[activation.clip_range]
+        low, high = max(low, forced[0]), min(high, forced[1])
+    return (
+        min(max(low, activation.minimum), high),
+        max(min(high, activation.maximum), low),
+    )
+
+
+def _table(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]] | None:
+    """Return what looks clipped values up, None for an operation without a table."""
+    slot = ofm.activation.table
+    if slot is None:
+        return None
+    low, high = _index_range(ofm)
+    entries, dtype = table_format(ofm)
+    if entries != _LUT8_ENTRIES and np.dtype(ofm.fm.dtype) != np.int16:
+        raise NpuFault("parse", f"a table cannot be indexed by a range of {low}..{high}")
+    table = context.view_table(slot, entries, dtype)
+    if entries == _LUT8_ENTRIES:
+        first = scalar(low if low < 0 else 0)
+        return lambda values: table[values - first]
+    return lambda values: _interpolate(table.astype(np.int64), values)
+
+
+def table_format(ofm: Output) -> tuple[int, str]:
+    """Return the number of entries of an operation's table, and their dtype."""
+    low, high = _index_range(ofm)
+    if high - low < _LUT8_ENTRIES:
+        return _LUT8_ENTRIES, ofm.fm.dtype
+    return _LUT16_ENTRIES, "<u4"
+
+
+def _index_range(ofm: Output) -> tuple[int, int]:
+    return clip_limits(dataclasses.replace(ofm, activation=_unlimited(ofm.activation)))
+
+
+def _unlimited(activation: Activation) -> Activation:
+    return dataclasses.replace(activation, minimum=-(1 << 16), maximum=1 << 16)
+
+
+def _interpolate(table: Ints, values: Ints) -> Ints:
+    """Look 16-bit values up: an entry is a base in its low and a slope in its high half."""
+    offset = values + 32768
+    entry = table[offset >> _LUT16_FRACTION_BITS]
+    base = (entry & 0xFFFF ^ 0x8000) - 0x8000
+    slope = (entry >> 16 ^ 0x8000) - 0x8000
+    fraction = offset & (1 << _LUT16_FRACTION_BITS) - 1
+    result: Ints = base + (slope * fraction + 64 >> _LUT16_FRACTION_BITS)
+    return result

@@ -1,0 +1,125 @@
+"""NPU_OP_POOL: maximum, average, and the sum over channels."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.backend.ethosu.simulator.feature_map import Placed
+from ethosgen.backend.ethosu.simulator.isa import IfmUpscaleMode, PoolingMode, RoundMode
+from ethosgen.backend.ethosu.simulator.operation import Pool
+from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
+from ethosgen.backend.ethosu.simulator.ops.output import finisher, scaler
+from ethosgen.backend.ethosu.simulator.ops.window import padder, place_ifm, windows
+from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, pooling_scale, scalar
+from ethosgen.values.errors import NpuFault
+
+_MAX_WORK = 1 << 31
+_LOWEST = -(1 << 40)
+
+_Pooled = Callable[[], Ints]
+
+
+def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
+    """Return what carries out a pooling operation."""
+    height, width, depth = operation.ofm.shape
+    kernel = operation.kernel.size
+    work = height * width * depth * kernel[0] * kernel[1]
+    if operation.mode is PoolingMode.REDUCE_SUM:
+        work *= operation.ifm_depth
+    if work > _MAX_WORK:
+        raise NpuFault("timeout", f"pooling over {work} elements is beyond the model")
+    pooled = _MODES[operation.mode](context, operation)
+    finish = finisher(context, operation.ofm, ofm)
+    return lambda: finish(pooled())
+
+
+def _maximum(context: Context, operation: Pool) -> _Pooled:
+    """Take the maximum in the IFM's own dtype, which has no value for what is put between."""
+    ifm = place_ifm(context, operation)
+    zero_point = scalar(operation.ifm.zero_point)
+    is_plain = not operation.padding.any and operation.upscale is IfmUpscaleMode.NONE
+    dtype = ifm.dtype if is_plain else np.dtype(np.int64)
+    padded = padder(operation, ifm, dtype, int(zero_point), _LOWEST + int(zero_point))
+    scale = scaler(operation.ofm)
+    return lambda: scale(_over_windows(np.maximum, operation, padded()) - zero_point)
+
+
+def _over_windows(combine: np.ufunc, operation: Pool, padded: NDArray[Any]) -> NDArray[Any]:
+    """Combine each window's elements, first down its rows, then along its columns."""
+    view = windows(operation, padded)
+    height, width = operation.kernel.size
+    rows = view[:, :, 0]
+    if height > 1:
+        rows = rows.copy()
+        for y in range(1, height):
+            combine(rows, view[:, :, y], out=rows)
+    result: NDArray[Any] = rows[:, :, 0] if width == 1 else combine.reduce(rows, axis=2)
+    return result
+
+
+def _average(context: Context, operation: Pool) -> _Pooled:
+    """Sum the window; divide by OFM_SCALE, or by the elements inside the IFM where it is padded."""
+    ifm = place_ifm(context, operation)
+    zero_point = operation.ifm.zero_point
+    padded = padder(operation, ifm, _sum_dtype(operation), zero_point, zero_point)
+    offset = scalar(zero_point * math.prod(operation.kernel.size))
+    scale = _mean(operation)
+    return lambda: scale(_over_windows(np.add, operation, padded()) - offset)
+
+
+def _sum_dtype(operation: Pool) -> np.dtype[Any]:
+    """Return the narrower type that holds a window's sum, zero point included."""
+    info, taps = np.iinfo(operation.ifm.dtype), math.prod(operation.kernel.size)
+    most = max(int(info.max), -int(info.min), abs(operation.ifm.zero_point))
+    return np.dtype(np.int32 if most * taps < 1 << 31 else np.int64)
+
+
+def _mean(operation: Pool) -> Callable[[Ints], Ints]:
+    if not operation.padding.any:
+        return scaler(operation.ofm)
+    counts = _valid_counts(operation)
+    if operation.ofm.rounding is RoundMode.TRUNCATE:
+        return lambda sums: np.sign(sums) * (np.abs(sums) // counts)
+    return Rescale(*pooling_scale(counts), operation.ofm.rounding)
+
+
+def _valid_counts(operation: Pool) -> Ints:
+    """Return how many elements of each window lie inside the IFM: (height, width, 1)."""
+    size = operation.upscaled_size
+    before = (operation.padding.top, operation.padding.left)
+    counts = []
+    for axis in (0, 1):
+        starts = np.arange(operation.ofm.shape[axis]) * operation.kernel.stride[axis] - before[axis]
+        taps = (
+            starts[:, None]
+            + np.arange(operation.kernel.size[axis]) * operation.kernel.dilation[axis]
+        )
+        counts.append(((taps >= 0) & (taps < size[axis])).sum(axis=1))
+    return np.maximum(np.outer(counts[0], counts[1]), 1)[:, :, None].astype(np.int64)
+
+
+def _reduce_sum(context: Context, operation: Pool) -> _Pooled:
+    fm = operation.ifm
+    ifm = Placed(context.bus, fm, context.base(fm.region), operation.ifm_shape)
+    height, width, _ = operation.ofm.shape
+    if operation.ifm_shape[:2] != (height, width):
+        raise NpuFault("parse", "a sum over channels needs a kernel of 1x1 and no padding")
+    offset = scalar(fm.zero_point * operation.ifm_depth)
+    scale = scaler(operation.ofm)
+
+    def pooled() -> Ints:
+        sums = np.add.reduce(ifm.read(), axis=2, keepdims=True, dtype=np.int64)
+        sums -= offset
+        return scale(sums)
+
+    return pooled
+
+
+_MODES: dict[PoolingMode, Callable[[Context, Pool], _Pooled]] = {
+    PoolingMode.MAX: _maximum,
+    PoolingMode.AVERAGE: _average,
+    PoolingMode.REDUCE_SUM: _reduce_sum,
+}

@@ -1,0 +1,126 @@
+"""From sums of products to the OFM's elements: bias, scale, rounding, zero point, clipping.
+
+A sum s of channel c becomes floor((s + bias) * scale / 2**shift + rounding) + zero point, clipped.
+As long as nothing exceeds 53 bits, counted in units of 2**-shift, float64 holds every step of it
+exactly, and takes fewer and faster passes than 64-bit integers do; else they are used.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.backend.ethosu.simulator.isa import OfmScaleMode, RoundMode
+from ethosgen.backend.ethosu.simulator.operation import Output
+from ethosgen.backend.ethosu.simulator.ops.context import Context
+from ethosgen.backend.ethosu.simulator.ops.output import (
+    activation,
+    clip_limits,
+    effective_zero_point,
+    is_plain,
+)
+from ethosgen.backend.ethosu.simulator.ops.ufuncs import clip
+from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, rounding_terms
+from ethosgen.backend.ethosu.simulator.weights import Records
+
+Floats = NDArray[np.float64]
+Quantize = Callable[[NDArray[Any]], NDArray[Any]]
+"""Takes (…, channels), which it may change, to what fits the OFM's dtype."""
+
+_EXACT = float(1 << 53) * (1 - 1e-9)
+"""A little less than 53 bits: the bound itself is computed in float64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """A convolution's records as it applies them: int64, one for each channel or one for all."""
+
+    bias: Ints
+    scale: Ints
+    shift: Ints
+
+    @classmethod
+    def of(cls, ofm: Output, records: Records, correction: Ints) -> "Factors":
+        """Take the records, or OFM_SCALE in place of their scales; the bias is corrected."""
+        bias = records.bias - correction
+        if ofm.scale_mode is OfmScaleMode.PER_CHANNEL:
+            return cls(bias, records.scale, records.shift)
+        one = (ofm.scale.scale, ofm.scale.shift)
+        scale, shift = one if ofm.scale_mode is OfmScaleMode.GLOBAL else (1, 0)
+        return cls(bias, np.full_like(bias, scale), np.full_like(bias, shift))
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """How sums become elements in float64.
+
+    A sum times `factor` plus `bias` is scaled. `double` is what DBL's first rounding adds above 0
+    and takes away below, and `rest` what is left to be added; both are None, and the bias has them
+    in it, where the sign cannot be seen in the result.
+    """
+
+    factor: Floats
+    bias: Floats
+    double: Floats | None
+    rest: Floats | None
+    low: Floats
+    high: Floats
+
+    def finish(self, values: Floats) -> Floats:
+        """Round and clip scaled values, in place."""
+        if self.double is not None and self.rest is not None:
+            values += np.copysign(self.double, values)
+            values += self.rest
+        np.floor(values, values)
+        clip(values, self.low, self.high, values)
+        return values
+
+    def scale(self, sums: NDArray[Any]) -> Floats:
+        """Return scaled values of sums."""
+        values = sums.astype(np.float64)
+        values *= self.factor
+        values += self.bias
+        return values
+
+
+def exact(ofm: Output, factors: Factors, reach: Ints) -> Exact | None:
+    """Return how sums of up to `reach` become elements in float64, None if it would not be exact.
+
+    None as well for rounding towards zero, and where more than clipping follows.
+    """
+    if ofm.rounding is RoundMode.TRUNCATE or not is_plain(ofm):
+        return None
+    zero_point = effective_zero_point(ofm)
+    low, high = clip_limits(ofm)
+    below, above = rounding_terms(factors.shift, ofm.rounding)
+    unit = np.ldexp(1.0, -factors.shift)
+    scale = factors.scale.astype(np.float64)
+    size = (reach + np.abs(factors.bias)) * scale + above
+    if (size + abs(zero_point) / unit > _EXACT).any():
+        return None
+    bias = factors.bias * scale * unit
+    half, double = (above + below) * (unit / 2), (above - below) * (unit / 2)
+    rest = half + zero_point
+    limits = (np.array(low, np.float64), np.array(high, np.float64))
+    if not double.any() or low >= zero_point:  # clipped below 0, so that only above 0 counts
+        return Exact(scale * unit, bias + (rest + double), None, None, *limits)
+    return Exact(scale * unit, bias, double, rest, *limits)
+
+
+def integers(context: Context, ofm: Output, factors: Factors, reach: int) -> Quantize:
+    """Return what makes elements of sums in 64-bit integers, with the activation function.
+
+    Raises NpuFault of kind "parse" for an activation that cannot be.
+    """
+    bound = reach + int(np.abs(factors.bias).max(initial=0))
+    scale = Rescale(factors.scale, factors.shift, ofm.rounding, bound=bound)
+    activate = activation(context, ofm)
+
+    def quantize(sums: NDArray[Any]) -> NDArray[Any]:
+        values = sums.astype(np.int64)
+        values += factors.bias
+        return activate(scale(values))
+
+    return quantize

@@ -1,0 +1,166 @@
+"""The performance monitor: a cycle counter and four event counters.
+
+It counts what activity.py estimates for each stream. The registers lie in the page of memory that
+registers.py polls, so set and clear registers need a value that shows a write: those that set hold
+what is set, those that clear hold 0.
+"""
+
+from collections.abc import Callable
+
+from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.simulator.activity import Activity
+
+# Byte offsets, as in Arm's register description.
+PMCR = 0x180
+PMCNTENSET = 0x184
+PMCNTENCLR = 0x188
+PMOVSSET = 0x18C
+PMOVSCLR = 0x190
+PMINTSET = 0x194
+PMINTCLR = 0x198
+PMCCNTR = 0x1A0
+PMCCNTR_HI = 0x1A4
+PMCCNTR_CFG = 0x1A8
+PMEVCNTR0 = 0x300
+PMEVTYPER0 = 0x380
+
+PMCR_CNT_EN = 1 << 0
+PMCR_EVENT_CNT_RST = 1 << 1
+PMCR_CYCLE_CNT_RST = 1 << 2
+PMCR_MASK_EN = 1 << 3
+COUNTERS = 4
+_PMCR_RESET = COUNTERS << 11
+
+CYCLE_COUNTER = 1 << 31
+_ALL = CYCLE_COUNTER | (1 << COUNTERS) - 1
+_PAIRS = ((PMCNTENSET, PMCNTENCLR), (PMOVSSET, PMOVSCLR), (PMINTSET, PMINTCLR))
+
+CYCLE = 17
+NPU_ACTIVE = 35
+MAC_ACTIVE = 48
+MAC_ACTIVE_8BIT = 49
+MAC_ACTIVE_16BIT = 50
+AXI0_RD_DATA_BEAT_RECEIVED = 130
+AXI0_WR_DATA_BEAT_WRITTEN = 135
+AXI0_ENABLED_CYCLES = 140
+AXI1 = 256
+"""What is added to an event of port 0 for that of port 1."""
+
+_BEAT_BYTES = {"u55": 8, "u65": 16}
+
+
+class Pmu:
+    """The PMU's registers, through functions that read and write a word at a byte offset."""
+
+    def __init__(self, read: Callable[[int], int], write: Callable[[int, int], None]) -> None:
+        self._read = read
+        self._write = write
+        self._held = dict.fromkeys((PMCNTENSET, PMOVSSET, PMINTSET), 0)
+        self._counts = False
+
+    def power_on(self) -> None:
+        """Write the reset values; the rest of the page is 0."""
+        self._held = dict.fromkeys(self._held, 0)
+        self._counts = False
+        self._write(PMCR, _PMCR_RESET)
+
+    def reset(self) -> None:
+        """Soft reset: count no more, from 0, until PMCR is written.
+
+        The driver may have set the next run up by now, so nothing that it writes is overwritten:
+        PMCR shows that it is off from `begin` on, and event types and enables keep what they hold.
+        """
+        self._counts = False
+        self._reset_counters(PMCR_EVENT_CNT_RST | PMCR_CYCLE_CNT_RST)
+
+    def begin(self) -> None:
+        """A run begins, and the driver waits: let PMCR say whether anything is counted."""
+        if not self._counts:
+            self._write(PMCR, self._read(PMCR) & ~PMCR_CNT_EN)
+
+    def control(self) -> int:
+        """Return PMCR, for `poll`."""
+        return self._read(PMCR)
+
+    def poll(self, control: int) -> bool:
+        """Act on what the driver wrote since the last call; True if there was something.
+
+        `control` is PMCR as it was before RESET was looked at: what is found there was written
+        after the reset that is found now, since drivers write in that order.
+        """
+        acted = False
+        kept = control & (PMCR_CNT_EN | PMCR_MASK_EN) | _PMCR_RESET
+        if control != kept:
+            self._reset_counters(control)
+            self._counts = bool(control & PMCR_CNT_EN)
+            self._write(PMCR, kept)
+            acted = True
+        for set_register, clear_register in _PAIRS:
+            asked, cleared = self._read(set_register), self._read(clear_register)
+            if asked == self._held[set_register] and not cleared:
+                continue
+            self._hold(set_register, (self._held[set_register] | asked) & ~cleared & _ALL)
+            self._write(clear_register, 0)
+            acted = True
+        return acted
+
+    def _reset_counters(self, control: int) -> None:
+        if control & PMCR_EVENT_CNT_RST:
+            for index in range(COUNTERS):
+                self._write(PMEVCNTR0 + 4 * index, 0)
+        if control & PMCR_CYCLE_CNT_RST:
+            self._write(PMCCNTR, 0)
+            self._write(PMCCNTR_HI, 0)
+
+    def _hold(self, register: int, value: int) -> None:
+        self._held[register] = value
+        self._write(register, value)
+
+    def count(self, accelerator: Accelerator, activity: Activity, region_config: int) -> bool:
+        """Add a stream's activity to the enabled counters.
+
+        `region_config` is REGIONCFG, which tells each region's AXI port. True if a counter
+        overflowed whose interrupt is enabled.
+        """
+        if not self._counts:
+            return False
+        enabled = self._held[PMCNTENSET]
+        overflowed = 0
+        if enabled & CYCLE_COUNTER:
+            total = (self._read(PMCCNTR) | self._read(PMCCNTR_HI) << 32) + activity.cycles
+            overflowed |= CYCLE_COUNTER if total >> 48 else 0
+            self._write(PMCCNTR, total & 0xFFFF_FFFF)
+            self._write(PMCCNTR_HI, total >> 32 & 0xFFFF)
+        happened = events(accelerator, activity, region_config)
+        for index in range(COUNTERS):
+            if enabled >> index & 1:
+                event = self._read(PMEVTYPER0 + 4 * index) & 0x3FF
+                total = self._read(PMEVCNTR0 + 4 * index) + happened.get(event, 0)
+                overflowed |= 1 << index if total >> 32 else 0
+                self._write(PMEVCNTR0 + 4 * index, total & 0xFFFF_FFFF)
+        if overflowed:
+            self._hold(PMOVSSET, self._held[PMOVSSET] | overflowed)
+        return bool(overflowed & self._held[PMINTSET])
+
+
+def events(accelerator: Accelerator, activity: Activity, region_config: int) -> dict[int, int]:
+    """Return how often each modelled event happened; others are never counted."""
+    happened = {
+        CYCLE: activity.cycles,
+        NPU_ACTIVE: activity.cycles,
+        MAC_ACTIVE: activity.mac_8bit + activity.mac_16bit,
+        MAC_ACTIVE_8BIT: activity.mac_8bit,
+        MAC_ACTIVE_16BIT: activity.mac_16bit,
+        AXI0_ENABLED_CYCLES: activity.cycles,
+        AXI0_ENABLED_CYCLES + AXI1: activity.cycles,
+    }
+    beat = _BEAT_BYTES[accelerator.product]
+    for event, traffic in (
+        (AXI0_RD_DATA_BEAT_RECEIVED, activity.read),
+        (AXI0_WR_DATA_BEAT_WRITTEN, activity.written),
+    ):
+        for region, size in traffic.items():
+            port = region_config >> 2 * region + 1 & 1  # outstanding counters 2 and 3 are AXI1's
+            key = event + AXI1 * port
+            happened[key] = happened.get(key, 0) + -(-size // beat)
+    return happened

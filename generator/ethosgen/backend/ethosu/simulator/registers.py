@@ -1,0 +1,245 @@
+"""The register face of the NPU: a page of plain memory that a driver writes and the model polls.
+
+The page lies in memory that the driver's CPU shares, so an access makes no noise. Writes are seen
+because the model leaves recognisable values behind: RESET holds a sentinel that no driver writes,
+CMD's request bits are cleared when they are acted upon. Registers that are read-only on hardware
+are written again at each step, so that a stray write does not last.
+
+The AXI limits (AXI_LIMIT0 to 3) are kept as they are written. They bound how many accesses are
+under way at once, which the estimate of cycles does not know; REGIONCFG's choice of port is used.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.backend.ethosu.simulator import culprit
+from ethosgen.backend.ethosu.simulator.culprit import Channel
+from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport, load
+from ethosgen.backend.ethosu.simulator.pmu import Pmu
+from ethosgen.values.errors import NpuFault
+
+_log = logging.getLogger(__name__)
+
+PAGE_WORDS = 1024
+
+# Byte offsets, as in Arm's register description.
+ID = 0x000
+STATUS = 0x004
+CMD = 0x008
+RESET = 0x00C
+QBASE = 0x010
+QBASE_HI = 0x014
+QREAD = 0x018
+QCONFIG = 0x01C
+QSIZE = 0x020
+PROT = 0x024
+CONFIG = 0x028
+LOCK = 0x02C
+REGIONCFG = 0x03C
+AXI_LIMIT0 = 0x040
+BASEP0 = 0x080
+
+STATUS_RUNNING = 1 << 0
+STATUS_IRQ_RAISED = 1 << 1
+STATUS_BUS_STATUS = 1 << 2
+STATUS_RESET_STATUS = 1 << 3
+STATUS_CMD_PARSE_ERROR = 1 << 4
+STATUS_CMD_END_REACHED = 1 << 5
+STATUS_PMU_IRQ_RAISED = 1 << 6
+STATUS_WD_FAULT = 1 << 7
+"""The weight decoder's."""
+STATUS_FAULTS = STATUS_BUS_STATUS | STATUS_CMD_PARSE_ERROR | STATUS_WD_FAULT
+"""Only a reset clears them."""
+STATUS_FAULTING_INTERFACE_LSB = 11
+STATUS_FAULTING_CHANNEL_LSB = 12
+STATUS_IRQ_HISTORY_LSB = 16
+
+CMD_RUN = 1 << 0
+CMD_CLEAR_IRQ = 1 << 1
+CMD_POWER = 0xC
+"""clock_q_enable and power_q_enable, which the driver reads back and keeps."""
+CMD_STOP = 1 << 4
+
+RESET_IDLE = 0xFFFF_FFFF
+"""What RESET holds between resets: a driver writes pending_CPL and pending_CSL, bits 0 and 1."""
+
+_BASE_POINTERS = 8
+FAULT_BITS = {
+    "bus": STATUS_BUS_STATUS,
+    "parse": STATUS_CMD_PARSE_ERROR,
+    "weights": STATUS_WD_FAULT,
+    "timeout": STATUS_CMD_PARSE_ERROR,
+}
+"""An NPU would go on for ever where the model gives up; so that a firmware gets to know, the model
+says what else it says of a stream that makes no sense."""
+
+
+class RegisterFile:
+    """An Ethos-U's registers in a page of 1024 uint32 words, which may lie on shared memory."""
+
+    def __init__(
+        self, page: NDArray[np.uint32], machine: Machine, raise_irq: Callable[[], None]
+    ) -> None:
+        """Take the page, the machine that it controls, and what pends the NPU's interrupt."""
+        if page.dtype != np.uint32 or page.shape != (PAGE_WORDS,):
+            raise ValueError("the register page needs 1024 words of uint32")
+        self._page = page
+        self._machine = machine
+        self._raise_irq = raise_irq
+        self._status = STATUS_RESET_STATUS
+        self._prot = 0
+        self._queue_read = 0
+        self._command_seen = CMD_POWER
+        self._queue_seen = (0, 0, 0)
+        self._pmu = Pmu(self._read, self._write)
+        self.last_fault: NpuFault | None = None
+        self.last_report: RunReport | None = None
+
+    def power_on(self) -> None:
+        """Write the values of a cold reset."""
+        self._page[:] = 0
+        self._write(CMD, CMD_POWER)
+        self._pmu.power_on()
+        self._status = STATUS_RESET_STATUS
+        self._prot = self._queue_read = 0
+        self.last_fault = self.last_report = None
+        self._publish()
+        self._write(RESET, RESET_IDLE)
+
+    def poll(self) -> bool:
+        """Act on what the driver wrote since the last call; True if there was something.
+
+        Never raises NpuFault: a faulting stream ends in STATUS, QREAD, `last_fault` and the
+        interrupt, as on hardware.
+        """
+        acted = False
+        # CMD is read first: a driver resets and then starts, so the reset that goes with a start
+        # is there to be seen when the start is. The other way round it would be handled after the
+        # run, and wipe the STATUS that the driver is about to read.
+        # PMCR lies between them: a driver starts the PMU after the reset.
+        command = self._read(CMD)
+        control = self._pmu.control()
+        request = self._read(RESET)
+        if request != RESET_IDLE:
+            self._reset(request)
+            acted = True
+        acted |= self._pmu.poll(control)
+        self._look_at_queue()
+        if command & (CMD_RUN | CMD_STOP):
+            self._write(CMD, command & CMD_POWER)
+            self._command(command)
+            acted = True
+        elif command != self._command_seen and (command & CMD_CLEAR_IRQ or command >> 16):
+            # Not written back: the driver starts its next run as soon as it has cleared the
+            # interrupt, and a write that comes after that would wipe the start.
+            self._command(command)
+            acted = True
+        self._command_seen = command
+        return acted
+
+    def _reset(self, request: int) -> None:
+        """Soft reset: take the security and privilege level over, and drop state and faults.
+
+        The driver may have set up its next job by the time that the page is looked at, so
+        registers that it owns (QBASE, QSIZE, BASEP, …) keep what they hold.
+        """
+        _log.debug("RESET: 0x%x", request)
+        self._prot = request & 3
+        self._status = 0
+        self._queue_read = 0
+        self.last_fault = None
+        self._pmu.reset()
+        self._write(RESET, RESET_IDLE)
+        self._publish()
+
+    def _command(self, command: int) -> None:
+        if command & CMD_CLEAR_IRQ:
+            self._status &= ~(STATUS_IRQ_RAISED | STATUS_PMU_IRQ_RAISED)
+        self._status &= ~(command >> 16 << STATUS_IRQ_HISTORY_LSB)
+        self._publish()
+        if command & CMD_RUN:
+            if self._status & STATUS_BUS_STATUS:
+                _log.warning("the NPU does not start after a bus fault: it must be reset first")
+                return
+            self._run()
+
+    def _look_at_queue(self) -> None:
+        """Writing QBASE or QSIZE clears cmd_end_reached; only another value is seen."""
+        queue = self._read(QBASE), self._read(QBASE_HI), self._read(QSIZE)
+        if queue != self._queue_seen:
+            self._queue_seen = queue
+            if self._status & STATUS_CMD_END_REACHED:
+                self._status &= ~STATUS_CMD_END_REACHED
+                self._publish()
+
+    def _run(self) -> None:
+        self._status &= STATUS_RESET_STATUS | STATUS_FAULTS | STATUS_PMU_IRQ_RAISED
+        self._status |= STATUS_RUNNING
+        self._queue_read = 0
+        self.last_fault = None
+        self._pmu.begin()
+        self._publish()
+        bases = [self._address(BASEP0 + 8 * index) for index in range(_BASE_POINTERS)]
+        try:
+            report = self._machine.run(self._address(QBASE), self._read(QSIZE), bases)
+        except NpuFault as fault:
+            _log.info("%s", fault)
+            self.last_fault, self.last_report = fault, None
+            self._queue_read = fault.offset
+            self._status |= FAULT_BITS[fault.kind]
+            if fault.kind == "bus":
+                self._status |= self._faulting(fault, bases)
+        else:
+            self.last_report = report
+            self._queue_read = report.consumed
+            self._status |= STATUS_CMD_END_REACHED
+            self._status |= report.irq_mask << STATUS_IRQ_HISTORY_LSB
+            accelerator = self._machine.accelerator
+            if self._pmu.count(accelerator, report.activity, self._read(REGIONCFG)):
+                self._status |= STATUS_PMU_IRQ_RAISED
+        self._status = self._status & ~STATUS_RUNNING | STATUS_IRQ_RAISED
+        self._publish()
+        self._raise_irq()
+
+    def _faulting(self, fault: NpuFault, bases: Sequence[int]) -> int:
+        """Return STATUS's account of a bus fault: the interface, and the channel."""
+        machine = self._machine
+        channel, port = Channel.COMMANDS, self._read(QCONFIG) & 3
+        if fault.command != "?":
+            stream = machine.bus.read(self._address(QBASE), self._read(QSIZE))
+            steps = load(stream, machine.accelerator).steps
+            # A stream that has written over itself has other steps by now, or none there.
+            step = next((step for step in steps if step.offset == fault.offset), None)
+            found = culprit.find(machine.bus, bases, step.operation) if step else None
+            if found is None:
+                return 0
+            channel, region = found
+            port = self._read(REGIONCFG) >> 2 * region & 3
+        # Of the four sets of limits that a port number chooses, the latter two are AXI1's.
+        interface = port >> 1 << STATUS_FAULTING_INTERFACE_LSB
+        return interface | channel << STATUS_FAULTING_CHANNEL_LSB
+
+    def _publish(self) -> None:
+        """Write the registers that are read-only for the driver; STATUS last."""
+        accelerator = self._machine.accelerator
+        self._write(ID, accelerator.id_word)
+        self._write(CONFIG, accelerator.config_word)
+        self._write(PROT, self._prot)
+        self._write(QREAD, self._queue_read)
+        self._write(STATUS, self._status)
+
+    def _address(self, offset: int) -> int:
+        """Return an address register; U55 has 32 address bits and ignores the high word."""
+        low = self._read(offset)
+        if self._machine.accelerator.product == "u55":
+            return low
+        return low | (self._read(offset + 4) & 0xFF) << 32
+
+    def _read(self, offset: int) -> int:
+        return int(self._page[offset // 4])
+
+    def _write(self, offset: int, value: int) -> None:
+        self._page[offset // 4] = value

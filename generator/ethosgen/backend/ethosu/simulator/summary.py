@@ -1,0 +1,131 @@
+"""An operation in words: one line for a trace, one for a disassembly.
+
+Shapes are height x width x depth, addresses region:offset, data types numpy's with the layout.
+"""
+
+from ethosgen.backend.ethosu.simulator.isa import (
+    ActivationClipRange,
+    ActivationFunction,
+    IfmUpscaleMode,
+    OfmScaleMode,
+)
+from ethosgen.backend.ethosu.simulator.operation import (
+    Convolution,
+    Dma,
+    Elementwise,
+    FeatureMap,
+    Operation,
+    Output,
+    Pool,
+    Shape,
+    Stream,
+    Windowed,
+)
+
+
+def place(region: int | None, address: int) -> str:
+    """Show an address; a region of None is the NPU's own SHRAM."""
+    return f"{'shram' if region is None else region}:0x{address:x}"
+
+
+def title(operation: Operation) -> str:
+    """Say what is done to which shapes."""
+    if isinstance(operation, Dma):
+        source, destination = place(*operation.source), place(*operation.destination)
+        return f"DMA {_dma_size(operation)} bytes {source} -> {destination}"
+    shape = _by(operation.ofm.shape)
+    if isinstance(operation, Elementwise):
+        return f"{operation.mode.name} {shape}{_second_operand(operation)}"
+    text = f"{_name(operation)} {shape} <- {_by(operation.ifm_shape)}"
+    kernel = operation.kernel
+    text += f", kernel {_by(kernel.size)}"
+    if kernel.stride != (1, 1):
+        text += f", stride {_by(kernel.stride)}"
+    if kernel.dilation != (1, 1):
+        text += f", dilation {_by(kernel.dilation)}"
+    return text
+
+
+def summary(operation: Operation, block: Shape | None = None) -> str:
+    """Say all that matters: what `title` says, where everything lies, and how results are made.
+
+    `block` is the OFM block, which the model itself has no use for.
+    """
+    if isinstance(operation, Dma):
+        return title(operation)
+    parts = [title(operation)]
+    if isinstance(operation, Windowed):
+        parts += _window_parts(operation)
+    parts.append(f"ifm {_feature_map(operation.ifm)}")
+    if isinstance(operation, Elementwise) and operation.ifm2 is not None:
+        parts.append(f"ifm2 {_feature_map(operation.ifm2)}")
+    parts.append(f"ofm {_feature_map(operation.ofm.fm)}")
+    if isinstance(operation, Convolution):
+        parts += _streams("weights", operation.weights) + _streams("scales", operation.scales)
+    parts += _output_parts(operation.ofm)
+    if block is not None:
+        parts.append(f"block {_by(block)}")
+    return ", ".join(parts)
+
+
+def _name(operation: Convolution | Pool) -> str:
+    if isinstance(operation, Pool):
+        return f"POOL {operation.mode.name}"
+    return "DEPTHWISE" if operation.depthwise else "CONV"
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
+
+
+def _dma_size(operation: Dma) -> str:
+    dims = max(operation.source_dims, operation.destination_dims)
+    return _by((operation.length, *operation.sizes[: dims - 1]))
+
+
+def _second_operand(operation: Elementwise) -> str:
+    if operation.scalar is not None:
+        return f" with {operation.scalar}"
+    if operation.ifm2 is None or not any(operation.broadcast):
+        return ""
+    axes = "".join(a for a, on in zip("hwc", operation.broadcast, strict=True) if on)
+    return f", ifm2 repeated along {axes}"
+
+
+def _window_parts(operation: Windowed) -> list[str]:
+    parts = []
+    padding = operation.padding
+    if padding.any:
+        sides = (padding.top, padding.left, padding.bottom, padding.right)
+        parts.append(f"pad top,left,bottom,right {','.join(map(str, sides))}")
+    if operation.upscale is not IfmUpscaleMode.NONE:
+        parts.append(f"upscale {operation.upscale.name}")
+    return parts
+
+
+def _feature_map(fm: FeatureMap) -> str:
+    dtype = {"u": "uint", "i": "int"}[fm.dtype[-2]] + str(8 * int(fm.dtype[-1]))
+    tiles = sum(base != 0 for base in fm.bases[1:])
+    text = f"{dtype} {fm.layout.name} {place(fm.region, fm.bases[0])}"
+    text += f" +{tiles} tiles" if tiles else ""
+    return text + (f" zero point {fm.zero_point}" if fm.zero_point else "")
+
+
+def _streams(name: str, streams: tuple[Stream, ...]) -> list[str]:
+    places = " and ".join(f"{place(s.region, s.base)}+{s.length}" for s in streams)
+    return [f"{name} {places}"]
+
+
+def _output_parts(ofm: Output) -> list[str]:
+    parts = []
+    if ofm.scale_mode is OfmScaleMode.GLOBAL:
+        parts.append(f"scale {ofm.scale.scale}/2^{ofm.scale.shift} {ofm.rounding.name}")
+    else:
+        parts.append(f"scale per channel {ofm.rounding.name}")
+    activation = ofm.activation
+    if activation.function != ActivationFunction.RELU:
+        parts.append(ActivationFunction(activation.function).name)
+    if activation.clip_range is not ActivationClipRange.OFM_PRECISION:
+        parts.append(activation.clip_range.name)
+    parts.append(f"clip {activation.minimum}..{activation.maximum}")
+    return parts

@@ -1,0 +1,267 @@
+"""Boards: facts from boards/*.toml, checked when they are read; what is wrong has file and line."""
+
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError, model_validator
+
+from ethosgen.backend.ethosu.accelerator import Accelerator, find_accelerator
+from ethosgen.backend.ethosu.axi import max_beats
+from ethosgen.board.blanks import ask_for_blanks
+from ethosgen.board.facts import (
+    DEFAULT_MEMORY_MODE,
+    BoardFacts,
+    Fvp,
+    MemoryMode,
+    Placement,
+    Qemu,
+    Serial,
+)
+from ethosgen.board.rules import faults
+from ethosgen.board.toml_lines import find_line
+from ethosgen.host.resources import resource_folder
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import unknown
+
+__all__ = [
+    "DEFAULT_MEMORY_MODE",
+    "Board",
+    "Fvp",
+    "MemoryMode",
+    "Placement",
+    "Qemu",
+    "Serial",
+    "VelaOptions",
+    "board_names",
+    "board_schema",
+    "load_board",
+    "start_board_file",
+]
+
+_FIELD = re.compile(r"([a-z_]\w*(?:\.[\w-]+)*): ")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
+
+VELA_MEMORY_MODES: Mapping[MemoryMode, str] = {
+    "sram_only": "Sram_Only",
+    "shared_sram": "Shared_Sram",
+    "dedicated_sram": "Dedicated_Sram",
+}
+"""Vela's own names, sections of its vela.ini."""
+
+VELA_SYSTEM_CONFIGS: Mapping[tuple[str, MemoryMode], str] = {
+    ("u55", "sram_only"): "Ethos_U55_High_End_Embedded",
+    ("u55", "shared_sram"): "Ethos_U55_High_End_Embedded",
+    ("u65", "sram_only"): "Ethos_U65_Embedded",
+    ("u65", "shared_sram"): "Ethos_U65_Embedded",
+    ("u65", "dedicated_sram"): "Ethos_U65_High_End",
+    ("u85", "sram_only"): "Ethos_U85_SYS_Flash_High",
+    ("u85", "shared_sram"): "Ethos_U85_SYS_Flash_High",
+    ("u85", "dedicated_sram"): "Ethos_U85_SYS_DRAM_Mid",
+}
+"""Vela's system for a product in a mode: what it lacks, the product cannot do. Port 1 of the U55
+only reads, so that no arena can lie behind it."""
+
+
+@dataclass(frozen=True)
+class VelaOptions:
+    """What a memory mode means to Vela; `arena_cache_bytes` is its --arena-cache-size.
+
+    `max_beats` is what the same choice means to the NPU's AXI port 0 and 1.
+    """
+
+    system_config: str
+    memory_mode: str
+    arena_cache_bytes: int
+    max_beats: tuple[int, int] = (0, 0)
+
+
+class Board(BoardFacts):
+    """Everything that ethosgen knows of a board."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for fault in faults(self):
+            raise ValueError(fault)
+        return self
+
+    def placement(self, mode: str = DEFAULT_MEMORY_MODE) -> Placement:
+        """Return where the parts go in a memory mode; InputError lists the board's modes."""
+        for known, placement in self.placements.items():
+            if known == mode:
+                return placement
+        modes = ", ".join(self.placements)
+        raise InputError(f"board '{self.name}' has no memory mode '{mode}'; it has: {modes}")
+
+    def memory_modes(self, accelerator: Accelerator | None) -> list[MemoryMode]:
+        """Return the modes that board and NPU can do, the board's default first."""
+        able = [
+            mode
+            for mode in self.placements
+            if accelerator is None or (accelerator.product, mode) in VELA_SYSTEM_CONFIGS
+        ]
+        return sorted(able, key=lambda mode: mode != self.default_memory_mode)
+
+    def choose_memory_mode(self, mode: str | None, accelerator: Accelerator | None) -> MemoryMode:
+        """Return the mode of that name, by default the board's; InputError if it cannot be."""
+        modes = self.memory_modes(accelerator)
+        if mode is None and modes:
+            return modes[0]
+        mode = mode or self.default_memory_mode
+        self.placement(mode)
+        for known in modes:
+            if known == mode:
+                return known
+        npu = accelerator.name if accelerator else "the CPU"
+        raise InputError(
+            f"memory mode '{mode}' cannot be with {npu}, whose second port only reads; board "
+            f"'{self.name}' can do with it: {', '.join(modes) or 'nothing'}"
+        )
+
+    def vela_options(self, mode: MemoryMode, accelerator: Accelerator) -> VelaOptions:
+        """Return what Vela is told, from the same placement that the linker script is made of."""
+        placement = self.placement(mode)
+        cache = self.memories[placement.fast or placement.arena].size_bytes
+        system = VELA_SYSTEM_CONFIGS[accelerator.product, mode]
+        beats = max_beats(accelerator.product, system)
+        return VelaOptions(system, VELA_MEMORY_MODES[mode], cache, beats)
+
+    def accelerator(self, name: str | None) -> Accelerator:
+        """Return the NPU of that name, by default the board's own; InputError if it has no such."""
+        wanted = name or self.npu.default
+        found = find_accelerator(wanted)
+        if found.name not in self.npu.configurations:
+            raise InputError(
+                f"board '{self.name}' has no {found.name}; it comes with: "
+                f"{', '.join(self.npu.configurations)}"
+            )
+        return found
+
+    @property
+    def default_target(self) -> str:
+        """What runs it where nobody says: QEMU if it can, else an FVP, else the board itself."""
+        if self.run.qemu is not None:
+            return "qemu"
+        return "fvp" if self.run.fvp is not None else "serial"
+
+    def doubts(self) -> Iterator[tuple[str, Any]]:
+        """Yield path and value of each fact that is not verified."""
+        facts = self.model_dump()
+        for path in self.unverified:
+            value: Any = facts
+            for part in path.split("."):
+                value = value[part]
+            yield path, value
+
+
+def board_names() -> list[str]:
+    """Return the names of the boards that come with ethosgen."""
+    return sorted(path.stem for path in board_folder().glob("*.toml"))
+
+
+def load_board(name_or_path: str) -> Board:
+    """Read a board by its name, or from a file of the user's that ends in .toml.
+
+    InputError names the file, the line and the field that is wrong, or lists the boards there are.
+    """
+    path = find_board_file(name_or_path)
+    text = _read(path)
+    try:
+        facts = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"board file '{path}' is no TOML: {error}") from None
+    if question := ask_for_blanks(str(path), text, facts):
+        raise InputError(question)
+    try:
+        return Board.model_validate({"name": path.stem, **facts})
+    except ValidationError as error:
+        raise InputError(f"board file '{path}'{_first_fault(error, text)}") from None
+
+
+def find_blanks(name_or_path: str) -> str | None:
+    """Return the question for what a board file leaves blank, None if it leaves nothing."""
+    path = find_board_file(name_or_path)
+    text = _read(path)
+    return ask_for_blanks(str(path), text, tomllib.loads(text))
+
+
+def find_board_file(name_or_path: str) -> Path:
+    """Return the file of a board; InputError lists the boards there are."""
+    path = Path(name_or_path)
+    if path.suffix == ".toml":
+        return path
+    if name_or_path not in board_names():
+        raise InputError(f"{unknown('board', name_or_path, board_names())}, or give a .toml file")
+    return board_folder() / f"{name_or_path}.toml"
+
+
+def start_board_file(name: str, like: str, folder: Path) -> Path:
+    """Write NAME.toml as a copy of another board's, for the user to change; return its path.
+
+    InputError if the name is no name, if there is no such board, or if the file exists.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"'{name}' is no name for a board; use lower case letters, digits, '-' and '_'"
+        )
+    board = load_board(like)
+    source = _read(find_board_file(like))
+    path = folder / f"{name}.toml"
+    quoted = json.dumps(f"{name} (started as a copy of {board.name})", ensure_ascii=False)
+    body = re.sub(r"(?m)^description = .*$", lambda _: f"description = {quoted}", source, count=1)
+    body = re.sub(r"\A#:schema .*\n", "", body)  # its path is relative to the folder of that file
+    head = (
+        f"# {name}: a board of yours, started from {board.name}. The facts below are its facts:\n"
+        "# go through them from top to bottom, and check with: ethosgen boards show "
+        f"{shlex.quote(f'./{path.name}')}\n\n"
+    )
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(head + body)
+    except FileExistsError:
+        raise InputError(f"'{path}' exists; choose another name, or delete it") from None
+    except OSError as error:
+        raise InputError(f"cannot write '{path}': {error.strerror}") from None
+    return path
+
+
+def board_schema() -> str:
+    """Return the JSON schema of board files, for editors."""
+    schema = Board.model_json_schema()
+    schema["properties"].pop("name")
+    schema["required"].remove("name")
+    schema["title"] = "ethosgen board file"
+    return json.dumps({"$schema": _SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"
+
+
+def board_folder() -> Path:
+    """Return the folder of the board files that come with ethosgen."""
+    return resource_folder("boards")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read board file '{path}': {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"board file '{path}' is no TOML: {error}") from None
+
+
+def _first_fault(error: ValidationError, text: str) -> str:
+    fault = error.errors()[0]
+    field = ".".join(str(part) for part in fault["loc"] if part != "[key]")
+    message = fault["msg"].removeprefix("Value error, ")
+    if not field and (named := _FIELD.match(message)):
+        field, message = named[1], message[named.end() :]
+    elif fault["type"] == "value_error" and (named := _FIELD.match(message)):
+        field, message = f"{field}.{named[1]}", message[named.end() :]
+    line = find_line(text, field)
+    where = f", line {line}" if line else ""
+    return f"{where}: {field}: {message}" if field else f"{where}: {message}"

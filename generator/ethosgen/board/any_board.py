@@ -1,0 +1,59 @@
+"""The board that stands for any: a library's integrator knows the memories, ethosgen need not."""
+
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, DEFAULT_NPU, WITHOUT_MODEL
+from ethosgen.board import Board
+from ethosgen.board.facts import Console, Counter, Cpu, Memory, Npu, Placement
+
+ANY_BOARD = "any"
+"""Its name, which no board file has."""
+
+_SIZE_BYTES = 0x2000_0000
+"""Of each memory: more than a network takes."""
+
+
+def any_board() -> Board:
+    """Return a board with every NPU, and with SRAM, flash and DRAM that hold every network.
+
+    The NPU reaches SRAM by its port 0 and the others by port 1, as Arm's subsystems have it. Lines
+    of a data cache are taken into account.
+    """
+    near = {"data": "sram", "arena": "sram", "io": "sram"}
+    far = {"code": "flash", "commands": "flash", "weights": "flash"}
+    return Board(
+        name=ANY_BOARD,
+        description="any board",
+        platforms=[],
+        cpu=Cpu(core="cortex-m55", icache=True, dcache=True),
+        npu=Npu(
+            default=DEFAULT_NPU,
+            configurations=[*ACCELERATORS, *WITHOUT_MODEL],
+            secure=True,
+            privileged=True,
+        ),
+        memories={
+            "flash": _memory(0, "flash", "rx", 1),
+            "sram": _memory(1, "sram", "rw", 0),
+            "dram": _memory(2, "dram", "rw", 1),
+        },
+        placements={
+            "shared_sram": Placement(**near, **far),
+            "sram_only": Placement(**near, **{**far, "commands": "sram", "weights": "sram"}),
+            "dedicated_sram": Placement(
+                **{**near, "arena": "dram", "io": "dram"}, **far, fast="sram"
+            ),
+        },
+        console=Console(uart="cmsdk", baud=115_200),
+        counter=Counter(kind="dwt", control_addr=0xE0001000, value_addr=0xE0001004, hz=1),
+    )
+
+
+def _memory(index: int, kind: str, access: str, npu_port: int) -> Memory:
+    return Memory.model_validate(
+        {
+            "start_addr": index * _SIZE_BYTES,
+            "size_bytes": _SIZE_BYTES,
+            "kind": kind,
+            "access": access,
+            "npu_port": npu_port,
+        }
+    )

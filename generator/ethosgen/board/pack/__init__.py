@@ -1,0 +1,73 @@
+"""CMSIS packs: what a device's pack says of it, written down as a board file with marked blanks.
+
+Packs are found and fetched by cmsis-pack-manager. What it leaves out (NPUs, Helium, clocks, and
+whole packs that it cannot read) is read from the packs' descriptions themselves.
+"""
+
+from pathlib import Path
+
+from ethosgen.board.pack.board_file import board_text, file_name
+from ethosgen.board.pack.description import Device, Selection, read_pack
+from ethosgen.board.pack.descriptors import find_device
+from ethosgen.values.errors import InputError
+
+__all__ = ["Device", "Selection", "find_in_pack", "start_from_pack", "write_board"]
+
+LIMIT_S = 300.0
+"""For fetching an index and the descriptions that it names: the public one has over a thousand."""
+
+
+def start_from_pack(
+    device: str,
+    *,
+    index: str | None = None,
+    pack: Path | None = None,
+    output: Path | None = None,
+    limit_s: float = LIMIT_S,
+) -> Path:
+    """Write a board file for `[VENDOR::]DEVICE[:CORE]` and return its path.
+
+    `pack` is a .pack or .pdsc file; else `index` is the address of a pack index, by default the
+    public one. InputError if there is no such device, if a pack is damaged or cannot be fetched, or
+    if the file exists; ToolError if cmsis-pack-manager is not installed.
+    """
+    selection = Selection.parse(device)
+    if output is not None:  # before minutes of fetching
+        _check_name(output)
+    if pack is not None:
+        found = find_in_pack(pack, selection)
+    else:
+        found = find_device(selection, index, limit_s)
+    processor = found.processor(selection.processor)
+    path = output or Path(file_name(found, processor))
+    _check_name(path)
+    return write_board(path, board_text(found, processor, path))
+
+
+def _check_name(path: Path) -> None:
+    if path.suffix != ".toml":
+        raise InputError(f"'{path}' is no name for a board file; it must end in .toml")
+    if path.exists():
+        raise InputError(f"'{path}' exists; name another with -o, or delete it")
+
+
+def find_in_pack(pack: Path, selection: Selection) -> Device:
+    """Return a device from a .pack or .pdsc file; InputError lists devices of similar names."""
+    description = read_pack(pack)
+    found = [d for d in description.devices() if selection.matches(d)]
+    if not found:
+        names = [device.name for device in description.devices()]
+        raise InputError(f"'{pack}' has no device '{selection.device}'{selection.similar(names)}")
+    return found[0]
+
+
+def write_board(path: Path, text: str) -> Path:
+    """Write a new file and return its path; InputError if there is one."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"'{path}' exists; name another with -o, or delete it") from None
+    except OSError as error:
+        raise InputError(f"cannot write '{path}': {error.strerror}") from None
+    return path

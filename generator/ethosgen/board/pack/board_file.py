@@ -1,0 +1,338 @@
+"""A device of a pack as a board file: what the pack says, what follows from it, and blanks."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL
+from ethosgen.board.blanks import BLANK
+from ethosgen.board.pack.description import Algorithm, Device, NpuFeature, PackMemory, Processor
+
+_FPUS = {
+    "0": "none", "NO_FPU": "none", "1": "single", "FPU": "single", "SP_FPU": "single",
+    "2": "double", "DP_FPU": "double",
+}  # fmt: skip
+_KINDS = {
+    "tcm": re.compile(r"[ID]TCM|TCM", re.IGNORECASE),
+    "dram": re.compile(r"DDR|DRAM|PSRAM|HYPER", re.IGNORECASE),
+    "flash": re.compile(r"FLASH|ROM|MRAM|RRAM|NVM|XIP", re.IGNORECASE),
+    "sram": re.compile(r"(?<!I)RAM", re.IGNORECASE),  # IRAM1 may be anything
+}
+"""Kinds by what is usual in a memory's name, the first that fits."""
+_LARGEST = 1 << 32
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A memory of the pack that goes into the file, with what it is taken for; None is a blank."""
+
+    name: str
+    start_addr: int
+    size_bytes: int
+    access: str
+    kind: str | None
+    startup: bool
+    default: bool
+    npu_start_addr: int | None = None
+
+
+def file_name(device: Device, processor: Processor) -> str:
+    """Return the usual name of the file: the device's, and the core's if there are several."""
+    parts = [device.name] + (
+        [processor.name] if len(device.processors) > 1 and processor.name else []
+    )
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-") + ".toml"
+
+
+def board_text(device: Device, processor: Processor, path: Path) -> str:
+    """Return a board file whose blanks are to be filled in, each with what it asks."""
+    memories = _memories(device, processor)
+    flashers = _flash(device)
+    doubts = [
+        "npu.secure", "npu.privileged", "placements", "counter", "flash.pyocd",
+        *(f"memories.{m.name}.kind" for m in memories if m.kind),
+        *(f"memories.{m.name}.npu_start_addr" for m in memories if m.npu_start_addr is not None),
+    ]  # fmt: skip
+    if processor.mve is None and processor.core != "Cortex-M33":
+        doubts.append("cpu.core")
+    lines = [
+        f"# {device.vendor} {device.name}, from the CMSIS pack {device.pack}.",
+        f'# The pack does not say everything: fill in each "{BLANK}", or delete its line where the',
+        f"# comment says so, then check with: ethosgen boards show {shlex.quote(f'./{path.name}')}",
+        "",
+        f"description = {_quoted(_title(device, processor))}",
+        'platforms = ["baremetal", "csolution"]',
+        f"unverified = {_listed(doubts)}",
+        f"notes = {_listed(_notes(device, processor))}",
+        "",
+        *_cpu(processor),
+        "",
+        *_npu(device, processor),
+        "",
+        *(line for memory in memories for line in _memory(memory)),
+        *_placements(memories),
+        *_devices(processor),
+        *flashers,
+        "# What CMSIS-Toolbox calls it, for --platform csolution.",
+        "[cmsis]",
+        f"device = {_quoted(_cmsis_name(device, processor))}",
+        f"packs = [{_quoted(device.pack)}]",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _title(device: Device, processor: Processor) -> str:
+    core = f", {processor.name}" if processor.name else ""
+    return f"{device.vendor} {device.name}{core}"
+
+
+def _cmsis_name(device: Device, processor: Processor) -> str:
+    name = f"{device.vendor}::{device.name}"
+    several = len(device.processors) > 1 and processor.name
+    return f"{name}:{processor.name}" if several else name
+
+
+def _notes(device: Device, processor: Processor) -> list[str]:
+    notes = [f"Written from {device.pack}; a pack does not say where the NPU or the console is."]
+    notes += [
+        f"Flash algorithm {a.file}" + _range(a.start_addr, a.size_bytes) for a in device.algorithms
+    ]
+    notes += [f"The pack names an NPU: {npu.words}" for npu in device.npus]
+    if processor.trustzone == "TZ":
+        notes.append("The core has TrustZone and starts in secure state: give secure addresses.")
+    return notes
+
+
+def _range(start: int | None, size: int | None) -> str:
+    return (
+        "" if start is None or size is None else f" for {_hex(start)} to {_hex(start + size - 1)}"
+    )
+
+
+def _cpu(processor: Processor) -> Iterator[str]:
+    yield "[cpu]"
+    yield f"core = {_quoted(processor.core.lower())}"
+    if processor.core != "Cortex-M33":
+        if processor.mve is not None:
+            yield f"mve = {_bool(processor.mve != 'NO_MVE')}"
+        if processor.mve == "MVE":
+            yield "mve_float = false"
+        yield f'icache = "{BLANK}"  # true if it has an instruction cache, else false'
+        yield f'dcache = "{BLANK}"  # true if it has a data cache, else false'
+    if processor.fpu in _FPUS:
+        yield f"fpu = {_quoted(_FPUS[processor.fpu])}"
+    if processor.clock_hz is None:
+        yield f'clock_hz = "{BLANK}"  # what the core runs at, or delete this line'
+    else:
+        yield f"clock_hz = {processor.clock_hz:_}"
+
+
+def _npu(device: Device, processor: Processor) -> Iterator[str]:
+    names = [name for npu in _own_npus(device, processor) for name in _configurations(npu)]
+    yield "[npu]"
+    if len(names) == 1:
+        yield f"default = {_quoted(names[0])}"
+        yield f"configurations = {_listed(names)}"
+    else:
+        choice = f": one of {', '.join(names)}" if names else ", for instance ethos-u55-128"
+        yield f'default = "{BLANK}"  # the NPU of this core{choice}'
+        yield f'configurations = ["{BLANK}"]  # the same, and others that the chip comes in'
+    yield f'base_addr = "{BLANK}"  # address of the NPU\'s registers'
+    yield f'irq = "{BLANK}"  # the NPU\'s interrupt at this core'
+    yield f"secure = {_bool(processor.trustzone != 'NO_TZ')}"
+    yield "privileged = true"
+
+
+def _own_npus(device: Device, processor: Processor) -> list[NpuFeature]:
+    """Return the NPUs that a feature gives to this core, or whose words end in its name's end."""
+    for_all = [npu for npu in device.npus if npu.processor in (None, processor.name)]
+    ending = (processor.name or "").split("_")[-1]
+    named = [npu for npu in for_all if ending and re.search(rf"\b{re.escape(ending)}\b", npu.words)]
+    of_core = [npu for npu in for_all if npu.processor is not None]
+    return of_core or named or for_all
+
+
+def _configurations(npu: NpuFeature) -> list[str]:
+    start = f"ethos-{npu.product}-"
+    known = [*ACCELERATORS, *WITHOUT_MODEL]
+    if npu.macs is not None:
+        return [f"{start}{npu.macs}"] if f"{start}{npu.macs}" in known else []
+    return [name for name in known if name.startswith(start)]
+
+
+def _memories(device: Device, processor: Processor) -> list[_Chosen]:
+    """Return the core's memories, one alias of each, the secure one where there are two.
+
+    Where an alias is this core's own (its TCM), the other address is what the rest of the chip
+    knows the memory by, the NPU too; where it is another core's, the memory is left to that one.
+    """
+    by_name = {memory.name: memory for memory in device.memories}
+    cores = {m.alias: m.processor for m in device.memories if m.alias and m.processor}
+    own = [
+        memory
+        for memory in device.memories
+        if memory.processor in (None, processor.name)
+        and (memory.alias is None or memory.processor is not None)
+        and memory.name not in cores
+    ]
+    has_secure = any("s" in memory.access for memory in own)
+    chosen: list[_Chosen] = []
+    for memory in own:
+        access = "".join(letter for letter in "rwx" if letter in memory.access)
+        is_other_alias = has_secure and "n" in memory.access and "s" not in memory.access
+        is_outside = memory.start_addr % 4 or not 0 < memory.size_bytes <= _LARGEST
+        if "r" not in access or "p" in memory.access or is_other_alias or is_outside:
+            continue
+        end = memory.start_addr + memory.size_bytes
+        if end > _LARGEST or any(
+            memory.start_addr < c.start_addr + c.size_bytes and c.start_addr < end for c in chosen
+        ):
+            continue
+        one = _choose(memory, access, {c.name for c in chosen}, device.algorithms)
+        seen_as = by_name.get(memory.alias or "")
+        if seen_as is not None:
+            one = replace(one, npu_start_addr=seen_as.start_addr)
+        chosen.append(one)
+    return chosen
+
+
+def _choose(
+    memory: PackMemory, access: str, taken: set[str], algorithms: Sequence[Algorithm]
+) -> _Chosen:
+    name = re.sub(r"[^a-z0-9_]+", "_", memory.name.lower()).strip("_")
+    if not name or name[0].isdigit():
+        name = f"memory_{name}".rstrip("_")
+    while name in taken:
+        name += "_2"
+    return _Chosen(
+        name,
+        memory.start_addr,
+        memory.size_bytes,
+        access,
+        _kind(memory, access, algorithms),
+        memory.startup,
+        memory.default,
+    )
+
+
+def _kind(memory: PackMemory, access: str, algorithms: Sequence[Algorithm]) -> str | None:
+    """Return what a memory is by its name, by whether it is flashed, by what may be done."""
+    for algorithm in algorithms:
+        start, size = algorithm.start_addr, algorithm.size_bytes
+        if start is not None and size is not None and start <= memory.start_addr < start + size:
+            return "flash"
+    for kind, pattern in _KINDS.items():
+        if pattern.search(memory.name):
+            return kind
+    return None if "w" in access else "flash"
+
+
+def _memory(memory: _Chosen) -> Iterator[str]:
+    yield f"[memories.{memory.name}]"
+    yield f"start_addr = {_hex(memory.start_addr)}"
+    yield f"size_bytes = {_hex(memory.size_bytes)}"
+    if memory.kind is None:
+        yield f'kind = "{BLANK}"  # "tcm", "sram", "dram" or "flash"'
+    else:
+        yield f"kind = {_quoted(memory.kind)}"
+    yield f"access = {_quoted(memory.access)}"
+    if memory.kind != "tcm":
+        yield (
+            f'npu_port = "{BLANK}"  # 0 or 1, the NPU\'s AXI port that reaches it; delete this '
+            "line where none does"
+        )
+    if memory.npu_start_addr is not None:
+        yield f"npu_start_addr = {_hex(memory.npu_start_addr)}"
+    yield ""
+
+
+def _placements(memories: Sequence[_Chosen]) -> Iterator[str]:
+    """Yield a first placement, by what usually goes where."""
+
+    def first(*choices: Iterator[_Chosen]) -> str:
+        return next((m.name for choice in choices for m in choice), BLANK)
+
+    code = first(
+        (m for m in memories if m.startup and "x" in m.access),
+        (m for m in memories if m.kind == "flash" and "x" in m.access),
+        (m for m in memories if "x" in m.access),
+    )
+    near = [m for m in memories if "w" in m.access and m.name != code]
+    arena = first(
+        iter(sorted((m for m in near if m.kind == "sram"), key=lambda m: -m.size_bytes)),
+    )
+    data = first(
+        (m for m in near if m.kind == "tcm" and not re.match(r".*itcm", m.name)),
+        (m for m in near if m.default),
+        iter(near),
+    )
+    weights = first(
+        (m for m in memories if m.kind == "flash"), (m for m in memories if m.kind == "dram")
+    )
+    why = {
+        "code": "the memory of vectors, instructions and constants",
+        "data": "the memory of variables and the stack",
+        "arena": "the SRAM of the network's tensors, at the NPU's port 0",
+        "io": "the same",
+        "commands": "the memory of the NPU's commands, flash for instance",
+        "weights": "the memory of the network's weights, at the NPU's port 1",
+    }
+    parts = {"code": code, "data": data, "arena": arena, "io": arena, "commands": weights}
+    yield "[placements.shared_sram]"
+    for part, memory in {**parts, "weights": weights}.items():
+        comment = f"  # {why[part]}" if memory == BLANK else ""
+        yield f"{part} = {_quoted(memory)}{comment}"
+    yield ""
+
+
+def _devices(processor: Processor) -> Iterator[str]:
+    yield "[console]"
+    yield f'uart = "{BLANK}"  # "cmsdk" (Arm) or "dw" (DesignWare, 16550): what start-up can drive'
+    yield f'base_addr = "{BLANK}"  # address of the UART\'s registers'
+    yield f'rx_irq = "{BLANK}"  # its interrupt at this core'
+    yield f'clock_hz = "{BLANK}"  # what its divider divides'
+    yield "baud = 115_200"
+    yield ""
+    yield "# The processor's own cycle counter."
+    yield "[counter]"
+    yield 'kind = "dwt"'
+    yield "control_addr = 0xe0001000"
+    yield "value_addr = 0xe0001004"
+    if processor.clock_hz is None:
+        yield f'hz = "{BLANK}"  # what the core runs at'
+    else:
+        yield f"hz = {processor.clock_hz:_}"
+    yield ""
+    yield "[run.serial]"
+    yield 'reset = "none"'
+    yield ""
+
+
+def _flash(device: Device) -> Iterator[str]:
+    yield "# pyOCD has the flash algorithms of a device once: pyocd pack install " + device.name
+    yield "[flash.pyocd]"
+    target = re.sub(r"[^a-z0-9]", "_", device.name.lower())
+    yield f'command = ["pyocd", "flash", "--target", {_quoted(target)}, "{{elf}}"]'
+    yield ""
+
+
+def _listed(words: Sequence[str]) -> str:
+    if sum(map(len, words)) < 70:
+        return "[" + ", ".join(map(_quoted, words)) + "]"
+    return "[\n" + "".join(f"    {_quoted(word)},\n" for word in words) + "]"
+
+
+def _quoted(text: Any) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _hex(value: int) -> str:
+    return f"0x{value:08x}"

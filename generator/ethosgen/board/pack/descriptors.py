@@ -1,0 +1,146 @@
+"""Finds a device in the packs of an index, in bounded time, whatever the network does."""
+
+import logging
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ethosgen.board.pack.description import Device, Selection, read_pack
+from ethosgen.host.child import ChildError, call
+from ethosgen.values.errors import EthosgenError, InputError, ToolError
+
+_LOG = logging.getLogger(__name__)
+
+_DEVICE = re.compile(rb'\b(?:Dname|Dvariant)\s*=\s*"([^"]+)"')
+_END = b"</package>"
+_VERSION = re.compile(r"(?P<pack>[^.]+\.[^.]+)\.(?P<version>\d.*)\.pdsc")
+
+
+def find_device(selection: Selection, index: str | None, limit_s: float) -> Device:
+    """Return the device from the packs that an index names, None for the public index.
+
+    The packs' descriptions are searched themselves: cmsis-pack-manager leaves out all devices of a
+    pack where one overrides a core below two of its family, or has a core that it does not know,
+    and does not survive a release without a word of what is new.
+    InputError if there is no such device, or several packs have it, or nothing can be fetched.
+    """
+    if index is not None and not index.startswith(("http://", "https://")):
+        raise InputError(
+            f"'{index}' is no address of a pack index; it begins with http:// or https://"
+        )
+    with tempfile.TemporaryDirectory(prefix="ethosgen-packs-") as scratch:
+        # What the public index names stays in the cache for the next time. Others may change.
+        folder = None if index is None else str(Path(scratch) / "descriptions")
+        place, known = _fetch(index, folder, scratch, limit_s)
+        files = _newest(place.glob("*.pdsc"))
+        if not files:
+            raise InputError(_unreachable(index))
+        return _choose(selection, files, known, index)
+
+
+def _fetch(
+    index: str | None, folder: str | None, scratch: str, limit_s: float
+) -> tuple[Path, list[str]]:
+    """Return where the descriptions are, and the devices that cmsis-pack-manager knows of."""
+    script = Path(__file__).with_name("fetch.py")
+    note = Path(scratch) / "place.txt"
+    try:
+        answer = call(script, "fetch", index, folder, scratch, limit_s=limit_s)
+    except ChildError as error:
+        if error.how != "died" or not note.is_file():
+            raise _refusal(index, error, limit_s) from None
+        _LOG.warning("cmsis-pack-manager did not survive the descriptions (%s)", error)
+        return Path(note.read_text(encoding="utf-8")), []
+    _LOG.debug("%s", answer.log)
+    return Path(note.read_text(encoding="utf-8")), answer.value
+
+
+def _refusal(index: str | None, error: ChildError, limit_s: float) -> EthosgenError:
+    if "No module named" in str(error):
+        return ToolError(
+            "reading packs needs cmsis-pack-manager; install it: pip install 'ethosgen[packs]'"
+        )
+    if error.how == "late":
+        return InputError(
+            f"{_index(index)} was not fetched within {limit_s:g} s; try again, or download the "
+            "pack and name it with --pack FILE"
+        )
+    return InputError(f"{_unreachable(index)} ({error})")
+
+
+def _index(index: str | None) -> str:
+    return f"pack index '{index}'" if index else "the public pack index"
+
+
+def _unreachable(index: str | None) -> str:
+    return (
+        f"{_index(index)} cannot be fetched, or names no pack that can be; check the address and "
+        "the network, or download the pack and name it with --pack FILE"
+    )
+
+
+def _newest(files: Iterable[Path]) -> list[Path]:
+    """Return one file for each pack: a cache has old versions too."""
+    newest: dict[str, tuple[list[tuple[int, str]], Path]] = {}
+    for file in sorted(files):
+        parts = _VERSION.fullmatch(file.name)
+        pack, version = (parts["pack"], parts["version"]) if parts else (file.name, "")
+        order = [
+            (int(word), "") if word.isdigit() else (-1, word)
+            for word in re.split(r"[.+-]", version)
+        ]
+        if pack not in newest or newest[pack][0] < order:
+            newest[pack] = (order, file)
+    return [file for _, file in newest.values()]
+
+
+def _choose(selection: Selection, files: list[Path], known: list[str], index: str | None) -> Device:
+    texts = {file: file.read_bytes() for file in files}
+    found = list(_matching(selection, texts))
+    if not found:
+        names = {*known, *(name for text in texts.values() for name in _names(text))}
+        raise InputError(
+            f"{_index(index)} has no device '{selection.device}'"
+            f"{f' of {selection.vendor!r}' if selection.vendor else ''}"
+            f"{selection.similar(sorted(names))}{_damage(texts)}"
+        )
+    if len({device.pack for device in found}) > 1:
+        told = ", ".join(f"{d.vendor}::{d.name} in {d.pack}" for d in found)
+        raise InputError(
+            f"several packs have a device '{selection.device}': {told}; name its vendor as in "
+            f"{found[0].vendor}::{found[0].name}, or the pack with --pack FILE"
+        )
+    if found[0].name not in known:
+        _LOG.warning("cmsis-pack-manager cannot read %s; its description was", found[0].pack)
+    return found[0]
+
+
+def _matching(selection: Selection, texts: dict[Path, bytes]) -> Iterator[Device]:
+    """Yield the devices that are meant; only files in which the name stands are parsed.
+
+    A damaged one is an error if no other has the device.
+    """
+    wanted, damage, found = selection.device.casefold(), None, False
+    for file, text in texts.items():
+        if wanted not in {name.casefold() for name in _names(text)}:
+            continue
+        try:
+            devices = [d for d in read_pack(file).devices() if selection.matches(d)]
+        except InputError as error:
+            damage = error
+            continue
+        found = found or bool(devices)
+        yield from devices
+    if damage is not None and not found:
+        raise damage
+
+
+def _names(text: bytes) -> set[str]:
+    return {name.decode("utf-8", "replace") for name in _DEVICE.findall(text)}
+
+
+def _damage(texts: dict[Path, bytes]) -> str:
+    """Name the descriptions that end too early: the device may be one of theirs."""
+    cut = [file.name for file, text in texts.items() if not text.rstrip().endswith(_END)]
+    return f"; it may be in one of these, which end too early: {', '.join(cut)}" if cut else ""

@@ -1,0 +1,178 @@
+"""What facts of a board cannot be true together: each rule yields what breaks it, field first."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from ethosgen.board.facts import BAREMETAL_UARTS, BoardFacts, Placement
+
+_WRITTEN = ("data", "arena", "io", "fast")
+_SRAMS = ("sram", "tcm")
+_PAGE_BYTES = 4096
+_ENDS = ("*/", '"""', "\\")
+
+
+def faults(board: BoardFacts) -> Iterator[str]:
+    """Yield what is wrong, each as "field: what"."""
+    yield from _words(board)
+    yield from _overlaps(board)
+    yield from _modes(board)
+    for mode, placement in board.placements.items():
+        yield from _placement(board, f"placements.{mode}", placement)
+        yield from _mode(board, mode, placement)
+    yield from _qemu(board)
+    yield from _baremetal(board)
+    yield from _zephyr(board)
+    yield from _csolution(board)
+    yield from _doubts(board)
+
+
+def _words(board: BoardFacts) -> Iterator[str]:
+    """Yield what would end the comments and docstrings that it stands in."""
+    told = board.description
+    if not told.strip() or not told.isprintable() or any(end in told for end in _ENDS):
+        yield (
+            "description: must be one line of plain text, without "
+            f"{' '.join(_ENDS)}: it stands in the comments of what is generated"
+        )
+
+
+def _overlaps(board: BoardFacts) -> Iterator[str]:
+    for (one, first), (other, second) in combinations(board.memories.items(), 2):
+        if one.upper() == other.upper():  # as the linker script writes them
+            yield f"memories.{other}: differs from memories.{one} by capital letters alone"
+        if first.start_addr < second.end_addr and second.start_addr < first.end_addr:
+            start = max(first.start_addr, second.start_addr)
+            end = min(first.end_addr, second.end_addr)
+            yield (
+                f"memories.{other}: overlaps '{one}' from 0x{start:08x} to 0x{end - 1:08x}; name "
+                "one alias of each memory only"
+            )
+    for name, memory in board.memories.items():
+        if memory.end_addr > 1 << 32:
+            yield f"memories.{name}.size_bytes: ends beyond 0xffffffff"
+
+
+def _modes(board: BoardFacts) -> Iterator[str]:
+    if board.default_memory_mode not in board.placements:
+        yield (
+            f"default_memory_mode: there is no placement for {board.default_memory_mode}; placed "
+            f"are: {', '.join(board.placements)}"
+        )
+
+
+def _placement(board: BoardFacts, where: str, placement: Placement) -> Iterator[str]:
+    for part, memory in placement.model_dump(exclude_none=True).items():
+        if memory not in board.memories:
+            yield (
+                f"{where}.{part}: there is no memory '{memory}'; there are: "
+                f"{', '.join(board.memories)}"
+            )
+            return
+    for part, memory in placement.npu_parts().items():
+        if board.memories[memory].npu_port is None:
+            yield f"{where}.{part}: the NPU does not reach '{memory}'"
+    for part in _WRITTEN:
+        memory = getattr(placement, part)
+        if memory is not None and "w" not in board.memories[memory].access:
+            yield f"{where}.{part}: '{memory}' cannot be written"
+    if "x" not in board.memories[placement.code].access:
+        yield f"{where}.code: '{placement.code}' cannot be executed"
+    if placement.copied_from is None:
+        return
+    for part in ("commands", "weights"):
+        memory = getattr(placement, part)
+        if memory != placement.copied_from and "w" not in board.memories[memory].access:
+            yield f"{where}.{part}: is copied, and '{memory}' cannot be written"
+
+
+def _mode(board: BoardFacts, mode: str, placement: Placement) -> Iterator[str]:
+    """Yield where a placement is not what Vela means by the mode (its vela.ini)."""
+    where = f"placements.{mode}"
+    memories = board.memories
+    if mode == "dedicated_sram" and placement.fast is None:
+        yield f"{where}.fast: missing; the SRAM that is the NPU's own must be named"
+        return
+    if mode != "dedicated_sram" and placement.fast is not None:
+        yield f"{where}.fast: only dedicated_sram has one"
+        return
+    near = {"fast": placement.fast} if placement.fast else {"arena": placement.arena}
+    if mode == "sram_only":
+        near |= {"commands": placement.commands, "weights": placement.weights}
+    for part, memory in near.items():
+        if memories[memory].kind not in _SRAMS:
+            yield f"{where}.{part}: '{memory}' is {memories[memory].kind}, not SRAM"
+        if memories[memory].npu_port == 1:
+            yield f"{where}.{part}: must be reached by the NPU's port 0, and '{memory}' is by 1"
+    if mode == "dedicated_sram" and memories[placement.arena].npu_port != 1:
+        yield f"{where}.arena: must be reached by the NPU's port 1"
+    if mode != "sram_only" and memories[placement.weights].npu_port != 1:
+        yield f"{where}.weights: must be reached by the NPU's port 1"
+
+
+def _qemu(board: BoardFacts) -> Iterator[str]:
+    qemu = board.run.qemu
+    if qemu is None:
+        return
+    memory = board.memories.get(qemu.npu_memory)
+    if memory is None:
+        yield f"run.qemu.npu_memory: there is no memory '{qemu.npu_memory}'"
+        return
+    inside = qemu.shared_start_addr <= memory.start_addr
+    if not inside or memory.end_addr > qemu.shared_end_addr:
+        yield f"run.qemu.npu_memory: '{qemu.npu_memory}' is not wholly shared"
+    elif qemu.npu_base_addr != memory.end_addr - _PAGE_BYTES:
+        yield "run.qemu.npu_base_addr: must be the last page of npu_memory"
+
+
+def _baremetal(board: BoardFacts) -> Iterator[str]:
+    """Yield what the start-up code of a bare-metal project would have to guess."""
+    platforms = [p for p in board.platforms if p in ("baremetal", "csolution")]
+    if not platforms:
+        return
+    needed = {
+        "npu.base_addr": board.npu.base_addr,
+        "npu.irq": board.npu.irq,
+        "console.base_addr": board.console.base_addr,
+        "console.rx_irq": board.console.rx_irq,
+        "console.clock_hz": board.console.clock_hz,
+    }
+    for path, value in needed.items():
+        if value is None:
+            yield f'{path}: missing, and platforms has "{platforms[0]}", which needs it'
+    if board.console.uart not in BAREMETAL_UARTS:
+        yield (
+            f"console.uart: bare-metal projects drive {' and '.join(BAREMETAL_UARTS)} only; take "
+            f'"{platforms[0]}" out of platforms'
+        )
+
+
+def _zephyr(board: BoardFacts) -> Iterator[str]:
+    if ("zephyr" in board.platforms) != bool(board.run.zephyr):
+        yield 'run.zephyr: "zephyr" among platforms and a [[run.zephyr]] need each other'
+    shared = {(known.program, known.program_bytes) for known in board.run.zephyr}
+    if len(shared) > 1:
+        yield "run.zephyr: program and program_bytes must be the same in each: they share overlays"
+    for program, program_bytes in shared:
+        if program is None or program_bytes is None:
+            continue
+        if program not in board.memories:
+            yield f"run.zephyr.program: there is no memory '{program}'"
+        elif program_bytes >= board.memories[program].size_bytes:
+            yield f"run.zephyr.program_bytes: leaves nothing of '{program}' to networks"
+
+
+def _csolution(board: BoardFacts) -> Iterator[str]:
+    if "csolution" in board.platforms and board.cmsis is None:
+        yield 'cmsis: missing, and platforms has "csolution", which needs its device and packs'
+
+
+def _doubts(board: BoardFacts) -> Iterator[str]:
+    facts = board.model_dump()
+    for path in board.unverified:
+        value: Any = facts
+        for part in path.split("."):
+            if not isinstance(value, dict) or part not in value:
+                yield f"unverified: '{path}' is no fact of this file"
+                break
+            value = value[part]

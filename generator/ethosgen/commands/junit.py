@@ -1,0 +1,128 @@
+"""JUnit XML of a run, for the test reports of continuous integration; it fails closed."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ethosgen.host.storage import explain_storage
+from ethosgen.values.errors import EthosgenError, InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.report import FirmwareReport, Report
+
+_ORACLE = "TensorFlow Lite Micro"
+_MARKER = "the firmware's end marker was seen"
+
+
+class JUnitFile:
+    """One file for one run, written however the run ends; without a path it does nothing.
+
+    An older file of that name is removed first, so that a run that was killed leaves none. A run
+    without a report, or with an exception, becomes an error.
+    """
+
+    def __init__(self, path: Path | None, name: str) -> None:
+        self._path = path
+        self._name = name
+        self._report: Report | FirmwareReport | None = None
+
+    def __enter__(self) -> Self:
+        if self._path is not None:
+            try:
+                self._path.unlink(missing_ok=True)
+            except OSError as error:
+                raise InputError(f"cannot replace '{self._path}': {error.strerror}") from None
+        return self
+
+    def record(self, report: Report | FirmwareReport) -> None:
+        """Take the report that the file will tell."""
+        self._report = report
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._path is None:
+            return
+        suite = make_suite(self._name, self._report, error)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            ET.ElementTree(suite).write(self._path, encoding="utf-8", xml_declaration=True)
+        except OSError as problem:
+            raise InputError(f"cannot write '{self._path}': {problem.strerror}") from None
+
+
+def make_suite(
+    name: str, report: Report | FirmwareReport | None, error: BaseException | None
+) -> ET.Element:
+    """Return a <testsuites> with one suite; an error or a missing report is an <error> in it.
+
+    Of several networks, each has its cases in a class of its own.
+    """
+    cases = []
+    if error is not None or report is None:
+        case = ET.Element("testcase", classname=f"ethosgen.{name}", name="run")
+        kind = type(error).__name__ if error is not None else "NoReport"
+        words = str(error) if error is not None else "the run left no report"
+        words = explain_storage(error) or words
+        is_bug = isinstance(error, Exception) and not isinstance(error, EthosgenError)
+        expected = not is_bug or explain_storage(error) is not None
+        ET.SubElement(case, "error", type=kind, message=words if expected else f"bug: {words}")
+        cases.append(case)
+    elif isinstance(report, FirmwareReport):
+        cases = [case for one in report.reports for case in _cases(f"{name}.{one.model}", one)]
+    else:
+        cases = _cases(name, report)
+    counts = {
+        kind: str(sum(1 for case in cases if case.find(tag) is not None))
+        for kind, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
+    }
+    suites = ET.Element("testsuites")
+    seconds = sum(report.wall_s.values()) if report is not None else 0.0
+    suite = ET.SubElement(
+        suites,
+        "testsuite",
+        name=f"ethosgen.{name}",
+        tests=str(len(cases)),
+        time=f"{seconds:.3f}",
+    )
+    suite.attrib.update(counts)
+    suite.extend(cases)
+    return suites
+
+
+def _cases(name: str, report: Report) -> list[ET.Element]:
+    group = f"ethosgen.{name}"
+    golden = report.golden
+    oracle = (golden.title if golden else "") or _ORACLE
+    outputs = ET.Element("testcase", classname=group, name=f"outputs equal {oracle}'s")
+    if golden is None:
+        ET.SubElement(outputs, "skipped", message="no golden answer; give --golden")
+    elif golden.mismatches or not golden.elements:
+        words = (
+            f"{golden.mismatches} of {counted(golden.elements, 'element')} differ, by "
+            f"{golden.max_abs_diff:g} at most"
+        )
+        found = [f"{title}: {text}" for title, text in report.findings.items()]
+        failure = ET.SubElement(
+            outputs, "failure", type="Mismatch", message="; ".join((words, *found))
+        )
+        failure.text = "\n".join((words, *found))
+    if golden is not None:
+        decided = ET.SubElement(outputs, "system-out")
+        decided.text = " ".join(filter(None, (oracle, golden.version, golden.note)))
+    marker = ET.Element("testcase", classname=group, name=_MARKER)
+    if not report.ended:
+        ET.SubElement(marker, "failure", type="NoEndMarker", message="it was never seen")
+    cases = [outputs, marker]
+    if (
+        report.golden is not None
+        and not report.passed
+        and not any(c.findall("failure") for c in cases)
+    ):
+        verdict = ET.Element("testcase", classname=group, name="verdict")
+        ET.SubElement(verdict, "failure", type="Verdict", message=report.verdict)
+        cases.append(verdict)
+    return cases

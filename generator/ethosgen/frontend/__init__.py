@@ -1,0 +1,1 @@
+"""Front ends: a file's bytes to a network."""

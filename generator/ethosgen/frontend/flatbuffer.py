@@ -1,0 +1,496 @@
+"""Reads .tflite files through the published schema classes.
+
+Nothing in a file is trusted: every length is checked before it is walked, every index before it is
+used. What comes out is complete: shapes are static, constants are as long as their shapes say, and
+an operator reads only what exists before it runs.
+
+Names are made unique: a tensor without a name is called tensor_INDEX, and a name that an earlier
+tensor of the same graph already has gets _INDEX appended. Inputs and outputs therefore always can
+be told apart by name, and a file with sensible names keeps them.
+
+An operator's options carry the schema's field names in snake case (stride_w). Enumerations that
+matter are names: padding "SAME", fused_activation_function "RELU", data types as numpy calls them.
+"""
+
+import logging
+import math
+import re
+import struct
+import traceback
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tflite
+from flatbuffers.number_types import Int32Flags
+
+from ethosgen.frontend.compression import DECODE, expand, is_compressed
+from ethosgen.frontend.compression.composites import has_composites, inline_composites
+from ethosgen.frontend.flexmap import read_map
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.integrity import NPU_CUSTOM_CODE, check
+from ethosgen.values.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
+
+_log = logging.getLogger(__name__)
+
+IDENTIFIER = b"TFL3"
+MAX_TENSOR_BYTES = 1 << 28
+"""Beyond any memory that a Cortex-M has; Vela does not come back from what is much larger."""
+
+MAX_RANK = 16
+"""No operator of TFLite goes beyond 8."""
+
+DETECTION = "TFLite_Detection_PostProcess"
+SIGNALS = """SignalDelay SignalEnergy SignalFftAutoScale SignalFilterBank SignalFilterBankLog
+    SignalFilterBankSpectralSubtraction SignalFilterBankSquareRoot SignalFramer SignalIrfft
+    SignalOverlapAdd SignalPCAN SignalRfft SignalStacker SignalWindow""".split()
+_WITH_MAP = frozenset({DETECTION, "CIRCULAR_BUFFER", *SIGNALS})
+"""Custom operators of TFLite Micro whose options are a map in flexbuffers' format."""
+
+DTYPES = {
+    tflite.TensorType.FLOAT32: "float32",
+    tflite.TensorType.FLOAT16: "float16",
+    tflite.TensorType.FLOAT64: "float64",
+    tflite.TensorType.INT8: "int8",
+    tflite.TensorType.INT16: "int16",
+    tflite.TensorType.INT32: "int32",
+    tflite.TensorType.INT64: "int64",
+    tflite.TensorType.UINT8: "uint8",
+    tflite.TensorType.UINT16: "uint16",
+    tflite.TensorType.UINT32: "uint32",
+    tflite.TensorType.UINT64: "uint64",
+    tflite.TensorType.BOOL: "bool",
+    tflite.TensorType.COMPLEX64: "complex64",
+    tflite.TensorType.RESOURCE: HANDLE,
+}
+
+_DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
+"""What the flatbuffers package raises when an offset or a length leads nowhere."""
+
+
+def _names(enumeration: type) -> dict[int, str]:
+    """Return an enumeration of the schema as number → name."""
+    return {
+        number: name
+        for name, number in vars(enumeration).items()
+        if isinstance(number, int) and not name.startswith("_")
+    }
+
+
+_BUILTINS = _names(tflite.BuiltinOperator)
+_TYPES = _names(tflite.TensorType)
+_OPTIONS = _names(tflite.BuiltinOptions)
+_OPTIONS2 = _names(tflite.BuiltinOptions2)
+_ENUMERATED_FIELDS = {
+    "padding": _names(tflite.Padding),
+    "fused_activation_function": _names(tflite.ActivationFunctionType),
+    "mode": _names(tflite.MirrorPadMode),
+    "in_data_type": DTYPES,
+    "out_data_type": DTYPES,
+    "output_type": DTYPES,
+    "out_type": DTYPES,
+    "idx_out_type": DTYPES,
+    "quantized_bias_type": DTYPES,
+}
+
+
+def read_model(path: Path) -> Model:
+    """Read a .tflite file.
+
+    Raises InputError if the file cannot be read, is no .tflite, or is damaged, and UnsupportedError
+    for what `parse_model` refuses.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
+    return parse_model(data, path.name)
+
+
+def parse_model(data: bytes, name: str) -> Model:
+    """Parse a .tflite file's bytes; `name` is how messages call it.
+
+    Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes.
+    What contradicts itself but does no harm is logged as a warning. One that Vela has compiled will
+    do. One that TFLite Micro's tool compressed is expanded, and composites become their operators.
+    """
+    model = decode_model(data, name)
+    for sentence in model.contradictions:
+        _log.warning("%s", sentence)
+    if has_composites(model):
+        model = decode_model(inline_composites(model), name)
+    if is_compressed(model):
+        expanded, compressed = expand(model)
+        model = replace(decode_model(expanded, name), compressed=compressed)
+    check(model)
+    return model
+
+
+def decode_model(data: bytes, name: str) -> Model:
+    """Decode any .tflite, Vela's output included, without asking whether we can compile it.
+
+    Raises InputError if the bytes are no intact .tflite, UnsupportedError for a tensor type that
+    numpy has no name for.
+    """
+    if not data:
+        raise InputError(f"'{name}' is empty; a .tflite file is needed")
+    if len(data) < 8 or data[4:8] != IDENTIFIER:
+        raise InputError(f"'{name}' is not a .tflite file (the identifier TFL3 is missing)")
+    try:
+        return _Decoder(data, name).model()
+    except _DAMAGE as error:
+        if not _is_of_flatbuffers(error):
+            raise
+        raise InputError(
+            f"'{name}' is truncated or damaged: its tables lead outside the file; "
+            "convert or copy it again"
+        ) from None
+
+
+def relabel(data: bytes, code: str, old: int, new: int) -> bytes:
+    """Return a file that was read with another version of an operator, where it has the old one."""
+    root, changed = tflite.Model.GetRootAs(data, 0), bytearray(data)
+    for table in map(root.OperatorCodes, range(root.OperatorCodesLength())):
+        number = max(table.DeprecatedBuiltinCode(), _plain_builtin_code(table))
+        if _BUILTINS.get(number) == code and table.Version() == old:
+            place = table._tab.Pos + table._tab.Offset(8)
+            changed[place : place + 4] = new.to_bytes(4, "little")
+    return bytes(changed)
+
+
+def _is_of_flatbuffers(error: BaseException) -> bool:
+    """Say whether an exception comes from reading beyond the file, and not from our own code."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return str(frames[-1].f_globals.get("__name__")).startswith("flatbuffers.")
+
+
+def is_compiled(model: Model) -> bool:
+    """Say whether Vela has compiled the network already, so that its original is not in there."""
+    return any(op.custom_code == NPU_CUSTOM_CODE for op in model.graph.operators)
+
+
+class _Decoder:
+    """One file being decoded; its methods raise InputError or any of _DAMAGE."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data = data
+        self.name = name
+        self.stale: list[str] = []
+        self.root = tflite.Model.GetRootAs(data, 0)
+        self.buffers = [
+            self.buffer(self.root.Buffers(i)) for i in self.walk(self.root.BuffersLength())
+        ]
+
+    def bad(self, what: str) -> InputError:
+        return InputError(f"'{self.name}' is damaged: {what}")
+
+    def walk(self, length: int) -> range:
+        """Return the indices of a vector of tables, once it is sure that the file can hold it."""
+        if not 0 <= 4 * length <= len(self.data):
+            raise self.bad(f"a list claims {counted(length, 'element')}")
+        return range(length)
+
+    def model(self) -> Model:
+        if self.root.Version() != 3:
+            raise self.bad(f"schema version {self.root.Version()} is not 3")
+        codes = [
+            self.code(self.root.OperatorCodes(i))
+            for i in self.walk(self.root.OperatorCodesLength())
+        ]
+        graphs = tuple(
+            self.graph(self.root.Subgraphs(i), codes)
+            for i in self.walk(self.root.SubgraphsLength())
+        )
+        if not graphs:
+            raise self.bad("it has no subgraph")
+        metadata = {}
+        for i in self.walk(self.root.MetadataLength()):
+            entry = self.root.Metadata(i)
+            metadata[_text(entry.Name())] = self.at(self.buffers, entry.Buffer(), "buffer") or b""
+        return Model(self.name, self.data, graphs, metadata, contradictions=self.contradictions())
+
+    def contradictions(self) -> tuple[str, ...]:
+        """Return a sentence about each kind of contradiction that does no harm."""
+        if not self.stale:
+            return ()
+        return (
+            f"in '{self.name}' the shape_signature of {counted(len(self.stale), 'tensor')} "
+            f"contradicts the shape, first {self.stale[0]}; the shapes are used, as TFLite does",
+        )
+
+    def at(self, items: list[Any] | tuple[Any, ...], index: int, what: str) -> Any:
+        if not 0 <= index < len(items):
+            raise self.bad(f"{what} {index} of {len(items)} is asked for")
+        return items[index]
+
+    def buffer(self, table: Any) -> bytes | None:
+        """Return a buffer's bytes, None if it is empty; large files keep some behind the tables."""
+        if table.Offset() > 1:
+            start, length = table.Offset(), table.Size()
+        elif table.DataLength():
+            length = table.DataLength()
+            start = table._tab.Vector(table._tab.Offset(4))
+        else:
+            return None
+        if start + length > len(self.data):
+            raise InputError(
+                f"'{self.name}' is truncated: {start + length} bytes are needed, "
+                f"{len(self.data)} are there"
+            )
+        return self.data[start : start + length]
+
+    def code(self, table: Any) -> tuple[str, str | None, int]:
+        number = max(table.DeprecatedBuiltinCode(), _plain_builtin_code(table))
+        if number not in _BUILTINS:
+            raise UnsupportedError(
+                f"'{self.name}' uses operator code {number}, which this version does not know"
+            )
+        custom = table.CustomCode()
+        return _BUILTINS[number], None if custom is None else _text(custom), table.Version()
+
+    def graph(self, table: Any, codes: list[tuple[str, str | None, int]]) -> Graph:
+        tensors: list[Tensor] = []
+        taken: set[str] = set()
+        encoded = self.encoded(table, codes)
+        for i in self.walk(table.TensorsLength()):
+            tensors.append(self.tensor(table.Tensors(i), i, taken, i in encoded))
+        count = len(tensors)
+        return Graph(
+            _text(table.Name()),
+            tuple(tensors),
+            tuple(
+                self.operator(table.Operators(i), i, codes, count)
+                for i in self.walk(table.OperatorsLength())
+            ),
+            self.indices(table, "Inputs", count),
+            self.indices(table, "Outputs", count),
+        )
+
+    def encoded(self, table: Any, codes: list[tuple[str, str | None, int]]) -> set[int]:
+        """Return the compressed constants, which keep the scales of what they were."""
+        operators = [table.Operators(i) for i in self.walk(table.OperatorsLength())]
+        decode = [
+            op for op in operators if self.at(codes, op.OpcodeIndex(), "operator code")[1] == DECODE
+        ]
+        return {i for op in decode for i in self.numbers(op, "Inputs")}
+
+    def numbers(self, table: Any, field: str) -> tuple[Any, ...]:
+        """Return a vector of numbers; numpy refuses one that leaves the file."""
+        if not getattr(table, f"{field}Length")():
+            return ()
+        return tuple(getattr(table, f"{field}AsNumpy")().tolist())
+
+    def indices(self, table: Any, field: str, count: int, absent: bool = False) -> tuple[int, ...]:
+        found = self.numbers(table, field)
+        for index in found:
+            if not (0 <= index < count or (absent and index == ABSENT)):
+                raise self.bad(f"tensor {index} of {count} is asked for")
+        return found
+
+    def tensor(self, table: Any, index: int, taken: set[str], is_encoded: bool) -> Tensor:
+        name = _unique(_text(table.Name()), index, taken)
+        data, kind = self.at(self.buffers, table.Buffer(), "buffer"), table.Type()
+        if table.Sparsity() is not None:
+            raise UnsupportedError(
+                f"constant '{name}' of '{self.name}' is stored sparse, which TFLite Micro does not "
+                "take either; convert the network again without pruning's sparse encoding"
+            )
+        if kind == tflite.TensorType.INT4 and data is not None:
+            data, kind = _unpack_int4(data, self.numbers(table, "Shape")), tflite.TensorType.INT8
+        if kind not in DTYPES:
+            named = _TYPES.get(kind, str(kind))
+            raise UnsupportedError(
+                f"tensor '{name}' of '{self.name}' has the type {named}, which is not supported; "
+                + (
+                    "turn text into numbers before the network"
+                    if kind == tflite.TensorType.STRING
+                    else "convert the network with int8 or int16 quantization"
+                )
+            )
+        if table.ShapeLength() > MAX_RANK or table.ShapeSignatureLength() > MAX_RANK:
+            raise self.bad(f"tensor '{name}' has {counted(table.ShapeLength(), 'dimension')}")
+        shape = self.numbers(table, "Shape")
+        signature = self.numbers(table, "ShapeSignature")
+        tensor = Tensor(
+            index,
+            name,
+            self.static(shape, signature, name),
+            DTYPES[kind],
+            None
+            if is_encoded
+            else self.quantization(table.Quantization(), shape, name, DTYPES[kind]),
+            data,
+            bool(table.IsVariable()),
+        )
+        return self.checked(tensor)
+
+    def static(
+        self, shape: tuple[int, ...], signature: tuple[int, ...], name: str
+    ) -> tuple[int, ...]:
+        """Return the shape if it is one, with -1 left where the converter left it open.
+
+        A converter writes 1 into the shape for each open size. TFLite's interpreters do not look
+        at the signature, so one that contradicts the shape is ignored. An open first dimension is
+        a batch, which TFLite and Vela both take as 1.
+        """
+        if any(size < ABSENT for size in shape + signature) or ABSENT in shape:
+            raise self.bad(f"tensor '{name}' has a negative shape {list(shape)}")
+        if not signature:
+            return shape
+        open_sizes = {i for i, size in enumerate(signature) if size == ABSENT}
+        if len(signature) != len(shape) or any(
+            size != (1 if i in open_sizes else signature[i]) for i, size in enumerate(shape)
+        ):
+            self.stale.append(f"'{name}' ({list(shape)}, signature {list(signature)})")
+            return shape
+        return tuple(-1 if i in open_sizes - {0} else size for i, size in enumerate(shape))
+
+    def quantization(
+        self, table: Any, shape: tuple[int, ...], name: str, dtype: str
+    ) -> Quantization | None:
+        if table is None or not table.ScaleLength():
+            return None
+        scales = self.numbers(table, "Scale")
+        points = self.numbers(table, "ZeroPoint") or (0,) * len(scales)
+        axis = int(table.QuantizedDimension())
+        if not all(math.isfinite(scale) and scale >= 0 for scale in scales):
+            raise self.bad(f"tensor '{name}' has a scale that is no positive number")
+        if dtype != HANDLE and np.dtype(dtype).kind in "iu":
+            info = np.iinfo(dtype)
+            if not info.min <= min(points) <= max(points) <= info.max:
+                raise self.bad(f"tensor '{name}' has a zero point outside {dtype}")
+        if len(points) not in (1, len(scales)):
+            raise self.bad(
+                f"tensor '{name}' has {len(scales)} scales and {len(points)} zero points"
+            )
+        if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
+            # Older converters give a bias the axis of its weights.
+            if len(scales) not in shape:
+                raise self.bad(f"tensor '{name}' has {len(scales)} scales for shape {list(shape)}")
+            axis = shape.index(len(scales))
+        if len(points) < len(scales):
+            points *= len(scales)
+        return Quantization(scales, points, axis)
+
+    def checked(self, tensor: Tensor) -> Tensor:
+        if -1 in tensor.shape:
+            return tensor
+        if tensor.bytes > MAX_TENSOR_BYTES:
+            raise InputError(
+                f"tensor '{tensor.name}' of '{self.name}' takes {tensor.bytes >> 20} MiB, and no "
+                f"more than {MAX_TENSOR_BYTES >> 20} are possible; is the file damaged?"
+            )
+        if tensor.data is not None and len(tensor.data) != tensor.bytes:
+            raise self.bad(
+                f"constant '{tensor.name}' has {counted(len(tensor.data), 'byte')} instead "
+                f"of {tensor.bytes}"
+            )
+        return tensor
+
+    def operator(
+        self, table: Any, index: int, codes: list[tuple[str, str | None, int]], count: int
+    ) -> Operator:
+        code, custom_code, version = self.at(codes, table.OpcodeIndex(), "operator code")
+        custom = table.CustomOptionsAsNumpy() if table.CustomOptionsLength() else b""
+        return Operator(
+            index,
+            code,
+            self.indices(table, "Inputs", count, absent=True),
+            self.indices(table, "Outputs", count),
+            custom_code,
+            self.map_of(bytes(custom)) if custom_code in _WITH_MAP else self.options(table),
+            bytes(custom),
+            self.indices(table, "Intermediates", count),
+            version,
+        )
+
+    def map_of(self, data: bytes) -> dict[str, Any]:
+        """Return a custom operator's options: names with numbers, truth values or texts."""
+        options = read_map(data)
+        if options is None:
+            raise self.bad("the options of a custom operator are no map of plain values")
+        return options
+
+    def options(self, table: Any) -> dict[str, Any]:
+        kind, union, known = table.BuiltinOptionsType(), table.BuiltinOptions(), _OPTIONS
+        if not kind:
+            kind, union, known = table.BuiltinOptions2Type(), table.BuiltinOptions2(), _OPTIONS2
+        if not kind or union is None:
+            return {}
+        if kind not in known:
+            raise self.bad(f"an operator has options of kind {kind}")
+        options = getattr(tflite, known[kind])()
+        options.Init(union.Bytes, union.Pos)
+        return dict(self.fields(options))
+
+    def fields(self, options: Any) -> Iterator[tuple[str, Any]]:
+        """Yield each field of an options table; vectors become tuples, texts strings."""
+        for getter in _getters(type(options).__name__):
+            field = _snake(getter)
+            if hasattr(options, f"{getter}Length"):
+                yield field, self.numbers(options, getter)
+                continue
+            value = getattr(options, getter)()
+            if isinstance(value, bytes):
+                value = _text(value)
+            if field in _ENUMERATED_FIELDS:
+                named = _ENUMERATED_FIELDS[field]
+                if value not in named:
+                    raise self.bad(f"an operator has {field} {value}")
+                value = named[value]
+            yield field, value
+
+
+def _plain_builtin_code(table: Any) -> int:
+    """Return an operator code's field builtin_code as it stands in the file.
+
+    The package's own getter returns the deprecated field wherever this one is below 127, so a file
+    that sets only this one would read as ADD. TFLite takes the larger of both (GetBuiltinCode).
+    """
+    place = table._tab.Offset(10)
+    return int(table._tab.Get(Int32Flags, table._tab.Pos + place)) if place else 0
+
+
+@cache
+def _getters(schema: str) -> list[str]:
+    """Name the fields of an options class: its public methods without what belongs to vectors."""
+    suffixes = ("AsNumpy", "IsNone", "Length", "HasIdentifier")
+    return [
+        name
+        for name in vars(getattr(tflite, schema))
+        if name[0].isupper() and name != "Init"
+        if not name.startswith("GetRootAs") and not name.endswith(suffixes)
+    ]
+
+
+@cache
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _unpack_int4(data: bytes, shape: tuple[int, ...]) -> bytes:
+    """Return numbers of 4 bits, of which each byte holds two, the lower half first, as int8.
+
+    TFLite computes on them so too: only weights have this type.
+    """
+    pairs = np.frombuffer(data, np.int8)
+    values = np.stack([np.left_shift(pairs, 4) >> 4, pairs >> 4], axis=1).tobytes()
+    return values[:-1] if math.prod(shape) % 2 else values
+
+
+def _text(raw: bytes | None) -> str:
+    """Decode a name; what cannot be printed would tear a message or a console line apart."""
+    decoded = (raw or b"").decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in decoded)
+
+
+def _unique(name: str, index: int, taken: set[str]) -> str:
+    chosen = name or f"tensor_{index}"
+    while chosen in taken:
+        chosen = f"{chosen}_{index}"
+    taken.add(chosen)
+    return chosen

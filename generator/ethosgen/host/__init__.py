@@ -1,0 +1,1 @@
+"""The machine that ethosgen runs on: programs, child processes, signals, folders."""

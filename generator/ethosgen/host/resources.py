@@ -1,0 +1,11 @@
+"""Folders that come with ethosgen: templates, boards, the Zephyr application."""
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+def resource_folder(name: str) -> Path:
+    """Return the folder `name`: in the package when installed, else at the repository's root."""
+    installed = _PACKAGE / name
+    return installed if installed.is_dir() else _PACKAGE.parent.parent / name

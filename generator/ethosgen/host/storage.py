@@ -1,0 +1,45 @@
+"""Places to write to: what is wrong with one, in a sentence."""
+
+import errno
+import os
+from pathlib import Path
+
+from ethosgen.values.errors import InputError
+
+_PLACES = frozenset(
+    {
+        *(errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR),
+        *(errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EMFILE, errno.ENFILE, errno.EFBIG),
+    }
+)
+"""What a user can mend: another place, more room, fewer open files. All else is a bug of ours."""
+
+_NO_TEMPORARY = "No usable temporary directory"
+"""How Python's tempfile begins its complaint."""
+
+
+def explain_storage(error: BaseException | None) -> str | None:
+    """Return what is wrong with a file or folder and what to do; None for any other error."""
+    if not isinstance(error, OSError):
+        return None
+    reason = error.strerror or str(error)
+    if reason.startswith(_NO_TEMPORARY):
+        return "no folder for temporary files can be written to; name one in TMPDIR"
+    if error.errno not in _PLACES:
+        return None
+    place = f"'{os.fsdecode(error.filename)}'" if error.filename is not None else "a file"
+    return (
+        f"cannot use {place}: {reason}; choose a place that you may write to and that has room, "
+        "with -o or --output for results and TMPDIR for temporary files"
+    )
+
+
+def require_writable(folder: Path) -> None:
+    """Raise InputError if nothing can be written into a folder, or made in the one above it."""
+    place = next((p for p in (folder, *folder.absolute().parents) if p.exists()), folder)
+    if not place.is_dir():
+        raise InputError(f"'{place}' is no folder, so nothing can be written to '{folder}'")
+    if not os.access(place, os.W_OK):
+        raise InputError(
+            f"'{place}' cannot be written to; copy what is there to a place where it can be"
+        )

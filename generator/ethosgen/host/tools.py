@@ -1,0 +1,141 @@
+"""External programs: where they are looked for, and what to do when they are not there."""
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.host.package_managers import how_to_install
+from ethosgen.host.termination import hold_signals
+from ethosgen.values.errors import ToolError
+
+_LOG = logging.getLogger(__name__)
+_GRACE_S = 2.0
+
+
+class CommandError(Exception):
+    """A program that did not start, did not end in time, or failed; `words` are its last ones."""
+
+    def __init__(self, what: str, words: str = "") -> None:
+        super().__init__(what)
+        self.words = words
+
+
+def run_command(
+    command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+) -> str:
+    """Run a program, without a shell and without input, and return all that it said.
+
+    Raises CommandError, whose text says in a few words what went wrong.
+    """
+    _LOG.info("%s", " ".join(command))
+    started = None
+    try:
+        with hold_signals():
+            started = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+        output, _ = started.communicate(timeout=limit_s)
+    except OSError as error:
+        raise CommandError(f"cannot start '{command[0]}': {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise CommandError(f"'{command[0]}' did not end within {limit_s:g} s") from None
+    finally:
+        if started is not None and started.returncode is None:
+            _end(started)
+    said = output.decode(errors="replace")
+    _LOG.debug("%s", said)
+    if started.returncode != 0:
+        raise CommandError(f"'{command[0]}' ended with status {started.returncode}", said)
+    return said
+
+
+def _end(started: subprocess.Popen[bytes]) -> None:
+    """End a program and all that it started: Ninja's compilers, a flash tool's server.
+
+    Asked first, Ninja removes what it has half written; what is still there then is killed. CMake
+    ends before the Ninja that it started, so the whole group gets the time.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + _GRACE_S
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, number)
+            while time.monotonic() < deadline:
+                started.poll()  # the first of the group stays in it until it is waited for
+                os.killpg(started.pid, 0)
+                time.sleep(0.01)
+    started.wait()
+    if started.stdout is not None:
+        started.stdout.close()
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that ethosgen runs, and the variable that overrides PATH."""
+
+    name: str
+    variable: str
+    purpose: str
+    remedy: str = ""
+    """What to do where no package manager has it."""
+
+    @property
+    def install_command(self) -> str:
+        """The command that installs it on this machine, or what to do instead."""
+        return self.remedy or how_to_install(self.name)
+
+    def find(self) -> Path:
+        """Return the program's path.
+
+        ToolError says what was looked for, where, which variable overrides that, and how to
+        install it.
+        """
+        override = os.environ.get(self.variable)
+        if override:
+            found = shutil.which(override)
+            if found is None:
+                raise ToolError(
+                    f"{self.variable} names '{override}', which is no program that can be run; "
+                    "correct or unset it"
+                )
+            return Path(found)
+        found = shutil.which(self.name)
+        if found is None:
+            how = self.remedy or f"install it by: {self.install_command}"
+            raise ToolError(
+                f"{self.name} ({self.purpose}) was not found on PATH "
+                f"({os.environ.get('PATH', '')}); {how}; "
+                f"or name it in {self.variable}"
+            )
+        return Path(found)
+
+
+GCC = Tool(
+    "arm-none-eabi-gcc",
+    "ETHOSGEN_GCC",
+    "the C compiler for Cortex-M",
+)
+CMAKE = Tool("cmake", "ETHOSGEN_CMAKE", "configures a project")
+NINJA = Tool("ninja", "ETHOSGEN_NINJA", "builds a project")
+CBUILD = Tool(
+    "cbuild",
+    "ETHOSGEN_CBUILD",
+    "CMSIS-Toolbox's build command",
+    "install CMSIS-Toolbox, or open firmware.csolution.yml in Keil Studio, or render the "
+    "project with --platform baremetal",
+)
+QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "simulates the board")
+
+TOOLS = (GCC, CMAKE, NINJA, QEMU)
+"""All of them, in the order in which a user meets them."""

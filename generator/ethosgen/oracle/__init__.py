@@ -1,0 +1,1 @@
+"""Oracles: what computes the golden outputs, independently of the compiler."""

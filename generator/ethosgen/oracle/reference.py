@@ -1,0 +1,274 @@
+"""Golden outputs: TensorFlow Lite Micro's, and LiteRT's as the second opinion.
+
+Both interpreters run in a child process: they do not check a network, and a damaged one ends them.
+Samples are run in order by one interpreter, so a network with state sees them as a sequence.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ethosgen.host.child import ChildError, call, end_children
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.model import Model, Tensor
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.workload import has_state, multiplications
+
+Array = np.ndarray[Any, Any]
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+
+_START_S = 120.0
+_SAMPLE_S = 30.0
+"""Seconds that a sample may take; TFLite Micro needs 0.3 s for MobileNetV2 at 224 x 224."""
+_SLOWEST_HZ = 10_000_000
+"""Multiplications that an interpreter does in a second on a busy machine, or more."""
+_SPLIT_WORK = 1_000_000_000
+"""From so many multiplications on, samples are shared out among this machine's processors."""
+
+
+def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
+    """Run samples through TFLite Micro's reference kernels; outputs by tensor name.
+
+    A sample has none where a CIRCULAR_BUFFER waits for more.
+
+    Raises InputError for inputs that do not fit the model or a network that ends the interpreter,
+    and UnsupportedError for one that TFLite Micro cannot run, or that its own checks end.
+    """
+    inputs = _ordered_inputs(model, samples)
+    data = model.compressed.data if model.compressed else model.data
+    arguments = (len(model.outputs), _arena_bytes(model))
+    try:
+        outputs = _call_shared(model, "run_tflite_micro", data, inputs, *arguments)
+    except ChildError as error:
+        if error.how == "raised":
+            raise UnsupportedError(
+                f"TFLite Micro cannot run '{model.name}': {_last_words(error)}; without its golden "
+                "outputs nothing can be checked"
+            ) from None
+        if "SIGABRT" in str(error):
+            raise UnsupportedError(
+                f"TFLite Micro ended itself on '{model.name}' ({error}): a check of one of its "
+                "kernels failed, on these inputs or on an option; without its golden outputs "
+                "nothing can be checked"
+            ) from None
+        what = "did not finish" if error.how == "late" else "did not survive"
+        raise InputError(
+            f"TFLite Micro {what} '{model.name}' ({error}); the file is probably damaged"
+        ) from None
+    return _named_outputs(model, outputs)
+
+
+class LateError(UnsupportedError):
+    """An oracle that did not answer in the time that it was given."""
+
+
+def litert_outputs(
+    model: Model, samples: Sequence[Arrays], within_s: float | None = None
+) -> list[Arrays]:
+    """Run samples through LiteRT's reference kernels (BUILTIN_REF); outputs by tensor name.
+
+    Raises InputError for inputs that do not fit the model, UnsupportedError where LiteRT cannot,
+    LateError if it takes longer than `within_s`.
+    """
+    inputs = _ordered_inputs(model, samples)
+    data = _for_litert(model)
+    try:
+        outputs = _call_shared(model, "run_litert", data, inputs, within_s=within_s)
+    except ChildError as error:
+        if within_s is not None and error.how == "late":
+            raise LateError(f"it took longer than {within_s:g} s") from None
+        words = " ".join(str(error).split())
+        raise UnsupportedError(f"LiteRT cannot run '{model.name}': {words}") from None
+    return _named_outputs(model, outputs)
+
+
+def _for_litert(model: Model) -> bytes:
+    """Return the file as LiteRT's reference kernels take it.
+
+    They are registered for TILE up to version 2. Version 3 only stands for int8, which they copy
+    as any other type.
+    """
+    from ethosgen.frontend.flatbuffer import relabel  # which the child processes do without
+
+    has_tile = any(op.code == "TILE" for graph in model.graphs for op in graph.operators)
+    return relabel(model.data, "TILE", 3, 2) if has_tile else model.data
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """What gives golden outputs: `run` raises UnsupportedError for a network that it cannot run.
+
+    `name` is how the command line and JSON call it, `title` how people do, `package` the
+    distribution that has its version.
+    """
+
+    name: str
+    title: str
+    package: str
+    run: Callable[[Model, Sequence[Arrays]], list[Arrays]]
+
+    @property
+    def version(self) -> str:
+        """Return the version of what is installed."""
+        return version(self.package)
+
+    def opinion(self, model: Model, samples: Sequence[Arrays]) -> list[Arrays] | None:
+        """Run samples; None for a network that the oracle cannot run."""
+        try:
+            return self.run(model, samples)
+        except UnsupportedError as error:
+            _log.info("%s", error)
+            return None
+
+
+TFLM = Oracle("tflm", "TensorFlow Lite Micro", "tflite-micro", golden_outputs)
+LITERT = Oracle("litert", "LiteRT", "ai-edge-litert", litert_outputs)
+"""LiteRT's reference kernels: the default ones differ from TensorFlow Lite Micro's nearly
+everywhere."""
+
+
+def awaited(asked: Sequence[Future[Result]]) -> list[Result]:
+    """Return what threads answer; where this process is to end, end their children too."""
+    try:
+        return [one.result() for one in asked]
+    except Exception:
+        raise
+    except BaseException:  # an interrupt or a signal: the threads would wait for minutes
+        end_children()
+        raise
+
+
+def _call_shared(
+    model: Model,
+    function: str,
+    data: bytes,
+    inputs: list[list[Array]],
+    *more: int,
+    within_s: float | None = None,
+) -> list[list[Array]]:
+    """Have samples run in a child, or in several at once where that is worth it."""
+    work = multiplications(model)
+    shares = [inputs]
+    if work * len(inputs) >= _SPLIT_WORK and not has_state(model):
+        count = min(os.cpu_count() or 1, len(inputs))
+        shares = [inputs[i::count] for i in range(count)]
+
+    def run(share: list[list[Array]]) -> list[list[Array]]:
+        limit_s = within_s or _START_S + max(_SAMPLE_S, work / _SLOWEST_HZ) * len(share)
+        value = call(Path(__file__), function, data, share, *more, limit_s=limit_s).value
+        return list(value)
+
+    with ThreadPoolExecutor(len(shares)) as pool:
+        parts = awaited([pool.submit(run, share) for share in shares])
+    return [parts[i % len(parts)][i // len(parts)] for i in range(len(inputs))]
+
+
+def _ordered_inputs(model: Model, samples: Sequence[Arrays]) -> list[list[Array]]:
+    """Return each sample's arrays in the order of the signature, once they are known to fit."""
+    return [[_fitting(sample, tensor) for tensor in model.inputs] for sample in samples]
+
+
+def _fitting(sample: Arrays, tensor: Any) -> Array:
+    array = sample.get(tensor.name)
+    if array is None:
+        raise InputError(
+            f"input '{tensor.name}' is missing; there is {', '.join(sample) or 'none'}"
+        )
+    if array.shape != tensor.shape or array.dtype != np.dtype(tensor.dtype):
+        raise InputError(
+            f"input '{tensor.name}' is {array.dtype}{list(array.shape)}, "
+            f"but the network takes {tensor.dtype}{list(tensor.shape)}"
+        )
+    return np.asarray(array, order="C")  # ascontiguousarray makes a scalar one-dimensional
+
+
+def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:
+    """Name and shape what an interpreter returned; TFLite Micro turns scalars into vectors.
+
+    An inference that a CIRCULAR_BUFFER ended has no outputs. UnsupportedError for an output of
+    another size than the file says: LiteRT computes shapes anew.
+    """
+    return [
+        {
+            tensor.name: _shaped(array, tensor)
+            for tensor, array in zip(model.outputs if run else (), run, strict=True)
+        }
+        for run in runs
+    ]
+
+
+def _shaped(array: Array, tensor: Tensor) -> Array:
+    if array.size != tensor.elements:
+        raise UnsupportedError(
+            f"output '{tensor.name}' comes out with {counted(array.size, 'element')}, and the file "
+            f"says {tensor.elements}"
+        )
+    return array.reshape(tensor.shape)
+
+
+def _arena_bytes(model: Model) -> int:
+    """Estimate an arena that holds every activation at once, and TFLite Micro's own records."""
+    activations = [t for graph in model.graphs for t in graph.tensors if t.data is None]
+    records = sum(len(graph.tensors) + len(graph.operators) for graph in model.graphs)
+    return (1 << 20) + 2 * sum(tensor.bytes for tensor in activations) + 4096 * records
+
+
+def _last_words(error: ChildError) -> str:
+    """Return what TFLite Micro printed about its failure, without the noise."""
+    lines = [line.strip() for line in error.log.splitlines() if line.strip()]
+    return lines[0] if lines else str(error)
+
+
+# ---- what runs in the child ----------------------------------------------------------------------
+
+
+_ABORT = 15
+"""kTfLiteAbort, by which a CIRCULAR_BUFFER ends an inference (micro_context.h)."""
+
+
+def run_tflite_micro(
+    data: bytes, samples: list[list[Array]], output_count: int, arena_bytes: int
+) -> list[list[Array]]:
+    """Return the outputs of each sample in order of the signature."""
+    from tflite_micro.python.tflite_micro import runtime
+
+    try:
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=arena_bytes)
+    except RuntimeError:  # a kernel's scratch buffers may exceed the estimate
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=16 * arena_bytes)
+    outputs = []
+    for sample in samples:
+        for index, array in enumerate(sample):
+            interpreter.set_input(array, index)
+        count = 0 if interpreter.invoke() == _ABORT else output_count
+        outputs.append([np.array(interpreter.get_output(i)) for i in range(count)])
+    return outputs
+
+
+def run_litert(data: bytes, samples: list[list[Array]]) -> list[list[Array]]:
+    """Return the outputs of each sample in order of the signature."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(
+        model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1
+    )
+    interpreter.allocate_tensors()
+    input_indices = [detail["index"] for detail in interpreter.get_input_details()]
+    output_indices = [detail["index"] for detail in interpreter.get_output_details()]
+    outputs = []
+    for sample in samples:
+        for index, array in zip(input_indices, sample, strict=True):
+            interpreter.set_tensor(index, array)
+        interpreter.invoke()
+        outputs.append([np.array(interpreter.get_tensor(index)) for index in output_indices])
+    return outputs

@@ -1,0 +1,89 @@
+"""What runs where: TFLite's operators by type, on the CPU and on each NPU, and how exactly.
+
+Nothing is listed by hand: the CPU's side is the registry of kernels, the NPU's is what Regor says.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ethosgen.aot import cpu_operators, measured_by_litert
+from ethosgen.backend.ethosu.offload import npu_operators
+from ethosgen.frontend.compression import DECODE, DECODED_DTYPES
+
+_SHORT = {"float32": "f32", "bool": "bool"}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """One operator: its types by NPU product, and its types on the CPU with tolerances in ulp.
+
+    A product without types runs the operator; in which types its compiler does not tell.
+    """
+
+    operator: str
+    npu: dict[str, tuple[str, ...]]
+    cpu: dict[str, int]
+
+    @property
+    def exactness(self) -> str:
+        """How the CPU's results compare with TFLite Micro's, or LiteRT's for types it lacks."""
+        loose = {dtype: ulp for dtype, ulp in self.cpu.items() if ulp}
+        within = [f"{dtype} within {ulp} ulp" for dtype, ulp in sorted(loose.items())]
+        exact = ["exact"] if len(loose) < len(self.cpu) else []
+        told = "; ".join([*exact, ", ".join(within)] if within else exact)
+        theirs = [dtype for dtype in self.cpu if (self.operator, dtype) in measured_by_litert()]
+        if not theirs:
+            return told
+        which = "" if len(theirs) == len(self.cpu) else f": {_types(theirs)}"
+        return f"{told} (LiteRT{which})"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the row as one object of JSON types."""
+        return {
+            "operator": self.operator,
+            "npu": {product: list(dtypes) for product, dtypes in self.npu.items()},
+            "cpu": dict(self.cpu),
+        }
+
+
+def survey() -> list[Coverage]:
+    """Return every operator that the CPU or an NPU runs, by name."""
+    cpu, npu = cpu_operators(), npu_operators()
+    cpu = {**cpu, DECODE: dict.fromkeys(DECODED_DTYPES, 0)}  # when the network is read
+    names = {*cpu, *(code for known in npu.values() for code in known)}
+    return [
+        Coverage(
+            name,
+            {product: known[name].dtypes for product, known in npu.items() if name in known},
+            cpu.get(name, {}),
+        )
+        for name in sorted(names)
+    ]
+
+
+def table(rows: Iterable[Coverage]) -> list[str]:
+    """Return the survey as lines of text, with a head."""
+    cells = [("operator", "NPU", "CPU", "CPU against TFLite Micro")]
+    cells += [(row.operator, _npu(row), _types(row.cpu) or "-", row.exactness) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
+
+
+def _npu(row: Coverage) -> str:
+    """Return the products together where they take the same types."""
+    groups: dict[str, list[str]] = {}
+    for product, dtypes in row.npu.items():
+        groups.setdefault(_types(dtypes), []).append(product)
+    told = ((types, "/".join(products)) for types, products in groups.items())
+    return "; ".join(f"{names}: {types}" if types else names for types, names in told) or "-"
+
+
+def _types(dtypes: Iterable[str]) -> str:
+    order = ("int8 uint8 int16 int32 uint32 int64 uint64 float32 bool").split()
+    chosen = sorted(dtypes, key=lambda dtype: order.index(dtype) if dtype in order else len(order))
+    return " ".join(
+        _SHORT.get(dtype, dtype.replace("uint", "u").replace("int", "i")) for dtype in chosen
+    )

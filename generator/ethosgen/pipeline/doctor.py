@@ -1,0 +1,118 @@
+"""What a machine has of what ethosgen needs, and the command that installs the rest."""
+
+import importlib.metadata
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.host.tools import CBUILD, GCC, TOOLS, CommandError, Tool, run_command
+from ethosgen.values.errors import InputError, ToolError
+
+_PACKAGES = {
+    "apache-tvm": "compiles what the NPU does not run",
+    "ethos-u-vela": "compiles for the NPU",
+    "tflite-micro": "gives the golden answers",
+    "ai-edge-litert": "gives the second opinion",
+}
+_LIMIT_S = 30.0
+_C_LIBRARY = "libc.a"
+_NAME = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for; `remedy` is the command that installs it, or what to do."""
+
+    name: str
+    found: bool
+    detail: str
+    remedy: str
+
+    def as_json(self) -> dict[str, str | bool]:
+        """Return the finding as one object of JSON types."""
+        return {
+            "name": self.name,
+            "found": self.found,
+            "detail": self.detail,
+            "remedy": self.remedy,
+        }
+
+
+def examine() -> list[Finding]:
+    """Look for Python packages and external tools, in the order in which they are used.
+
+    Each tool is the one that a build or a run would start. Those that only some projects need are
+    examined where a variable names them.
+    """
+    return [*_packages(), *map(_tool, TOOLS), *_configured()]
+
+
+def _packages() -> Iterator[Finding]:
+    wanted = _requirements()
+    for name, purpose in _PACKAGES.items():
+        remedy = f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(wanted[name])}"
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            yield Finding(name, False, f"{purpose}; not installed", remedy)
+        else:
+            yield Finding(name, True, f"{version}; {purpose}", remedy)
+
+
+def _requirements() -> dict[str, str]:
+    """Return what pip must be asked for, by package: with the versions that ethosgen needs."""
+    try:
+        lines = importlib.metadata.requires("ethosgen") or []
+    except importlib.metadata.PackageNotFoundError:  # run from its sources
+        lines = []
+    named = ((_NAME.match(line), line) for line in lines)
+    needed = {found[0]: line.partition(";")[0].strip() for found, line in named if found}
+    return {name: needed.get(name, name) for name in _PACKAGES}
+
+
+def _tool(tool: Tool) -> Finding:
+    named = os.environ.get(tool.variable)
+    remedy = f"correct or unset {tool.variable}" if named else tool.install_command
+    try:
+        path = tool.find()
+    except ToolError as error:
+        detail = str(error) if named else f"neither on PATH nor in {tool.variable}"
+        return Finding(tool.name, False, f"{tool.purpose}; {detail}", remedy)
+    fault = _fault(tool, path)
+    return Finding(tool.name, not fault, f"{path}; {fault or tool.purpose}", remedy)
+
+
+def _fault(tool: Tool, path: Path) -> str:
+    """Return what is wrong with a program that is there, by starting it; "" if nothing is."""
+    try:
+        run_command([str(path), "--version"], _LIMIT_S)
+        if tool is GCC:
+            library = run_command([str(path), f"-print-file-name={_C_LIBRARY}"], _LIMIT_S).strip()
+            if library == _C_LIBRARY:  # GCC repeats the name of a file that it does not find
+                return "it has no C library (newlib)"
+    except CommandError as error:
+        return str(error)
+    return ""
+
+
+def _configured() -> Iterator[Finding]:
+    from ethosgen.target.fvp import fvp_tool
+    from ethosgen.toolchain.zephyr import find_zephyr_base, read_version
+
+    for tool in (CBUILD, fvp_tool("FVP")):
+        if os.environ.get(tool.variable):
+            yield _tool(tool)
+    if not os.environ.get("ZEPHYR_BASE"):
+        return
+    remedy = "correct or unset ZEPHYR_BASE"
+    try:
+        base = find_zephyr_base(Path())
+        major, minor = read_version(base)
+    except (ToolError, InputError) as error:
+        yield Finding("zephyr", False, str(error), remedy)
+    else:
+        yield Finding("zephyr", True, f"{base}; version {major}.{minor}", remedy)

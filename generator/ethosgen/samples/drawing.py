@@ -1,0 +1,112 @@
+"""Random samples that show faults: several distributions within what a network accepts.
+
+Uniform values alone saturate most networks, which then answer the same to every sample.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ethosgen.samples.spans import Span, input_spans
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
+
+Array = np.ndarray[Any, Any]
+Generator = np.random.Generator
+Draw = Callable[[Generator, Span, tuple[int, ...], int], Array]
+"""Draws values of a shape; the number counts the rounds of distributions."""
+
+_SIGMAS = 6.0
+"""A normal distribution's range of values, in standard deviations."""
+_PLAIN_SIGMA = 64.0
+"""The standard deviation of integers that stand for themselves: counts, not full words."""
+_NARROWER = (1.0, 4.0, 16.0)
+"""By this a normal distribution is narrowed, from one round of distributions to the next."""
+_SPARSE = 0.1
+"""The share of elements of a sparse sample that are not zero."""
+
+
+def draw_samples(model: Model, count: int, seed: int) -> list[Arrays]:
+    """Draw samples, each from the distribution whose turn it is, the uniform one first.
+
+    Sample i depends only on the seed and i, not on `count`.
+    """
+    return [
+        _sample(model, seed, index, _DRAWS[distribution_of(index)], index // len(_DRAWS))
+        for index in range(count)
+    ]
+
+
+def random_samples(model: Model, count: int, seed: int) -> list[Arrays]:
+    """Draw integers uniformly from what the network accepts, floats from a normal distribution."""
+    return [_sample(model, seed, index, _plain, 0) for index in range(count)]
+
+
+def distribution_of(index: int) -> str:
+    """Return the name of the distribution that sample `index` is drawn from."""
+    return list(_DRAWS)[index % len(_DRAWS)]
+
+
+def count_distributions(count: int) -> dict[str, int]:
+    """Return how many of `count` samples come from each distribution, by name."""
+    return dict(Counter(map(distribution_of, range(count))))
+
+
+def _sample(model: Model, seed: int, index: int, draw: Draw, turn: int) -> Arrays:
+    made = {}
+    for position, (tensor, span) in enumerate(zip(model.inputs, input_spans(model), strict=True)):
+        random = np.random.default_rng((seed, index, position))
+        values = draw(random, span, tensor.shape, turn)
+        made[tensor.name] = np.asarray(values).astype(tensor.dtype).reshape(tensor.shape)
+    return made
+
+
+def _plain(random: Generator, span: Span, shape: tuple[int, ...], turn: int) -> Array:
+    return (_uniform if span.is_whole else _normal)(random, span, shape, turn)
+
+
+def _uniform(random: Generator, span: Span, shape: tuple[int, ...], _turn: int) -> Array:
+    if span.is_whole:
+        return np.asarray(random.integers(span.low, span.high, shape, np.int64, endpoint=True))
+    return np.asarray(random.uniform(span.low, span.high, shape))
+
+
+def _normal(random: Generator, span: Span, shape: tuple[int, ...], turn: int) -> Array:
+    width = np.subtract(span.high, span.low, dtype=float)
+    sigma = width / _SIGMAS / _NARROWER[turn % len(_NARROWER)]
+    if span.is_whole and not span.is_bounded and np.all(width > np.iinfo(np.uint16).max):
+        sigma = np.asarray(_PLAIN_SIGMA)
+    values = random.standard_normal(shape) * sigma + span.centre
+    if not span.is_whole:
+        return np.asarray(np.clip(values, span.low, span.high))
+    return np.asarray(np.clip(np.rint(values).astype(np.int64), span.low, span.high))
+
+
+def _sparse(random: Generator, span: Span, shape: tuple[int, ...], turn: int) -> Array:
+    is_set = random.random(shape) < _SPARSE
+    return np.where(is_set, _uniform(random, span, shape, turn), span.centre)
+
+
+def _extremes(random: Generator, span: Span, shape: tuple[int, ...], _turn: int) -> Array:
+    choices = [np.broadcast_to(end, shape) for end in (span.low, span.high, span.centre)]
+    return np.choose(random.integers(0, len(choices), shape), choices)
+
+
+def _constant(random: Generator, span: Span, shape: tuple[int, ...], turn: int) -> Array:
+    """Return one value everywhere: what stands for zero, then the ends, then any."""
+    share = random.random()
+    between = np.asarray(span.low + share * np.subtract(span.high, span.low, dtype=float))
+    values = (span.centre, span.high, span.low, np.rint(between) if span.is_whole else between)
+    return np.broadcast_to(np.asarray(values[turn % len(values)]), shape)
+
+
+_DRAWS: Mapping[str, Draw] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "sparse": _sparse,
+    "extremes": _extremes,
+    "constant": _constant,
+}
+"""Distributions by name, in the order in which samples take turns."""

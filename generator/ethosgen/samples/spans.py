@@ -1,0 +1,218 @@
+"""The values that each input of a network accepts, as far as its operators tell.
+
+An int32 input that indexes a table must lie within the table: TFLite Micro refuses other values, or
+reads behind the table. The same holds for the start of a slice and for the counter of a loop, and
+RSQRT of integers ends an inference at the first negative number.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ethosgen.values.model import ABSENT, Graph, Model, Operator, Tensor
+
+Array = np.ndarray[Any, Any]
+
+LOOPS = 16
+"""How far from 0 an integer that goes into a WHILE may lie: it may count for hours else."""
+
+_FLOAT_REACH = 3.0
+"""Real inputs without a hint lie between -3 and 3, as data with a standard deviation of 1 does."""
+
+_RESHAPES = frozenset({"RESHAPE", "EXPAND_DIMS", "SQUEEZE", "CAST"})
+"""Operators that keep values and their order."""
+
+_MOVES = _RESHAPES | {
+    *("TRANSPOSE", "SLICE", "STRIDED_SLICE", "CONCATENATION", "PACK", "UNPACK", "SPLIT"),
+    *("SPLIT_V", "TILE", "REVERSE_V2", "BROADCAST_TO", "GATHER", "GATHER_ND"),
+}
+"""Operators that keep values; those that index others are asked about that first."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The values from `low` to `high` that an input accepts, one bound or one for each element.
+
+    `centre` is what stands for zero. `is_whole` says that only whole numbers make sense.
+    `is_bounded` says that the network's operators set the bounds, not the type.
+    """
+
+    low: Any
+    high: Any
+    centre: Any
+    is_whole: bool
+    is_bounded: bool = False
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """Bounds that an operator sets for a tensor, for each of its elements or the last dimension."""
+
+    low: Array
+    high: Array
+
+
+def input_spans(model: Model) -> list[Span]:
+    """Return what each input of the network accepts, in order of the signature."""
+    return [_span(model, tensor) for tensor in model.inputs]
+
+
+def _span(model: Model, tensor: Tensor) -> Span:
+    kind = np.dtype(tensor.dtype)
+    bounds = list(_follow(model.graphs, model.graph, tensor.index, tensor, frozenset()))
+    if bounds:
+        return _bounded(tensor, bounds)
+    if kind.kind in "iu":
+        info = np.iinfo(kind)
+        most = min(info.max, np.iinfo(np.int64).max)
+        return Span(info.min, most, _zero_point(tensor), True)
+    if kind.kind == "b":
+        return Span(0, 1, 0, True)
+    return _real_span(model.graph, tensor)
+
+
+def _bounded(tensor: Tensor, bounds: Sequence[_Bounds]) -> Span:
+    """Return the values that satisfy all bounds, and the type."""
+    low = np.max(np.stack([b.low for b in bounds]), axis=0)
+    high = np.min(np.stack([b.high for b in bounds]), axis=0)
+    kind = np.dtype(tensor.dtype)
+    if kind.kind in "iu":
+        info = np.iinfo(kind)
+        low, high = np.clip(low, info.min, info.max), np.clip(high, info.min, info.max)
+    high = np.maximum(low, high)
+    return Span(low, high, low, True, is_bounded=True)
+
+
+def _real_span(graph: Graph, tensor: Tensor) -> Span:
+    """Return the reals that a QUANTIZE behind the input can represent, if there is one."""
+    for op in graph.operators:
+        made = graph.tensors[op.outputs[0]] if op.outputs else None
+        if op.code == "QUANTIZE" and tensor.index in op.inputs and made and made.quantization:
+            info, scale = np.iinfo(made.dtype), made.quantization.scale[0]
+            zero = made.quantization.zero_point[0]
+            return Span(scale * (info.min - zero), scale * (info.max - zero), 0.0, False)
+    return Span(-_FLOAT_REACH, _FLOAT_REACH, 0.0, False)
+
+
+def _zero_point(tensor: Tensor) -> int:
+    return tensor.quantization.zero_point[0] if tensor.quantization else 0
+
+
+# ---- what operators ask for ----------------------------------------------------------------------
+
+
+def _follow(
+    graphs: Sequence[Graph], graph: Graph, index: int, source: Tensor, seen: frozenset[Any]
+) -> Iterator[_Bounds]:
+    """Yield the bounds that a tensor's readers set, in the shape of the input `source`."""
+    if (graph.name, index) in seen:
+        return
+    seen |= {(graph.name, index)}
+    for op in graph.operators:
+        for position in (i for i, read in enumerate(op.inputs) if read == index):
+            asked = _asked(graph, op, position)
+            if asked is not None:
+                yield _fitted(asked, graph.tensors[index], source, seen)
+            elif op.code in _MOVES:
+                kept = seen if op.code in _RESHAPES else seen | {_SHUFFLED}
+                for output in op.outputs:
+                    yield from _follow(graphs, graph, output, source, kept)
+            for inner, place in _inner(graphs, op, position):
+                yield from _follow(graphs, inner, place, source, seen)
+
+
+_SHUFFLED = "shuffled"
+"""Among what was seen: elements are not in the input's order any more."""
+
+
+def _fitted(bounds: _Bounds, reader: Tensor, source: Tensor, seen: frozenset[Any]) -> _Bounds:
+    """Return bounds for the input: element by element if they still correspond, else for all."""
+    if reader.elements == source.elements and _SHUFFLED not in seen:
+        return _Bounds(
+            np.broadcast_to(bounds.low, reader.shape).reshape(source.shape),
+            np.broadcast_to(bounds.high, reader.shape).reshape(source.shape),
+        )
+    return _Bounds(
+        np.broadcast_to(bounds.low.max(), source.shape),
+        np.broadcast_to(bounds.high.min(), source.shape),
+    )
+
+
+def _asked(graph: Graph, op: Operator, position: int) -> _Bounds | None:
+    """Return the bounds that an operator sets for one of its inputs, None if it sets none."""
+    if op.code == "WHILE":
+        tensor = graph.tensors[op.inputs[position]]
+        plain = np.dtype(tensor.dtype).kind in "iu" and tensor.quantization is None
+        return _Bounds(np.array(-LOOPS), np.array(LOOPS)) if plain else None
+    if (op.code, position) not in _ASKERS:
+        return None
+    ports = (*op.inputs, *op.outputs)
+    tensors = [graph.tensors[i] if i != ABSENT else None for i in ports]
+    return _ASKERS[op.code, position](op, tensors)
+
+
+def _inner(graphs: Sequence[Graph], op: Operator, position: int) -> Iterator[tuple[Graph, int]]:
+    """Yield the tensors of subgraphs that an operator gives one of its inputs to."""
+    first = 1 if op.code == "IF" else 0
+    for name, number in op.options.items():
+        if name.endswith("subgraph_index") and 0 < number < len(graphs):
+            inner = graphs[number]
+            if 0 <= position - first < len(inner.inputs):
+                yield inner, inner.inputs[position - first]
+
+
+def _below(sizes: Array) -> _Bounds:
+    """Return the bounds of indices into dimensions of these sizes."""
+    return _Bounds(np.zeros_like(sizes), np.maximum(sizes - 1, 0))
+
+
+def _gather(op: Operator, tensors: Sequence[Any]) -> _Bounds:
+    shape = tensors[0].shape
+    return _below(np.array(shape[int(op.options.get("axis", 0)) % len(shape)]))
+
+
+def _gather_nd(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
+    return _below(np.array(tensors[0].shape[: tensors[1].shape[-1]]))
+
+
+def _embedding_lookup(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
+    return _below(np.array(tensors[1].shape[0]))
+
+
+def _one_hot(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
+    return None if tensors[1].data is None else _below(tensors[1].array().reshape(()))
+
+
+def _scatter_nd(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
+    return _below(np.array(tensors[-1].shape[: tensors[0].shape[-1]]))
+
+
+def _slice_begin(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
+    return _below(np.array(tensors[0].shape) - np.array(tensors[-1].shape) + 1)
+
+
+def _update_start(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
+    return _below(np.array(tensors[0].shape) - np.array(tensors[1].shape) + 1)
+
+
+def _from_zero(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
+    """Return the bounds of an integer that stands for no negative number."""
+    kind, quantization = np.dtype(tensors[0].dtype), tensors[0].quantization
+    if kind.kind not in "iu" or quantization is None or not quantization.zero_point:
+        return None
+    return _Bounds(np.array(quantization.zero_point[0]), np.array(np.iinfo(kind).max))
+
+
+_ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | None]] = {
+    ("GATHER", 1): _gather,
+    ("GATHER_ND", 1): _gather_nd,
+    ("EMBEDDING_LOOKUP", 0): _embedding_lookup,
+    ("ONE_HOT", 0): _one_hot,
+    ("SCATTER_ND", 0): _scatter_nd,
+    ("SLICE", 1): _slice_begin,
+    ("DYNAMIC_UPDATE_SLICE", 2): _update_start,
+    ("RSQRT", 0): _from_zero,
+}
+"""(operator, input): what it asks of that input, from the operator, its inputs and its outputs."""

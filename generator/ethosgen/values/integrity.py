@@ -1,0 +1,86 @@
+"""Whether a network that was read holds together, so that nothing behind has to ask again."""
+
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.model import ABSENT, HANDLE, Model
+
+NPU_CUSTOM_CODE = "ethos-u"
+"""The custom operator that stands for a command stream."""
+
+NPU_MEMORIES = 4
+"""Its first inputs, which are no tensors: commands, read-only blob, scratch, fast scratch."""
+
+
+def check(model: Model) -> None:
+    """Refuse a network that has no ends, dynamic shapes, or operators that read the unwritten.
+
+    Raises InputError where the file is damaged or has nothing to run, UnsupportedError for shapes
+    and ends that no firmware can have.
+    """
+    _check_ends(model)
+    _refuse_dynamic(model)
+    _check_dataflow(model)
+
+
+def _check_ends(model: Model) -> None:
+    if not model.inputs or not model.outputs:
+        missing = "inputs" if not model.inputs else "outputs"
+        raise InputError(f"'{model.name}' has no {missing}: there is nothing to run")
+    if not model.graph.operators:
+        raise InputError(f"'{model.name}' has no operators: there is nothing to run")
+
+
+def _refuse_dynamic(model: Model) -> None:
+    for graph in model.graphs:
+        for tensor in graph.tensors:
+            if -1 in tensor.shape:
+                shape = ["?" if size < 0 else size for size in tensor.shape]
+                raise UnsupportedError(
+                    f"tensor '{tensor.name}' of '{model.name}' has a dynamic shape "
+                    f"[{', '.join(map(str, shape))}]; convert the network again with a fixed input "
+                    "shape (a tf.function with a full input_signature, or "
+                    "interpreter.resize_tensor_input)"
+                )
+    for tensor in (*model.inputs, *model.outputs):
+        if tensor.dtype == HANDLE:
+            raise UnsupportedError(
+                f"tensor '{tensor.name}' of '{model.name}' is a variable's handle; convert the "
+                "network again with the variable's value as input or output"
+            )
+        if not tensor.elements:
+            raise UnsupportedError(
+                f"tensor '{tensor.name}' of '{model.name}' has no elements (shape "
+                f"{list(tensor.shape)}); convert the network again with a fixed input shape"
+            )
+
+
+def _check_dataflow(model: Model) -> None:
+    """Refuse a graph in which an operator reads what nothing has written yet.
+
+    TFLite's interpreters run operators in the file's order and do not look.
+    """
+    for graph in model.graphs:
+        ready = set(graph.inputs) | {
+            tensor.index
+            for tensor in graph.tensors
+            if tensor.data is not None or tensor.is_variable or not tensor.elements
+        }
+        fixed = {tensor.index for tensor in graph.tensors if tensor.data is not None}
+        for operator in graph.operators:
+            memories = NPU_MEMORIES if operator.custom_code == NPU_CUSTOM_CODE else 0
+            for index in operator.inputs[memories:]:
+                if index != ABSENT and index not in ready:
+                    raise InputError(
+                        f"'{model.name}' is damaged: operator {operator.index} ({operator.code}) "
+                        f"reads '{graph.tensors[index].name}', which nothing has written before"
+                    )
+            for index in operator.outputs:
+                if index in fixed or index in graph.inputs:
+                    raise InputError(
+                        f"'{model.name}' is damaged: operator {operator.index} ({operator.code}) "
+                        f"writes '{graph.tensors[index].name}', which is a constant or an input"
+                    )
+            ready.update(operator.outputs)
+        for index in graph.outputs:
+            if index not in ready:
+                name = graph.tensors[index].name
+                raise InputError(f"'{model.name}' is damaged: nothing writes its output '{name}'")

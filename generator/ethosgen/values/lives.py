@@ -1,0 +1,48 @@
+"""When tensors live, in a time that Vela's order of operators and ours have in common.
+
+Vela reuses the bytes of scratch by its own order. Partitions run in the same order in both, so they
+are the clock: partition k runs at 2k + 1, and what the CPU runs just before it at 2k.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from ethosgen.values.integrity import NPU_CUSTOM_CODE
+from ethosgen.values.model import Graph, Operator
+
+Life = tuple[int, int]
+"""The times of the first write and of the last read."""
+
+
+def times(on_npu: Iterable[bool]) -> list[int]:
+    """Return the time of each step, and as one more that of the end; the NPU runs some of them."""
+    found, partitions = [], 0
+    for is_partition in on_npu:
+        found.append(2 * partitions + is_partition)
+        partitions += is_partition
+    return [*found, 2 * partitions]
+
+
+def lives(graph: Graph, operators: Sequence[Operator]) -> dict[int, Life]:
+    """Return the life of each tensor when a graph's operators run in this order.
+
+    Inputs are there from the start, and outputs are read at the end.
+    """
+    *clock, end = times(op.custom_code == NPU_CUSTOM_CODE for op in operators)
+    first, last = dict.fromkeys(graph.inputs, 0), dict.fromkeys(graph.inputs, 0)
+    for now, operator in zip(clock, operators, strict=True):
+        for tensor in operator.outputs:
+            first.setdefault(tensor, now)
+            last[tensor] = now
+        for tensor in operator.inputs:
+            last[tensor] = now
+    last.update(dict.fromkeys(graph.outputs, end))
+    return {i: (first.get(i, 0), last[i]) for i in last if i >= 0}
+
+
+def outgrows(life: Life, velas: Life, end: int) -> bool:
+    """Say whether a tensor lives when Vela may have given its bytes to another.
+
+    Before the first partition and after the last one, at `end`, the NPU keeps nothing in scratch.
+    """
+    first, last = max(life[0], 1), min(life[1], end - 1)
+    return first <= last and not (velas[0] <= first and last <= velas[1])

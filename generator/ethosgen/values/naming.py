@@ -1,0 +1,33 @@
+"""Names that C will accept."""
+
+import re
+
+from ethosgen.values.errors import InputError
+
+_C_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_C_KEYWORDS = frozenset(
+    """alignas alignof asm atomic auto bool break case char complex const constexpr continue default
+    do double else enum extern false float for goto if imaginary inline int int8_t int16_t int32_t
+    int64_t long main memcpy memset noreturn nullptr register restrict return short signed size_t
+    sizeof static static_assert struct switch thread_local true typedef typeof uint8_t uint16_t
+    uint32_t uint64_t union unsigned void volatile while""".split()
+)
+
+
+def check_name(name: str) -> str:
+    """Return `name` if C and the project can use it as a prefix; InputError says why not."""
+    if not _C_IDENTIFIER.match(name):
+        raise InputError(
+            f"--name '{name}' is no C identifier; use letters, digits and '_', a letter first"
+        )
+    if name in _C_KEYWORDS or name.startswith("ethosgen"):
+        raise InputError(f"--name '{name}' is taken by C or by ethosgen; choose another")
+    return name
+
+
+def name_from_file(stem: str) -> str:
+    """Return a C identifier made from a file's stem: "my-net.v2" becomes "my_net_v2"."""
+    name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_").lower()
+    if not name or not name[0].isalpha() or name in _C_KEYWORDS or name.startswith("ethosgen"):
+        name = f"model_{name}".rstrip("_")
+    return name

@@ -1,0 +1,97 @@
+"""What TVM emitted: C sources, the memory plan and the I/O contract."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ethosgen.values.model import Tensor
+from ethosgen.values.plan import IoStyle, OffloadPlan, PlanSummary
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A tensor's place in the arena, from byte `offset`, live over operators first..last."""
+
+    tensor: int
+    name: str
+    offset: int
+    bytes: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of the network as C sees it.
+
+    `c_name` is unique and a C identifier; `offset` is its place in the arena, None where the caller
+    owns the buffer.
+    """
+
+    c_name: str
+    tensor: Tensor
+    offset: int | None
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A tensor that keeps its value from one inference to the next (the state of an LSTM).
+
+    It lies `offset` bytes into `memory`: "arena" where the NPU uses it, else "state". Each of its
+    bytes is `initial_byte` at first.
+    """
+
+    name: str
+    memory: str
+    offset: int
+    bytes: int
+    initial_byte: int
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Constant bytes of CPU operators that the C names; `alignment` in bytes."""
+
+    c_name: str
+    dtype: str
+    data: bytes = field(repr=False)
+    alignment: int = 16
+
+
+@dataclass(frozen=True)
+class Program:
+    """The network as C: `sources` maps a file name to text that TVM's code generator emitted.
+
+    The C defines `int32_t NAME_entry(…)` with one pointer parameter for each entry of
+    `entry_parameters`, in order: "arena", "read_only", "state" if `state_bytes` is not 0, then the
+    c_name of each port that the caller owns, and returns 0 or the first non-zero status of an NPU
+    invocation.
+    """
+
+    name: str
+    plan: OffloadPlan
+    io: IoStyle
+    sources: Mapping[str, str] = field(repr=False)
+    entry_parameters: tuple[str, ...]
+    constants: tuple[Constant, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    arena_bytes: int
+    arena_alignment: int
+    placements: tuple[Placement, ...]
+    state_bytes: int = 0
+    variables: tuple[Variable, ...] = ()
+    fused: tuple[str, ...] = ()
+    """Operators of the CPU that share a function, "CONV_2D + RELU6"."""
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether an inference may end without outputs, as a CIRCULAR_BUFFER collects inputs."""
+        return any(
+            op.custom_code == "CIRCULAR_BUFFER" and op.options.get("cycles_max", 0) > 1
+            for graph in self.plan.model.graphs
+            for op in graph.operators
+        )
+
+    def summary(self) -> PlanSummary:
+        """Return the plan's figures, with what was fused."""
+        return replace(self.plan.summary(), fused=self.fused)

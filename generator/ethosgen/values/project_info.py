@@ -1,0 +1,69 @@
+"""A project on disk, as its manifest tells it: what building and running it need to know."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ethosgen.board import DEFAULT_MEMORY_MODE, Board
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import nearest
+from ethosgen.values.model import Tensor
+from ethosgen.values.plan import IoStyle, OffloadMode, PlanSummary
+
+
+@dataclass(frozen=True)
+class NetworkInfo:
+    """A network's facts; inputs and outputs are in the network's order.
+
+    `parts` are the bytes that it puts into memory, by the placement's names. `cpu_ops` and `mode`
+    are what was asked for when it was made.
+    """
+
+    name: str
+    summary: PlanSummary
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    parts: Mapping[str, int]
+    model_path: Path
+    cpu_ops: tuple[str, ...] = ()
+    mode: OffloadMode = OffloadMode.ALL
+    trust_vela: bool = False
+    check_asked: bool = True
+
+
+@dataclass(frozen=True)
+class ProjectInfo:
+    """A project's facts.
+
+    `npu` is NO_NPU for networks that are wholly on the CPU. `files` maps each file of the library
+    to the SHA-256 that it was written with.
+    """
+
+    directory: Path
+    networks: tuple[NetworkInfo, ...]
+    board: Board
+    npu: str
+    io: IoStyle
+    digest: str
+    files: Mapping[str, str] = field(repr=False)
+    platform: str = "baremetal"
+    memory_mode: str = DEFAULT_MEMORY_MODE
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The networks' names."""
+        return tuple(network.name for network in self.networks)
+
+    @property
+    def network(self) -> NetworkInfo:
+        """The network of a project that has one, else the first."""
+        return self.networks[0]
+
+    def index(self, name: str) -> int:
+        """Return a network's place; InputError names those that there are."""
+        if name not in self.names:
+            raise InputError(
+                f"'{self.directory}' has no network '{name}'{nearest(name, self.names)}; it has: "
+                f"{', '.join(self.names)}"
+            )
+        return self.names.index(name)

@@ -1,0 +1,263 @@
+"""What `verify` and `simulate` answer: figures, comparisons and the verdict."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ethosgen.values.outcome import Comparison, Difference
+from ethosgen.values.plan import PlanSummary
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The first operator whose result differs from the oracle's, all before it being equal.
+
+    `operator` is its index in the network, `output` the tensor that it makes, `on` "npu" or "cpu".
+    `difference` is in that tensor or another that is alive then; None where the NPU model stops
+    with `fault`. `unclear` counts the operators right before it that might be the one instead.
+    """
+
+    operator: int
+    code: str
+    output: str
+    on: str
+    difference: Difference | None
+    fault: str = ""
+    unclear: int = 0
+
+    def text(self) -> str:
+        """Return which operator it is and what it made, for people."""
+        of = f" or one of the {self.unclear} before it" if self.unclear else ""
+        return (
+            f"operator {self.operator}, {self.code} ('{self.output}'){of}, on the "
+            f"{self.on.upper()}: {self.difference.text() if self.difference else self.fault}"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one object of JSON types."""
+        return {
+            "operator": self.operator,
+            "code": self.code,
+            "output": self.output,
+            "on": self.on,
+            "difference": self.difference.as_json() if self.difference else None,
+            "fault": self.fault or None,
+            "unclear": self.unclear,
+        }
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why outputs differ: an operator that the simulator shows, or a note that says why none is.
+
+    `is_firmware` says that the simulator agrees with the oracle: only the firmware is wrong.
+    """
+
+    culprit: Culprit | None
+    note: str = ""
+    is_firmware: bool = False
+
+    def text(self) -> str:
+        """Return the finding, for people."""
+        return self.culprit.text() if self.culprit else self.note
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one object of JSON types."""
+        culprit = self.culprit.as_json() if self.culprit else None
+        return {"operator": culprit, "only_firmware": self.is_firmware, "note": self.note}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How random samples were drawn: `distributions` counts them by distribution.
+
+    `is_short` says that they are fewer than usual, since the network computes much.
+    """
+
+    seed: int
+    distributions: Mapping[str, int]
+    is_short: bool = False
+
+
+@dataclass(frozen=True)
+class Report:
+    """The answer to "does my network work on this board?"; None where a figure does not apply.
+
+    `golden` is the comparison with TFLite Micro, or with LiteRT where that cannot run the network,
+    and alone decides; it is None for a file that Vela compiled before, which TFLite Micro cannot
+    run without an NPU. `second` is LiteRT's, None where LiteRT cannot run the network, or decided
+    already. `ended` tells that the firmware's own end marker was seen.
+    """
+
+    model: str
+    board: str | None
+    on: str
+    plan: PlanSummary
+    samples: int
+    golden: Comparison | None
+    second: Comparison | None
+    ended: bool
+    flash_bytes: Mapping[str, int] | None = None
+    ram_bytes: Mapping[str, int] | None = None
+    library_bytes: Mapping[str, int] | None = None
+    """The model library's own share, driver included: code, constants, static data."""
+    cpu_instructions: int | None = None
+    init_instructions: int | None = None
+    stack_bytes: int | None = None
+    npu_pmu: Mapping[str, int] | None = None
+    """What the firmware read from the NPU's PMU: cycles, and events by Arm's names."""
+    wall_s: Mapping[str, float] = field(default_factory=dict)
+    network_bytes: Mapping[str, int] | None = None
+    """Of several networks in a firmware, what this one takes alone."""
+    drawn: Drawn | None = None
+    """How the samples were drawn; None where the user gave them."""
+    diagnosis: Diagnosis | None = None
+    """Which layer differs, where the golden comparison failed."""
+
+    @property
+    def findings(self) -> dict[str, str]:
+        """What is known of a mismatch or of the oracle, by a short title, for people."""
+        found = {}
+        if self.golden and self.golden.note:
+            found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
+        if self.second and self.second.note:
+            found["odd"] = f"{self.second.note}; --oracle chooses who decides"
+        if self.golden and self.golden.first:
+            found["first"] = self.golden.first.text()
+        if self.diagnosis:
+            found["layer"] = self.diagnosis.text()
+        return found
+
+    @property
+    def passed(self) -> bool:
+        """True only if every element of every sample was there and equal, or near enough."""
+        golden = self.golden
+        return self.ended and golden is not None and golden.elements > 0 and golden.mismatches == 0
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL, or NOT COMPARED for a run that ended well but has no golden answer."""
+        if self.passed:
+            return "PASS"
+        return "NOT COMPARED" if self.ended and self.golden is None else "FAIL"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as one object of JSON types."""
+        first = self.golden.first if self.golden else None
+        return {
+            "model": self.model,
+            "board": self.board,
+            "on": self.on,
+            "passed": self.passed,
+            "samples": self.samples,
+            "seed": self.drawn.seed if self.drawn else None,
+            "distributions": dict(self.drawn.distributions) if self.drawn else None,
+            "verdict": self.verdict,
+            "oracle": _oracle(self.golden) if self.golden else None,
+            "mismatches": self.golden.mismatches if self.golden else None,
+            "max_abs_diff": _finite(self.golden.max_abs_diff) if self.golden else None,
+            "first_difference": first.as_json() if first else None,
+            "diagnosis": self.diagnosis.as_json() if self.diagnosis else None,
+            "oracles": {c.oracle: _comparison(c) for c in (self.golden, self.second) if c},
+            "flash_bytes": dict(self.flash_bytes) if self.flash_bytes else None,
+            "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,
+            "library_bytes": dict(self.library_bytes) if self.library_bytes else None,
+            "network_bytes": dict(self.network_bytes) if self.network_bytes else None,
+            "vela_sram_bytes": self.plan.sram_bytes,
+            "cpu_instructions": self.cpu_instructions,
+            "init_instructions": self.init_instructions,
+            "stack_bytes": self.stack_bytes,
+            "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,
+            "npu_cycles_estimate": self.plan.npu_cycles,
+            "npu": {
+                "name": self.plan.npu,
+                "partitions": self.plan.partitions,
+                "cpu_operators": len(self.plan.cpu_operators),
+                "npu_operators": self.plan.npu_operators,
+            },
+            "check": dataclasses.asdict(self.plan.check) if self.plan.check else None,
+            "choices": [dataclasses.asdict(choice) for choice in self.plan.choices],
+            "fused": list(self.plan.fused),
+            "decompressed": dict(self.plan.decompressed) if self.plan.decompressed else None,
+            "cpu_operators": [
+                {"operator": c.code, "output": c.output, "reason": c.reason, "erratum": c.erratum}
+                for c in self.plan.cpu_operators
+            ],
+            "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
+        }
+
+
+@dataclass(frozen=True)
+class FirmwareReport:
+    """The answer for a firmware of several networks: a Report of each, and the whole one's sizes.
+
+    `shared_bytes` is what the networks have together: the library's code, constants and data beside
+    their own, and the arena.
+    """
+
+    reports: tuple[Report, ...]
+    flash_bytes: Mapping[str, int]
+    ram_bytes: Mapping[str, int]
+    library_bytes: Mapping[str, int]
+    shared_bytes: Mapping[str, int]
+    wall_s: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """True only if every network passed."""
+        return bool(self.reports) and all(report.passed for report in self.reports)
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL if any network fails, or NOT COMPARED."""
+        if self.passed:
+            return "PASS"
+        verdicts = {report.verdict for report in self.reports}
+        return "NOT COMPARED" if "FAIL" not in verdicts and verdicts else "FAIL"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as one object of JSON types; "samples" are of each network."""
+        first = self.reports[0]
+        counts = [report.golden.mismatches for report in self.reports if report.golden]
+        return {
+            "board": first.board,
+            "on": first.on,
+            "passed": self.passed,
+            "verdict": self.verdict,
+            "samples": max(report.samples for report in self.reports),
+            "mismatches": sum(counts) if len(counts) == len(self.reports) else None,
+            "flash_bytes": dict(self.flash_bytes),
+            "ram_bytes": dict(self.ram_bytes),
+            "library_bytes": dict(self.library_bytes),
+            "shared_bytes": dict(self.shared_bytes),
+            "networks": [report.as_json() for report in self.reports],
+            "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
+        }
+
+
+def _oracle(decided: Comparison) -> dict[str, str | None]:
+    return {
+        "name": decided.oracle,
+        "version": decided.version or None,
+        "note": decided.note or None,
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    if comparison.skipped:
+        return {"skipped": comparison.skipped}
+    return {
+        "mismatches": comparison.mismatches,
+        "close": comparison.close,
+        "elements": comparison.elements,
+        "max_abs_diff": _finite(comparison.max_abs_diff),
+    }
+
+
+def _finite(value: float) -> float | int | None:
+    """JSON has no infinity; a difference that has no number is null."""
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) else value

@@ -1,0 +1,47 @@
+"""How much a network computes, so that what is slow gets more time and fewer samples."""
+
+from ethosgen.values.model import ABSENT, STATEFUL, Graph, Model, Operator
+
+SAMPLES = 10
+"""How many samples are drawn unless the user says otherwise: two of each distribution."""
+
+MOST_WORK = 10_000_000_000
+"""What all samples together may multiply by default: TFLite Micro takes half a minute for it."""
+
+_WEIGHTS = {"CONV_2D": 0, "FULLY_CONNECTED": 0, "DEPTHWISE_CONV_2D": 3, "CONV_3D": 4}
+"""The axis of an operator's weights that counts output channels."""
+
+
+def multiplications(model: Model) -> int:
+    """Return about how many numbers an inference multiplies or moves, subgraphs counted once."""
+    return sum(_of_operator(graph, op) for graph in model.graphs for op in graph.operators)
+
+
+def default_samples(model: Model) -> int:
+    """Return how many samples to draw: SAMPLES, or fewer of a network that computes much."""
+    return max(1, min(SAMPLES, MOST_WORK // max(multiplications(model), 1)))
+
+
+def has_state(model: Model) -> bool:
+    """Say whether an inference may depend on those before it."""
+    return any(tensor.is_variable for graph in model.graphs for tensor in graph.tensors) or any(
+        op.code in STATEFUL or op.code == "CUSTOM"
+        for graph in model.graphs
+        for op in graph.operators
+    )
+
+
+def _of_operator(graph: Graph, operator: Operator) -> int:
+    tensors = [graph.tensors[i] for i in operator.inputs if i != ABSENT]
+    outputs = sum(graph.tensors[i].elements for i in operator.outputs)
+    axis = _WEIGHTS.get(operator.code)
+    if axis is not None and len(tensors) > 1 and len(tensors[1].shape) > axis:
+        return outputs * max(1, tensors[1].elements // max(tensors[1].shape[axis], 1))
+    if operator.code == "TRANSPOSE_CONV" and len(tensors) > 2:
+        return tensors[2].elements * max(1, tensors[1].elements // max(tensors[1].shape[-1], 1))
+    if operator.code == "BATCH_MATMUL" and tensors and tensors[0].shape:
+        return outputs * tensors[0].shape[-1]
+    window = 1
+    for side in ("filter_height", "filter_width"):
+        window *= int(operator.options.get(side, 1))
+    return max([outputs * window, *(tensor.elements for tensor in tensors)])

@@ -72,7 +72,7 @@ def use_asker(asker: Any) -> None:
 
     Kernels run three times only, so LLVM's optimisations cost more than they save.
     """
-    from ethosgen.aot import llvm
+    from ethosgen.aot.host import llvm
     from ethosgen.backend.ethosu.offload import vela
     from ethosgen.oracle import reference
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.aot.csource import C_TYPES
+from ethosgen.aot.code.csource import C_TYPES
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.oracle.reference import golden_outputs

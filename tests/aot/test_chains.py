@@ -13,10 +13,10 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_a
 from tvm import tirx
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.aot.chains import fuse_chains
+from ethosgen.aot.fuse.chains import fuse_chains
+from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
-from ethosgen.aot.memory import plan_memory
-from ethosgen.aot.schedule import Schedule, make_schedule
+from ethosgen.aot.memory.plan import plan_memory
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.program import Program
 from network_file import Spec

@@ -32,7 +32,7 @@ from control_networks import (
     subgraph,
 )
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.aot.direct import Invoke
+from ethosgen.aot.host.direct import Invoke
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.values.errors import UnsupportedError

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import evaluate
-from ethosgen.aot.direct import find_direct
-from ethosgen.aot.host import HostGraph
+from ethosgen.aot.host.direct import find_direct
+from ethosgen.aot.host.graph import HostGraph
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner

@@ -13,7 +13,7 @@ import pytest
 from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.aot.operators.quantization import quantize_multiplier
+from ethosgen.aot.arithmetic.quantization import quantize_multiplier
 from networks import Network, Spec
 
 MANTISSA = 0.8125

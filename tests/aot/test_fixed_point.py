@@ -4,8 +4,13 @@ import math
 
 import pytest
 
-from ethosgen.aot.operators import fixed_point as fp
-from ethosgen.aot.operators.quantization import Multiplier, apply, input_radius, quantize_multiplier
+from ethosgen.aot.arithmetic import fixed_point as fp
+from ethosgen.aot.arithmetic.quantization import (
+    Multiplier,
+    apply,
+    input_radius,
+    quantize_multiplier,
+)
 
 HALF = 1 << 30
 

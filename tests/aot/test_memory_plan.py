@@ -9,8 +9,8 @@ from aot_harness import ACCELERATOR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ethosgen.aot.memory import ALIGNMENT, Block, MemoryPlan, lifetimes, plan_memory
-from ethosgen.aot.schedule import Schedule, make_schedule
+from ethosgen.aot.graph.schedule import Schedule, make_schedule
+from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, lifetimes, plan_memory
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Graph, Model, Operator, Tensor
 from ethosgen.values.plan import IoStyle, Memory, OffloadPlan, Partition

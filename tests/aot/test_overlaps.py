@@ -6,9 +6,9 @@ import pytest
 from aot_harness import ACCELERATOR
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.aot.memory import MemoryPlan, plan_memory
-from ethosgen.aot.overlaps import check_memory
-from ethosgen.aot.schedule import Schedule, make_schedule
+from ethosgen.aot.graph.schedule import Schedule, make_schedule
+from ethosgen.aot.memory.overlaps import check_memory
+from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.flatbuffer import parse_model

@@ -10,9 +10,9 @@ from aot_harness import Array, GeneratedC, assert_equal, cpu_plan, needs_gcc, sa
 
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
+from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.kernels import choose_kernels
 from ethosgen.aot.packed import order
-from ethosgen.aot.schedule import make_schedule
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
 from networks import Network

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ethosgen.aot.ports import identifier, name_ports
+from ethosgen.aot.code.ports import identifier, name_ports
 from ethosgen.values.model import Tensor
 
 

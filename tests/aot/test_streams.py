@@ -10,7 +10,7 @@ from arena_npu import check_program
 from flatbuffers import flexbuffers
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.aot.operators.nest import NOT_READY
+from ethosgen.aot.loops.nest import NOT_READY
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.oracle.reference import golden_outputs

@@ -10,10 +10,10 @@ from aot_harness import GeneratedC, cpu_plan, needs_gcc
 
 import unsigned_networks
 from ethosgen.aot import can_run, compile_program, evaluate
+from ethosgen.aot.arithmetic.rounding import once_multiplier
+from ethosgen.aot.graph.schedule import make_schedule
+from ethosgen.aot.graph.twins import TWINS, twin_builds
 from ethosgen.aot.operators import registry
-from ethosgen.aot.operators.rounding import once_multiplier
-from ethosgen.aot.schedule import make_schedule
-from ethosgen.aot.twins import TWINS, twin_builds
 from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.oracle.reference import LITERT
 from ethosgen.samples.drawing import random_samples

@@ -9,8 +9,8 @@ from aot_harness import ACCELERATOR, assert_equal, needs_gcc, samples_and_golden
 from arena_npu import check_program
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.aot.schedule import make_schedule
-from ethosgen.aot.variables import find_variables
+from ethosgen.aot.graph.schedule import make_schedule
+from ethosgen.aot.graph.variables import find_variables
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.flatbuffer import parse_model

@@ -1,20 +1,14 @@
 """OffloadPlan to Program: TVM compiles what the NPU does not run. Owns tvm.
 
-    subgraphs  variables as tensors, and the subgraphs of IF, WHILE and CALL_ONCE as values
-    states     what TFLite Micro's own operators remember, as variables
-    twins      uint8 as int8
-    schedule   the steps in order: partitions, CPU operators, the copies that outputs need
-    kernels    a PrimFunc for each CPU operator (operators/, one module per family), its constants
-    chains     operators fused into the ones before them (element, graft, lookup)
-    variables  what keeps its value from one inference to the next
-    memory     a place for every tensor: Vela's, the caller's, or by lifetime in the arena
-    overlaps   the proof that nothing in memory is overwritten while it is needed
-    module     all of it as a Relax module: `main` calls one PrimFunc for each step
-    passes     from there to one entry PrimFunc with fixed addresses, and TVM's lowering
-    routine    all of that for a subgraph, which becomes a function that its operator calls
-    csource    TVM's C generator, and the preamble and signatures that are ours
-    host       the same PrimFuncs on this machine (llvm), for `evaluate`
-    direct     `evaluate` where one partition is the whole plan
+    graph/       the residual graph made ready: variables as tensors, subgraphs of IF, WHILE and
+                 CALL_ONCE as values, uint8 as int8, the steps in order
+    kernels      a PrimFunc for each CPU operator, and its constants
+    operators/   one module per family; arithmetic/ and loops/ have what families share
+    packed/      operators with inner loops written by hand, for Helium
+    fuse/        operators fused into the ones that write what they read
+    memory/      a place for every tensor, and the proof that none is overwritten while it lives
+    code/        a Relax module, the passes to one entry PrimFunc, TVM's C generator
+    host/        the same PrimFuncs on this machine, for `evaluate`
 
 `compiler` calls them in this order.
 """
@@ -48,9 +42,9 @@ def cpu_operators() -> dict[str, dict[str, int]]:
     The dtype is of what the operator computes on; the tolerance is 0 where results equal TFLite
     Micro's, else by how many numbers of the type they may differ.
     """
+    from ethosgen.aot.graph.schedule import COPY
+    from ethosgen.aot.graph.twins import twin_builds
     from ethosgen.aot.operators import registry, tolerance_ulp
-    from ethosgen.aot.schedule import COPY
-    from ethosgen.aot.twins import twin_builds
 
     found: dict[str, dict[str, int]] = {}
     for (code, dtype), build in registry().items():
@@ -63,8 +57,8 @@ def cpu_operators() -> dict[str, dict[str, int]]:
 
 def measured_by_litert() -> frozenset[tuple[str, str]]:
     """Return the operators and dtypes that TFLite Micro lacks and LiteRT is the oracle for."""
+    from ethosgen.aot.graph.twins import twin_builds
     from ethosgen.aot.operators import litert_builds, registry
-    from ethosgen.aot.twins import twin_builds
 
     known = (key for build in registry().values() for key in litert_builds(build))
     return frozenset((*known, *twin_builds()))
@@ -134,7 +128,7 @@ _last: list[tuple[OffloadPlan, Callable[..., Arrays]]] = []
 
 
 def _evaluator(plan: OffloadPlan) -> Callable[..., Arrays]:
-    from ethosgen.aot.direct import find_direct
-    from ethosgen.aot.host import HostGraph
+    from ethosgen.aot.host.direct import find_direct
+    from ethosgen.aot.host.graph import HostGraph
 
     return find_direct(plan) or HostGraph(plan).run

@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-from ethosgen.aot.chains import fuse_chains
-from ethosgen.aot.comments import describe_functions, name_codes
-from ethosgen.aot.csource import generate
+from ethosgen.aot.code.comments import describe_functions, name_codes
+from ethosgen.aot.code.csource import generate
+from ethosgen.aot.code.micro_kernels import HEADERS, read_micro_kernels
+from ethosgen.aot.code.module import build_module, value_name, variable_name, workspace_name
+from ethosgen.aot.code.passes import Address, EntryParameter, EntrySignature, pipeline
+from ethosgen.aot.code.ports import name_ports
+from ethosgen.aot.fuse.chains import fuse_chains
+from ethosgen.aot.graph.schedule import Schedule, make_schedule
+from ethosgen.aot.graph.variables import initial_byte, state_bytes
 from ethosgen.aot.kernels import choose_kernels, micro_kernels, workspace_bytes
-from ethosgen.aot.memory import ALIGNMENT, Block, MemoryPlan, plan_memory
-from ethosgen.aot.micro_kernels import HEADERS, read_micro_kernels
-from ethosgen.aot.module import build_module, value_name, variable_name, workspace_name
-from ethosgen.aot.overlaps import check_memory
-from ethosgen.aot.passes import Address, EntryParameter, EntrySignature, pipeline
-from ethosgen.aot.ports import name_ports
-from ethosgen.aot.schedule import Schedule, make_schedule
-from ethosgen.aot.variables import initial_byte, state_bytes
+from ethosgen.aot.memory.overlaps import check_memory
+from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, plan_memory
 from ethosgen.values.model import Tensor
 from ethosgen.values.plan import IoStyle, Memory, OffloadPlan
 from ethosgen.values.program import Constant, Placement, Port, Program, Variable

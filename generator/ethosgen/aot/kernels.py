@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ethosgen.aot.halves import is_widened
+from ethosgen.aot.code.primfunc import drop_unused_parameters
+from ethosgen.aot.graph.halves import is_widened
+from ethosgen.aot.graph.schedule import Schedule
+from ethosgen.aot.graph.states import with_states
+from ethosgen.aot.graph.subgraphs import SUBGRAPHS, SYMBOL
+from ethosgen.aot.graph.twins import has_twin, twin
 from ethosgen.aot.operators import Kernel, code_of, deciding_dtype, registry
 from ethosgen.aot.packed import pack
-from ethosgen.aot.primfunc import drop_unused_parameters
-from ethosgen.aot.schedule import Schedule
-from ethosgen.aot.states import with_states
-from ethosgen.aot.subgraphs import SUBGRAPHS, SYMBOL
-from ethosgen.aot.twins import has_twin, twin
 from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.model import ABSENT, Operator, Tensor
 from ethosgen.values.program import Constant

@@ -20,7 +20,7 @@ SHARED_FAST = "ethosgen_fast"
 """C names of the memory that several networks have together."""
 
 _GUARD = "FP_CONTRACT"
-"""Stands in a graph's C that computes with floating-point numbers (ethosgen.aot.float_flags)."""
+"""Stands in a graph's C that computes in floating point (see aot.code.float_flags)."""
 _UNTOLD = ("-Wno-conversion", "-Wno-sign-conversion")
 _EXACT = ("-ffp-contract=off", "-fno-fast-math", "-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 """Options of GCC and Clang for a graph's C: TVM narrows integers where its passes have shown that

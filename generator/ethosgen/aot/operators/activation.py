@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, fixed_point, operator
-from ethosgen.aot.operators.curve import byte_curve
-from ethosgen.aot.operators.nest import Array, Nest, call, int32, pointwise, real
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic import fixed_point
+from ethosgen.aot.arithmetic.curve import byte_curve
+from ethosgen.aot.arithmetic.quantization import (
     Multiplier,
     apply,
     clamp,
@@ -27,7 +26,9 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.operators.table import byte_table
+from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.loops.nest import Array, Nest, call, int32, pointwise, real
+from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

@@ -10,16 +10,8 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, fixed_point, operator
-from ethosgen.aot.operators.nest import (
-    Array,
-    Nest,
-    int32,
-    limited,
-    pointwise,
-    real,
-)
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic import fixed_point
+from ethosgen.aot.arithmetic.quantization import (
     Multiplier,
     activation_range,
     clamp,
@@ -31,6 +23,15 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
+from ethosgen.aot.loops.nest import (
+    Array,
+    Nest,
+    int32,
+    limited,
+    pointwise,
+    real,
+)
+from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

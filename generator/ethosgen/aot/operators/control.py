@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from tvm import ir, tirx
 
-from ethosgen.aot.memory import ALIGNMENT
+from ethosgen.aot.code.primfunc import drop_unused_parameters, pointer
+from ethosgen.aot.code.routine import WORKSPACE, Routine, compile_routine
+from ethosgen.aot.graph.subgraphs import SYMBOL, Subgraph, subgraphs_of
+from ethosgen.aot.memory.plan import ALIGNMENT
 from ethosgen.aot.operators import Callee, Kernel, operator
 from ethosgen.aot.operators.variable import DTYPES, copy_bytes
-from ethosgen.aot.primfunc import drop_unused_parameters, pointer
-from ethosgen.aot.routine import WORKSPACE, Routine, compile_routine
-from ethosgen.aot.subgraphs import SYMBOL, Subgraph, subgraphs_of
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.nest import Nest, call, int32, limited, number, pointwise, real
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic.quantization import (
     apply,
     clamp,
     limits,
@@ -16,7 +14,9 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.operators.table import byte_table
+from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.loops.nest import Nest, call, int32, limited, number, pointwise, real
+from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

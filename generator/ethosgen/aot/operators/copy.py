@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from tvm.script import tirx as T  # noqa: N812
 
-from ethosgen.aot import memory, primfunc
+from ethosgen.aot.code import primfunc
+from ethosgen.aot.memory import plan as memory
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.model import Operator, Tensor
 

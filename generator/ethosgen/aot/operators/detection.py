@@ -11,8 +11,8 @@ from typing import Any
 
 from tvm import tirx
 
+from ethosgen.aot.loops.nest import BAD_VALUE, Nest, call, int32, number, real
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
-from ethosgen.aot.operators.nest import BAD_VALUE, Nest, call, int32, number, real
 from ethosgen.frontend.flatbuffer import DETECTION
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor

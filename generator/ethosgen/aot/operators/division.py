@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
-from ethosgen.aot.operators.arithmetic import ends
-from ethosgen.aot.operators.nest import (
+from ethosgen.aot.loops.nest import (
     BAD_VALUE,
     Nest,
     call,
@@ -19,6 +17,8 @@ from ethosgen.aot.operators.nest import (
     pointwise,
     real,
 )
+from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
+from ethosgen.aot.operators.arithmetic import ends
 from ethosgen.values.model import Operator, Tensor
 
 EXPONENT_BITS = 31

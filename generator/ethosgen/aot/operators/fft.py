@@ -9,10 +9,10 @@ from typing import Any
 
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.butterflies import Load, Memory, Store, Transform
+from ethosgen.aot.arithmetic.scalar import Complex
+from ethosgen.aot.graph.custom_options import read_integers
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.butterflies import Load, Memory, Store, Transform
-from ethosgen.aot.operators.custom_options import read_integers
-from ethosgen.aot.operators.scalar import Complex
 from ethosgen.aot.operators.signal import read_ends
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor

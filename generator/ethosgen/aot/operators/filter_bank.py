@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.custom_options import read_integers
-from ethosgen.aot.operators.nest import Array, Nest, int32
-from ethosgen.aot.operators.signal import expect, read_ends
-from ethosgen.aot.operators.unsigned import (
+from ethosgen.aot.arithmetic.unsigned import (
     above,
     bit_length,
     square_root,
     unsigned,
     wide_square_root,
 )
-from ethosgen.aot.states import SPECTRAL_SUBTRACTION
+from ethosgen.aot.graph.custom_options import read_integers
+from ethosgen.aot.graph.states import SPECTRAL_SUBTRACTION
+from ethosgen.aot.loops.nest import Array, Nest, int32
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.signal import expect, read_ends
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import Operator, Tensor

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
-from ethosgen.aot.operators.curve import curve_kernel
-from ethosgen.aot.operators.nest import BAD_VALUE, Nest, call, int32, number, pointwise, real
-from ethosgen.aot.operators.normalization import inverse_square_root
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic import fixed_point
+from ethosgen.aot.arithmetic.curve import curve_kernel
+from ethosgen.aot.arithmetic.quantization import (
     Multiplier,
     apply,
     clamp,
@@ -21,7 +19,10 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.operators.table import byte_table
+from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.loops.nest import BAD_VALUE, Nest, call, int32, number, pointwise, real
+from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
+from ethosgen.aot.operators.normalization import inverse_square_root
 from ethosgen.values.model import Operator, Tensor
 
 EXACT: dict[str, Callable[[Any], Any]] = {

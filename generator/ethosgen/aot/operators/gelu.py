@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.aot.arithmetic.curve import curve_kernel
+from ethosgen.aot.loops.nest import Nest, call, pointwise, real
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.curve import curve_kernel
-from ethosgen.aot.operators.nest import Nest, call, pointwise, real
 from ethosgen.values.model import Operator, Tensor
 
 _ULP = 16

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.aot.arithmetic.quantization import scale_of, zero_point_of
+from ethosgen.aot.loops.nest import Array, Nest, int32, number
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
-from ethosgen.aot.operators.nest import Array, Nest, int32, number
-from ethosgen.aot.operators.quantization import scale_of, zero_point_of
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import ABSENT, Operator, Tensor
 

@@ -6,10 +6,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.layer import dense_multipliers, less
-from ethosgen.aot.operators.nest import Nest, broadcast, int32, number
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic.quantization import (
     clamp,
     limits,
     rescale_wide,
@@ -17,6 +14,9 @@ from ethosgen.aot.operators.quantization import (
     shorten,
     zero_point_of,
 )
+from ethosgen.aot.loops.layer import dense_multipliers, less
+from ethosgen.aot.loops.nest import Nest, broadcast, int32, number
+from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

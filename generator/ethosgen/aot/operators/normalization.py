@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, fixed_point, operator
-from ethosgen.aot.operators.nest import Array, Nest, call, headroom, int32, real
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic import fixed_point
+from ethosgen.aot.arithmetic.quantization import (
     Multiplier,
     apply,
     clamp,
@@ -18,9 +17,11 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
+from ethosgen.aot.loops.nest import Array, Nest, call, headroom, int32, real
+from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

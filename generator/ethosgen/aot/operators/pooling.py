@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import UNSIGNED, Kernel, operator
-from ethosgen.aot.operators.arithmetic import plain_range
-from ethosgen.aot.operators.nest import Nest, call, int32, limited, real
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic.quantization import (
     activation_range,
     clamp,
     limits,
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.operators.window import Axis, make_window
+from ethosgen.aot.loops.nest import Nest, call, int32, limited, real
+from ethosgen.aot.loops.window import Axis, make_window
+from ethosgen.aot.operators import UNSIGNED, Kernel, operator
+from ethosgen.aot.operators.arithmetic import plain_range
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

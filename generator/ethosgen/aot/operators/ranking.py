@@ -6,8 +6,8 @@ from typing import Any
 
 from tvm import tirx
 
+from ethosgen.aot.loops.nest import Nest, int32
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.nest import Nest, int32
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

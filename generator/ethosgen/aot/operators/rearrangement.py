@@ -6,11 +6,11 @@ from typing import Any
 
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.quantization import zero_point_of
+from ethosgen.aot.loops.nest import BAD_VALUE, Nest, int32, number, pointwise
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.aot.operators.layout import constant, padded_before
-from ethosgen.aot.operators.nest import BAD_VALUE, Nest, int32, number, pointwise
-from ethosgen.aot.operators.quantization import zero_point_of
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
-from ethosgen.aot.operators.activation import interpolate, sigmoid, sigmoid_table
-from ethosgen.aot.operators.nest import Nest, call, dtype_of, int32, real
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic.quantization import (
     Multiplier,
     clamp,
     limits,
@@ -20,6 +17,9 @@ from ethosgen.aot.operators.quantization import (
     shorten,
     zero_point_of,
 )
+from ethosgen.aot.loops.nest import Nest, call, dtype_of, int32, real
+from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
+from ethosgen.aot.operators.activation import interpolate, sigmoid, sigmoid_table
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import ABSENT, Operator, Tensor

@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, fixed_point, operator
-from ethosgen.aot.operators.arithmetic import widened
-from ethosgen.aot.operators.layout import constant
-from ethosgen.aot.operators.nest import Nest, int32, number, real
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic import fixed_point
+from ethosgen.aot.arithmetic.quantization import (
     Multiplier,
     clamp,
     limits,
@@ -19,6 +16,10 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
+from ethosgen.aot.loops.nest import Nest, int32, number, real
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.arithmetic import widened
+from ethosgen.aot.operators.layout import constant
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

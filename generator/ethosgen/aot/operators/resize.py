@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.loops.nest import Array, Nest, int32, number, real
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
-from ethosgen.aot.operators.nest import Array, Nest, int32, number, real
 from ethosgen.values.model import Operator, Tensor
 
 _SINGLE = np.float32

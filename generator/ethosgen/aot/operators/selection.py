@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.copy import DTYPES
-from ethosgen.aot.operators.nest import (
+from ethosgen.aot.arithmetic.quantization import scale_of
+from ethosgen.aot.loops.nest import (
     BAD_VALUE,
     Array,
     Nest,
@@ -20,7 +19,8 @@ from ethosgen.aot.operators.nest import (
     real,
     strides,
 )
-from ethosgen.aot.operators.quantization import scale_of
+from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

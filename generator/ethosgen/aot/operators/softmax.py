@@ -8,10 +8,9 @@ import numpy as np
 from tvm import tirx
 from tvm.script import tirx as T  # noqa: N812
 
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, fixed_point, operator
-from ethosgen.aot.operators.curve import Function, curve, interpolated
-from ethosgen.aot.operators.nest import Array, Nest, call, headroom, int32, real
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic import fixed_point
+from ethosgen.aot.arithmetic.curve import Function, curve, interpolated
+from ethosgen.aot.arithmetic.quantization import (
     clamp,
     input_radius,
     limits,
@@ -20,9 +19,11 @@ from ethosgen.aot.operators.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.operators.quantization import (
+from ethosgen.aot.arithmetic.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
+from ethosgen.aot.loops.nest import Array, Nest, call, headroom, int32, real
+from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot import streams
+from ethosgen.aot.arithmetic.quantization import clamp, limits
+from ethosgen.aot.graph import streams
+from ethosgen.aot.loops.nest import NOT_READY, Nest, int32, number
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.nest import NOT_READY, Nest, int32, number
-from ethosgen.aot.operators.quantization import clamp, limits
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

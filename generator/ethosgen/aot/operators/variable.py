@@ -1,12 +1,12 @@
-"""Variables that a network reads and assigns by name, after `ethosgen.aot.subgraphs` found them."""
+"""Variables that a network reads and assigns by name, found by `aot.graph.subgraphs`."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from tvm import tirx
 
+from ethosgen.aot.code.primfunc import pointer
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.primfunc import pointer
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import HANDLE, Operator, Tensor
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
+from ethosgen.aot.loops.layer import WEIGHTS, Sums, read_layer
+from ethosgen.aot.loops.window import make_transposed_window, make_window
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.layer import WEIGHTS, Sums, read_layer
-from ethosgen.aot.operators.window import make_transposed_window, make_window
 from ethosgen.values.model import Operator, Tensor
 
 DTYPES = tuple(WEIGHTS)

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.quantization import activation_range, zero_point_of
+from ethosgen.aot.loops.nest import Nest, broadcast, merge_dimensions
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.arithmetic import ends, product_multiplier, sum_multipliers
-from ethosgen.aot.operators.nest import Nest, broadcast, merge_dimensions
-from ethosgen.aot.operators.quantization import activation_range, zero_point_of
 from ethosgen.values.model import Operator, Tensor
 
 LEAST_ROW = 8

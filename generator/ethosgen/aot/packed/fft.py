@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ethosgen.aot.arithmetic.butterflies import find_stages, is_by_fours
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.butterflies import find_stages, is_by_fours
 from ethosgen.aot.operators.fft import IRFFT, RFFT, irfft_kernel, rfft_kernel
 from ethosgen.aot.packed import packed
 from ethosgen.values.model import Operator, Tensor

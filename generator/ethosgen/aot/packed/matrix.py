@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from tvm.script import tirx as T  # noqa: N812
 
+from ethosgen.aot.arithmetic.quantization import zero_point_of
+from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.layer import Layer
-from ethosgen.aot.operators.quantization import zero_point_of
-from ethosgen.aot.operators.window import Axis, make_window
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.order import Array
 from ethosgen.values.model import Operator, Tensor

@@ -8,8 +8,8 @@ import numpy as np
 from tvm import tirx
 from tvm.script import tirx as T  # noqa: N812
 
+from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import UNSIGNED, Kernel
-from ethosgen.aot.operators.nest import Nest
 from ethosgen.aot.operators.pooling import pool_bounds, pool_window
 from ethosgen.aot.packed import packed
 from ethosgen.values.model import Operator, Tensor

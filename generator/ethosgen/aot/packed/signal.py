@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from tvm import tirx
 
+from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.nest import Nest
 from ethosgen.aot.operators.signal import read_auto_scale, read_window
 from ethosgen.aot.packed import packed
 from ethosgen.values.model import Operator, Tensor

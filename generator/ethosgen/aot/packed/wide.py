@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.loops.nest import Nest
+from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.nest import Nest
-from ethosgen.aot.operators.window import make_window
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.matrix import convolution
 from ethosgen.values.model import Operator, Tensor

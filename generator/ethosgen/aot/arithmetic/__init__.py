@@ -1,0 +1,1 @@
+"""TFLite's arithmetic, which the operator families share."""

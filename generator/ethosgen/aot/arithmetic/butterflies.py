@@ -1,0 +1,281 @@
+"""The complex Fourier transform of kissfft (v130), which TFLite Micro's signal library is built on.
+
+It splits the number of values into factors 4, 2, 3 and 5. The butterflies are kissfft's, in another
+order that changes no result: the first stage reads the input where it lies, and all that use one
+twiddle factor follow each other. The formulas are those of kiss_fft.c, with its scaling: in fixed
+point each stage divides by its factor before it adds.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.arithmetic.scalar import SCALARS, Complex, Scalar
+from ethosgen.aot.loops.nest import Array, Nest
+from ethosgen.values.errors import UnsupportedError
+
+_FACTORS = (4, 2, 3, 5)
+"""Those that kissfft has a butterfly for; for others it asks for memory, and TFLM has none."""
+
+Load = Callable[[Any], Complex]
+"""Reads a complex number by its place."""
+Store = Callable[[Any, Complex], None]
+
+FIRST, STAGE = "ethosgen_fft_first_s16", "ethosgen_fft_stage_s16"
+"""Micro-kernels, of templates/kernels/ethosgen_fft_s16.c."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Pointers to the input and to what is made; the input has `given` numbers, zeros follow."""
+
+    source: Any
+    given: int
+    made: Any
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: `groups` times, `span` butterflies of `factor` numbers that are `span` apart."""
+
+    factor: int
+    span: int
+    groups: int
+
+
+def find_stages(count: int) -> list[Stage]:
+    """Return the stages of a complex transform as kf_factor orders them; the last runs first.
+
+    UnsupportedError for another factor than 4, 2, 3 and 5.
+    """
+    rest, groups, stages = count, 1, []
+    for factor in _FACTORS:
+        while rest % factor == 0:
+            rest //= factor
+            stages.append(Stage(factor, rest, groups))
+            groups *= factor
+    if rest > 1 or not stages:
+        raise UnsupportedError(
+            f"its fft_length is {2 * count}, where TFLite Micro ends in a fault: half of it must "
+            "be a product of 2, 3 and 5; a power of 2 is quickest"
+        )
+    return stages
+
+
+def is_by_fours(stage: Stage, stages: Sequence[Stage]) -> bool:
+    """Say whether there is a micro-kernel for a stage of a transform of int16."""
+    if stage.span == 1:
+        return len(stages) > 1 and all(other.factor == 4 for other in stages)
+    return stage.factor == 4 and stage.span % 4 == 0
+
+
+def _twiddles(scalar: Scalar, phases: Sequence[float]) -> Array:
+    """Return exp(i phase) for each phase as kf_cexp rounds it, shape (n, 2)."""
+    pairs = [(scalar.constant(math.cos(p)), scalar.constant(math.sin(p))) for p in phases]
+    return np.array(pairs, scalar.dtype).reshape(-1, 2)
+
+
+class Transform:
+    """A kernel in the making: a complex transform of `count` numbers, and its tables.
+
+    With `by_fours`, stages that have such a form call a micro-kernel of four numbers at a time.
+    """
+
+    def __init__(self, dtype: str, length: int, *, inverse: bool, by_fours: bool) -> None:
+        self.length, self.count = length, length // 2
+        self.inverse, self.by_fours = inverse, by_fours
+        self.scalar = SCALARS[dtype]
+        self.stages = find_stages(self.count)
+        self.nest = Nest()
+
+    def declare_tables(self) -> None:
+        """Declare the twiddle factors of the stages, and those of the step before or behind."""
+        sign = 1 if self.inverse else -1
+        whole = [sign * 2 * math.pi * i / self.count for i in range(self.count)]
+        halves = [
+            sign * math.pi * ((i + 1) / self.count + 0.5) for i in range(max(self.count // 2, 1))
+        ]
+        self.table = _twiddles(self.scalar, whole)
+        self.twiddle_view = self.nest.table("twiddles", self.table)
+        self.stage_twiddles = {
+            stage.span: self.nest.table(f"twiddles_{stage.span}", self._factors_of(stage))
+            for stage in self.stages[:-1]
+            if self.by_fours and is_by_fours(stage, self.stages)
+        }
+        self.halves_view = self.nest.table("half_twiddles", _twiddles(self.scalar, halves))
+
+    def _factors_of(self, stage: Stage) -> Array:
+        """Return a stage's twiddle factors in the order in which they are used."""
+        k = np.arange(stage.span) * stage.groups
+        return np.concatenate([self.table[q * k] for q in range(1, stage.factor)])
+
+    def twiddle(self, index: Any) -> Complex:
+        """Return a factor of the stages, as constants where its place is a number."""
+        if isinstance(index, int):
+            re, im = (self.scalar.number(x) for x in self.table[index].tolist())
+            return re, im
+        return self.bound("twiddle", self.pair(self.twiddle_view, index))
+
+    def pair(self, view: Any, *place: Any) -> Complex:
+        """Return the complex number at a place, as the type that is computed in."""
+        return self.scalar.load(view[(*place, 0)]), self.scalar.load(view[(*place, 1)])
+
+    def reader(self, view: Any, *row: Any) -> Load:
+        """Return what reads complex numbers of a row by their places."""
+        return lambda place: self.pair(view, *row, place)
+
+    def writer(self, view: Any, *row: Any) -> Store:
+        """Return what writes complex numbers of a row by their places."""
+
+        def store(place: Any, value: Complex) -> None:
+            self.nest.store(view, (*row, place, 0), value[0])
+            self.nest.store(view, (*row, place, 1), value[1])
+
+        return store
+
+    def bound(self, name: str, value: Complex) -> Complex:
+        """Bind both parts of a number that is used more than once."""
+        return self.nest.let(f"{name}_re", value[0]), self.nest.let(f"{name}_im", value[1])
+
+    def kept(self, name: str, value: Complex) -> Complex:
+        """Do the same with a product, at which TVM's analyses of a long chain end."""
+        return self.nest.keep(f"{name}_re", value[0]), self.nest.keep(f"{name}_im", value[1])
+
+    def shrunk(self, name: str, value: Complex, divisor: int) -> Complex:
+        """Return a number divided in fixed point, as it is in floating point (C_FIXDIV)."""
+        return self.kept(name, self.scalar.shrink(self.bound(name, value), divisor))
+
+    # ---- the complex transform -----------------------------------------------------------------
+
+    def transform(self, load: Load, read: Load, write: Store, memory: Memory) -> None:
+        """Write all stages: the first loads the input, the others read what was written."""
+        *later, first = self.stages
+        if self.by_fours and is_by_fours(first, self.stages):
+            numbers = memory.given, self.count, int(self.inverse)
+            self.nest.call(FIRST, memory.made, memory.source, *numbers)
+        else:
+            self._first(first, later, load, write)
+        for stage in reversed(later):
+            if self.by_fours and is_by_fours(stage, self.stages):
+                numbers = stage.span, stage.groups, int(self.inverse)
+                factors = self.stage_twiddles[stage.span].data
+                self.nest.call(STAGE, memory.made, factors, *numbers)
+                continue
+            with self.nest.loop("k", stage.span) as k:
+                steps = [1, *(self._step(k, q, stage) for q in range(1, stage.factor))]
+                factors = [self.twiddle(step) for step in steps[1:]]
+                with self.nest.loop("group", stage.groups) as group:
+                    base = self.nest.let(
+                        "base", tirx.const(0, "int32") + group * (stage.factor * stage.span) + k
+                    )
+                    places = [base + q * stage.span for q in range(stage.factor)]
+                    self._butterfly(
+                        stage, [read(place) for place in places], factors, places, write
+                    )
+
+    @staticmethod
+    def _step(k: Any, q: int, stage: Stage) -> Any:
+        return k * (q * stage.groups)
+
+    def _first(self, stage: Stage, later: Sequence[Stage], load: Load, write: Store) -> None:
+        """Write the stage of neighbours, whose twiddle factors are all the first of the table.
+
+        Each later stage's digit is a loop; it says where the numbers lie before and behind.
+        """
+        source, place = tirx.const(0, "int32"), tirx.const(0, "int32")
+        self._digits(list(later), source, place, stage, load, write)
+
+    def _digits(
+        self, rest: list[Stage], source: Any, place: Any, stage: Stage, load: Load, write: Store
+    ) -> None:
+        if rest:
+            first, *others = rest
+            with self.nest.loop("digit", first.factor) as digit:
+                self._digits(
+                    others,
+                    source + digit * first.groups,
+                    place + digit * first.span,
+                    stage,
+                    load,
+                    write,
+                )
+            return
+        start = self.nest.let("source", source)
+        base = self.nest.let("base", place)
+        values = [load(start + q * stage.groups) for q in range(stage.factor)]
+        factors = [self.twiddle(0)] * (stage.factor - 1)
+        self._butterfly(stage, values, factors, [base + q for q in range(stage.factor)], write)
+
+    def _butterfly(
+        self,
+        stage: Stage,
+        values: Sequence[Complex],
+        factors: Sequence[Complex],
+        places: Sequence[Any],
+        write: Store,
+    ) -> None:
+        divided = [self.shrunk(f"x{q}", value, stage.factor) for q, value in enumerate(values)]
+        turned = [
+            self.kept(f"turned{q}", self.scalar.multiply(value, factor))
+            for q, (value, factor) in enumerate(zip(divided[1:], factors, strict=True), 1)
+        ]
+        combine = {2: self._two, 3: self._three, 4: self._four, 5: self._five}[stage.factor]
+        for place, value in zip(places, combine(stage, divided[0], turned), strict=True):
+            write(place, value)
+
+    def _two(self, _stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+        add, subtract = self.scalar.add, self.scalar.subtract
+        return [add(first, turned[0]), subtract(first, turned[0])]
+
+    def _four(self, _stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+        add, subtract, bound = self.scalar.add, self.scalar.subtract, self.bound
+        even, odd = bound("even", add(first, turned[1])), bound("odd", subtract(first, turned[1]))
+        total = bound("total", add(turned[0], turned[2]))
+        cross = bound("cross", subtract(turned[0], turned[2]))
+        ends = [self.scalar.add_turned(odd, cross), self.scalar.subtract_turned(odd, cross)]
+        second, fourth = ends if self.inverse else ends[::-1]
+        return [add(even, total), second, subtract(even, total), fourth]
+
+    def _three(self, stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+        scalar, bound = self.scalar, self.bound
+        sine = self.twiddle(stage.groups * stage.span)[1]
+        total = bound("total", scalar.add(turned[0], turned[1]))
+        cross = scalar.scale(bound("cross", scalar.subtract(turned[0], turned[1])), sine)
+        halved = scalar.half(total[0]), scalar.half(total[1])
+        middle = bound("middle", scalar.subtract(first, halved))
+        cross = self.kept("turned_cross", cross)
+        return [
+            scalar.add(first, total),
+            scalar.add_turned(middle, cross),
+            scalar.subtract_turned(middle, cross),
+        ]
+
+    def _five(self, stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+        scalar, bound = self.scalar, self.bound
+        near = self.twiddle(stage.groups * stage.span)
+        far = self.twiddle(2 * stage.groups * stage.span)
+        sums = [bound(f"sum{i}", scalar.add(turned[i], turned[3 - i])) for i in range(2)]
+        gaps = [bound(f"gap{i}", scalar.subtract(turned[i], turned[3 - i])) for i in range(2)]
+
+        def along(a: Any, b: Any) -> Complex:
+            partial = scalar.add(first, scalar.scale(sums[0], a))
+            return self.kept("along", scalar.add(partial, scalar.scale(sums[1], b)))
+
+        first_along, second_along = along(near[0], far[0]), along(far[0], near[0])
+        across = self.kept(
+            "across", scalar.add(scalar.scale(gaps[0], near[1]), scalar.scale(gaps[1], far[1]))
+        )
+        other = self.kept(
+            "other", scalar.subtract(scalar.scale(gaps[1], near[1]), scalar.scale(gaps[0], far[1]))
+        )
+        return [
+            scalar.add(first, scalar.add(sums[0], sums[1])),
+            scalar.add_turned(first_along, across),
+            scalar.subtract_turned(second_along, other),
+            scalar.add_turned(second_along, other),
+            scalar.subtract_turned(first_along, across),
+        ]

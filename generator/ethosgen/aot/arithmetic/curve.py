@@ -1,0 +1,107 @@
+"""Functions of quantized tensors as tables that are made in single floats (LUTPopulate).
+
+8 bits take a table of all values, 16 bits one of 512 straight pieces between which the kernel
+interpolates. Formulas are those of LiteRT's kernels/internal/common.h; the golden outputs come from
+x86, so what C++ leaves undefined (a float that fits no integer) is what x86 makes of it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ethosgen.aot.arithmetic.quantization import limits, scale_of, zero_point_of
+from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.loops.nest import Array, Nest, int32, pointwise
+from ethosgen.aot.operators import Kernel
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
+
+Function = Callable[[Array], Array]
+"""From float64 numbers to float64 numbers, element by element."""
+
+STEPS = 512
+"""Straight pieces of which a curve over all of int16 is made; each is 128 inputs long."""
+
+_single = np.float32
+
+
+def curve_kernel(op: Operator, tensors: Sequence[Tensor], function: Function) -> Kernel:
+    """Return a kernel that applies a function to int8 or int16, by a table."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if source.dtype != target.dtype:
+        raise UnsupportedError(f"it turns {source.dtype} into {target.dtype}; they must agree")
+    if source.dtype == "int16":
+        return _word_kernel(source, target, function)
+    return byte_curve(source, target, function)
+
+
+def byte_curve(source: Tensor, target: Tensor, function: Function) -> Kernel:
+    """Return a look-up of a function in a table of 256 values (LUTPopulateInt8)."""
+    scale, before = _single(scale_of(source)), zero_point_of(source)
+    inverse = _single(1) / _single(scale_of(target))
+    low, high = limits(source.dtype)
+    inputs = np.arange(low, high + 1)
+    made = _applied(function, scale * (inputs - before).astype(_single)) * inverse
+    places = _as_int32(round_half_away(made) + _single(zero_point_of(target)))
+    return byte_table(source, target, lambda q: int(places[q - low]))
+
+
+def _word_kernel(source: Tensor, target: Tensor, function: Function) -> Kernel:
+    if zero_point_of(source) or zero_point_of(target):
+        raise UnsupportedError("its input and output are int16 and must have the zero point 0")
+    table = curve(_single(scale_of(source)), 0, _single(scale_of(target)), function)
+
+    def formula(nest: Nest, a: Any, values: Any) -> Any:
+        return interpolated(values, nest.let("x", int32(a)))
+
+    return pointwise([source], target, formula, {"curve": table})
+
+
+def curve(scale: Any, zero_point: int, unit: Any, function: Function) -> Array:
+    """Return STEPS + 1 values of a function of int16 as int16 (LUTPopulateInt16).
+
+    Its argument is `scale` times the input less its zero point, the values count `unit`; both are
+    single floats. TFLite takes half of the error between two of the values off both.
+    """
+    low, high = limits("int16")
+    least, most = scale * _single(low - zero_point), scale * _single(high - zero_point)
+    factor = _single(high - low + 1) / (unit * _single(high) - unit * _single(low))
+    step = (most - least) / _single(STEPS)
+    count = np.arange(STEPS, dtype=_single)
+    starts, ends = least + count * step, least + (count + _single(1)) * step
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = round_half_away(_applied(function, starts) * factor)
+        between = round_half_away((_applied(function, ends) * factor + values) / _single(2))
+        middles = _applied(function, starts + step / _single(2)) * factor
+        bias = round_half_away((between - round_half_away(middles)) / _single(2))
+        last = round_half_away(_applied(function, np.array([most], _single)) * factor)
+        table = np.concatenate([values - bias, last])
+    bounded: Array = np.nan_to_num(np.clip(table, low, high), nan=0.0)
+    return bounded.astype(np.int16)
+
+
+def interpolated(table: Any, x: Any) -> Any:
+    """Return a curve's value at an int16 x, as an int32 expression (LUTLookup)."""
+    at = (x >> 7) + STEPS // 2
+    left = int32(table[at])
+    return left + (((int32(table[at + 1]) - left) * (x & 0x7F) + 64) >> 7)
+
+
+def round_half_away(x: Array) -> Array:
+    """Return single floats rounded to nearest, halves away from zero."""
+    wide = np.asarray(x, np.float64)
+    rounded: Array = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
+    return rounded.astype(_single)
+
+
+def _applied(function: Function, x: Array) -> Array:
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        made: Array = function(np.asarray(x, np.float64)).astype(_single)
+    return made
+
+
+def _as_int32(x: Array) -> Array:
+    """Return single floats as integers; one that does not fit becomes the least int32."""
+    fits = (x >= -(2.0**31)) & (x < 2.0**31)
+    return np.where(fits, np.where(fits, x, 0).astype(np.int64), -(1 << 31))

@@ -1,0 +1,202 @@
+"""TFLite's integer arithmetic, once: parameters at compile time, and expressions in TIR.
+
+Formulas are those of TFLite's kernels/internal (quantization_util.cc, common.cc) and of gemmlowp's
+fixedpoint.h, with TFLite Micro's double rounding.
+
+Ratios of scales are doubles in int8 and int16. TFLite Micro's sources of August 2026 divide single
+floats in RELU, SUB, ABS, LEAKY_RELU, DIV and HARD_SWISH; its wheel of October, which is our
+reference, has double divisions there, and differs from single ones in the last bit of a few int16
+results.
+LiteRT, which is the measure of uint8, divides single floats (`ratio`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.arithmetic import fixed_point
+from ethosgen.aot.operators import UNSIGNED
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
+
+INT32_MAX = (1 << 31) - 1
+BOUNDS = "ethosgen_bounds"
+"""An option of ours: what a clamp that was fused into an operator limits its output to."""
+
+
+@dataclass(frozen=True)
+class Multiplier:
+    """A positive real as `mantissa` * 2**(`shift` - 31), mantissa in [2**30, 2**31)."""
+
+    mantissa: int
+    shift: int
+
+
+def scale_of(tensor: Tensor) -> float:
+    """Return a tensor's only scale; UnsupportedError if it has none or several."""
+    quantization = tensor.quantization
+    if quantization is None or len(quantization.scale) != 1:
+        raise UnsupportedError(f"tensor '{tensor.name}' must have exactly one scale")
+    return quantization.scale[0]
+
+
+def zero_point_of(tensor: Tensor) -> int:
+    """Return a tensor's only zero point; UnsupportedError if it has none or several."""
+    scale_of(tensor)
+    quantization = tensor.quantization
+    return quantization.zero_point[0] if quantization and quantization.zero_point else 0
+
+
+def ratio(operator: Operator, over: Sequence[float], under: Sequence[float]) -> float:
+    """Return a quotient of products of scales; that of a uint8 operator in single floats."""
+    if operator.options.get(UNSIGNED):
+        above, below = (np.prod(np.array(factors, np.float32)) for factors in (over, under))
+        return float(above / below)
+    return math.prod(over) / math.prod(under)
+
+
+def limits(dtype: str) -> tuple[int, int]:
+    """Return the least and the greatest value of an integer type."""
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def quantize_multiplier(real: float) -> Multiplier:
+    """Turn a real into mantissa and shift (QuantizeMultiplier)."""
+    if real == 0:
+        return Multiplier(0, 0)
+    fraction, shift = math.frexp(real)
+    mantissa = _round_half_away(fraction * (1 << 31))
+    if mantissa == 1 << 31:
+        mantissa //= 2
+        shift += 1
+    return Multiplier(0, 0) if shift < -31 else Multiplier(mantissa, shift)
+
+
+def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
+    """Return the bounds of a fused activation (CalculateActivationRangeQuantized)."""
+    activation = str(operator.options.get("fused_activation_function", "NONE"))
+    low, high = limits(output.dtype)
+    bounds = {
+        "NONE": (None, None),
+        "RELU": (0.0, None),
+        "RELU6": (0.0, 6.0),
+        "RELU_N1_TO_1": (-1.0, 1.0),
+    }
+    if activation not in bounds:
+        raise UnsupportedError(f"the fused activation {activation} is not known")
+    lower, upper = bounds[activation]
+    if lower is not None:
+        low = max(low, quantize(lower, output))
+    if upper is not None:
+        high = min(high, quantize(upper, output))
+    more = operator.options.get(BOUNDS)
+    return (max(low, more[0]), min(high, more[1])) if more else (low, high)
+
+
+def quantize(real: float, tensor: Tensor) -> int:
+    """Return the quantized value of a real, not clamped, as TFLite computes it in single floats."""
+    quotient = np.float32(real) / np.float32(scale_of(tensor))
+    return zero_point_of(tensor) + _round_half_away(float(quotient))
+
+
+def _round_half_away(real: float) -> int:
+    return int(math.copysign(math.floor(abs(real) + 0.5), real))
+
+
+def apply(multiplier: Multiplier, x: int) -> int:
+    """Return x * multiplier at compile time, as `divide(multiply(x, …), …)` at run time."""
+    shifted = (x << max(multiplier.shift, 0)) & 0xFFFFFFFF
+    product = fixed_point.multiply((shifted ^ 1 << 31) - (1 << 31), multiplier.mantissa)
+    return fixed_point.divide_by_power(product, max(-multiplier.shift, 0))
+
+
+def input_radius(integer_bits: int, shift: int) -> int:
+    """Return the least distance from zero at which a rescaled input saturates."""
+    return ((1 << integer_bits) - 1) * (1 << (31 - integer_bits)) // (1 << shift)
+
+
+def multiply(x: Any, multiplier: Multiplier) -> Any:
+    """Return the first half of MultiplyByQuantizedMultiplier; bind it before `divide`."""
+    return saturating_rounding_doubling_high_mul(
+        shifted_left(x, max(multiplier.shift, 0)), multiplier.mantissa
+    )
+
+
+def shifted_left(x: Any, exponent: Any) -> Any:
+    """Return an int32 times 2**exponent, wrapped where it overflows, as in TFLite Micro's wheel.
+
+    It goes through 64 bits: C leaves the overflow of an int32 open, and TVM takes a uint32 that
+    becomes an int32 for positive, and drops the lower bound of what is clamped afterwards.
+    """
+    if isinstance(exponent, int):
+        if exponent == 0:
+            return x
+        power = tirx.const(1 << exponent, "int64")
+    else:
+        power = tirx.const(1, "int64") << tirx.Cast("int64", exponent)
+    return tirx.Cast("int32", tirx.Cast("int64", x) * power)
+
+
+def divide(product: Any, multiplier: Multiplier) -> Any:
+    """Return the second half of MultiplyByQuantizedMultiplier: the second rounding."""
+    return rounding_divide_by_pot(product, max(-multiplier.shift, 0))
+
+
+def shorten(multiplier: Multiplier) -> tuple[int, int]:
+    """Return the 16-bit mantissa and the shift to the right that TFLite multiplies an int64 by.
+
+    Its MultiplyByQuantizedMultiplier of int64 promises nothing for multipliers of 128 and more.
+    """
+    if multiplier.shift > 7:
+        raise UnsupportedError(
+            "its output scale is too small: sums would be multiplied by over 128"
+        )
+    mantissa = multiplier.mantissa
+    short = (mantissa + (1 << 15)) >> 16 if mantissa < 0x7FFF0000 else 0x7FFF
+    return short, 15 - multiplier.shift
+
+
+def rescale_wide(x: Any, mantissa: Any, shift: Any) -> Any:
+    """Return an int64 times what `shorten` returned, rounded once, as int32."""
+    half = _int64(1) << (_int64(shift) - _int64(1))
+    return tirx.Cast("int32", (x * _int64(mantissa) + half) >> _int64(shift))
+
+
+def saturating_rounding_doubling_high_mul(a: Any, b: Any) -> Any:
+    """Return (2ab) >> 32, rounded to nearest, for int32 expressions of which one is not INT32_MIN.
+
+    gemmlowp adds a nudge that depends on the sign and then divides towards zero; half a unit and an
+    arithmetic shift give the same for every product, halves going up.
+    """
+    product = _int64(a) * _int64(b) + _int64(1 << 30)
+    return tirx.Cast("int32", product >> _int64(31))
+
+
+def rounding_divide_by_pot(x: Any, exponent: Any) -> Any:
+    """Return x / 2**exponent, rounded to nearest, halves away from zero (RoundingDivideByPOT).
+
+    It uses x four times: bind what is no variable first.
+    """
+    if isinstance(exponent, int):
+        if exponent == 0:
+            return x
+        mask = tirx.const((1 << exponent) - 1, "int32")
+    else:  # without a sign, as 1 << 31 is no int32
+        power = tirx.const(1, "uint32") << tirx.Cast("uint32", exponent)
+        mask = tirx.Cast("int32", power - tirx.const(1, "uint32"))
+    threshold = (mask >> 1) + tirx.Cast("int32", x < 0)
+    return (x >> exponent) + tirx.Cast("int32", (x & mask) > threshold)
+
+
+def clamp(x: Any, low: int, high: int) -> Any:
+    """Return an expression with x limited to [low, high]."""
+    return tirx.max(tirx.min(x, tirx.const(high, "int32")), tirx.const(low, "int32"))
+
+
+def _int64(x: Any) -> Any:
+    return tirx.const(x, "int64") if isinstance(x, int) else tirx.Cast("int64", x)

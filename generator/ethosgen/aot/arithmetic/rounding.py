@@ -1,0 +1,61 @@
+"""Sums rescaled with one rounding, in integers: LiteRT does it in doubles for FULLY_CONNECTED."""
+
+import math
+from typing import Any
+
+from tvm import tirx
+
+from ethosgen.aot.arithmetic.quantization import INT32_MAX, Multiplier
+from ethosgen.aot.loops.nest import call, real
+
+_TRIES = (0, 1, -1, 2, -2, 3, -3)
+"""By how much a mantissa may be off the nearest one. What rounds up everywhere else must round
+halves of negative sums away from zero, which takes a little more than the scale."""
+
+
+def once_multiplier(scale: float, low: int, high: int) -> Multiplier | None:
+    """Return a multiplier with which a sum is rescaled as by round(sum * scale), None if none is.
+
+    Only results from `low` to `high` count: at most 255 steps between them, and each is compared.
+    The shift is negative. See `rescale_once` for what is done with it.
+    """
+    shift = max(-math.frexp(scale)[1], 1) if scale > 0 else 0
+    nearest = round(math.ldexp(scale, 31 + shift))
+    if not 0 < nearest <= INT32_MAX - max(_TRIES) or shift > 30:
+        return None
+    steps = [(k, _first_sum(scale, k)) for k in range(low + 1, high + 1)]
+    for off in _TRIES:
+        multiplier = Multiplier(nearest + off, -shift)
+        if all(_rescaled(t, multiplier) >= k > _rescaled(t - 1, multiplier) for k, t in steps):
+            return multiplier
+    return None
+
+
+def _first_sum(scale: float, result: int) -> int:
+    """Return the least sum whose multiple of a scale is rounded to a result or more."""
+    total = math.ceil((result - 0.5) / scale)
+    while _rounded(total - 1, scale) >= result:
+        total -= 1
+    while _rounded(total, scale) < result:
+        total += 1
+    return total
+
+
+def _rounded(total: int, scale: float) -> int:
+    product = float(total) * scale
+    return int(math.copysign(math.floor(abs(product) + 0.5), product))
+
+
+def _rescaled(total: int, multiplier: Multiplier) -> int:
+    places = 31 - multiplier.shift
+    return (total * multiplier.mantissa + (1 << (places - 1))) >> places
+
+
+def rescale_once(total: Any, scale: float, multiplier: Multiplier | None) -> Any:
+    """Return an int32 times a scale, rounded to nearest, as int32; without a multiplier by C."""
+    if multiplier is None:
+        product = tirx.Cast("float64", total) * real(scale, "float64")
+        return tirx.Cast("int32", call("round", product, dtype="float64"))
+    places = 31 - multiplier.shift
+    wide = tirx.Cast("int64", total) * tirx.const(multiplier.mantissa, "int64")
+    return tirx.Cast("int32", (wide + (1 << (places - 1))) >> tirx.const(places, "int64"))

@@ -1,0 +1,44 @@
+"""What the C says above each of its functions."""
+
+from collections.abc import Mapping, Sequence
+
+from ethosgen.aot.code.module import partition_name
+from ethosgen.aot.graph.schedule import Schedule, Step
+from ethosgen.aot.kernels import NamedKernel
+
+
+def describe_functions(
+    schedule: Schedule, kernels: Mapping[int, NamedKernel], name: str
+) -> Mapping[str, str]:
+    """Return a comment for each static function, in the order in which the C has them."""
+    comments = {}
+    for index, step in enumerate(schedule.steps):
+        if step.partition:
+            symbol = partition_name(schedule, step.partition, name)
+            why = step.partition.why_it_ends
+            comments[symbol] = f"NPU: {step.partition.name}" + (f"; {why}" if why else "")
+        else:
+            comments |= {callee.name: callee.comment for callee in kernels[index].kernel.callees}
+            comments[kernels[index].name] = describe_step(schedule, index)
+    return comments
+
+
+def describe_step(schedule: Schedule, index: int) -> str:
+    """Return a comment for an operator of the CPU."""
+    step = schedule.steps[index]
+
+    def ends(indices: Sequence[int]) -> str:
+        tensors = (schedule.graph.tensors[i] for i in indices)
+        return ", ".join(f"{t.dtype} {'x'.join(map(str, t.shape)) or '1'}" for t in tensors)
+
+    reads, writes = ends(schedule.reads(step)), ends(schedule.writes(step))
+    return (
+        f"CPU: {name_codes(step)}"
+        + (f", {reads}" if reads else "")
+        + (f" to {writes}" if writes else "")
+    )
+
+
+def name_codes(step: Step) -> str:
+    """Return the operators of a step, with those that are fused into it."""
+    return " + ".join(op.custom_code or op.code for op in (step.operator, *step.tail))

@@ -1,0 +1,186 @@
+"""PrimFuncs to C: TVM's own generator writes the functions, we write what stands before them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+
+import ethosgen
+from ethosgen.aot.code.float_flags import GUARD, computes_floats
+from ethosgen.aot.code.module import BASES
+from ethosgen.aot.code.passes import EntrySignature
+from ethosgen.aot.code.primfunc import READS, is_void_pointer
+from ethosgen.values.errors import EthosgenError
+from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.program import Constant
+
+C_TYPES = {
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "float32": "float",
+    "bool": "bool",
+}
+"""Element types as C99 names them."""
+
+LONGEST_LINE = 100
+"""Characters of a function's head; bodies are as TVM wrote them."""
+
+_SYMBOL_MARK = "__tvm_param__"
+"""What TVM's generator puts before the name of an external symbol (tirx.lookup_param)."""
+_BITS = re.compile(r"\*\((?P<type>float|double) \*\)\(&\((?:\(int64_t\))?(?P<bits>-?\d+)\)\)")
+"""How TVM's generator writes a floating-point constant that is given by its bits."""
+_MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
+"""How it declares a function of <math.h>, which is all that returns such a number."""
+_PRAGMA = re.compile(r"^ *#pragma unroll.*\n", re.MULTILINE)
+"""What it writes before a while loop, and GCC does not know."""
+_PREFIX = re.compile(r'^#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL ', re.MULTILINE)
+_DEFINITION = re.compile(
+    r"^(?P<type>\w+) (?P<name>\w+)\((?P<parameters>[^()]*)\) \{$", re.MULTILINE
+)
+
+
+def generate(
+    module: Any,
+    signature: EntrySignature,
+    comments: Mapping[str, str],
+    constants: Sequence[Constant],
+    plan: OffloadPlan,
+    name: str,
+    includes: Sequence[str] = (),
+) -> dict[str, str]:
+    """Return the C source and its header by file name.
+
+    `comments` maps the static functions to what is said above them, in the order in which they
+    appear; `includes` names headers besides the graph's own. From TVM's text the functions' bodies
+    are kept as they are; its includes name headers of TVM's runtime, and its signatures know
+    neither const nor static.
+    """
+    text = _emit(module)
+    bodies = _split(module, text)
+    functions = {var.name_hint: function for var, function in module.functions.items()}
+    own = "".join(f'#include "{header}"\n' for header in (f"{name}_graph.h", *includes))
+    math = "#include <math.h>\n" if _MATH.search(text) else ""
+    guard = f"{GUARD}\n" if computes_floats(text) else ""
+    parts = [_banner(plan), guard, f"{own}\n{math}#include <string.h>\n"]
+    if constants:
+        declarations = "".join(f"extern {_constant(constant)};\n" for constant in constants)
+        parts.append(f"\n/* Defined with the weights. */\n{declarations}")
+    for symbol, comment in comments.items():
+        if symbol in functions:
+            returns, parameters, body = bodies[symbol]
+            head = _static_head(f"{returns} {symbol}", functions[symbol], parameters)
+            parts.append(f"\n{_comment(comment)}\n{head} {{{body}")
+    *_, body = bodies[signature.symbol]
+    unused = [p.name for p in signature.parameters if not re.search(rf"\b{p.name}\b", body)]
+    voids = "".join(f"\n  (void){parameter};" for parameter in unused)
+    parts.append(f"\n{_entry_head(signature)} {{{voids}{body}")
+    return {f"{name}_graph.c": "".join(parts), f"{name}_graph.h": _header(signature, plan, name)}
+
+
+def _emit(module: Any) -> str:
+    """Return what TVM's generator writes, with symbols and float constants as C has them."""
+    text = tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source()
+    text = _PRAGMA.sub("", text)
+    return _BITS.sub(_float_literal, _PREFIX.sub("", text).replace(_SYMBOL_MARK, ""))
+
+
+def _float_literal(match: re.Match[str]) -> str:
+    """Spell a floating-point constant with as many digits as it needs."""
+    single = match["type"] == "float"
+    bits = np.array(int(match["bits"]), np.int32 if single else np.int64)
+    value: Any = bits.view(np.float32 if single else np.float64)[()]
+    if not np.isfinite(value):
+        return "NAN" if np.isnan(value) else ("-INFINITY" if value < 0 else "INFINITY")
+    digits = np.format_float_scientific(value, trim="0") if value else "0.0"
+    plain = np.format_float_positional(value, trim="0")
+    return min(plain, digits, key=len) + ("f" if single else "")
+
+
+def _split(module: Any, text: str) -> dict[str, tuple[str, list[str], str]]:
+    """Return what each function that TVM wrote returns, its parameters' names and its body."""
+    definitions = list(_DEFINITION.finditer(text))
+    if {match["name"] for match in definitions} != {var.name_hint for var in module.functions}:
+        raise EthosgenError("TVM's C generator wrote other functions than it was given")
+    ends = [*(match.start() for match in definitions[1:]), len(text)]
+    return {
+        match["name"]: (
+            match["type"],
+            [parameter.split()[-1] for parameter in match["parameters"].split(", ") if parameter],
+            text[match.end() : end].rstrip() + "\n",
+        )
+        for match, end in zip(definitions, ends, strict=True)
+    }
+
+
+def _static_head(returns: str, function: Any, names: list[str]) -> str:
+    reads = int(function.attrs.get(READS, 0))
+    restrict = "restrict " if function.attrs.get("tirx.noalias", False) else ""
+    parameters = [
+        f"{'const ' if position < reads else ''}{_c_type(variable)}{restrict}{name}"
+        for position, (name, variable) in enumerate(zip(names, function.params, strict=True))
+    ]
+    return _head(f"static {returns}", parameters)
+
+
+def _head(start: str, parameters: list[str]) -> str:
+    """Return a function's head, on several lines where one would be too long."""
+    line = f"{start}({', '.join(parameters) or 'void'})"
+    if len(line) <= LONGEST_LINE:
+        return line
+    return f"{start}(\n    " + ",\n    ".join(parameters) + ")"
+
+
+def _c_type(variable: Any) -> str:
+    """Return a parameter's type, ending so that its name can follow."""
+    if is_void_pointer(variable):
+        return "void *"
+    return f"{C_TYPES[str(variable.ty.element_type.dtype)]} *"
+
+
+def _entry_head(signature: EntrySignature) -> str:
+    parameters = [
+        f"{'const ' if p.is_const else ''}{C_TYPES[p.dtype]} *{p.name}"
+        for p in signature.parameters
+    ]
+    return _head(f"int32_t {signature.symbol}", parameters)
+
+
+def _constant(constant: Constant) -> str:
+    return f"const {C_TYPES[constant.dtype]} {constant.c_name}[]"
+
+
+def _banner(plan: OffloadPlan) -> str:
+    versions = f"ethosgen {ethosgen.__version__} with TVM {tvm.__version__}"
+    processor = plan.accelerator.name if plan.accelerator else "the CPU alone"
+    source = f"{plan.model.name} for {processor}"
+    return _comment(f"Generated by {versions} from {source}. Do not edit.") + "\n\n"
+
+
+def _comment(text: str) -> str:
+    """Return a C comment; the text may hold names that a file made up."""
+    return "/* " + " ".join(text.split()).replace("*/", "* /") + " */"
+
+
+def _header(signature: EntrySignature, plan: OffloadPlan, name: str) -> str:
+    guard = f"{name.upper()}_GRAPH_H"
+    bases = ["int32_t stream", *(f"void *base{i}" for i in range(BASES))]
+    invoke = (
+        "/* What the network needs: run a command stream with BASEP0 to BASEP7, wait, and return\n"
+        "   0 or a status. */\n"
+        f"{_head(f'int32_t {name}_npu_invoke', bases)};\n\n"
+    )
+    return (
+        f"{_banner(plan)}#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n"
+        "#include <stdint.h>\n\n"
+        "/* Run the network once; returns 0 or the first status of the NPU that is not. */\n"
+        f"{_entry_head(signature)};\n\n"
+        f"{invoke if plan.partitions else ''}#endif\n"
+    )

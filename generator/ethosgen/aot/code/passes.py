@@ -1,0 +1,204 @@
+"""The AoT executor for Relax: passes that turn `main` into one entry PrimFunc, and TVM's lowering.
+
+`pipeline` is the whole of it, in order.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import ir, relax, s_tir, tirx
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from ethosgen.aot.code.primfunc import (
+    SAME_BYTES,
+    drop_unused_parameters,
+    is_void_pointer,
+    pointer,
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a Relax variable's bytes are: `offset` bytes after a pointer or a symbol in C."""
+
+    base: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class EntryParameter:
+    """A pointer to `dtype` that the entry is given."""
+
+    name: str
+    dtype: str
+    is_const: bool
+
+
+@dataclass(frozen=True)
+class EntrySignature:
+    """The entry's C name and its parameters in order."""
+
+    symbol: str
+    parameters: tuple[EntryParameter, ...]
+
+
+def pipeline(
+    signature: EntrySignature,
+    addresses: Mapping[str, Address],
+    memories: Mapping[str, int],
+    callees: Mapping[str, Any],
+) -> Any:
+    """Return the passes from the Relax module to PrimFuncs that the C generator takes.
+
+    `memories` are the entry's parameters with more than one thing in them, and their sizes.
+    `callees` are functions that kernels call.
+    """
+    return tvm.transform.Sequential(
+        [
+            drop_copies_in_place(addresses),
+            drop_unused_functions(),
+            lower_main_to_entry(signature, addresses, memories),
+            add_functions(callees),
+            *lowering(),
+        ]
+    )
+
+
+def lowering() -> list[Any]:
+    """Return TVM's own passes, those of tvm/s_tir/pipeline.py that plain loops need.
+
+    SplitHostDevice, MakePackedAPI and LowerTVMBuiltin are left out: they would make functions for
+    TVM's runtime, which a microcontroller does not have. So are StmtSimplify and
+    CommonSubexprElim: they inline and rename what a kernel binds, leave unused variables behind,
+    and the C compiler does both better.
+    """
+    return [
+        tirx.transform.BindTarget(tvm.target.Target("c")),
+        tirx.transform.FlattenBuffer(),
+        tirx.transform.NarrowDataType(32),
+        tirx.transform.UnrollLoop(),
+        s_tir.transform.RewriteUnsafeSelect(),
+        tirx.transform.LowerIntrin(),
+    ]
+
+
+def drop_copies_in_place(addresses: Mapping[str, Address]) -> Any:
+    """Pass: remove each copy whose ends the memory plan put at one address."""
+
+    @mutator
+    class Dropper(PyExprMutator):  # type: ignore[misc]
+        def visit_var_binding_(self, binding: Any) -> None:
+            if _is_copy(self.builder_.get(), binding.value):
+                source = self.visit_expr(binding.value.args[1].fields[0])
+                if addresses[source.name] == addresses[binding.var.name]:
+                    self.set_var_remap(binding.var, source)
+                    return
+            super().visit_var_binding_(binding)
+
+    def apply(module: Any, _context: Any) -> Any:
+        dropper = Dropper(module)
+        module.update_func(module.get_global_var("main"), dropper.visit_expr(module["main"]))
+        return module
+
+    return tvm.transform.module_pass(apply, opt_level=0, name="DropCopiesInPlace")
+
+
+def drop_unused_functions() -> Any:
+    """Pass: remove PrimFuncs that `main` no longer calls."""
+
+    def apply(module: Any, _context: Any) -> Any:
+        called = {"main", *(target.name_hint for target, _ in _calls(module["main"]))}
+        return tvm.IRModule({v: f for v, f in module.functions.items() if v.name_hint in called})
+
+    return tvm.transform.module_pass(apply, opt_level=0, name="DropUnusedFunctions")
+
+
+def add_functions(functions: Mapping[str, Any]) -> Any:
+    """Pass: add PrimFuncs by name."""
+
+    def apply(module: Any, _context: Any) -> Any:
+        for symbol, function in functions.items():
+            module[symbol] = function.with_attr("global_symbol", symbol)
+        return module
+
+    return tvm.transform.module_pass(apply, opt_level=0, name="AddFunctions")
+
+
+def lower_main_to_entry(
+    signature: EntrySignature, addresses: Mapping[str, Address], memories: Mapping[str, int]
+) -> Any:
+    """Pass: replace `main` by a PrimFunc that calls every step in order, with fixed addresses.
+
+    A step that returns a status ends the entry with it where it is not 0. Parameters that a step
+    has no use for are not passed.
+    """
+
+    def apply(module: Any, _context: Any) -> Any:
+        pointers = {p.name: pointer(p.name, p.dtype) for p in signature.parameters}
+        buffers = {
+            name: tirx.decl_buffer((size,), "int8", name, data=pointers[name])
+            for name, size in memories.items()
+        }
+        lowered = tvm.IRModule()
+        body: list[Any] = [tirx.DeclBuffer(buffers[name], data=pointers[name]) for name in buffers]
+        calls = list(_calls(module["main"]))
+        for number, (target, operands) in enumerate(calls, 1):
+            function, kept = drop_unused_parameters(module[target])
+            lowered[target.name_hint] = function
+            arguments = [
+                _as_argument(parameter, addresses[operands[position]], pointers, buffers)
+                for parameter, position in zip(function.params, kept, strict=True)
+            ]
+            body += _call(target.name_hint, function, arguments, number == len(calls))
+        if not calls:
+            body.append(tirx.Return(tirx.const(0, "int32")))
+        entry = tirx.PrimFunc(list(pointers.values()), tirx.SeqStmt(body), ir.PrimType("int32"))
+        lowered[signature.symbol] = entry.with_attr("global_symbol", signature.symbol)
+        return lowered
+
+    return tvm.transform.module_pass(apply, opt_level=0, name="LowerMainToEntry")
+
+
+def _as_argument(
+    parameter: Any, address: Address, pointers: Mapping[str, Any], buffers: Mapping[str, Any]
+) -> Any:
+    """Return an address as an expression of the parameter's type."""
+    base = pointers.get(address.base)
+    if base is None:
+        return tirx.lookup_param(address.base)
+    place = tirx.address_of(buffers[address.base][address.offset]) if address.offset else base
+    converts = parameter.ty == base.ty or is_void_pointer(parameter)
+    return place if converts else tirx.reinterpret(parameter.ty, place)
+
+
+def _call(symbol: str, function: Any, arguments: list[Any], is_last: bool) -> list[Any]:
+    if function.ret_type != ir.PrimType("int32"):
+        call = tirx.Evaluate(tirx.call_extern("void", symbol, *arguments))
+        return [call, tirx.Return(tirx.const(0, "int32"))] if is_last else [call]
+    call = tirx.call_extern("int32", symbol, *arguments)
+    if is_last:
+        return [tirx.Return(call)]
+    status = tirx.Var("status", "int32")
+    return [tirx.Bind(status, call), tirx.IfThenElse(status != 0, tirx.Return(status), None)]
+
+
+def _is_copy(module: Any, value: Any) -> bool:
+    if not isinstance(value, relax.Call) or value.op != ir.Op.get("relax.call_tir"):
+        return False
+    return SAME_BYTES in (module[value.args[0]].attrs or {})
+
+
+def _calls(main: Any) -> Iterator[tuple[Any, list[str]]]:
+    """Yield each call_tir of `main` as its function and the names of its inputs and results."""
+    bindings = [binding for block in main.body.blocks for binding in block.bindings]
+    parts: dict[str, list[str]] = {}
+    for binding in bindings:
+        if isinstance(binding.value, relax.TupleGetItem):
+            parts.setdefault(binding.value.tuple_value.name, []).append(binding.var.name)
+    for binding in bindings:
+        value = binding.value
+        if isinstance(value, relax.Call):
+            results = parts.get(binding.var.name, [binding.var.name])
+            yield value.args[0], [*(arg.name for arg in value.args[1].fields), *results]

@@ -1,0 +1,202 @@
+"""A subgraph as a C function, with functions of its own for its operators.
+
+The same stages as for a whole network: schedule, kernels, memory plan, Relax module, one entry. The
+tensors between its operators lie in a workspace that the caller lends, so that they share the arena
+with all that is not needed while the subgraph runs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+
+from ethosgen.aot.code.comments import describe_step
+from ethosgen.aot.code.module import build_module, value_name, variable_name, workspace_name
+from ethosgen.aot.code.passes import (
+    Address,
+    EntryParameter,
+    EntrySignature,
+    drop_copies_in_place,
+    drop_unused_functions,
+    lower_main_to_entry,
+)
+from ethosgen.aot.code.ports import name_ports
+from ethosgen.aot.code.primfunc import READS, drop_unused_parameters
+from ethosgen.aot.graph.schedule import Schedule, schedule_subgraph
+from ethosgen.aot.graph.subgraphs import Subgraph
+from ethosgen.aot.kernels import NamedKernel, choose_kernels, micro_kernels, workspace_bytes
+from ethosgen.aot.memory import plan as memory
+from ethosgen.aot.operators import Callee
+from ethosgen.values.program import Constant
+
+WORKSPACE = "workspace"
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A subgraph's function, and what it must be given.
+
+    Its parameters are pointers, in the order of `parameters`: "input 0", "constant 0", "output 0",
+    "variable 0", "workspace", each in its kind's order; what it does not use is left out. `types`
+    are theirs. `direct` are the outputs that it may write over the inputs that they replace.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    types: Mapping[str, Any]
+    constants: tuple[Constant, ...]
+    workspace_bytes: int
+    callees: tuple[Callee, ...]
+    direct: frozenset[int]
+    micro_kernels: frozenset[str]
+
+
+def compile_routine(
+    subgraph: Subgraph, name: str, place: str, *, replaces: Sequence[int] = ()
+) -> Routine:
+    """Compile a subgraph to a function `name`; `place` is how messages call it.
+
+    `replaces` gives for each output the number of the input whose place it will take afterwards;
+    none if it takes nobody's. UnsupportedError names an operator that there is no code for.
+    """
+    schedule = schedule_subgraph(subgraph.graph, place)
+    kernels, constants = choose_kernels(schedule, name, packed=True)
+    plan = memory.plan_memory(schedule, workspace_bytes(kernels))
+    direct, steps = _direct_outputs(schedule, plan, replaces)
+    roles = _roles(schedule, subgraph, constants, plan.arena_bytes)
+    signature = EntrySignature(name, tuple(roles))
+    addresses = _addresses(schedule, subgraph, plan, list(roles), roles)
+    memories = {WORKSPACE: plan.arena_bytes} if plan.arena_bytes else {}
+    module = build_module(schedule, kernels, constants, name, plan.in_place | steps)
+    lowered = tvm.transform.Sequential(
+        [
+            drop_copies_in_place(addresses),
+            drop_unused_functions(),
+            lower_main_to_entry(signature, addresses, memories),
+        ]
+    )(module)
+    reads = len(schedule.graph.inputs) + len(constants)
+    entry, kept = drop_unused_parameters(lowered[name].with_attr(READS, reads))
+    chosen = list(roles.values())
+    return Routine(
+        name=name,
+        parameters=tuple(chosen[position] for position in kept),
+        types={chosen[p]: v.ty for p, v in zip(kept, entry.params, strict=True)},
+        constants=constants,
+        workspace_bytes=plan.arena_bytes,
+        callees=(
+            *_callees(schedule, kernels, lowered),
+            Callee(name, entry.without_attr("global_symbol"), f"The subgraph {place}"),
+        ),
+        direct=direct,
+        micro_kernels=micro_kernels(kernels),
+    )
+
+
+def _callees(
+    schedule: Schedule, kernels: Mapping[int, NamedKernel], lowered: Any
+) -> Sequence[Callee]:
+    """Return the functions that the entry calls, and those that they call."""
+    kept = {var.name_hint: function for var, function in lowered.functions.items()}
+    found: list[Callee] = []
+    for index, named in kernels.items():
+        if named.name in kept:
+            found += named.kernel.callees
+            function = kept[named.name].without_attr("global_symbol")
+            found.append(Callee(named.name, function, describe_step(schedule, index)))
+    return found
+
+
+def _roles(
+    schedule: Schedule, subgraph: Subgraph, constants: Sequence[Constant], arena_bytes: int
+) -> dict[EntryParameter, str]:
+    """Return each parameter with what it is for."""
+    graph = schedule.graph
+    taken = [*(constant.c_name for constant in constants), WORKSPACE]
+    taken += [_state(number) for number, _ in enumerate(subgraph.variables)]
+    inputs, outputs = name_ports(graph.input_tensors(), graph.output_tensors(), taken)
+    states = [graph.tensors[i] for i in subgraph.variables]
+    kinds = {
+        "input": zip(inputs, [t.dtype for t in graph.input_tensors()], strict=True),
+        "constant": ((constant.c_name, constant.dtype) for constant in constants),
+        "output": zip(outputs, [t.dtype for t in graph.output_tensors()], strict=True),
+        "variable": ((_state(number), t.dtype) for number, t in enumerate(states)),
+    }
+    roles = {
+        EntryParameter(name, dtype, kind in ("input", "constant")): f"{kind} {number}"
+        for kind, named in kinds.items()
+        for number, (name, dtype) in enumerate(named)
+    }
+    if arena_bytes:
+        roles[EntryParameter(WORKSPACE, "int8", False)] = WORKSPACE
+    return roles
+
+
+def _state(number: int) -> str:
+    return f"state_{number}"
+
+
+def _addresses(
+    schedule: Schedule,
+    subgraph: Subgraph,
+    plan: memory.MemoryPlan,
+    parameters: Sequence[EntryParameter],
+    roles: Mapping[EntryParameter, str],
+) -> dict[str, Address]:
+    names = {roles[parameter]: parameter.name for parameter in parameters}
+    graph = schedule.graph
+    ports = {tensor: names[f"input {n}"] for n, tensor in enumerate(graph.inputs)}
+    ports |= {tensor: names[f"output {n}"] for n, tensor in enumerate(graph.outputs)}
+
+    def address(block: memory.Block) -> Address:
+        if block.port is not None:
+            return Address(ports[block.port])
+        return Address(WORKSPACE, block.offset or 0)
+
+    found = {value_name(tensor): address(block) for tensor, block in plan.by_tensor.items()}
+    found |= {workspace_name(step): address(block) for step, block in plan.workspaces.items()}
+    found |= {
+        variable_name(tensor, step): Address(_state(number))
+        for number, tensor in enumerate(subgraph.variables)
+        for step in range(len(schedule.steps))
+    }
+    constants = [name for role, name in names.items() if role.startswith("constant ")]
+    return found | {name: Address(name) for name in constants}
+
+
+def _direct_outputs(
+    schedule: Schedule, plan: memory.MemoryPlan, replaces: Sequence[int]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the outputs that may lie where the inputs do that they replace, and steps in place.
+
+    The output's life must begin after the input's has ended, or at the same step if that goes
+    element by element.
+    """
+    direct, steps = set(), set()
+    graph = schedule.graph
+    used = {tensor for step in schedule.steps for tensor in schedule.reads(step)}
+    for number, position in enumerate(replaces):
+        source, target = graph.inputs[position], graph.outputs[number]
+        before, after = plan.by_tensor.get(source), plan.by_tensor.get(target)
+        if before is None or after is None or before is after:
+            continue
+        last, first = max(before.steps), min(after.steps)
+        if last < first or (source not in used and len(before.values) == 1):
+            direct.add(number)
+        elif last == first and _goes_in_place(schedule, first, source):
+            direct.add(number)
+            steps.add(first)
+    return frozenset(direct), frozenset(steps)
+
+
+def _goes_in_place(schedule: Schedule, index: int, source: int) -> bool:
+    step, tensors = schedule.steps[index], schedule.graph.tensors
+    written = [tensors[i] for i in schedule.writes(step)]
+    return (
+        step.operator.code in memory.IN_PLACE
+        and source in schedule.reads(step)
+        and len(written) == 1
+        and written[0].shape == tensors[source].shape
+        and written[0].bytes == tensors[source].bytes
+    )

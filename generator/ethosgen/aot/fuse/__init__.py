@@ -1,0 +1,1 @@
+"""Operators fused into the ones that write what they read."""

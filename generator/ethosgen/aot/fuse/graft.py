@@ -1,0 +1,247 @@
+"""One kernel's element put into another's loops: what is stored is first taken a step further."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+
+from ethosgen.aot.code.primfunc import pointer
+from ethosgen.aot.fuse.element import Element, find_loads, read_element, split_views, uses
+from ethosgen.aot.operators import Kernel
+
+
+def graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:
+    """Return a kernel that does both; `tensor` is what the producer makes and the element reads.
+
+    None where the element reads other places of it, where the producer's stores are not all to be
+    seen, or where the element's place cannot be told from the producer's.
+    """
+    mine = read_element(producer)
+    made = _graft(producer, tensor, element)
+    if made is None and mine is not None and mine.is_free_of_place():
+        made = _graft(reshaped(mine, element.shape), tensor, element)
+    return made
+
+
+def _graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:
+    output = only_output(producer)
+    views, statements = split_views(producer.function.body)
+    targets = [buffer for buffer, data in views.items() if data.same_as(output)]
+    if output is None or len(targets) != 1 or not _only_stores(statements, targets[0], output):
+        return None
+    (target,) = targets
+    shape = [int(size) for size in target.shape]
+    copy = _Copy(element, tensor, shape, {p.name for p in producer.function.params})
+    if not copy.reads_the_place_only():
+        return None
+    failed = []
+
+    def rewrite(store: Any) -> Any:
+        if not store.buffer.same_as(target):
+            return store
+        places = _regroup(shape, store.indices, element.shape)
+        if places is None:
+            failed.append(store)
+            return store
+        return tirx.SeqStmt(copy.statements(store.indices, places, store.value))
+
+    body = [tvm_ffi.structural_map(s, (tirx.BufferStore, rewrite)) for s in statements]
+    if failed:
+        return None
+    declared = [tirx.DeclBuffer(b, data=data) for b, data in views.items() if b is not target]
+    return _join(producer, copy, [*declared, *copy.declarations(), *body])
+
+
+def reshaped(element: Element, shape: Sequence[int]) -> Kernel:
+    """Return an element that depends on no place as a kernel with other loops."""
+    copy = _Copy(element, None, shape, set())
+    loops = [tirx.Var(f"i{axis}", "int32") for axis in range(len(shape))]
+    inner = copy.statements(loops, [tirx.const(0, "int32")] * len(element.loops), None)
+    body = tirx.stmt_seq(*inner)
+    for loop, extent in zip(reversed(loops), reversed(shape), strict=True):
+        body = tirx.For(loop, 0, extent, tirx.ForKind.SERIAL, body)
+    body = tirx.stmt_seq(*copy.declarations(), body)
+    function = tirx.PrimFunc([*copy.inputs, *copy.constants, copy.output], body)
+    return replace(element.kernel, function=function)
+
+
+def only_output(kernel: Kernel) -> Any:
+    """Return the pointer of a kernel's only output, None if it has several."""
+    first = len(kernel.inputs) + len(kernel.constants)
+    behind = len(kernel.variables) + (kernel.workspace_bytes > 0)
+    parameters = kernel.function.params
+    return parameters[first] if len(parameters) == first + 1 + behind else None
+
+
+def _only_stores(statements: Sequence[Any], target: Any, output: Any) -> bool:
+    """Say whether nothing is done with a buffer but stores: no load, no address, no other view."""
+    loaded = any(load.source.same_as(target) for load in find_loads(statements))
+    return not loaded and not any(uses(statement, output) for statement in statements)
+
+
+def _regroup(
+    shape: Sequence[int], indices: Sequence[Any], extents: Sequence[int]
+) -> list[Any] | None:
+    """Return what loops of other extents stand at, where each spans whole dimensions, else None."""
+    left = list(zip(shape, indices, strict=True))
+    places = []
+    for extent in extents:
+        place: Any = tirx.const(0, "int32")
+        size = 1
+        while left and (size < extent or left[0][0] == 1):
+            length, index = left.pop(0)
+            place = place * length + index if size > 1 else index
+            size *= length
+        if size != extent:
+            return None
+        places.append(place)
+    return places if math.prod(length for length, _ in left) == 1 else None
+
+
+def _join(producer: Kernel, copy: "_Copy", body: Sequence[Any]) -> Kernel:
+    """Return the kernel of a producer's parameters and a copy's, whose output takes its place."""
+    parameters = list(producer.function.params)
+    inputs, first = len(producer.inputs), len(producer.inputs) + len(producer.constants)
+    function = tirx.PrimFunc(
+        [
+            *parameters[:inputs],
+            *copy.inputs,
+            *parameters[inputs:first],
+            *copy.constants,
+            copy.output,
+            *parameters[first + 1 :],
+        ],
+        tirx.stmt_seq(*body),
+        producer.function.ret_type,
+    )
+    return replace(
+        producer,
+        function=function,
+        inputs=(*producer.inputs, *copy.input_tensors),
+        constants=(*producer.constants, *copy.element.kernel.constants),
+    )
+
+
+class _Copy:
+    """An element with parameters, buffers and variables of its own, to stand elsewhere.
+
+    What it reads of `tensor` is given to it as a value. Buffers that it reads at its very place are
+    declared in the `shape` in which that place is told.
+    """
+
+    def __init__(
+        self, element: Element, tensor: int | None, shape: Sequence[int], taken: Collection[str]
+    ) -> None:
+        self.element = element
+        self._shape = shape
+        kernel = element.kernel
+        names = set(taken)
+        self._pointers: list[tuple[Any, Any]] = []
+        self.inputs: list[Any] = []
+        self.constants: list[Any] = []
+        self.input_tensors: list[int] = []
+        self._given: list[Any] = []
+        for position, parameter in enumerate(kernel.function.params):
+            if position < len(kernel.inputs) and kernel.inputs[position] == tensor:
+                self._given.append(parameter)
+                continue
+            is_output = parameter.same_as(element.output)
+            name = parameter.name if is_output else unused_name(parameter.name, names)
+            mine = pointer(name, str(parameter.ty.element_type.dtype))
+            self._pointers.append((parameter, mine))
+            if position < len(kernel.inputs):
+                self.inputs.append(mine)
+                self.input_tensors.append(kernel.inputs[position])
+            elif not is_output:
+                self.constants.append(mine)
+            else:
+                self.output = mine
+        self._views: list[tuple[Any, bool, Any, Any]] = []
+
+    def reads_the_place_only(self) -> bool:
+        """Say whether what is given is all that the element reads of that tensor."""
+        return all(
+            self.element.is_whole(load) for load in self.element.loads() if self._gives(load)
+        )
+
+    def declarations(self) -> list[Any]:
+        """Return the declarations of all buffers that the statements use."""
+        return [tirx.DeclBuffer(buffer, data=data) for _, _, buffer, data in self._views]
+
+    def statements(
+        self, indices: Sequence[Any], places: Sequence[Any], value: Any | None
+    ) -> list[Any]:
+        """Return the element's statements for a place, in the shape and in the element's loops."""
+        made: list[Any] = []
+        new: dict[Any, Any] = dict(zip(self.element.loops, places, strict=True))
+        given = None
+        if value is not None:  # kept in memory, as TVM's analyses look through a chain of lets
+            kept = tirx.decl_buffer((1,), str(value.ty.dtype), "made")
+            made += [tirx.AllocBuffer(kept), tirx.BufferStore(kept, value, (0,))]
+            given = kept[0]
+
+        def load(one: Any) -> Any:
+            if one.source in new:
+                return new[one.source][tuple(one.indices)]
+            if one.source not in self.element.views:
+                return one
+            if self._gives(one):
+                return given
+            if self.element.is_whole(one):
+                return self._view(one.source, True)[tuple(indices)]
+            return self._view(one.source, False)[tuple(one.indices)]
+
+        def mapped(expression: Any) -> Any:
+            callbacks = [(TensorLoad, load), (ir.Var, lambda v: new.get(v, v))]
+            return tvm_ffi.structural_map(expression, callbacks, order="pre")
+
+        for statement in self.element.statements[:-1]:
+            if isinstance(statement, tirx.Bind):
+                bound = mapped(statement.value)
+                if given is not None and bound.same_as(given):
+                    new[statement.var] = given
+                    continue
+                new[statement.var] = tirx.Var(statement.var.name, bound.ty)
+                made.append(tirx.Bind(new[statement.var], bound))
+            elif isinstance(statement, tirx.AllocBuffer):
+                old = statement.buffer
+                new[old] = tirx.decl_buffer(old.shape, str(old.dtype), old.name)
+                made.append(tirx.AllocBuffer(new[old]))
+            else:
+                stored = mapped(statement.value)
+                made.append(tirx.BufferStore(new[statement.buffer], stored, statement.indices))
+        store = self.element.store
+        target = self._view(store.buffer, True)
+        return [*made, tirx.BufferStore(target, mapped(store.value), tuple(indices))]
+
+    def _gives(self, load: Any) -> bool:
+        data = self.element.views.get(load.source, None)
+        return data is not None and any(data.same_as(one) for one in self._given)
+
+    def _view(self, old: Any, is_whole: bool) -> Any:
+        for known, whole, buffer, _ in self._views:
+            if known.same_as(old) and whole == is_whole:
+                return buffer
+        data = _mapped(self._pointers, self.element.views[old])
+        shape = tuple(self._shape) if is_whole else old.shape
+        buffer = tirx.decl_buffer(shape, str(old.dtype), f"{data.name}_view", data=data)
+        self._views.append((old, is_whole, buffer, data))
+        return buffer
+
+
+def _mapped(pairs: Sequence[tuple[Any, Any]], old: Any) -> Any:
+    return next(new for one, new in pairs if one.same_as(old))
+
+
+def unused_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and take it."""
+    candidate, number = name, 1
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    taken.add(candidate)
+    return candidate

@@ -1,0 +1,94 @@
+"""Elements that are functions of one 8-bit number, as tables of what they make of all 256.
+
+However many operators such a function is made of, one look-up does them all. The table is computed
+by the very PrimFunc, compiled for this machine.
+"""
+
+import ctypes
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import tvm
+
+from ethosgen.aot.arithmetic.quantization import limits
+from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.fuse.element import Element
+from ethosgen.aot.fuse.graft import reshaped
+from ethosgen.aot.loops.nest import Array
+from ethosgen.aot.operators import Kernel
+from ethosgen.values.model import Tensor
+
+BYTES = ("int8", "uint8")
+
+
+def is_of_a_byte(element: Element, tensors: Sequence[Tensor], target: Tensor) -> bool:
+    """Say whether a result of 8 bits depends on one 8-bit number and on constants alone."""
+    read = {i for i in element.kernel.inputs if tensors[i].data is None}
+    return (
+        len(read) == 1
+        and tensors[next(iter(read))].dtype in BYTES
+        and target.dtype in BYTES
+        and element.is_free_of_place()
+        and _reads_the_byte_by_place_alone(element, tensors)
+    )
+
+
+def _reads_the_byte_by_place_alone(element: Element, tensors: Sequence[Tensor]) -> bool:
+    """Say whether the byte is the one at the output's place, and no constant has one for each.
+
+    A SLICE of one element has no loops either, and reads some other place.
+    """
+    ends = zip(element.kernel.function.params, element.kernel.inputs, strict=False)
+    given = [parameter for parameter, i in ends if tensors[i].data is None]
+    return all(
+        element.is_whole(load) == any(element.views[load.source].same_as(one) for one in given)
+        for load in element.loads()
+    )
+
+
+def tables(
+    elements: Mapping[int, Element], tensors: Sequence[Tensor], targets: Mapping[int, Tensor]
+) -> dict[int, Kernel]:
+    """Return a kernel with a table for each of some elements, which `is_of_a_byte`."""
+    functions = {
+        f"element_{key}": reshaped(element, (256,)).function.with_attr(
+            "global_symbol", f"element_{key}"
+        )
+        for key, element in elements.items()
+    }
+    if not functions:
+        return {}
+    library = tvm.compile(tvm.IRModule(functions), target="llvm")
+    made = {}
+    for key, element in elements.items():
+        source = next(t for t in map(tensors.__getitem__, element.kernel.inputs) if t.data is None)
+        values = _evaluate(library[f"element_{key}"], element, tensors, source, targets[key])
+        low, high = limits(source.dtype)
+        found = dict(zip(range(low, high + 1), values.tolist(), strict=True))
+        made[key] = byte_table(source, targets[key], found.__getitem__)
+    return made
+
+
+def _evaluate(
+    function: object, element: Element, tensors: Sequence[Tensor], source: Tensor, target: Tensor
+) -> Array:
+    low, high = limits(source.dtype)
+    every = np.arange(low, high + 1).astype(source.dtype)
+    made = np.empty(256, target.dtype)
+    given = [tensors[i] for i in element.kernel.inputs]
+    arrays = [every if t.data is None else np.ascontiguousarray(t.array()) for t in given]
+    arrays += [np.ascontiguousarray(constant) for constant in element.kernel.constants]
+    function(*(ctypes.c_void_p(array.ctypes.data) for array in (*arrays, made)))  # type: ignore[operator]
+    return made
+
+
+def bounds_of(kernel: Kernel) -> tuple[int, int] | None:
+    """Return between which values a table of int8 limits its argument, None if it does more."""
+    if len(kernel.constants) != 1 or kernel.constants[0].dtype != np.int8:
+        return None
+    values = kernel.constants[0].astype(int)
+    every = np.arange(-128, 128)
+    low, high = int(values[0]), int(values[-1])
+    return (
+        (low, high) if values.size == 256 and (np.clip(every, low, high) == values).all() else None
+    )

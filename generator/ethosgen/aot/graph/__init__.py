@@ -1,0 +1,1 @@
+"""The residual graph made ready for code: steps, subgraphs, states, variables."""

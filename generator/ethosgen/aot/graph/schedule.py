@@ -1,0 +1,138 @@
+"""The residual graph made ready for code: steps in order, each output a value of its own."""
+
+from dataclasses import dataclass, replace
+
+from ethosgen.aot.graph.fusion import fuse_paddings
+from ethosgen.aot.graph.halves import widen_constants
+from ethosgen.aot.graph.states import add_states
+from ethosgen.aot.graph.subgraphs import lift
+from ethosgen.aot.graph.twins import sign
+from ethosgen.aot.operators import Kernel
+from ethosgen.values.model import ABSENT, Graph, Model, Operator, Tensor
+from ethosgen.values.plan import IoStyle, OffloadPlan, Partition
+
+COPY = "COPY"
+"""Code of the operator that we add where an output needs bytes that something else owns."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operator in order of execution; `partition` is set where the NPU runs it."""
+
+    operator: Operator
+    partition: Partition | None
+    tail: tuple[Operator, ...] = ()
+    """Operators that it does too, on what the first makes: they are fused (see chains.py)."""
+    kernel: Kernel | None = None
+    """Its code, where that is known already."""
+    in_place: bool = False
+    """Whether the kernel reads what is as large as its output just where it stores next."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What runs, in order. `graph` is the residual graph with COPY operators appended.
+
+    `place` says where in the network that is, and is empty for the whole.
+    """
+
+    plan: OffloadPlan
+    graph: Graph
+    steps: tuple[Step, ...]
+    place: str = ""
+
+    def reads(self, step: Step) -> tuple[int, ...]:
+        """Return the tensors that a step reads and that are neither constants nor variables."""
+        return tuple(i for i in self._inputs(step) if not self._is_variable(i))
+
+    def writes(self, step: Step) -> tuple[int, ...]:
+        """Return the tensors that a step writes and that are no variables."""
+        return tuple(i for i in self._outputs(step) if not self._is_variable(i))
+
+    def updates(self, step: Step) -> tuple[int, ...]:
+        """Return the variables that a step reads and may leave with a new value."""
+        return tuple(dict.fromkeys(i for i in self._inputs(step) if self._is_variable(i)))
+
+    def new_values(self, step: Step) -> tuple[int, ...]:
+        """Return the tensors by which Vela calls the values that a partition gives variables."""
+        return tuple(i for i in self._outputs(step) if self._is_variable(i))
+
+    def _is_variable(self, index: int) -> bool:
+        return self.graph.tensors[index].is_variable and index not in self.graph.inputs
+
+    def _inputs(self, step: Step) -> tuple[int, ...]:
+        ends = step.partition.inputs if step.partition else step.operator.inputs
+        made = {*step.operator.outputs, *(i for op in step.tail for i in op.outputs)}
+        more = (i for op in step.tail for i in op.inputs if i not in made)
+        ends = (*ends, *more)
+        return tuple(i for i in ends if i != ABSENT and self.graph.tensors[i].data is None)
+
+    @staticmethod
+    def _outputs(step: Step) -> tuple[int, ...]:
+        last = step.tail[-1] if step.tail else step.operator
+        return step.partition.outputs if step.partition else last.outputs
+
+
+def make_schedule(plan: OffloadPlan) -> Schedule:
+    """Return the plan's operators in order, with variables, states and subgraphs made plain.
+
+    A copy is added for an output that is a constant or a variable, and where the caller owns the
+    buffers for an output that is an input too or that is listed twice: one pointer cannot serve
+    both. Paddings are fused.
+    """
+    graphs = [add_states(graph, f" of '{graph.name}'") for graph in plan.model.graphs]
+    return schedule_graph(plan, lift(add_states(plan.residual), graphs))
+
+
+def schedule_subgraph(graph: Graph, place: str) -> Schedule:
+    """Return the same for a lifted subgraph, which runs on the CPU in its caller's buffers."""
+    plan = OffloadPlan(
+        model=Model(graph.name, b"", (graph,)),
+        accelerator=None,
+        io=IoStyle.CALLER,
+        residual=graph,
+        partitions=(),
+        cpu_operators=(),
+        npu_operators=0,
+        read_only=b"",
+        scratch_bytes=0,
+        scratch_fast_bytes=0,
+        offsets={},
+        sram_bytes=0,
+    )
+    return replace(schedule_graph(plan, graph), place=place)
+
+
+def schedule_graph(plan: OffloadPlan, lifted: Graph) -> Schedule:
+    """Return the schedule of a plan whose residual graph is lifted already."""
+    ready = _with_output_copies(widen_constants(lifted), plan.io)
+    graph = fuse_paddings(sign(ready), plan.offsets)
+    partitions = {partition.operator: partition for partition in plan.partitions}
+    steps = tuple(Step(op, partitions.get(op.index)) for op in graph.operators)
+    return Schedule(plan, graph, steps)
+
+
+def _with_output_copies(graph: Graph, io: IoStyle) -> Graph:
+    tensors, operators = list(graph.tensors), list(graph.operators)
+    free = max((operator.index for operator in operators), default=-1) + 1
+    outputs: list[int] = []
+    for index in graph.outputs:
+        taken = index in graph.inputs or index in outputs
+        kept = graph.tensors[index].data is not None or (
+            graph.tensors[index].is_variable and index not in graph.inputs
+        )
+        if not kept and not (taken and io is IoStyle.CALLER):
+            outputs.append(index)
+            continue
+        target = _uninitialized(graph.tensors[index], len(tensors))
+        operators.append(Operator(free, COPY, (index,), (target.index,)))
+        free += 1
+        tensors.append(target)
+        outputs.append(target.index)
+    return replace(
+        graph, tensors=tuple(tensors), operators=tuple(operators), outputs=tuple(outputs)
+    )
+
+
+def _uninitialized(tensor: Tensor, index: int) -> Tensor:
+    return replace(tensor, index=index, data=None, is_variable=False)

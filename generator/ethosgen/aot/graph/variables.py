@@ -1,0 +1,112 @@
+"""Variables: tensors whose bytes stay from inference to inference (the state of an LSTM or SVDF).
+
+A variable that a partition reads lies in the NPU's scratch, where Vela put it: Regor keeps its
+bytes free for a whole inference (live_range.cpp, persistent tensors), and so must everybody else.
+One that a CPU operator reads gets a place in memory of its own, outside the arena.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethosgen.aot.graph.schedule import Schedule
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Tensor
+
+
+@dataclass(frozen=True)
+class Held:
+    """A variable's place: `offset` bytes into the arena if the NPU uses it, else into the state.
+
+    `aliases` are the tensors by which Vela calls the variable's new value: outputs of a partition
+    at the same offset.
+    """
+
+    tensor: int
+    offset: int
+    on_npu: bool
+    aliases: tuple[int, ...] = ()
+
+
+def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
+    """Return every variable that a step uses, in order of first use.
+
+    UnsupportedError where one on the NPU has two users, or where Vela's output breaks the rules
+    above.
+    """
+    values = {i for step in schedule.steps for i in schedule.new_values(step)}
+    on_npu = [
+        i
+        for step in schedule.steps
+        if step.partition
+        for i in schedule.updates(step)
+        if i not in values  # else a later partition reads what an earlier one wrote
+    ]
+    on_cpu = [i for step in schedule.steps if not step.partition for i in schedule.updates(step)]
+    tensors = schedule.graph.tensors
+    for index in on_npu:
+        if on_npu.count(index) + on_cpu.count(index) > 1:
+            raise UnsupportedError(
+                f"the variable '{tensors[index].name}' is used by two operators, one of them on "
+                "the NPU; give each its own"
+            )
+    for step in schedule.steps:
+        for index in () if step.partition else schedule.new_values(step):
+            raise UnsupportedError(
+                f"{step.operator.code} writes the variable '{tensors[index].name}' as its output, "
+                "which is not supported"
+            )
+    held, offset = [], 0
+    for index in dict.fromkeys(on_cpu):
+        held.append(Held(index, offset, on_npu=False))
+        offset = -(-(offset + tensors[index].bytes) // alignment) * alignment
+    return (*_held_by_npu(schedule, on_npu), *held)
+
+
+def state_bytes(schedule: Schedule, held: tuple[Held, ...]) -> int:
+    """Return the size of the memory that variables of CPU operators take."""
+    tensors = schedule.graph.tensors
+    return max((h.offset + tensors[h.tensor].bytes for h in held if not h.on_npu), default=0)
+
+
+def initial_byte(tensor: Tensor) -> int:
+    """Return the byte that fills a variable at first.
+
+    It is the zero point of int8, and 0 for every other type (TFLite Micro's ResetTensorData).
+    """
+    quantization = tensor.quantization
+    if tensor.dtype != "int8" or quantization is None or not quantization.zero_point:
+        return 0
+    return quantization.zero_point[0] & 0xFF
+
+
+def initial_value(tensor: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    """Return a variable's first value."""
+    raw = np.full(tensor.bytes, initial_byte(tensor), np.uint8)
+    return raw.view(tensor.dtype).reshape(tensor.shape)
+
+
+def _held_by_npu(schedule: Schedule, variables: list[int]) -> Iterator[Held]:
+    offsets, tensors = schedule.plan.offsets, schedule.graph.tensors
+    taken: dict[int, int] = {}
+    for index in variables:
+        if index not in offsets:
+            raise UnsupportedError(
+                f"Vela does not say where the variable '{tensors[index].name}' lies; use --io arena"
+            )
+        other = taken.setdefault(offsets[index], index)
+        if other != index:
+            raise UnsupportedError(
+                f"Vela gave the variables '{tensors[other].name}' and '{tensors[index].name}' one "
+                "place, as it does where two have the same name; rename one in the network"
+            )
+    written = [i for step in schedule.steps for i in schedule.new_values(step)]
+    places = {(offset, tensors[index].bytes) for offset, index in taken.items()}
+    for index in written:
+        if (offsets.get(index), tensors[index].bytes) not in places:
+            raise UnsupportedError(
+                f"Vela writes the variable '{tensors[index].name}' where no variable is read"
+            )
+    for offset, index in taken.items():
+        yield Held(index, offset, True, tuple(i for i in written if offsets[i] == offset))

@@ -1,0 +1,1 @@
+"""The residual graph on this machine."""

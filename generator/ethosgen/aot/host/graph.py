@@ -1,0 +1,168 @@
+"""The residual graph on this machine: partitions through a callback, CPU operators through LLVM."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ethosgen.aot.graph.schedule import Schedule, Step, make_schedule, schedule_subgraph
+from ethosgen.aot.graph.subgraphs import Subgraph, subgraphs_of
+from ethosgen.aot.graph.variables import find_variables, initial_value
+from ethosgen.aot.host.direct import Invoke, complaint
+from ethosgen.aot.host.step import Array, NotReadyError, Run
+from ethosgen.aot.memory.overlaps import check_lives
+from ethosgen.values.errors import InputError
+from ethosgen.values.model import CONTROL, Tensor
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import OffloadPlan, Partition
+
+RunStep = Callable[[Step, Mapping[int, Array]], dict[int, Array]]
+"""Runs a partition's step on the values by tensor index; returns what it wrote."""
+
+
+class HostGraph:
+    """A plan whose CPU operators are compiled for this machine."""
+
+    def __init__(self, plan: OffloadPlan) -> None:
+        self.schedule = _fused(make_schedule(plan))
+        check_lives(self.schedule)
+        self.steps = HostSteps(self.schedule)
+        held = find_variables(self.schedule, alignment=1)
+        tensors = self.schedule.graph.tensors
+        self.variables = {one.tensor: initial_value(tensors[one.tensor]) for one in held}
+        self.variable_of = {i: one.tensor for one in held for i in (one.tensor, *one.aliases)}
+
+    def run(self, inputs: Arrays, invoke: Invoke) -> Arrays:
+        """Run once; outputs by tensor name. The variables keep their new values.
+
+        There are none where a CIRCULAR_BUFFER waits for more inputs.
+        """
+        graph = self.schedule.graph
+
+        def run_partition(step: Step, values: Mapping[int, Array]) -> dict[int, Array]:
+            return self._invoke(step, step.partition, values, invoke) if step.partition else {}
+
+        values = {t.index: _checked(inputs, t) for t in graph.input_tensors()}
+        try:
+            values = self.steps.run(values, self.variables, run_partition)
+        except NotReadyError:
+            return {}
+        return {t.name: values[t.index].copy() for t in graph.output_tensors()}
+
+    def _invoke(
+        self, step: Step, partition: Partition, values: Mapping[int, Array], invoke: Invoke
+    ) -> dict[int, Array]:
+        tensors = self.schedule.graph.tensors
+        given = {tensors[i].name: values[i] for i in self.schedule.reads(step)}
+        held = {tensors[i].name: self.variable_of[i] for i in self.schedule.updates(step)}
+        given |= {name: self.variables[i] for name, i in held.items()}
+        made = invoke(partition, given)
+        self.variables |= {i: np.asarray(made[name]) for name, i in held.items()}
+        return {i: np.asarray(made[tensors[i].name]) for i in self.schedule.writes(step)}
+
+
+class HostSteps:
+    """The steps of a schedule for this machine: operators by LLVM, subgraphs step by step."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self._functions = _compile(schedule)
+        self._inner = {
+            index: [HostSubgraph(subgraph) for subgraph in subgraphs_of(step.operator)]
+            for index, step in enumerate(schedule.steps)
+            if step.operator.code in CONTROL
+        }
+
+    def run(
+        self, values: Mapping[int, Array], variables: Mapping[int, Array], run_partition: RunStep
+    ) -> dict[int, Array]:
+        """Return the value of every tensor, given those of the inputs; variables change."""
+        graph, known = self.schedule.graph, dict(values)
+        for index, step in enumerate(self.schedule.steps):
+            if step.partition:
+                known |= run_partition(step, known)
+            elif index in self._inner:
+                known |= self._run_subgraphs(step, self._inner[index], known, variables)
+            else:
+                writes = {i: _empty(graph.tensors[i]) for i in self.schedule.writes(step)}
+                self._functions[index](known | writes | dict(variables))
+                known |= writes
+        return known
+
+    def _run_subgraphs(
+        self,
+        step: Step,
+        inner: Sequence["HostSubgraph"],
+        known: Mapping[int, Array],
+        variables: Mapping[int, Array],
+    ) -> dict[int, Array]:
+        """Run IF, WHILE or CALL_ONCE as TFLite Micro does."""
+        operator, tensors = step.operator, self.schedule.graph.tensors
+        values = [
+            known[i] if tensors[i].data is None else tensors[i].array()
+            for i in operator.inputs
+            if not tensors[i].is_variable
+        ]
+        kept = [variables[i] for i in operator.inputs if tensors[i].is_variable]
+        if operator.code == "CALL_ONCE":
+            has_run, *kept = kept
+            if not has_run[0]:
+                inner[0].run([], kept)
+                has_run[0] = True
+            return {}
+        if operator.code == "IF":
+            chosen = inner[0] if values[0].flat[0] else inner[1]
+            values = chosen.run(values[1:], kept)
+        else:
+            condition, body = inner
+            while condition.run(values, kept)[0].flat[0]:
+                values = body.run(values, kept)
+        return dict(zip(operator.outputs, values, strict=True))
+
+
+class HostSubgraph:
+    """A subgraph for this machine."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+        self._steps = HostSteps(schedule_subgraph(subgraph.graph, f"'{subgraph.graph.name}'"))
+
+    def run(self, inputs: Sequence[Array], variables: Sequence[Array]) -> list[Array]:
+        """Return the outputs; the variables, in the subgraph's order, change."""
+        graph = self._steps.schedule.graph
+        values = dict(zip(graph.inputs, map(np.ascontiguousarray, inputs), strict=True))
+        held = dict(zip(self._subgraph.variables, variables, strict=True))
+        made = self._steps.run(values, held, _no_partition)
+        return [made[i] for i in graph.outputs]
+
+
+def _no_partition(step: Step, _values: Mapping[int, Array]) -> dict[int, Array]:
+    raise ValueError(f"{step.operator.code} of a subgraph runs on the NPU")
+
+
+def _fused(schedule: Schedule) -> Schedule:
+    """Return a schedule with operators fused; tvm is imported if one runs on the CPU."""
+    if all(step.partition or step.operator.code in CONTROL for step in schedule.steps):
+        return schedule
+    from ethosgen.aot.fuse.chains import fuse_chains
+
+    return fuse_chains(schedule, packed=False)
+
+
+def _compile(schedule: Schedule) -> dict[int, Run]:
+    """Return a function for each step on the CPU; tvm is imported if there is one."""
+    if all(step.partition or step.operator.code in CONTROL for step in schedule.steps):
+        return {}
+    from ethosgen.aot.host.llvm import compile_steps
+
+    return compile_steps(schedule)
+
+
+def _checked(inputs: Arrays, tensor: Tensor) -> Array:
+    array = inputs.get(tensor.name)
+    if array is None or array.shape != tensor.shape or array.dtype.name != tensor.dtype:
+        raise InputError(complaint(tensor.name, tensor.shape, np.dtype(tensor.dtype), inputs))
+    return np.ascontiguousarray(array).reshape(tensor.shape)
+
+
+def _empty(tensor: Tensor) -> Array:
+    return np.empty(tensor.shape, tensor.dtype)

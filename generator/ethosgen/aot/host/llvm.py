@@ -1,0 +1,72 @@
+"""CPU operators compiled for this machine by TVM's LLVM, from the PrimFuncs that become C."""
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+
+from ethosgen.aot.graph.schedule import Schedule, Step
+from ethosgen.aot.host.step import Array, NotReadyError, Run
+from ethosgen.aot.kernels import NamedKernel, choose_kernels
+from ethosgen.aot.loops.nest import NOT_READY
+from ethosgen.aot.operators import code_of
+from ethosgen.values.errors import InputError
+from ethosgen.values.program import Constant
+
+TARGET: Any = "llvm"
+"""What TVM compiles for; the corpus, which runs each kernel a few times, has it optimise less."""
+
+
+def compile_steps(schedule: Schedule) -> dict[int, Run]:
+    """Return a function for each CPU operator of a schedule that has no subgraphs, by step."""
+    kernels, constants = choose_kernels(schedule, "host", packed=False)
+    functions = {
+        named.name: named.kernel.function.with_attr("global_symbol", named.name)
+        for named in kernels.values()
+    }
+    library = _compiled(tvm.IRModule(functions))
+    data = {constant.c_name: _array(constant) for constant in constants}
+    return {
+        index: _bind(library[named.name], named, schedule, schedule.steps[index], data)
+        for index, named in kernels.items()
+    }
+
+
+_last: list[tuple[Any, Any]] = []
+"""The module that was compiled last, and its library."""
+
+
+def _compiled(module: Any) -> Any:
+    """Compile, but for what was compiled last: a plan is checked, and then simulated."""
+    if not _last or not tvm_ffi.structural_equal(_last[0][0], module):
+        _last[:] = [(module, tvm.compile(module, target=TARGET))]
+    return _last[0][1]
+
+
+def _bind(
+    function: Any, named: NamedKernel, schedule: Schedule, step: Step, data: Mapping[str, Array]
+) -> Run:
+    workspace = np.empty(named.kernel.workspace_bytes, np.int8)
+
+    def run(values: Mapping[int, Array]) -> None:
+        arrays = [data[a] if isinstance(a, str) else values[a] for a in named.arguments]
+        arrays += [values[i] for i in (*schedule.writes(step), *named.kernel.variables)]
+        arrays += [workspace] if workspace.size else []
+        status = function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+        if status == NOT_READY:
+            raise NotReadyError
+        if status:
+            made = [schedule.graph.tensors[i].name for i in step.operator.outputs]
+            raise InputError(
+                f"{code_of(step.operator)}, which makes {made}, does not accept a value of its "
+                "inputs: an index outside its tensor, a division by 0 or a negative number's root"
+            )
+
+    return run
+
+
+def _array(constant: Constant) -> Array:
+    return np.frombuffer(constant.data, constant.dtype).copy()

@@ -1,0 +1,1 @@
+"""Loops over tensors, which the operator families share."""

@@ -1,0 +1,359 @@
+"""Kernels written statement by statement, where the number of loops depends on the network.
+
+A Nest is a PrimFunc in the making: `read`, `table` and `write` declare its parameters, `loop` and
+`when` open blocks, `let` and `store` fill them.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+from tvm import ir, tirx
+
+from ethosgen.aot.arithmetic.quantization import Multiplier, divide, multiply
+from ethosgen.aot.code.primfunc import pointer
+from ethosgen.aot.operators import Kernel
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Tensor
+
+Array = np.ndarray[Any, Any]
+Formula = Callable[..., Any]
+
+BAD_VALUE = 15
+"""ETHOSGEN_BAD_VALUE: an element that the operator refuses, where TFLite Micro returns an error."""
+
+
+NOT_READY = 16
+"""ETHOSGEN_NOT_READY: the inference ends here, and a later one goes on (kTfLiteAbort)."""
+
+_WORKSPACE_ALIGNMENT = 8
+
+
+class Nest:
+    """A kernel in the making; statements go to the innermost block that is open."""
+
+    def __init__(self) -> None:
+        self._declarations: list[Any] = []
+        self._statements: list[Any] = []
+        self._reads: list[tuple[Any, int]] = []
+        self._tables: list[tuple[Any, Array]] = []
+        self._writes: list[Any] = []
+        self._variables: list[tuple[Any, int]] = []
+        self._workspace: Any = None
+        self._workspace_bytes = 0
+        self._returns_status = False
+
+    # ---- parameters ----------------------------------------------------------------------------
+
+    def read(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
+        """Declare an input and return it as a buffer, in another shape if one is given."""
+        variable, buffer = self._declare(
+            name, tensor.dtype, tensor.shape if shape is None else shape
+        )
+        self._reads.append((variable, tensor.index))
+        return buffer
+
+    def table(self, name: str, values: Array) -> Any:
+        """Declare a constant that is made here, and return it as a buffer."""
+        variable, buffer = self._declare(name, values.dtype.name, values.shape)
+        self._tables.append((variable, values))
+        return buffer
+
+    def write(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
+        """Declare an output and return it as a buffer, in another shape if one is given."""
+        variable, buffer = self._declare(
+            name, tensor.dtype, tensor.shape if shape is None else shape
+        )
+        self._writes.append(variable)
+        return buffer
+
+    def variable(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
+        """Declare a tensor that keeps its value until the next inference, and return a buffer."""
+        if not tensor.is_variable:
+            raise UnsupportedError(f"its state '{tensor.name}' is no variable")
+        variable, buffer = self._declare(
+            name, tensor.dtype, tensor.shape if shape is None else shape
+        )
+        self._variables.append((variable, tensor.index))
+        return buffer
+
+    def workspace(self, name: str, dtype: str, shape: Sequence[int]) -> Any:
+        """Declare memory that is the kernel's while it runs, and return it as a buffer."""
+        if self._workspace is None:
+            self._workspace, self._bytes_view = self._declare("workspace", "int8", (1,))
+        place = tirx.address_of(self._bytes_view[self._workspace_bytes])
+        variable = pointer(name, dtype)
+        self._declarations.append(tirx.Bind(variable, tirx.reinterpret(variable.ty, place)))
+        buffer = tirx.decl_buffer(tuple(shape), dtype, f"{name}_view", data=variable)
+        self._declarations.append(tirx.DeclBuffer(buffer, data=variable))
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        self._workspace_bytes += -(-size // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
+        return buffer
+
+    def _declare(self, name: str, dtype: str, shape: Sequence[int]) -> tuple[Any, Any]:
+        variable = pointer(name, dtype)
+        buffer = tirx.decl_buffer(tuple(shape) or (1,), dtype, f"{name}_view", data=variable)
+        self._declarations.append(tirx.DeclBuffer(buffer, data=variable))
+        return variable, buffer
+
+    # ---- statements ----------------------------------------------------------------------------
+
+    @contextmanager
+    def loop(self, name: str, extent: Any, start: Any = 0) -> Iterator[Any]:
+        """Open a loop; the extent is a number of turns, or an expression of one."""
+        if isinstance(extent, int) and extent == 1:
+            yield start
+            return
+        variable = tirx.Var(name, "int32")
+        with self._block() as statements:
+            yield variable
+        body = tirx.stmt_seq(*used(statements))
+        self._statements.append(tirx.For(variable, start, extent, tirx.ForKind.SERIAL, body))
+
+    @contextmanager
+    def loops(self, shape: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Open one loop for each dimension."""
+        with ExitStack() as stack:
+            yield tuple(
+                stack.enter_context(self.loop(f"i{axis}", size)) for axis, size in enumerate(shape)
+            )
+
+    @contextmanager
+    def when(self, condition: Any) -> Iterator[None]:
+        """Open a block that runs if the condition holds."""
+        with self._block() as statements:
+            yield
+        body = tirx.stmt_seq(*used(statements))
+        self._statements.append(tirx.IfThenElse(condition, body, None))
+
+    @contextmanager
+    def _block(self) -> Iterator[list[Any]]:
+        outer, self._statements = self._statements, []
+        inner = self._statements
+        yield inner
+        self._statements = outer
+
+    def let(self, name: str, value: Any) -> Any:
+        """Bind an expression that is used more than once; return the variable."""
+        variable = tirx.Var(name, value.ty)
+        self._statements.append(tirx.Bind(variable, value))
+        return variable
+
+    def local(self, name: str, value: Any) -> Any:
+        """Declare a variable that can be stored to, with a value; it is a buffer of one element.
+
+        Bind what is read from it before it goes into a maximum or a minimum: TVM's C generator
+        takes a second one of the same text for the first, though there was a store in between.
+        """
+        buffer = tirx.decl_buffer((1,), dtype_of(value), name)
+        self._statements.append(tirx.AllocBuffer(buffer))
+        self.store(buffer, (0,), value)
+        return buffer
+
+    def keep(self, name: str, value: Any) -> Any:
+        """Store an expression in a variable and return that, as the end of a long chain of lets.
+
+        TVM's analyses look through a let, and take exponential time where each is used twice.
+        """
+        return self.local(name, value)[0]
+
+    def store(self, buffer: Any, index: Sequence[Any], value: Any) -> None:
+        """Store a value, cast to the buffer's type."""
+        dtype = str(buffer.dtype)
+        cast = value if dtype_of(value) == dtype else tirx.Cast(dtype, value)
+        self._statements.append(tirx.BufferStore(buffer, cast, tuple(index)))
+
+    def copy(
+        self, target: Any, at: Sequence[Any], source: Any, of: Sequence[Any], count: int
+    ) -> None:
+        """Copy elements that follow each other, by memcpy where there are several."""
+        if count == 1:
+            self.store(target, at, source[tuple(of)])
+            return
+        size = count * np.dtype(str(source.dtype)).itemsize
+        places = tirx.address_of(target[tuple(at)]), tirx.address_of(source[tuple(of)])
+        self._statements.append(tirx.Evaluate(tirx.call_extern("void", "memcpy", *places, size)))
+
+    def call(self, function: str, *arguments: Any) -> None:
+        """Call a function of C that returns nothing."""
+        self._statements.append(tirx.Evaluate(tirx.call_extern("void", function, *arguments)))
+
+    def rescale(self, x: Any, multiplier: Multiplier) -> Any:
+        """Return x times a multiplier, rounded twice (MultiplyByQuantizedMultiplier)."""
+        return divide(self.let("product", multiply(x, multiplier)), multiplier)
+
+    def fail(self, status: int) -> None:
+        """End the network with a status."""
+        self._returns_status = True
+        self._statements.append(tirx.Return(tirx.const(status, "int32")))
+
+    # ---- the kernel ----------------------------------------------------------------------------
+
+    def kernel(self) -> Kernel:
+        """Return what was written as a kernel."""
+        returns = None
+        if self._returns_status:
+            self._statements.append(tirx.Return(tirx.const(0, "int32")))
+            returns = ir.PrimType("int32")
+        body = tirx.stmt_seq(*self._declarations, *used(self._statements))
+        reads = [variable for variable, _ in self._reads]
+        tables = [variable for variable, _ in self._tables]
+        kept = [variable for variable, _ in self._variables]
+        room = [] if self._workspace is None else [self._workspace]
+        return Kernel(
+            tirx.PrimFunc([*reads, *tables, *self._writes, *kept, *room], body, returns),
+            tuple(index for _, index in self._reads),
+            tuple(values for _, values in self._tables),
+            workspace_bytes=self._workspace_bytes,
+            variables=tuple(index for _, index in self._variables),
+        )
+
+
+def used(statements: Sequence[Any]) -> list[Any]:
+    """Return a block without the lets that nothing reads, as where a multiplier is 0."""
+    kept: list[Any] = []
+    read: list[Any] = []
+    for statement in reversed(statements):
+        if isinstance(statement, tirx.Bind):
+            if not any(statement.var.same_as(variable) for variable in read):
+                continue
+            expression = tirx.Evaluate(statement.value)
+        else:
+            expression = statement
+        read += tirx.analysis.undefined_vars(expression, [])
+        kept.append(statement)
+    return kept[::-1]
+
+
+def dtype_of(value: Any) -> str:
+    """Return the type of an expression as numpy names it."""
+    return str(value.ty.dtype)
+
+
+def int32(value: Any) -> Any:
+    """Return an int32 of a number or an expression."""
+    if isinstance(value, int):
+        return tirx.const(value, "int32")
+    return value if dtype_of(value) == "int32" else tirx.Cast("int32", value)
+
+
+def real(value: float, dtype: str = "float32") -> Any:
+    """Return a floating-point constant, every bit of it.
+
+    TVM's C generator prints seven digits. Where they do not tell the number, its bits are given,
+    and csource spells them.
+    """
+    if np.dtype(dtype).type(f"{value:.6e}") == value:
+        return tirx.const(value, dtype)
+    bits = {"float32": "int32", "float64": "int64"}[dtype]
+    pattern = int(np.array(value, dtype).view(bits))
+    return tirx.reinterpret(dtype, tirx.const(pattern, bits))
+
+
+def number(value: float, dtype: str) -> Any:
+    """Return a constant of any type."""
+    return real(value, dtype) if dtype.startswith("float") else tirx.const(value, dtype)
+
+
+def limited(x: Any, low: Any, high: Any) -> Any:
+    """Return min(max(x, low), high) as C++ compares: what is not a number stays so."""
+    return tirx.min(high, tirx.max(low, x))
+
+
+def call(function: str, *arguments: Any, dtype: str = "float32") -> Any:
+    """Call a function of the C library that returns a number."""
+    return tirx.call_extern(dtype, function, *arguments)
+
+
+def headroom(nest: Nest, x: Any) -> Any:
+    """Return by how many places a positive int32 can be shifted left."""
+    rest = nest.local("shifting", x)
+    places = nest.local("places", int32(0))
+    for step in (16, 8, 4, 2, 1):
+        with nest.when(rest[0] < 1 << (31 - step)):
+            nest.store(rest, (0,), rest[0] << step)
+            nest.store(places, (0,), places[0] + step)
+    return places[0]
+
+
+# ---- one element of each input to one of the output ----------------------------------------------
+
+
+def pointwise(
+    sources: Sequence[Tensor],
+    target: Tensor,
+    formula: Formula,
+    tables: dict[str, Array] | None = None,
+) -> Kernel:
+    """Return a kernel that computes each element of the output from those of the inputs.
+
+    `formula` gets the nest, one expression for each input, broadcast as numpy does, and a buffer
+    for each table; it returns an expression.
+    """
+    nest = Nest()
+    *shapes, full = merge_dimensions([*(s.shape for s in sources), target.shape])
+    views = [
+        nest.read(name, source, shape)
+        for name, source, shape in zip(input_names(len(sources)), sources, shapes, strict=True)
+    ]
+    constants = [nest.table(name, values) for name, values in (tables or {}).items()]
+    output = nest.write("output", target, full)
+    with nest.loops(full) as index:
+        values = [
+            nest.let(name, view[broadcast(index, shape)])
+            for name, view, shape in zip("abcdefghij", views, shapes, strict=False)
+        ]
+        nest.store(output, index, formula(nest, *values, *constants))
+    return nest.kernel()
+
+
+def input_names(count: int) -> list[str]:
+    """Return what the C calls so many inputs."""
+    few = {1: ["input"], 2: ["first_input", "second_input"]}
+    return few.get(count, [f"input{i}" for i in range(count)])
+
+
+def broadcast(index: Sequence[Any], shape: Sequence[int]) -> tuple[Any, ...]:
+    """Return the place that an index of the whole means in an input of this shape."""
+    return tuple(0 if size == 1 else i for i, size in zip(index, shape, strict=True))
+
+
+def merge_dimensions(shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Return shapes that broadcast alike, with as few dimensions as will do.
+
+    The last one is the whole. Neighbours become one where every shape has both in full or neither.
+    UnsupportedError where one does not broadcast to the whole.
+    """
+    rank = max(1, *(len(shape) for shape in shapes))
+    aligned = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    for shape, full in zip(shapes, aligned, strict=True):
+        if any(size not in (1, whole) for size, whole in zip(full, aligned[-1], strict=True)):
+            raise UnsupportedError(
+                f"an input of shape {list(shape)} does not fit its output of {list(shapes[-1])}"
+            )
+    columns: list[tuple[int, ...]] = []
+    for column in zip(*aligned, strict=True):
+        whole = column[-1]
+        if whole == 1:
+            continue
+        if columns and _pattern(columns[-1]) == _pattern(column):
+            columns[-1] = tuple(a * b for a, b in zip(columns[-1], column, strict=True))
+        else:
+            columns.append(column)
+    return (
+        [tuple(sizes) for sizes in zip(*columns, strict=True)] if columns else [(1,)] * len(shapes)
+    )
+
+
+def _pattern(column: Sequence[int]) -> tuple[bool, ...]:
+    return tuple(size == column[-1] for size in column)
+
+
+def strides(shape: Sequence[int]) -> list[int]:
+    """Return by how many elements neighbours along each dimension are apart."""
+    steps = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        steps[axis] = steps[axis + 1] * shape[axis + 1]
+    return steps

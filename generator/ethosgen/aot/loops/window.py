@@ -1,0 +1,126 @@
+"""Windows that slide over height and width: convolutions and pools."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import tirx
+
+from ethosgen.aot.graph.fusion import EXPLICIT
+from ethosgen.aot.loops.nest import Nest
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Operator, Tensor
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A window along height or width; `padding` is what lies before the input.
+
+    That of a transposed convolution slides over the output: `source` is the output's length then,
+    and `target` the input's.
+    """
+
+    taps: int
+    stride: int
+    dilation: int
+    padding: int
+    source: int
+    target: int
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the window never leaves the input."""
+        span = (self.target - 1) * self.stride + (self.taps - 1) * self.dilation + 1
+        return self.padding == 0 and span <= self.source
+
+    def position(self, index: Any, tap: Any) -> Any:
+        """Return the input's coordinate under a tap, for the output's coordinate `index`."""
+        return index * self.stride + tap * self.dilation - self.padding
+
+    def inside(self, index: Any) -> tuple[Any, Any]:
+        """Return the first tap inside the input and the first one after it."""
+        if self.is_inside:
+            return 0, self.taps
+        start = index * self.stride - self.padding
+        first = self._taps_to(0 - start)
+        end = self._taps_to(self.source - start)
+        return tirx.max(first, 0), tirx.min(end, self.taps)
+
+    @contextmanager
+    def taps_inside(self, nest: Nest, name: str, index: Any) -> Iterator[tuple[Any, Any]]:
+        """Open a loop over the taps inside the input; yield a tap and the coordinate under it."""
+        first, end = self.inside(index)
+        with nest.loop(name, end - first, first) as tap:
+            yield tap, self.position(index, tap)
+
+    @contextmanager
+    def inputs_above(self, nest: Nest, name: str, index: Any) -> Iterator[tuple[Any, Any]]:
+        """Open a loop over the inputs whose window covers the output `index`; yield one, its tap.
+
+        This is for the window of a transposed convolution.
+        """
+        reach = index + self.padding
+        first = tirx.max(tirx.truncdiv(reach + (self.stride - self.taps), self.stride), 0)
+        end = tirx.min(tirx.truncdiv(reach, self.stride) + 1, self.target)
+        with nest.loop(name, end - first, first) as place:
+            yield place, reach - place * self.stride
+
+    def _taps_to(self, distance: Any) -> Any:
+        """Return distance / dilation, rounded up where positive, at most 0 where not."""
+        if self.dilation == 1:
+            return distance
+        return tirx.truncdiv(distance + (self.dilation - 1), self.dilation)
+
+
+def make_window(
+    operator: Operator, taps: tuple[int, int], source: Tensor, target: Tensor
+) -> tuple[Axis, Axis]:
+    """Return an operator's window along height and width, for NHWC tensors.
+
+    With SAME padding the smaller half lies before the input (ComputePaddingHeightWidth); EXPLICIT
+    is ours, see `ethosgen.aot.graph.fusion`. Raises UnsupportedError for a window that does not
+    lead from one shape to the other.
+    """
+    options = operator.options
+    strides = int(options["stride_h"]), int(options["stride_w"])
+    dilations = int(options.get("dilation_h_factor", 1)), int(options.get("dilation_w_factor", 1))
+    axes = []
+    for i in (0, 1):
+        before, after = source.shape[i + 1], target.shape[i + 1]
+        reach = (taps[i] - 1) * dilations[i] + 1
+        is_same = options["padding"] == "SAME"
+        first, last = options["explicit_padding"][i] if options["padding"] == EXPLICIT else (0, 0)
+        room = before if is_same else first + before + last - reach + 1
+        sane = min(taps[i], strides[i], dilations[i]) > 0
+        if not sane or after != -(-room // strides[i]):
+            raise UnsupportedError(
+                f"a window of {taps[i]}, stride {strides[i]} and dilation {dilations[i]} does not "
+                f"make {after} of {before}"
+            )
+        span = (after - 1) * strides[i] + (taps[i] - 1) * dilations[i] + 1
+        padding = max(span - before, 0) // 2 if is_same else first
+        axes.append(Axis(taps[i], strides[i], dilations[i], padding, before, after))
+    return axes[0], axes[1]
+
+
+def make_transposed_window(
+    operator: Operator, taps: tuple[int, int], source: Tensor, target: Tensor
+) -> tuple[Axis, Axis]:
+    """Return the window of a transposed convolution, which slides over the output.
+
+    Unlike a convolution's it may leave some of the output uncovered, and lead outside of it. The
+    padding is TFLite's for a convolution from the output to the input.
+    """
+    options = operator.options
+    strides = int(options["stride_h"]), int(options["stride_w"])
+    if min(*taps, *strides) < 1:
+        raise UnsupportedError(f"it has a window of {taps} and strides of {strides}")
+    axes = []
+    for i in (0, 1):
+        before, after = source.shape[i + 1], target.shape[i + 1]
+        is_same = options["padding"] == "SAME"
+        count = -(-after // strides[i]) if is_same else (after - taps[i]) // strides[i] + 1
+        padding = max((count - 1) * strides[i] + taps[i] - after, 0) // 2
+        axes.append(Axis(taps[i], strides[i], 1, padding, after, before))
+    return axes[0], axes[1]

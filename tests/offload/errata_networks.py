@@ -96,6 +96,14 @@ def _groups(net: Network) -> int:
     return net.operator("CONV_2D", (x, weights, bias), (spec,), options)[0]
 
 
+def _rescaling_pool(net: Network) -> int:
+    x = net.input((1, 4, 4, 8), "int8", 0.05, 0)
+    spec = net._like(x, (1, 2, 2, 8), scale=0.02)
+    options = {"padding": "VALID", "stride_w": 2, "stride_h": 2}
+    options |= {"filter_width": 2, "filter_height": 2}
+    return net.operator("AVERAGE_POOL_2D", (x,), (spec,), options)[0]
+
+
 def _large_bias(net: Network) -> int:
     x = net.input((1, 4, 4, 2), "int16", 0.001, 0)
     weights = net.constant(net.random_integers((1, 3, 3, 2)), None, (0.01,) * 2, (0,) * 2, 3)
@@ -112,6 +120,9 @@ NETWORKS: dict[str, Build] = {
     "reduce-dropped-axis": _with_constant(
         "REDUCE_MAX", "int8", (1, 4, 6, 8), [3], (1, 4, 6), {"keep_dims": False}
     ),
+    "mean-five-dimensions": _with_constant(
+        "MEAN", "int8", (4, 1, 1, 3, 4), [0], (1, 1, 3, 4), {"keep_dims": False}
+    ),
     "sum-several-axes": _with_constant(
         "SUM", "int8", (1, 4, 5, 8), [1, 2], (1, 1, 1, 8), {"keep_dims": True}
     ),
@@ -127,6 +138,7 @@ NETWORKS: dict[str, Build] = {
     "high-rank-operand": _high_rank,
     "pack-seven": _pack_seven,
     "groups-of-batches": _groups,
+    "pool-rescales": _rescaling_pool,
     "sum-wraps": _large_bias,
     "mul-int32": _binary("MUL", "int32", (1.0, 1.0, 1.0)),
     "int32-saturates": _binary("ADD", "int32", None),

@@ -88,6 +88,20 @@ def sums_dropped_last_axis(site: Site) -> bool:
     return len(x.shape) - 1 in site.axes and not point_of(x)
 
 
+def averages_beyond_four_dimensions(site: Site) -> bool:
+    """Say whether a MEAN of more than four dimensions reduces another one than height and width.
+
+    Vela asks whether the fourth dimension from the end is 1, and forgets those before it. To reduce
+    the depth it drops a dimension that it counts from the front.
+    """
+    if site.code != "MEAN":
+        return False
+    shape = site.inputs[0].shape
+    rank = len(shape)
+    kept = (rank - 3, rank - 2)
+    return rank > _NATIVE_RANK and any(shape[a] > 1 for a in site.axes if a not in kept)
+
+
 def squares_beyond_32_bits(site: Site) -> bool:
     """Say whether the largest squared difference, in steps of the output, exceeds an int32."""
     if site.code != "SQUARED_DIFFERENCE":

@@ -27,6 +27,14 @@ ERRATA: tuple[Erratum, ...] = (
         "compiler/graphir_optimiser.cpp, RewriteReduceMin",
     ),
     Erratum(
+        "mean-five-dimensions",
+        VELA,
+        when.averages_beyond_four_dimensions,
+        "of more than four dimensions it averages height and width only, or the wrong ones",
+        "Regor, compiler/tflite_graph_optimiser.cpp, ConvertMeanOps; "
+        "tflite/tflite_supported_operators.cpp, UnitBatch",
+    ),
+    Erratum(
         "sum-several-axes",
         VELA,
         when.sums_several_axes,
@@ -47,6 +55,15 @@ ERRATA: tuple[Erratum, ...] = (
         "it rounds the sum once, TFLite twice",
         "TFLite, tensorflow/lite/kernels/internal/reference/reduce.h, QuantizedMeanOrSum; "
         "Regor, compiler/graphir_optimiser.cpp, RewriteReduceSum",
+    ),
+    Erratum(
+        "pool-rescales",
+        VELA,
+        when.rescales("AVERAGE_POOL_2D", "MAX_POOL_2D", dtypes=("int8", "uint8", "int16")),
+        "it rescales from the input's scale to the output's, LiteRT does not, and TensorFlow Lite "
+        "Micro refuses the pool",
+        "TFLite Micro, tensorflow/lite/micro/kernels/pooling_common.cc, PoolingPrepare; "
+        "LiteRT, tflite/kernels/internal/reference/pooling.h",
     ),
     Erratum(
         "transpose-uint8",

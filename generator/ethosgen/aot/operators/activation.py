@@ -153,8 +153,8 @@ def _curve(
 
     def curve(q: int) -> int:
         centred = q - zero_point_of(source)
-        if abs(centred) >= radius:
-            return LOW if centred < 0 else HIGH
+        if abs(centred) >= radius:  # the radius is 0 where the scale is large: 0 is low then
+            return LOW if centred <= -radius else HIGH
         value = function(apply(multiplier, centred), INTEGER_BITS)
         return fixed_point.divide_by_power(value, exponent) + zero_point
 

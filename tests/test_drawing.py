@@ -5,7 +5,7 @@ import pytest
 
 from control_networks import no_turn_or_many
 from ethosgen.frontend.flatbuffer import decode_model
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle.reference import golden_outputs, litert_outputs
 from ethosgen.samples.drawing import count_distributions, distribution_of, draw_samples
 from ethosgen.samples.spans import LOOPS
 from ethosgen.values.model import Model
@@ -145,3 +145,14 @@ def test_a_reciprocal_root_gets_no_negative_number(dtype: str, zero_point: int) 
     assert min(int(sample["x"].min()) for sample in samples) == zero_point
     assert max(int(sample["x"].max()) for sample in samples) == np.iinfo(dtype).max
     assert len(golden_outputs(model, samples)) == 10
+
+
+@pytest.mark.parametrize(("code", "dtype"), [("FLOOR_DIV", "int16"), ("FLOOR_MOD", "int32")])
+def test_a_divisor_is_never_zero(code: str, dtype: str) -> None:
+    """LiteRT ends the inference at one, and then nothing could be checked."""
+    net = Network("quotients")
+    x, y = (net.input((1, 40), dtype, None, name=name) for name in "xy")
+    (made,) = net.operator(code, (x, y), (Spec((1, 40), dtype),))
+    samples = draw_samples(parse(net, made), 10, 0)
+    assert min(int(sample["y"].min()) for sample in samples) == 1
+    assert len(litert_outputs(parse(net, made), samples)) == 10

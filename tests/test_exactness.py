@@ -11,11 +11,12 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.flatbuffer import parse_model, read_model
 from ethosgen.pipeline import Wish
-from ethosgen.pipeline.exactness import Golden, ask_oracles, exact_plan
+from ethosgen.pipeline.exactness import Golden, ask_oracles, exact_plan, known_errata
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle, Kept, OffloadPlan
 from ethosgen.values.watch import Watch
+from network_file import Spec
 from networks import Network
 
 U55 = find_accelerator("ethos-u55-128")
@@ -100,6 +101,41 @@ def test_a_plan_that_cannot_be_mended_is_refused() -> None:
 
     with pytest.raises(UnsupportedError, match=r"cannot be made exact: .* outputs differ"):
         plan_of(two_layers(), Wish(ask=wrong))
+
+
+def mixed() -> Model:
+    """A mean that Vela gets wrong, and a quotient that LiteRT refuses where a sum is 0."""
+    net = Network("mixed", seed=3)
+    x = net.input((4, 1, 1, 3, 4), "int8", 0.05, 0)
+    axes = net.constant(np.array([0], np.int32))
+    (mean,) = net.operator("MEAN", (x, axes), (net._like(x, (1, 1, 3, 4)),))
+    y, z = (net.input((3,), "int16", None, name=name) for name in "yz")
+    (both,) = net.operator("MAXIMUM", (y, z), (Spec((3,), "int16"),))
+    (made,) = net.operator("FLOOR_DIV", (y, both), (Spec((3,), "int16"),))
+    return parse_model(net.build(mean, made), "mixed")
+
+
+def test_samples_that_the_oracle_refuses_are_left_out_of_the_check(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ethosgen.offload.errata_table.ERRATA", ())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    plan = plan_of(mixed(), Wish())
+    assert plan.check is not None
+    assert plan.check.oracle == "litert"
+    assert 0 < plan.check.samples < 5
+    assert ("MEAN", "found-by-check") in {(cpu.code, cpu.erratum) for cpu in plan.cpu_operators}
+
+
+def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None:
+    net = Network("unsigned", seed=4)
+    x = net.input((1, 8), "uint8", 0.05, 100)
+    weights = net.constant(np.full((4, 8), 90, np.uint8), None, 0.02, 128)
+    (made,) = net.operator("FULLY_CONNECTED", (x, weights), (net._like(x, (1, 4)),))
+    model = parse_model(net.build(made), "unsigned")
+    for oracle in ("tflm", "litert"):
+        kept = known_errata(model, U55, IoStyle.ARENA, oracle)
+        assert [why.erratum for why in kept.values()] == ["fully-connected-rounding"]
 
 
 def test_an_ordinary_network_stays_on_the_npu() -> None:

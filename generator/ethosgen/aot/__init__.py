@@ -76,16 +76,16 @@ def is_exact(model: Model) -> bool:
     )
 
 
-def decided_by_litert(model: Model) -> bool:
-    """Say whether LiteRT is the oracle for some operator of a network, which TFLite Micro lacks."""
+def decided_by_litert(graph: Graph) -> list[int]:
+    """Return the operators of a graph that TFLite Micro lacks: LiteRT is their oracle."""
     from ethosgen.aot.operators import code_of, deciding_dtype
 
     lacking = measured_by_litert()
-    return any(
-        (code_of(op), deciding_dtype(op, graph.tensors)) in lacking
-        for graph in model.graphs
+    return [
+        op.index
         for op in graph.operators
-    )
+        if (code_of(op), deciding_dtype(op, graph.tensors)) in lacking
+    ]
 
 
 def table_of(operator: Operator, graph: Graph) -> Table | None:

@@ -22,6 +22,7 @@ from ethosgen.values.model import Graph, Model, Operator
 from ethosgen.values.outcome import ORACLES, Arrays, compare
 from ethosgen.values.plan import Check, IoStyle, Kept, OffloadPlan
 from ethosgen.values.watch import Watch
+from ethosgen.values.workload import has_state
 
 SAMPLES = 5
 """Of the check: one of each distribution."""
@@ -96,8 +97,7 @@ def exact_plan(
         golden = f"there is no functional model of {accelerator.name}"
     elif wish.check:
         with watch.stage("check", "asking the oracle"):
-            samples = draw(model)
-            golden = wish.ask(model, samples)
+            samples, golden = _answered(model, wish.ask)
     with watch.stage("offload", _planning(accelerator)):
         kept = known_errata(model, accelerator, io, wish.oracle or _oracle(golden, model))
         plan = planner(model, kept)
@@ -112,6 +112,24 @@ def draw(model: Model) -> list[Arrays]:
     return draw_samples(model, SAMPLES, SEED)
 
 
+def _answered(model: Model, ask: Ask) -> tuple[list[Arrays], Golden | str]:
+    """Draw samples and ask the oracle, which may refuse some: those are left out."""
+    samples = draw(model)
+    said = ask(model, samples)
+    if isinstance(said, Golden) or has_state(model):
+        return samples, said
+    first = ask(model, samples[:1])
+    if isinstance(first, str):
+        return samples, said
+    taken, outputs = samples[:1], [*first.outputs]
+    for sample in samples[1:]:
+        one = ask(model, [sample])
+        if isinstance(one, Golden) and one.oracle == first.oracle:
+            taken.append(sample)
+            outputs += one.outputs
+    return taken, Golden(first.oracle, outputs)
+
+
 def known_errata(
     model: Model, accelerator: Accelerator, io: IoStyle, oracle: str
 ) -> dict[int, Kept]:
@@ -119,11 +137,14 @@ def known_errata(
 
     UnsupportedError if there is no code for one of them there.
     """
-    from ethosgen.aot import can_run, table_of
+    from ethosgen.aot import can_run, decided_by_litert, table_of
     from ethosgen.backend.ethosu.offload import Target, find_errata
 
-    kept = find_errata(model, Target(accelerator.name, io, table_of), oracle)
-    graph = model.graph
+    target, graph = Target(accelerator.name, io, table_of), model.graph
+    kept = find_errata(model, target, oracle)
+    if oracle == "tflm":  # each operator has its own, where a network is taken apart
+        theirs = find_errata(model, target, "litert")
+        kept |= {i: theirs[i] for i in decided_by_litert(graph) if i in theirs}
     for index, why in kept.items():
         operator = graph.operators[index]
         if not can_run(operator, graph):
@@ -142,7 +163,7 @@ def _oracle(golden: Golden | str, model: Model) -> str:
 
     if isinstance(golden, Golden):
         return golden.oracle
-    return "litert" if decided_by_litert(model) else "tflm"
+    return "litert" if any(map(decided_by_litert, model.graphs)) else "tflm"
 
 
 def _planning(accelerator: Accelerator | None) -> str:

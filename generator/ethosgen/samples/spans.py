@@ -1,8 +1,8 @@
 """The values that each input of a network accepts, as far as its operators tell.
 
 An int32 input that indexes a table must lie within the table: TFLite Micro refuses other values, or
-reads behind the table. The same holds for the start of a slice and for the counter of a loop, and
-RSQRT of integers ends an inference at the first negative number.
+reads behind the table. The same holds for the start of a slice and for the counter of a loop.
+RSQRT of integers ends an inference at the first negative number, a division at a divisor of 0.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -205,6 +205,17 @@ def _from_zero(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
     return _Bounds(np.array(quantization.zero_point[0]), np.array(np.iinfo(kind).max))
 
 
+def _divisor(op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
+    """Return the bounds of an integer divisor: no oracle divides by what stands for zero."""
+    kind, quantization = np.dtype(tensors[1].dtype), tensors[1].quantization
+    if kind.kind not in "iu":
+        return None
+    known = op.code == "DIV" and quantization is not None and quantization.zero_point
+    return _Bounds(
+        np.array(1 + (quantization.zero_point[0] if known else 0)), np.array(np.iinfo(kind).max)
+    )
+
+
 _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | None]] = {
     ("GATHER", 1): _gather,
     ("GATHER_ND", 1): _gather_nd,
@@ -214,5 +225,8 @@ _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | 
     ("SLICE", 1): _slice_begin,
     ("DYNAMIC_UPDATE_SLICE", 2): _update_start,
     ("RSQRT", 0): _from_zero,
+    ("DIV", 1): _divisor,
+    ("FLOOR_DIV", 1): _divisor,
+    ("FLOOR_MOD", 1): _divisor,
 }
 """(operator, input): what it asks of that input, from the operator, its inputs and its outputs."""

@@ -3,17 +3,14 @@
  * priority and counts. Above this stand the hooks of docs/integration.md, as they are there.
  */
 #include "board.h"
-#include "ethosgen_networks.h"
+#include "marked_run.h"
 #include "server.h"
 #include "startup.h"
 #include "task.h"
 
-#include <string.h>
-
 #define NVIC_IPR ((volatile uint8_t *)0xE000E400u)
 #define NPU_PRIORITY (configMAX_SYSCALL_INTERRUPT_PRIORITY + 0x20)
 
-enum { UNTOUCHED = 99 };
 enum { SERVER_PRIORITY = 1, COUNTER_PRIORITY = 3 };
 
 static volatile uint32_t turns; /* of the other task */
@@ -45,12 +42,7 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
     uint32_t turns_before = turns;
     TickType_t started = xTaskGetTickCount();
 
-    for (uint32_t i = 0; i < network->output_count; i++) {
-        memset(network->outputs[i].buffer, UNTOUCHED, network->outputs[i].bytes);
-    }
-    result->status = (uint32_t)network->run();
-    result->npu_status = ethosgen_npu_last().status;
-    result->npu_qread = ethosgen_npu_last().qread;
+    run_marked(network, result);
     result->cpu_ticks = turns - turns_before;
     result->stack_bytes = xTaskGetTickCount() - started;
 }

@@ -65,7 +65,7 @@ def measured_by_litert() -> frozenset[tuple[str, str]]:
 
 
 def is_exact(model: Model) -> bool:
-    """Say whether no operator of a network computes with functions that may round either way."""
+    """Return whether no operator of a network computes with functions that may round either way."""
     from ethosgen.aot.operators import code_of, deciding_dtype
 
     tolerances = cpu_operators()
@@ -100,7 +100,7 @@ def table_of(operator: Operator, graph: Graph) -> Table | None:
 
 
 def can_run(operator: Operator, graph: Graph) -> bool:
-    """Say whether there is code for an operator of a graph."""
+    """Return whether there is code for an operator of a graph."""
     from ethosgen.aot.kernels import has_kernel
 
     return has_kernel(operator, graph.tensors)

@@ -76,7 +76,7 @@ def choose_kernels(
 
 
 def _c_stem(operator: Operator) -> str:
-    """Return what a kernel's name says of its operator."""
+    """Return the operator's part of a kernel's name."""
     return re.sub(r"\W", "_", code_of(operator)).lower()
 
 
@@ -112,7 +112,7 @@ def build_kernel(
 
 
 def is_hybrid(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Say whether a layer has weights of int8 for an input of float32, as LiteRT's hybrid kernels.
+    """Return whether a layer has int8 weights for a float32 input, as LiteRT's hybrid kernels.
 
     They quantize the input of each run by its own range.
     """
@@ -126,7 +126,7 @@ def is_hybrid(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 
 
 def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Say whether there is a kernel for an operator, or it needs none."""
+    """Return whether there is a kernel for an operator, or it needs none."""
     if is_widened(operator, tensors):
         return True
     operator, tensors = with_states(operator, tensors)

@@ -125,7 +125,7 @@ class Board(BoardFacts):
         )
 
     def vela_options(self, mode: MemoryMode, accelerator: Accelerator) -> VelaOptions:
-        """Return what Vela is told, from the same placement that the linker script is made of."""
+        """Return Vela's configuration, from the placement that also gives the linker script."""
         placement = self.placement(mode)
         cache = self.memories[placement.fast or placement.arena].size_bytes
         system = VELA_SYSTEM_CONFIGS[accelerator.product, mode]

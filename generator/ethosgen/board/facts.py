@@ -338,7 +338,7 @@ class ZephyrBoard(Facts):
         return self
 
     def exists_in(self, version: tuple[int, int]) -> bool:
-        """Say whether a version of Zephyr has the board."""
+        """Return whether a version of Zephyr has the board."""
         is_known = _version(self.since) <= version
         return is_known and (self.before is None or version < _version(self.before))
 

@@ -28,7 +28,7 @@ def answer(
 
 
 def tell_next(command: str, quiet: bool = False) -> None:
-    """Tell the next command to type, with ethosgen as it was typed this time."""
+    """Print the next command to type, with ethosgen as it was typed this time."""
     if quiet:
         return
     typed = sys.argv[0] if Path(sys.argv[0]).name == "ethosgen" else "ethosgen"

@@ -12,7 +12,7 @@ from ethosgen.commands.options import JSON
 @click.command()
 @JSON
 def doctor(as_json: bool) -> None:
-    """Say what is found, what is missing, and the command that installs it."""
+    """Print what is installed, what is missing, and the command that installs it."""
     from ethosgen.pipeline import doctor as examination
 
     findings = examination.examine()

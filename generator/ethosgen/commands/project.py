@@ -102,7 +102,7 @@ def project(
 
 
 def _way(board: str | None) -> str:
-    """Return what `build` must be told where the board does not run on QEMU."""
+    """Return the extra options for `build` if the board does not run on QEMU."""
     from ethosgen.board import load_board
 
     target = load_board(board).default_target if board else "qemu"

@@ -18,7 +18,7 @@ MOST_REASONS = 12
 
 
 def written_text(written: Any) -> str:
-    """Say what a project is and where its API is documented."""
+    """Describe a project and where its API is documented."""
     what = f"{counted(len(written.files), 'file')} written" if written.files else "up to date"
     lines = [f"{written.directory}: {what}"]
     is_alone = len(written.programs) == 1
@@ -38,7 +38,7 @@ def written_text(written: Any) -> str:
 
 
 def plan_lines(plan: Any) -> list[str]:
-    """Say what runs where, and why."""
+    """Describe what runs where, and why."""
     fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused else []
     if plan.decompressed:
         fused.append(_decompressed_line(plan))
@@ -61,7 +61,7 @@ def plan_lines(plan: Any) -> list[str]:
 
 
 def _check_lines(check: Check | None) -> list[str]:
-    """Say what the plan was compared with before anything was written."""
+    """Describe the check of the plan before anything was written."""
     if check is None:
         return []
     if check.oracle is None:
@@ -72,7 +72,7 @@ def _check_lines(check: Check | None) -> list[str]:
 
 
 def _decompressed_line(plan: Any) -> str:
-    """Say what was decoded when the network was read, and what that costs in flash."""
+    """Describe the decoded constants and what they cost in flash."""
     told = plan.decompressed
     again = "" if plan.npu == NO_NPU else ", before Vela packs what the NPU reads"
     return (
@@ -82,12 +82,12 @@ def _decompressed_line(plan: Any) -> str:
 
 
 def _fused_text(fused: Sequence[str]) -> str:
-    """Name each kind of chain once, with how often it is there."""
+    """List each kind of chain once, with its count."""
     return "; ".join(f"{n} x {chain}" if n > 1 else chain for chain, n in Counter(fused).items())
 
 
 def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
-    """Say why operators are on the CPU, of those alike the first, in MOST_REASONS lines."""
+    """Explain why operators are on the CPU, one of each kind, in MOST_REASONS lines."""
     alike: dict[tuple[str, str], list[str]] = {}
     for operator in operators:
         alike.setdefault((operator.code, operator.reason), []).append(operator.output)
@@ -103,7 +103,7 @@ def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
 
 
 def _choice_line(choice: Any) -> str:
-    """Say what both processors would take for a part of the network, and which got it."""
+    """Compare both processors' estimates for a part of the network, and name the chosen one."""
     cpu = "an unknown number of" if choice.cpu_cycles is None else f"about {choice.cpu_cycles:,}"
     count = f"{counted(choice.operators, 'operator')}"
     npu = f"{choice.npu_cycles:,} cycles on the NPU"
@@ -112,7 +112,7 @@ def _choice_line(choice: Any) -> str:
 
 
 def report_text(report: Any) -> str:
-    """Say how a run went: of one network, or of several in turns."""
+    """Describe the result of a run of one network, or of several in turn."""
     if isinstance(report, FirmwareReport):
         shared = ", ".join(f"{key} {value}" for key, value in report.shared_bytes.items())
         return "\n".join(
@@ -159,7 +159,7 @@ def report_text(report: Any) -> str:
 
 
 def _drawn_lines(report: Any) -> list[str]:
-    """Say how random samples were drawn."""
+    """Describe how random samples were drawn."""
     if report.drawn is None:
         return []
     shares = ", ".join(f"{count} {name}" for name, count in report.drawn.distributions.items())
@@ -168,7 +168,7 @@ def _drawn_lines(report: Any) -> list[str]:
 
 
 def _advice_lines(report: Any) -> list[str]:
-    """Say what to do where there is no verdict, or a bad one."""
+    """Return the remedy for a missing or bad verdict."""
     golden = report.golden
     if golden is None:
         return [
@@ -195,7 +195,7 @@ def _advice_lines(report: Any) -> list[str]:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Say how many elements differ, and how far."""
+    """Describe how many elements differ, and by how much."""
     far = f"by {comparison.max_abs_diff:g} at most"
     if comparison.skipped:
         return f"skipped, {comparison.skipped}"
@@ -208,7 +208,7 @@ def comparison_text(comparison: Comparison) -> str:
 
 
 def edits_line(directory: Path, edits: Mapping[str, str]) -> str:
-    """Say that a project's library is not what ethosgen wrote, and which files differ."""
+    """Warn that a project's library differs from what ethosgen wrote, and name the files."""
     named = [f"{path} ({what})" for path, what in edits.items()]
     more = f" and {len(named) - MOST_EDITS} more" if len(named) > MOST_EDITS else ""
     return (
@@ -218,7 +218,7 @@ def edits_line(directory: Path, edits: Mapping[str, str]) -> str:
 
 
 def size_lines(flash: Any, ram: Any) -> str:
-    """Say what a firmware takes."""
+    """Describe a firmware's sizes."""
 
     def parts(sizes: Any) -> str:
         return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sizes.items())

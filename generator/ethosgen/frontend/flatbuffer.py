@@ -163,13 +163,13 @@ def relabel(data: bytes, code: str, old: int, new: int) -> bytes:
 
 
 def _is_of_flatbuffers(error: BaseException) -> bool:
-    """Say whether an exception comes from reading beyond the file, and not from our own code."""
+    """Return whether an exception comes from reading beyond the file, and not from our own code."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__")).startswith("flatbuffers.")
 
 
 def is_compiled(model: Model) -> bool:
-    """Say whether Vela has compiled the network already, so that its original is not in there."""
+    """Return whether Vela has already compiled the network, so that the original is not in it."""
     return any(op.custom_code == NPU_CUSTOM_CODE for op in model.graph.operators)
 
 

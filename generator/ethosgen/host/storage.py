@@ -19,7 +19,7 @@ _NO_TEMPORARY = "No usable temporary directory"
 
 
 def explain_storage(error: BaseException | None) -> str | None:
-    """Return what is wrong with a file or folder and what to do; None for any other error."""
+    """Return the fault of a file or folder and the remedy; None for any other error."""
     if not isinstance(error, OSError):
         return None
     reason = error.strerror or str(error)

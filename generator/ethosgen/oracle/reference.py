@@ -138,7 +138,7 @@ everywhere."""
 
 
 def awaited(asked: Sequence[Future[Result]]) -> list[Result]:
-    """Return what threads answer; where this process is to end, end their children too."""
+    """Return the threads' results; if this process is to end, end their children too."""
     try:
         return [one.result() for one in asked]
     except Exception:
@@ -224,7 +224,7 @@ def _arena_bytes(model: Model) -> int:
 
 
 def _last_words(error: ChildError) -> str:
-    """Return what TFLite Micro printed about its failure, without the noise."""
+    """Return TFLite Micro's message about its failure, without the noise."""
     lines = [line.strip() for line in error.log.splitlines() if line.strip()]
     return lines[0] if lines else str(error)
 

@@ -82,7 +82,7 @@ def diagnose(
     make: Make,
     watch: Watch,
 ) -> Diagnosis | None:
-    """Say why outputs of a firmware or of the simulator differ; None if they do not."""
+    """Explain why a firmware's or the simulator's outputs differ; None if they do not."""
     if golden is None or golden.first is None:
         return None
     if is_compiled(model):

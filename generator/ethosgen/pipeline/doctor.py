@@ -64,7 +64,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _requirements() -> dict[str, str]:
-    """Return what pip must be asked for, by package: with the versions that ethosgen needs."""
+    """Return the requirement for pip, by package: with the versions that ethosgen needs."""
     try:
         lines = importlib.metadata.requires("ethosgen") or []
     except importlib.metadata.PackageNotFoundError:  # run from its sources
@@ -87,7 +87,7 @@ def _tool(tool: Tool) -> Finding:
 
 
 def _fault(tool: Tool, path: Path) -> str:
-    """Return what is wrong with a program that is there, by starting it; "" if nothing is."""
+    """Return the fault of an installed program, found by starting it; "" if it works."""
     try:
         run_command([str(path), "--version"], _LIMIT_S)
         if tool is GCC:

@@ -52,7 +52,7 @@ Ask = Callable[[Model, Sequence[Arrays]], Golden | str]
 
 
 def ask_oracles(model: Model, samples: Sequence[Arrays]) -> Golden | str:
-    """Ask the oracle that decides."""
+    """Run the oracle that decides."""
     try:
         return Golden(*decisive_outputs(model, samples))
     except InputError as error:
@@ -206,7 +206,7 @@ class _Check:
         return keep_case(self._model, index, self._samples, lambda part: self._planner(part, {}))
 
     def _against(self, plan: OffloadPlan) -> str:
-        """Return what is wrong with a plan, "" if nothing is."""
+        """Return the fault of a plan, "" if it has none."""
         try:
             outputs = simulate_samples(plan, self._samples, Watch())
         except NpuFault as fault:

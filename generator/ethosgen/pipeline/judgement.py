@@ -38,7 +38,7 @@ class Inputs:
     oracle: str | None = None
 
     def drawn(self, count: int) -> Drawn | None:
-        """Say what `count` random samples are; None where they come from a file."""
+        """Describe `count` random samples; None if they come from a file."""
         if self.path is not None:
             return None
         is_short = self.count is None and count < SAMPLES

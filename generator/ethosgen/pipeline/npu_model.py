@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def attach_model(accelerator: Accelerator) -> "Attach":
-    """Return what puts the functional model behind a target's register page.
+    """Return a function that attaches the functional model to a target's register page.
 
     UnsupportedError if it is not of this NPU.
     """

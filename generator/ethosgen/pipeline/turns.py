@@ -89,7 +89,7 @@ def run_and_judge(
 
 
 def _planner(info: "ProjectInfo", index: int) -> Make:
-    """Return what plans a network as the project was planned."""
+    """Return a function that plans a network with the project's options."""
     accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
     board = info.board
     mode = board.choose_memory_mode(info.memory_mode, accelerator)
@@ -128,7 +128,7 @@ def _run(
 
 
 def _model_for(info: "ProjectInfo", on: str) -> "Attach | None":
-    """Return what attaches the functional model, None where there is no NPU or a real one."""
+    """Return a function that attaches the functional model, None without NPU or on a real one."""
     from ethosgen.target import way_of
 
     if info.npu == NO_NPU or way_of(on) == "board":
@@ -152,7 +152,7 @@ def _of(index: int, jobs: Sequence[tuple[int, Arrays]], samples: Sequence[Sample
 
 
 def _sizes(info: "ProjectInfo", built: "Built", index: int, is_alone: bool) -> dict[str, Any]:
-    """Return what a report says of sizes: the firmware's if it is the only one, and a share."""
+    """Return a report's sizes: the network's own, and the firmware's if it is the only network."""
     network = info.networks[index]
     share = None
     if len(info.networks) > 1:
@@ -173,7 +173,7 @@ def _sizes(info: "ProjectInfo", built: "Built", index: int, is_alone: bool) -> d
 
 
 def _shared(built: "Built") -> dict[str, int]:
-    """Return what the networks have together: the driver and its like, and the arena."""
+    """Return the sizes that the networks share: the driver and the arena."""
     own = built.sizes.networks.values()
     code = {kind: all_ - sum(o[kind] for o in own) for kind, all_ in built.sizes.library.items()}
     return {**code, "arena": built.sizes.ram.get("arena", 0)}

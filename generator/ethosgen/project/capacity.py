@@ -20,7 +20,7 @@ _Sizes = Mapping[str, Mapping[str, int]]
 
 
 def own_alignment(program: Program, board: Board) -> int:
-    """Return what memory of the processor and the NPU is aligned to, in place and in size.
+    """Return the alignment of memory that processor and NPU share, of address and size.
 
     It must not share a line of the data cache with anything else.
     """
@@ -70,7 +70,7 @@ def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) 
 
 
 def link_remedy(info: ProjectInfo, way: str, overflows: Mapping[str, int]) -> str:
-    """Return what to do where the linker found that memories overflow by so many bytes.
+    """Return the remedy if memories overflow by the given numbers of bytes.
 
     A memory mode would do if it takes as much out of each such memory, by the networks' sizes, and
     puts nothing more to where code and data, whose sizes are not known then, lie.
@@ -117,7 +117,7 @@ class _Lack:
 
 
 def _find_lack(sizes: _Sizes, board: Board, memory_mode: str) -> _Lack | None:
-    """Return what a mode lacks in the first memory that is too small, None if all fits."""
+    """Return the bytes missing in the first memory that is too small, None if all fits."""
     for way in ways(board):
         for memory, parts in _by_memory(sizes, placement(board, way, memory_mode)).items():
             have = capacity_bytes(board, way, memory)

@@ -24,7 +24,7 @@ _REQUIREMENT = re.compile(r"[\w.+:/@#=~\[\]-]+")
 
 
 def is_ci(path: str) -> bool:
-    """Say whether a file of a project is there for continuous integration alone."""
+    """Return whether a file of a project is there for continuous integration alone."""
     return path in CI_FILES or path.startswith(_WHEELS)
 
 
@@ -46,7 +46,7 @@ def ci_wheel(source: str | None) -> dict[str, bytes]:
 def ci_facts(
     program: Program, board: Board, platform: str, source: str | None = None
 ) -> dict[str, Any]:
-    """Return what the templates need; InputError where nothing can run without the board."""
+    """Return the templates' values; InputError if nothing can run without the board."""
     if platform != "baremetal":
         raise InputError(
             "--with-ci is for --platform baremetal; Zephyr's twister reads sample.yaml, and what "

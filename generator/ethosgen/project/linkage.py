@@ -52,7 +52,7 @@ def capacity_bytes(board: Board, way: str, memory: str) -> int:
 
 
 def memory_map(board: Board, way: str, memory_mode: str) -> dict[str, Any]:
-    """Return what a linker script says: memories and placement."""
+    """Return the linker script's values: memories and placement."""
     return {
         "memories": [
             {

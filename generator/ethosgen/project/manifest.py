@@ -53,7 +53,7 @@ class Project:
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """Return what identifies a library: the start of a SHA-256 over names and contents."""
+    """Return a library's digest: the start of a SHA-256 over names and contents."""
     whole = hashlib.sha256()
     for path in sorted(files):
         whole.update(f"{path}\0{len(files[path])}\0".encode())
@@ -106,7 +106,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
 
 
 def is_project(directory: Path) -> bool:
-    """Say whether a directory looks like a project."""
+    """Return whether a directory looks like a project."""
     return (directory / MANIFEST).is_file()
 
 

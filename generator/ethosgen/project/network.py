@@ -35,7 +35,7 @@ _LIBRARY_NAMES = re.compile(
 def network_facts(
     program: Program, board: Board, memory_mode: str, is_shared: bool
 ) -> dict[str, Any]:
-    """Return what the templates may use of a network.
+    """Return the templates' values for a network.
 
     `is_shared` says that its arena is one that other networks use too: what must stay there from
     run to run gets a copy of its own.
@@ -95,7 +95,7 @@ def _memories(program: Program, board: Board, memory_mode: str, is_shared: bool)
 
 
 def is_own(program: Program, source: str) -> bool:
-    """Say whether a source is of this network alone: the others serve every network alike."""
+    """Return whether a source is of this network alone: the others serve every network alike."""
     return source.startswith(f"{program.name}_")
 
 

@@ -126,7 +126,7 @@ def _render(environment: jinja2.Environment, template: str, facts: Mapping[str, 
 
 
 def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[str, Any]:
-    """Return what the templates may use of the whole project."""
+    """Return the templates' values for the whole project."""
     npu = programs[0].plan.accelerator
     qemu = board.run.qemu
     bell = qemu.bell if qemu and npu else None

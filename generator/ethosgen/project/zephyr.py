@@ -28,7 +28,7 @@ _HEAP_OWN_BYTES = 48
 def zephyr_facts(
     programs: Sequence[Program], board: Board, streams: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return what the templates of a Zephyr project need; UnsupportedError if Zephyr cannot.
+    """Return the values for a Zephyr project's templates; UnsupportedError if Zephyr cannot.
 
     `streams` are the templates' facts of the networks' command streams.
     """
@@ -92,7 +92,7 @@ def shared_board(board: Board) -> Board:
 
 
 def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
-    """Return what Arm's driver until April 2025 is compiled with to reach each region.
+    """Return the definitions with which Arm's driver until April 2025 reaches each region.
 
     By its macros' names: NPU_QCONFIG, and NPU_REGIONCFG_0 to 7 for the regions that are in use.
     None if the streams disagree; later drivers ask for each run.

@@ -55,7 +55,7 @@ class _Bounds:
 
 
 def input_spans(model: Model) -> list[Span]:
-    """Return what each input of the network accepts, in order of the signature."""
+    """Return the span of values that each input accepts, in order of the signature."""
     return [_span(model, tensor) for tensor in model.inputs]
 
 

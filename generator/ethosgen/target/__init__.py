@@ -161,7 +161,7 @@ _RESTARTS = 3
 
 
 def way_of(on: str) -> str:
-    """Return what a firmware for a target is built for: an FVP runs what the board runs."""
+    """Return the build variant for a target: an FVP runs the board's."""
     return "board" if on in ("fvp", "serial") else on
 
 
@@ -170,7 +170,7 @@ Progress = Callable[[int, int], None]
 
 
 def _silent(done: int, all_: int) -> None:
-    """Say nothing: the default where nobody watches."""
+    """Report nothing: the default watch."""
 
 
 def run(
@@ -328,7 +328,7 @@ def _pmu_figures(reply: RunReply) -> dict[str, int] | None:
 
 
 def _explain(reply: RunReply, target: Target, network: NetworkInfo) -> Exception:
-    """Say why an inference failed; the NPU's registers matter only where the NPU failed."""
+    """Return why an inference failed; the NPU's registers matter only if the NPU failed."""
     if target.last_fault is not None:
         return target.last_fault
     what = f"the inference of '{network.name}' failed with {_status_name(reply.status)}"

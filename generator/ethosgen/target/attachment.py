@@ -30,7 +30,7 @@ class NpuModel(Protocol):
     """The NPU model as a target uses it: registers are in the page that it was made with."""
 
     def poll(self) -> bool:
-        """Look at the registers and do what they ask for; return whether there was anything."""
+        """Poll the registers and execute what they request; return whether there was anything."""
 
     @property
     def last_fault(self) -> EthosgenError | None:

@@ -20,7 +20,7 @@ class Console(Protocol):
         """Send all of `data`; TargetError if the line is gone."""
 
     def read(self, timeout_s: float) -> bytes:
-        """Return what has come after at most `timeout_s`; TargetError if the line is gone."""
+        """Return the bytes received within `timeout_s`; TargetError if the line is gone."""
 
     def close(self) -> None:
         """Close the line."""
@@ -46,7 +46,7 @@ class SerialConsole:
             raise TargetError(f"the target's console broke: {error}") from None
 
     def read(self, timeout_s: float) -> bytes:
-        """Return what has come after at most `timeout_s`; TargetError if the line is gone."""
+        """Return the bytes received within `timeout_s`; TargetError if the line is gone."""
         try:
             if not self._has_file:
                 self._port.timeout = timeout_s
@@ -74,7 +74,7 @@ class SerialConsole:
 
 
 def _has_file(port: serial.SerialBase) -> bool:
-    """Say whether the system can wait for the port; not all that pyserial opens are files."""
+    """Return whether the system can wait for the port; not all that pyserial opens are files."""
     try:
         return isinstance(port.fileno(), int)
     except (AttributeError, OSError, ValueError):

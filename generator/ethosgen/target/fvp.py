@@ -50,7 +50,7 @@ class FvpTarget(ProcessTarget):
         self._console = SerialConsole(f"socket://127.0.0.1:{self._await_port()}")
 
     def _death(self, status: int) -> str:
-        """Say that the FVP has ended, whatever its exit status."""
+        """Return the message that the FVP has ended, with any exit status."""
         limit = f"time limit {self._facts.time_limit_s} s"
         return f"{self._title} ended before the firmware's end marker ({limit})"
 

@@ -86,7 +86,7 @@ class ProcessTarget:
             raise
 
     def read(self, timeout_s: float) -> bytes:
-        """Return what the firmware sent; TargetError with the program's words if it has ended."""
+        """Return the firmware's bytes; TargetError with the program's output if it has ended."""
         try:
             return self._line().read(timeout_s)
         except TargetError:
@@ -111,7 +111,7 @@ class ProcessTarget:
         raise NotImplementedError
 
     def _death(self, status: int) -> str:
-        """Say that the program has ended too early."""
+        """Return the message that the program has ended too early."""
         return f"{self._title} ended early with status {status}"
 
     def _spawn(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:

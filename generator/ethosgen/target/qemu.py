@@ -145,7 +145,7 @@ class QemuTarget(ProcessTarget):
         return super()._death(status)
 
     def _used_bytes(self) -> int:
-        """Return what the firmware occupies of the shared memory."""
+        """Return the part of the shared memory that the firmware occupies."""
         facts = self._facts
         end_addr = facts.shared_start_addr + facts.shared_size_bytes
         with self._elf.open("rb") as file:
@@ -249,6 +249,6 @@ def _ram_folder(needed_bytes: int) -> Path:
 
 
 def _die_with_us() -> list[str]:
-    """Return what makes the kernel end QEMU with this process, even if that is killed."""
+    """Return a function that makes the kernel end QEMU with this process, even if killed."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []

@@ -107,7 +107,7 @@ class EndMarker:
 
 
 def _alive() -> None:
-    """Say that the target lives: the default where nobody can tell."""
+    """Report that the target is alive: the default where nothing can find out."""
 
 
 class Session:
@@ -180,14 +180,14 @@ class Session:
         return bytes(data)
 
     def end(self, timeout_s: float) -> EndMarker:
-        """Ask for the end marker."""
+        """Request the end marker."""
         body = self._ask(Request.END, b"", timeout_s, "send its end marker")
         if len(body) != _END.size:
             raise ProtocolError("the firmware's end marker makes no sense; build it anew")
         return EndMarker(*_END.unpack(body))
 
     def bye(self) -> None:
-        """Tell the firmware that its end marker has arrived; it may leave without an answer."""
+        """Acknowledge the end marker; the firmware may end without an answer."""
         self._console.write(Frame(Request.BYE, self._next_sequence()).encode())
 
     def _next_sequence(self) -> int:

@@ -46,7 +46,7 @@ class Built:
 
 
 def measure_elf(elf: Path) -> Sizes:
-    """Return what a firmware takes, by the sections of its linker script.
+    """Return a firmware's sizes, by the sections of its linker script.
 
     InputError if the file is no ELF.
     """

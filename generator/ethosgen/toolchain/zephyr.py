@@ -64,7 +64,7 @@ def build_zephyr(
 def find_zephyr(
     info: ProjectInfo, on: str = "qemu", build: Path | None = None, target: str | None = None
 ) -> Built:
-    """Return what `build_zephyr` or `west build` left for a target; InputError if there is none.
+    """Return the ELF that `build_zephyr` or `west build` built for a target; InputError if none.
 
     `build` is west's build directory if it is not DIR/build; `target` is what --on has to be to
     build it, where that is not `on`.
@@ -124,7 +124,7 @@ def read_version(base: Path) -> Version:
 
 
 def choose_target(board: Board, version: Version, on: str) -> str:
-    """Return what Zephyr calls the board for a way to run; InputError names what there is."""
+    """Return Zephyr's name of the board for a way to run; InputError lists the known ones."""
     if on == _NATIVE:
         return _NATIVE_BOARD
     for candidate in board.run.zephyr:
@@ -163,7 +163,7 @@ def _is_built_for(place: Path, on: str) -> bool:
 
 
 def measure_zephyr(elf: Path) -> Sizes:
-    """Return what an application takes: sections that start-up clears or copies are RAM.
+    """Return an application's sizes: sections that startup clears or copies are RAM.
 
     `library` is empty: Zephyr's linker script does not keep the library's sections apart.
     """

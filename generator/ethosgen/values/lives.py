@@ -40,7 +40,7 @@ def lives(graph: Graph, operators: Sequence[Operator]) -> dict[int, Life]:
 
 
 def outgrows(life: Life, velas: Life, end: int) -> bool:
-    """Say whether a tensor lives when Vela may have given its bytes to another.
+    """Return whether a tensor lives when Vela may have given its bytes to another.
 
     Before the first partition and after the last one, at `end`, the NPU keeps nothing in scratch.
     """

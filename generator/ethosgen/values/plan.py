@@ -190,7 +190,7 @@ class OffloadPlan:
 
     @property
     def npu(self) -> str:
-        """Name of the NPU, or NO_NPU."""
+        """The NPU's name, or NO_NPU."""
         return self.accelerator.name if self.accelerator else NO_NPU
 
     def summary(self) -> PlanSummary:

@@ -9,7 +9,7 @@ Announce = Callable[[str], None]
 
 
 def _silent(text: str) -> None:
-    """Say nothing: the default where nobody watches."""
+    """Report nothing: the default watch."""
 
 
 class Watch:

@@ -23,7 +23,7 @@ def default_samples(model: Model) -> int:
 
 
 def has_state(model: Model) -> bool:
-    """Say whether an inference may depend on those before it."""
+    """Return whether an inference may depend on those before it."""
     return any(tensor.is_variable for graph in model.graphs for tensor in graph.tensors) or any(
         op.code in STATEFUL or op.code == "CUSTOM"
         for graph in model.graphs

@@ -67,7 +67,7 @@ def find_stages(count: int) -> list[Stage]:
 
 
 def is_by_fours(stage: Stage, stages: Sequence[Stage]) -> bool:
-    """Say whether there is a micro-kernel for a stage of a transform of int16."""
+    """Return whether there is a micro-kernel for a stage of a transform of int16."""
     if stage.span == 1:
         return len(stages) > 1 and all(other.factor == 4 for other in stages)
     return stage.factor == 4 and stage.span % 4 == 0
@@ -125,11 +125,11 @@ class Transform:
         return self.scalar.load(view[(*place, 0)]), self.scalar.load(view[(*place, 1)])
 
     def reader(self, view: Any, *row: Any) -> Load:
-        """Return what reads complex numbers of a row by their places."""
+        """Return a function that reads complex numbers of a row by index."""
         return lambda place: self.pair(view, *row, place)
 
     def writer(self, view: Any, *row: Any) -> Store:
-        """Return what writes complex numbers of a row by their places."""
+        """Return a function that writes complex numbers of a row by index."""
 
         def store(place: Any, value: Complex) -> None:
             self.nest.store(view, (*row, place, 0), value[0])

@@ -27,7 +27,7 @@ class Scalar:
         return number(value, "float32")
 
     def constant(self, value: float) -> float:
-        """Return what a table holds for a real from -1 to 1."""
+        """Return the table entry for a float from -1 to 1."""
         return float(np.float32(value))
 
     def load(self, value: Any) -> Any:
@@ -47,7 +47,7 @@ class Scalar:
         return a * self.number(-1)
 
     def wrap(self, a: Any) -> Any:
-        """Return what is left of a number once it was stored."""
+        """Return a number as it reads back after it was stored."""
         return a
 
     def half(self, a: Any) -> Any:

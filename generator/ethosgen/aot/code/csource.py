@@ -86,7 +86,7 @@ def generate(
 
 
 def _emit(module: Any) -> str:
-    """Return what TVM's generator writes, with symbols and float constants as C has them."""
+    """Return the output of TVM's generator, with valid C symbols and float constants."""
     text = tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source()
     text = _PRAGMA.sub("", text)
     return _BITS.sub(_float_literal, _PREFIX.sub("", text).replace(_SYMBOL_MARK, ""))
@@ -105,7 +105,7 @@ def _float_literal(match: re.Match[str]) -> str:
 
 
 def _split(module: Any, text: str) -> dict[str, tuple[str, list[str], str]]:
-    """Return what each function that TVM wrote returns, its parameters' names and its body."""
+    """Return each generated function's return type, parameter names and body."""
     definitions = list(_DEFINITION.finditer(text))
     if {match["name"] for match in definitions} != {var.name_hint for var in module.functions}:
         raise EthosgenError("TVM's C generator wrote other functions than it was given")

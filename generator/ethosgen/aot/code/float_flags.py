@@ -24,5 +24,5 @@ GUARD = """\
 
 
 def computes_floats(source: str) -> bool:
-    """Say whether C code computes with floating-point numbers."""
+    """Return whether C code computes with floating-point numbers."""
     return _FLOATS.search(source) is not None

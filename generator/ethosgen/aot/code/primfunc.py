@@ -17,7 +17,7 @@ def pointer(name: str, dtype: str) -> Any:
 
 
 def is_void_pointer(variable: Any) -> bool:
-    """Say whether a variable is a void*."""
+    """Return whether a variable is a void*."""
     return bool(variable.ty == pointer("", "void").ty)
 
 

@@ -125,7 +125,7 @@ class _Chains:
         self.schedule = replace(self.schedule, steps=tuple(steps))
 
     def _is_flip(self, step: Step) -> bool:
-        """Say whether a step does nothing but flip signs: that is quicker than a look-up."""
+        """Return whether a step does nothing but flip signs: that is quicker than a look-up."""
         tensors = self.schedule.graph.tensors
         ends = tensors[step.operator.inputs[0]], tensors[step.operator.outputs[0]]
         return step.operator.code == FLIP and not step.tail and is_flip(*ends)
@@ -144,7 +144,7 @@ class _Chains:
         return packed_addition(step.operator, self.schedule.graph.tensors)
 
     def is_better_alone(self, step: Step, producer: Step) -> bool:
-        """Say whether a step has a packed form that it would lose, fused into a plain loop.
+        """Return whether a step has a packed form that it would lose, fused into a plain loop.
 
         A function of what the producer reads, and of single numbers, may become a table instead.
         """
@@ -213,7 +213,7 @@ class _Chains:
             tensor = step.operator.inputs[0]
 
     def _may_join(self, path: Sequence[int], makers: Mapping[int, int]) -> bool:
-        """Say whether the last step of a path may run when the first does."""
+        """Return whether the last step of a path may run when the first does."""
         first, last = path[0], path[-1]
         step, schedule = self.steps[last], self.schedule
         others = [i for i in schedule.reads(step) if makers.get(i) not in path]
@@ -232,7 +232,7 @@ class _Chains:
         return self._is_free(output, range(first, last))
 
     def _is_free(self, output: int, during: range) -> bool:
-        """Say whether nothing that Vela placed there is needed while an output comes earlier."""
+        """Return whether nothing that Vela placed there is needed while an output comes earlier."""
         offsets, tensors = self.schedule.plan.offsets, self.schedule.graph.tensors
         if output not in offsets:
             return True

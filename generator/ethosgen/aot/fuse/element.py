@@ -46,7 +46,7 @@ class Element:
         return [load for load in find_loads(self.statements) if load.source in self.views]
 
     def is_whole(self, load: Any) -> bool:
-        """Say whether a load is of the very place that is stored to."""
+        """Return whether a load is of the very place that is stored to."""
         shape = [int(size) for size in load.source.shape]
         if math.prod(shape) != math.prod(self.shape):
             return False
@@ -56,7 +56,7 @@ class Element:
         )
 
     def keeps_to_its_place(self) -> bool:
-        """Say whether nothing as large as the output is read elsewhere than where is stored."""
+        """Return whether nothing as large as the output is read elsewhere than where is stored."""
         whole = math.prod(self.shape)
         return all(
             self.is_whole(load) or math.prod(int(size) for size in load.source.shape) != whole
@@ -64,7 +64,7 @@ class Element:
         )
 
     def is_free_of_place(self) -> bool:
-        """Say whether the result depends on elements at its place and on constants alone."""
+        """Return whether the result depends on elements at its place and on constants alone."""
 
         def without(load: Any) -> Any:
             return tirx.const(0, load.source.dtype) if self.is_whole(load) else load
@@ -100,7 +100,7 @@ def read_element(kernel: Kernel) -> Element | None:
 
 
 def _is_well_formed(element: Element) -> bool:
-    """Say whether nothing but the last store leaves the loops, and it is of every element once."""
+    """Return whether only the last store leaves the loops, and stores every element once."""
     store = element.store
     kept = [s.buffer for s in element.statements if isinstance(s, tirx.AllocBuffer)]
     for statement in element.statements[:-1]:
@@ -137,7 +137,7 @@ def find_loads(statements: Iterable[Any]) -> list[Any]:
 
 
 def uses(root: Any, variable: Any) -> bool:
-    """Say whether a variable occurs."""
+    """Return whether a variable occurs."""
     found: list[Any] = []
     tvm_ffi.structural_walk(root, (ir.Var, found.append))
     return any(variable.same_as(one) for one in found)

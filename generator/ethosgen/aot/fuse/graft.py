@@ -78,7 +78,7 @@ def only_output(kernel: Kernel) -> Any:
 
 
 def _only_stores(statements: Sequence[Any], target: Any, output: Any) -> bool:
-    """Say whether nothing is done with a buffer but stores: no load, no address, no other view."""
+    """Return whether a buffer is only stored to: no load, no address, no other view."""
     loaded = any(load.source.same_as(target) for load in find_loads(statements))
     return not loaded and not any(uses(statement, output) for statement in statements)
 
@@ -86,7 +86,7 @@ def _only_stores(statements: Sequence[Any], target: Any, output: Any) -> bool:
 def _regroup(
     shape: Sequence[int], indices: Sequence[Any], extents: Sequence[int]
 ) -> list[Any] | None:
-    """Return what loops of other extents stand at, where each spans whole dimensions, else None."""
+    """Return the indices for loops of other extents if each spans whole dimensions, else None."""
     left = list(zip(shape, indices, strict=True))
     places = []
     for extent in extents:
@@ -163,7 +163,7 @@ class _Copy:
         self._views: list[tuple[Any, bool, Any, Any]] = []
 
     def reads_the_place_only(self) -> bool:
-        """Say whether what is given is all that the element reads of that tensor."""
+        """Return whether what is given is all that the element reads of that tensor."""
         return all(
             self.element.is_whole(load) for load in self.element.loads() if self._gives(load)
         )

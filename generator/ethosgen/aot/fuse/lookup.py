@@ -22,7 +22,7 @@ BYTES = ("int8", "uint8")
 
 
 def is_of_a_byte(element: Element, tensors: Sequence[Tensor], target: Tensor) -> bool:
-    """Say whether a result of 8 bits depends on one 8-bit number and on constants alone."""
+    """Return whether a result of 8 bits depends on one 8-bit number and on constants alone."""
     read = {i for i in element.kernel.inputs if tensors[i].data is None}
     return (
         len(read) == 1
@@ -34,7 +34,7 @@ def is_of_a_byte(element: Element, tensors: Sequence[Tensor], target: Tensor) ->
 
 
 def _reads_the_byte_by_place_alone(element: Element, tensors: Sequence[Tensor]) -> bool:
-    """Say whether the byte is the one at the output's place, and no constant has one for each.
+    """Return whether the byte is the one at the output's place, and no constant has one for each.
 
     A SLICE of one element has no loops either, and reads some other place.
     """

@@ -29,7 +29,7 @@ def widen_constants(graph: Graph) -> Graph:
 
 
 def is_widened(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Say whether an operator only turns a float16 constant into float32."""
+    """Return whether an operator only turns a float16 constant into float32."""
     if operator.code != "DEQUANTIZE" or tensors[operator.outputs[0]].dtype != "float32":
         return False
     source = tensors[operator.inputs[0]]

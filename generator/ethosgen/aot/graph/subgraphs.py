@@ -203,7 +203,7 @@ class _Lifted:
         return self._places[key]
 
     def own(self, key: Key, tensor: Tensor) -> None:
-        """Say that a tensor of the graph itself is a variable."""
+        """Record that a tensor of the graph itself is a variable."""
         self._places[key] = tensor.index
 
     def variables(self) -> list[tuple[Key, Tensor]]:

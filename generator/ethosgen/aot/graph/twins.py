@@ -50,7 +50,7 @@ def sign(graph: Graph) -> Graph:
 
 
 def has_twin(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Say whether an operator has uint8 ends, and can be computed in int8."""
+    """Return whether an operator has uint8 ends, and can be computed in int8."""
     ends = _unsigned(operator, tensors)
     if operator.code not in TWINS or not ends or any(tensors[i].is_variable for i in ends):
         return False

@@ -13,7 +13,7 @@ Evaluate = Callable[[Arrays, Invoke], Arrays]
 
 
 def find_direct(plan: OffloadPlan) -> Evaluate | None:
-    """Return what runs such a plan on inputs by name, None where there is more to a plan."""
+    """Return a function that runs such a plan on inputs by name, None for any other plan."""
     graph = plan.residual
     if len(plan.partitions) != 1 or len(graph.operators) != 1:
         return None
@@ -41,7 +41,7 @@ def find_direct(plan: OffloadPlan) -> Evaluate | None:
 def complaint(
     name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], arrays: Arrays
 ) -> str:
-    """Return what is wrong with an input that does not fit."""
+    """Return the error message for an input that does not fit."""
     array = arrays.get(name)
     if array is None:
         return f"input '{name}' is missing; there is {', '.join(arrays) or 'none'}"

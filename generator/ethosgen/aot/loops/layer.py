@@ -108,7 +108,7 @@ class Layer:
 
 
 def read_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer:
-    """Return what an operator with weights has; UnsupportedError if TFLite Micro has no such."""
+    """Return the parameters of an operator with weights; UnsupportedError if TFLM has no kernel."""
     first, second, third = _PLACES.get(op.code, (0, 1, 2))
     source, weights, target = (
         tensors[i] for i in (op.inputs[first], op.inputs[second], op.outputs[0])
@@ -270,7 +270,7 @@ class Sums:
         self.nest.store(self.y, place, clamp(value, int(low), int(high)))
 
     def kernel(self) -> Kernel:
-        """Return what was written as a kernel."""
+        """Return the finished kernel."""
         return self.nest.kernel()
 
     def _rescaled(self, channel: Any) -> Any:

@@ -192,7 +192,7 @@ class Nest:
     # ---- the kernel ----------------------------------------------------------------------------
 
     def kernel(self) -> Kernel:
-        """Return what was written as a kernel."""
+        """Return the finished kernel."""
         returns = None
         if self._returns_status:
             self._statements.append(tirx.Return(tirx.const(0, "int32")))
@@ -310,7 +310,7 @@ def pointwise(
 
 
 def input_names(count: int) -> list[str]:
-    """Return what the C calls so many inputs."""
+    """Return the C parameter names of the given number of inputs."""
     few = {1: ["input"], 2: ["first_input", "second_input"]}
     return few.get(count, [f"input{i}" for i in range(count)])
 

@@ -43,7 +43,7 @@ def _check_life(
 
 
 def _needed_together(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
-    """Say whether blocks that overlap are both needed at one time, as far as Vela did not decide.
+    """Return whether overlapping blocks are live at one time, unless Vela placed both.
 
     Vela placed what it placed within scratch, and decides on each byte while a partition runs.
     """

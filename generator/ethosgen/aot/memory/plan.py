@@ -46,7 +46,7 @@ class Block:
         return self.offset is None and self.port is None
 
     def overlaps(self, other: "Block") -> bool:
-        """Say whether two placed blocks share a byte of the arena."""
+        """Return whether two placed blocks share a byte of the arena."""
         if self.offset is None or other.offset is None:
             return False
         return self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes
@@ -202,7 +202,7 @@ def _is_alike(schedule: Schedule, read: int, written: int) -> bool:
 
 
 def _follows(target: Block, source: Block, step: int) -> bool:
-    """Say whether one block's life begins where the other's ends, at a step."""
+    """Return whether one block's life begins where the other's ends, at a step."""
     return source is not target and max(source.steps) == step == min(target.steps)
 
 
@@ -219,12 +219,12 @@ def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None
 
 
 def _outlives(steps: frozenset[int], velas: frozenset[int], on_npu: frozenset[int]) -> bool:
-    """Say whether bytes are needed in or after a partition in which Vela thinks them free."""
+    """Return whether bytes are needed in or after a partition in which Vela thinks them free."""
     return any(not {step, step + 1} & steps <= velas for step in on_npu & steps)
 
 
 def _fixed_clash(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
-    """Say whether two blocks that Vela placed are in each other's way.
+    """Return whether two blocks that Vela placed are in each other's way.
 
     During a partition Vela itself decides how long each byte is needed; its inputs and outputs may
     well overlap. Only a step on the CPU needs both as a whole.

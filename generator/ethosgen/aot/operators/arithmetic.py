@@ -101,7 +101,7 @@ def sum_multipliers(
 
 
 def product_multiplier(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> Multiplier:
-    """Return what a product of two inputs is scaled by."""
+    """Return the scale of a product of two inputs."""
     return quantize_multiplier(ratio(op, (scale_of(first), scale_of(second)), (scale_of(target),)))
 
 

@@ -62,7 +62,7 @@ def requantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def is_flip(source: Tensor, target: Tensor) -> bool:
-    """Say whether a QUANTIZE only flips the sign bit of int8 or uint8."""
+    """Return whether a QUANTIZE only flips the sign bit of int8 or uint8."""
     if {source.dtype, target.dtype} != {"int8", "uint8"}:
         return False
     if source.quantization is None and target.quantization is None:

@@ -201,7 +201,7 @@ class _Work:
                         nest.store(self.active, (row,), no)
 
     def choose_by_best_class(self) -> None:
-        """Look at each box's best class only (NonMaxSuppressionMultiClassFastHelper)."""
+        """Suppress by each box's best class only (NonMaxSuppressionMultiClassFastHelper)."""
         nest = self.nest
         best_class = nest.workspace("best_classes", "int32", (self.rows,))
         with nest.loop("row", self.rows) as row:
@@ -222,7 +222,7 @@ class _Work:
         self._finish()
 
     def choose_by_class(self) -> None:
-        """Look at each class by itself, and keep the best (NonMaxSuppressionMultiClassRegular).
+        """Suppress within each class, and keep the best (NonMaxSuppressionMultiClassRegular).
 
         The outputs are the list of the best so far: a new one goes behind all that are as good.
         """

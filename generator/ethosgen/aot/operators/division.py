@@ -100,7 +100,7 @@ def _safe_divisor(nest: Nest, b: Any) -> Any:
 
 
 def _leans_away(rest: Any, divisor: Any) -> Any:
-    """Say whether a remainder is not 0 and has the other sign than its divisor."""
+    """Return whether a remainder is not 0 and has the other sign than its divisor."""
     zero = number(0, dtype_of(rest))
     signs = (tirx.Cast("int32", value < zero) for value in (divisor, rest))
     return tirx.all(tirx.NE(rest, zero), tirx.NE(*signs))

@@ -200,6 +200,6 @@ def rsqrt_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _rsqrt_multiplier(source: Tensor, target: Tensor) -> Multiplier:
-    """Return what RSQRT rescales by, without the bits that its inverse has more."""
+    """Return RSQRT's multiplier and shift, without the extra bits of its inverse."""
     multiplier = quantize_multiplier(1.0 / (math.sqrt(scale_of(source)) * scale_of(target)))
     return Multiplier(multiplier.mantissa, multiplier.shift - RSQRT_SHIFT)

@@ -36,7 +36,7 @@ def concatenation(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _differ(one: Tensor, other: Tensor) -> bool:
-    """Say whether a byte means two things in two tensors."""
+    """Return whether a byte means two things in two tensors."""
     known = one.quantization and other.quantization
     return bool(known) and (scale_of(one), zero_point_of(one)) != (
         scale_of(other),
@@ -45,7 +45,7 @@ def _differ(one: Tensor, other: Tensor) -> bool:
 
 
 def _rescaled(source: Tensor, target: Tensor) -> Array:
-    """Return what each byte of an input becomes, in single floats (ConcatenationWithScaling)."""
+    """Return the output for each byte of an input, in single floats (ConcatenationWithScaling)."""
     scale = np.float32(scale_of(source)) * (np.float32(1) / np.float32(scale_of(target)))
     bias = np.float32(-128 - zero_point_of(source)) * scale
     scaled = np.arange(256, dtype=np.float32) * scale + bias

@@ -189,7 +189,7 @@ def log_softmax_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _distances(scale: float) -> tuple[Array, Array, int, Multiplier]:
-    """Return what a distance from the maximum is in fixed point, its share of the sum, and limits.
+    """Return a distance from the maximum in fixed point, its share of the sum, and limits.
 
     These are the distance beyond which TFLite leaves a term out, and the multiplier from fixed
     point back to steps of the input (PreprocessLogSoftmaxScalingExp).

@@ -58,5 +58,5 @@ def top_k(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _exceeds(a: Any, b: Any, is_real: bool) -> Any:
-    """Say whether one element comes before another, whatever their places."""
+    """Return whether one element comes before another, whatever their places."""
     return tirx.any(a > b, tirx.all(tirx.NE(b, b), tirx.EQ(a, a))) if is_real else a > b

@@ -343,7 +343,7 @@ def _cell_shift(scale: float) -> tuple[int, int]:
 
 
 def _integer_gate(layer: _Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]], Any]:
-    """Return what writes one unit of a gate: two sums, each rescaled to 16 bits, then added."""
+    """Return statements for one unit of a gate: two sums, each rescaled to 16 bits, then added."""
 
     def multiplier(x: Tensor, weights: Tensor) -> Multiplier:
         if zero_point_of(weights):

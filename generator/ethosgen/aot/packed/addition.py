@@ -17,7 +17,7 @@ LEAST_ROW = 8
 
 
 def packed_addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Return what adds, subtracts or multiplies 4 elements at a time, None where it cannot.
+    """Return code that adds, subtracts or multiplies 4 elements at a time, None if impossible.
 
     It is not among those that `pack` finds: where such an operator is fused with what comes before
     or after it, its plain form is wanted.

@@ -99,7 +99,7 @@ def channel_table(layer: Layer, weights: Array) -> Array:
 
 
 def _fits_32_bits(layer: Layer) -> bool:
-    """Say whether products of int16 always add up in 32 bits, though TFLite takes 64."""
+    """Return whether products of int16 always add up in 32 bits, though TFLite takes 64."""
     axis = 3 if layer.is_depthwise else 0
     weights = np.moveaxis(layer.weights.array(), axis, 0).reshape(layer.channels, -1)
     most = int(np.abs(weights.astype(np.int64)).sum(axis=1).max(initial=0)) << 15
@@ -155,7 +155,7 @@ def depthwise_scales(table: Array) -> Array:
 
 
 def pairs_fit(weights: Array) -> bool:
-    """Say whether two products always add up in 16 bits: an input is -128 at worst."""
+    """Return whether two products always add up in 16 bits: an input is -128 at worst."""
     return 2 * 128 * int(np.abs(weights.astype(np.int32)).max()) <= np.iinfo("int16").max
 
 

@@ -16,7 +16,7 @@ SOFTMAX = frozenset({"ethosgen_softmax.c"})
 
 @packed("SOFTMAX")
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Look exponentials up and scale them, 4 at a time, in one call for all rows."""
+    """Look up exponentials and scale them, 4 at a time, in one call for all rows."""
     shape, values = read_softmax(op, tensors)
     nest = Nest()
     x = nest.read("input", tensors[op.inputs[0]], shape)

@@ -78,7 +78,7 @@ def _look_up(output: Any, source: Any, table: Any, count: int) -> Any:
 
 
 def is_table(kernel: Kernel) -> bool:
-    """Say whether a kernel does nothing but look bytes up (`table.byte_table`)."""
+    """Return whether a kernel does nothing but look bytes up (`table.byte_table`)."""
     if len(kernel.inputs) != 1 or [c.nbytes for c in kernel.constants] != [256]:
         return False
     element = read_element(kernel)

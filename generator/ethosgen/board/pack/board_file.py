@@ -220,7 +220,7 @@ def _choose(
 
 
 def _kind(memory: PackMemory, access: str, algorithms: Sequence[Algorithm]) -> str | None:
-    """Return what a memory is by its name, by whether it is flashed, by what may be done."""
+    """Return a memory's kind from its name, its flash algorithm and its access rights."""
     for algorithm in algorithms:
         start, size = algorithm.start_addr, algorithm.size_bytes
         if start is not None and size is not None and start <= memory.start_addr < start + size:

@@ -122,7 +122,7 @@ class Selection:
         return Selection(parts["vendor"], parts["device"], parts["processor"])
 
     def matches(self, device: Device) -> bool:
-        """Say whether this is the device; case does not matter."""
+        """Return whether this is the device; case does not matter."""
         is_vendor = self.vendor is None or self.vendor.casefold() == device.vendor.casefold()
         return is_vendor and self.device.casefold() == device.name.casefold()
 
@@ -259,7 +259,7 @@ def _memories(chain: tuple[ET.Element, ...]) -> Iterator[PackMemory]:
 
 
 def _access(memory: ET.Element) -> str:
-    """Return what may be done: an old id implies it, and what says nothing may be read."""
+    """Return the access rights: an old id implies them, and a memory without any is readable."""
     name = memory.get("id", "")
     if name:
         return "rwx" if name.startswith("IRAM") else "rx"

@@ -141,6 +141,6 @@ def _names(text: bytes) -> set[str]:
 
 
 def _damage(texts: dict[Path, bytes]) -> str:
-    """Name the descriptions that end too early: the device may be one of theirs."""
+    """Return the names of truncated descriptions: the device may be in one of them."""
     cut = [file.name for file, text in texts.items() if not text.rstrip().endswith(_END)]
     return f"; it may be in one of these, which end too early: {', '.join(cut)}" if cut else ""

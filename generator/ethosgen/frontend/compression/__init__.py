@@ -31,7 +31,7 @@ Values = Mapping[int, bytes]
 
 
 def is_compressed(model: Model) -> bool:
-    """Say whether a network has constants that only an operator makes."""
+    """Return whether a network has constants that only an operator makes."""
     return any(op.custom_code == DECODE for graph in model.graphs for op in graph.operators)
 
 
@@ -62,7 +62,7 @@ def expand(model: Model) -> tuple[bytes, Compressed]:
 def _decoded(
     model: Model, graph: Graph, operator: Operator, read: dict[bytes, int]
 ) -> dict[int, bytes]:
-    """Return what an operator decodes; what it reads is noted, each constant once."""
+    """Return the constants that an operator decodes; note its inputs, each constant once."""
     inputs, outputs = operator.inputs, operator.outputs
     if len(inputs) != 2 * len(outputs) or min(inputs, default=-1) < 0:
         raise InputError(

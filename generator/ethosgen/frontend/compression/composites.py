@@ -33,7 +33,7 @@ class _Place:
 
 
 def has_composites(model: Model) -> bool:
-    """Say whether an operator of a network stands for a subgraph."""
+    """Return whether an operator of a network stands for a subgraph."""
     return any(op.code == COMPOSITE for graph in model.graphs for op in graph.operators)
 
 

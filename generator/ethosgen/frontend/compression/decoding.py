@@ -80,7 +80,7 @@ def _channels(output: Tensor) -> tuple[int, Array]:
 
 
 def _from_table(encoded: bytes, ancillary: bytes, output: Tensor) -> Array:
-    """Look numbers of 1 to 7 bits up, in a table for each channel (decode_state_lut.cc)."""
+    """Look up numbers of 1 to 7 bits in a table per channel (decode_state_lut.cc)."""
     width, stride = ancillary[_PARAMETERS] & _INDEX_BITS, ancillary[_STRIDE]
     if not width:
         raise _damaged(output, "its indices have no bits")

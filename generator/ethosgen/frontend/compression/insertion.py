@@ -44,7 +44,7 @@ class OldTable:
         return 0 if slot is None else _number("<Q", self.data, slot)
 
     def target(self, number: int) -> Link | None:
-        """Return what a field leads to."""
+        """Return the offset that a field points to."""
         slot = self.slot(number)
         return None if slot is None else Link(slot + _number("<I", self.data, slot))
 

@@ -161,7 +161,7 @@ def _as_vela_takes_it(model: Model) -> Model:
 
 
 def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:
-    """Return what Vela treats alike, for each operator: its code and types."""
+    """Return the key by which Vela treats operators alike, for each: code and types."""
     return [
         (op.code, op.custom_code, *(graph.tensors[i].dtype for i in ports if i != ABSENT))
         for op in graph.operators

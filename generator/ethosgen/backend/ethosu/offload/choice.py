@@ -116,7 +116,7 @@ def _is_cheaper(costs: Costs, index: int, more: int = 0) -> bool:
 
 
 def _is_end(graph: Graph, part: Sequence[int], index: int) -> bool:
-    """Say whether nothing in the part comes before an operator, or nothing after it."""
+    """Return whether nothing in the part comes before an operator, or nothing after it."""
     mine = graph.operators[index]
     others = [graph.operators[i] for i in part if i != index]
     is_first = not any(set(mine.inputs) & set(other.outputs) for other in others)

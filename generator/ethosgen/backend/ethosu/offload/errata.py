@@ -53,7 +53,7 @@ class Erratum:
     fixed: str | None = None
 
     def concerns(self, site: Site) -> bool:
-        """Say whether it concerns an operator."""
+        """Return whether it concerns an operator."""
         try:
             return self.applies(site)
         except (LookupError, ZeroDivisionError):
@@ -79,7 +79,7 @@ def vela_version() -> str:
 
 
 def is_open(erratum: Erratum, installed: str) -> bool:
-    """Say whether a version of Vela still has an erratum."""
+    """Return whether a version of Vela still has an erratum."""
     return erratum.fixed is None or _numbers(installed) < _numbers(erratum.fixed)
 
 

@@ -28,7 +28,7 @@ _MOST_PRODUCTS = 1 << 24
 
 
 def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
-    """Say whether an operator is one of these, computing in one of the dtypes."""
+    """Return whether an operator is one of these, computing in one of the dtypes."""
 
     def applies(site: Site) -> bool:
         return site.code in codes and (not dtypes or site.dtype in dtypes)
@@ -37,7 +37,7 @@ def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
 
 
 def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
-    """Say whether an operator's output is quantized otherwise than its input."""
+    """Return whether an operator's output is quantized otherwise than its input."""
     is_one = has(*codes, dtypes=dtypes)
 
     def applies(site: Site) -> bool:
@@ -50,7 +50,7 @@ def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
 
 
 def mirrors_elsewhere(site: Site) -> bool:
-    """Say whether a MIRROR_PAD pads another dimension than height and width."""
+    """Return whether a MIRROR_PAD pads another dimension than height and width."""
     if site.code != "MIRROR_PAD":
         return False
     rank = len(site.inputs[0].shape)
@@ -60,7 +60,7 @@ def mirrors_elsewhere(site: Site) -> bool:
 
 
 def reduces_dropped_axis(site: Site) -> bool:
-    """Say whether an axis is dropped, and another one lies before it."""
+    """Return whether an axis is dropped, and another one lies before it."""
     if site.code not in ("REDUCE_MAX", "REDUCE_MIN") or site.operator.options.get("keep_dims"):
         return False
     before = range(max(site.axes))
@@ -68,7 +68,7 @@ def reduces_dropped_axis(site: Site) -> bool:
 
 
 def pads_groups_of_batches(site: Site) -> bool:
-    """Say whether a CONV_2D of groups pads several batches."""
+    """Return whether a CONV_2D of groups pads several batches."""
     if site.code != "CONV_2D" or site.operator.options.get("padding", "SAME") != "SAME":
         return False
     x, weights = site.inputs[:2]
@@ -76,12 +76,12 @@ def pads_groups_of_batches(site: Site) -> bool:
 
 
 def sums_several_axes(site: Site) -> bool:
-    """Say whether a SUM has more than one axis."""
+    """Return whether a SUM has more than one axis."""
     return site.code == "SUM" and len(site.axes) > 1
 
 
 def sums_dropped_last_axis(site: Site) -> bool:
-    """Say whether a SUM without zero point drops the last axis."""
+    """Return whether a SUM without zero point drops the last axis."""
     if site.code != "SUM" or site.operator.options.get("keep_dims"):
         return False
     x = site.inputs[0]
@@ -89,7 +89,7 @@ def sums_dropped_last_axis(site: Site) -> bool:
 
 
 def averages_beyond_four_dimensions(site: Site) -> bool:
-    """Say whether a MEAN of more than four dimensions reduces another one than height and width.
+    """Return whether a MEAN of more than four dimensions reduces another one than height and width.
 
     Vela asks whether the fourth dimension from the end is 1, and forgets those before it. To reduce
     the depth it drops a dimension that it counts from the front.
@@ -103,7 +103,7 @@ def averages_beyond_four_dimensions(site: Site) -> bool:
 
 
 def squares_beyond_32_bits(site: Site) -> bool:
-    """Say whether the largest squared difference, in steps of the output, exceeds an int32."""
+    """Return whether the largest squared difference, in steps of the output, exceeds an int32."""
     if site.code != "SQUARED_DIFFERENCE":
         return False
     x, y = site.inputs
@@ -134,7 +134,7 @@ def sum_bounds(site: Site) -> tuple[Array, Array, Array] | None:
 
 
 def rescales_beyond_32_bits(site: Site) -> bool:
-    """Say whether a 64-bit sum, in steps of the output, can exceed an int32."""
+    """Return whether a 64-bit sum, in steps of the output, can exceed an int32."""
     bounds = sum_bounds(site)
     if bounds is None:
         return False
@@ -144,7 +144,7 @@ def rescales_beyond_32_bits(site: Site) -> bool:
 
 
 def transposes_uint8(site: Site) -> bool:
-    """Say whether Vela transposes uint8: where it is asked to, or for a depthwise multiplier."""
+    """Return whether Vela transposes uint8: where it is asked to, or for a depthwise multiplier."""
     if site.dtype != "uint8":
         return False
     several = site.operator.options.get("depth_multiplier", 1) > 1
@@ -153,13 +153,13 @@ def transposes_uint8(site: Site) -> bool:
 
 
 def clips_cells_at_a_fraction(site: Site) -> bool:
-    """Say whether an LSTM's cell clip is no integer."""
+    """Return whether an LSTM's cell clip is no integer."""
     clip = site.operator.options.get("cell_clip", 0.0)
     return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
 
 
 def enlarges_one_column(site: Site) -> bool:
-    """Say whether a column of more than three rows is enlarged by steps that Vela may cascade.
+    """Return whether a column of more than three rows is enlarged by steps that Vela may cascade.
 
     A step of two whose stripe is 2x1 seems to Vela to read 2x1 as well, so it writes to the rolling
     buffer that it still reads from. The last step is another operation with aligned corners, and
@@ -185,22 +185,22 @@ def transposition_before(site: Site) -> Operator | None:
 
 
 def table_after_transposition(site: Site) -> bool:
-    """Say whether a table is fused with a transposition."""
+    """Return whether a table is fused with a transposition."""
     return site.code in _TABLES and transposition_before(site) is not None
 
 
 def table_after_transposition_of_uint8(site: Site) -> bool:
-    """Say whether a table is fused with a transposition of uint8."""
+    """Return whether a table is fused with a transposition of uint8."""
     return site.dtype == "uint8" and table_after_transposition(site)
 
 
 def table_beyond_shram(site: Site) -> bool:
-    """Say whether a table is fused with a transposition, on an NPU without reserved room."""
+    """Return whether a table is fused with a transposition, on an NPU without reserved room."""
     return site.setting.npu in _SMALL and table_after_transposition(site)
 
 
 def transposes_into_part(site: Site) -> bool:
-    """Say whether a PAD widens the rows of what a transposition with a table writes into it."""
+    """Return whether a PAD widens the rows of what a transposition with a table writes into it."""
     if site.code not in ("PAD", "PADV2"):
         return False
     made = site.operator.inputs[0]
@@ -215,7 +215,7 @@ def transposes_into_part(site: Site) -> bool:
 
 
 def curves_otherwise(site: Site) -> bool:
-    """Say whether a LOGISTIC or TANH of int8 has another table on the NPU than on the CPU.
+    """Return whether a LOGISTIC or TANH of int8 has another table on the NPU than on the CPU.
 
     Vela fills the table in double (ConvertToLUT8); the CPU's is TFLite Micro's, in fixed point.
     """
@@ -239,7 +239,7 @@ def _clamped_sigmoid(reals: Array) -> Array:
 
 
 def rounds_by_single_factor(site: Site) -> bool:
-    """Say whether a factor in single floats makes another result of some value of an operator."""
+    """Return whether a factor in single floats changes the result for some value of an operator."""
     same = site.dtype in ("int8", "int16") and site.inputs[0].dtype == site.dtype
     tests = _BY_SINGLE_FACTOR.get(site.code, ()) if same else ()
     return any(differs(site) for differs in tests)
@@ -257,7 +257,7 @@ def _most(site: Site) -> int:
 
 
 def _identity_differs(site: Site) -> bool:
-    """Say whether the quotient of two scales, in single floats, makes another result."""
+    """Return whether the quotient of two scales, in single floats, makes another result."""
     x, y = scale_of(site.inputs[0]), scale_of(site.output)
     factors = double_factor(x, over=y), single_factor(x, over=y)
     return x != y and differ(_centred(site), *factors, _most(site))
@@ -273,7 +273,7 @@ def _slope_differs(site: Site) -> bool:
 
 
 def _product_differs(site: Site) -> bool:
-    """Say whether a product of two inputs, one of them constant perhaps, is rounded otherwise."""
+    """Return whether a product of two inputs, one possibly constant, is rounded differently."""
     one, other = site.inputs
     scales, over = (scale_of(one), scale_of(other)), scale_of(site.output)
     factors = double_factor(*scales, over=over), single_factor(*scales, over=over)
@@ -291,7 +291,7 @@ def _product_differs(site: Site) -> bool:
 
 
 def _hidden_differs(site: Site) -> bool:
-    """Say whether an LSTM's hidden state is rescaled by another factor."""
+    """Return whether an LSTM's hidden state is rescaled by another factor."""
     if site.dtype != "int16":
         return False
     scale = scale_of(site.output)
@@ -310,7 +310,7 @@ _BY_SINGLE_FACTOR: dict[str, tuple[Condition, ...]] = {
 
 
 def steps_through_operand_of_lower_rank(site: Site) -> bool:
-    """Say whether an operand has an extent where the output has another axis to step along.
+    """Return whether an operand has an extent where the output has another axis to step along.
 
     Tensors of fewer than four dimensions have been filled up to four by then.
     """
@@ -325,6 +325,6 @@ def steps_through_operand_of_lower_rank(site: Site) -> bool:
 
 
 def packs_seven_dimensions(site: Site) -> bool:
-    """Say whether the output of a PACK has seven dimensions, and several outermost slices."""
+    """Return whether the output of a PACK has seven dimensions, and several outermost slices."""
     shape = site.output.shape
     return site.code == "PACK" and len(shape) > 6 and shape[0] > 1

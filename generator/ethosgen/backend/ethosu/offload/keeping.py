@@ -95,7 +95,7 @@ def mark(
 
 
 def unmark(network: Model, original: Model) -> Model:
-    """Return what Vela made of a marked model, with the operators' real names and options.
+    """Return Vela's output for a marked model, with the operators' real names and options.
 
     Inputs and outputs are bool again where they were, and constants 1 where Vela made true of -1.
     """

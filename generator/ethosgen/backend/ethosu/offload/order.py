@@ -67,7 +67,7 @@ def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: 
 
 
 def _has_effects(operator: Operator, model: Model, depth: int = 0) -> bool:
-    """Say whether an operator uses variables, in its subgraphs or theirs too."""
+    """Return whether an operator uses variables, in its subgraphs or theirs too."""
     if operator.code not in STATEFUL or depth > len(model.graphs):
         return False
     if operator.code not in ("IF", "WHILE"):

@@ -25,7 +25,7 @@ class Payload:
 
 
 def strip_header(payload: bytes) -> Payload:
-    """Return what is inside a driver payload; UnsupportedError if it is neither COP1 nor COP2."""
+    """Return the content of a driver payload; UnsupportedError if it is neither COP1 nor COP2."""
     try:
         if payload[:4] == _COP1:
             return _strip_cop1(payload)

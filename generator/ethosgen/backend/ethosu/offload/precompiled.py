@@ -126,7 +126,7 @@ def _npu_operators(graph: Graph) -> list[Operator]:
 
 
 def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:
-    """Say whether tensors have regions of their own: what Regor calls local addressing."""
+    """Return whether tensors have regions of their own: what Regor calls local addressing."""
     return any(region in (INPUT_REGION, OUTPUT_REGION) for found in reached for region, _ in found)
 
 
@@ -196,7 +196,7 @@ def _layout(
 
 
 def _agree(spans: Sequence[Span], addresses: frozenset[tuple[int, int]]) -> bool:
-    """Say whether a stream reaches each tensor at its start, and nothing beside the tensors."""
+    """Return whether a stream reaches each tensor at its start, and nothing beside the tensors."""
     own = {(region, at) for region, at in addresses if region in (INPUT_REGION, OUTPUT_REGION)}
     starts = {(span.region, span.start) for span in spans}
     inside = all(

@@ -43,7 +43,7 @@ def first_operators(model: Model, count: int) -> Model | None:
 
 
 def _alive(graph: Graph, count: int) -> list[int]:
-    """Return what the first operators make and the others or the caller read."""
+    """Return the outputs of the first operators that others or the caller read."""
     read = {i for op in graph.operators[count:] for i in op.inputs} | set(graph.outputs)
     made = [i for op in graph.operators[:count] for i in op.outputs]
     return [i for i in dict.fromkeys(made) if i in read and graph.tensors[i].dtype != HANDLE]

@@ -42,7 +42,7 @@ def cpu_operators(
 
 
 def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) -> str:
-    """Say why the partition of that operator of the residual graph ends where it ends."""
+    """Return why the partition of that operator of the residual graph ends where it does."""
     made = set(residual.operators[partition].outputs)
     for cpu in on_cpu:
         if cpu.operator > partition and made & set(residual.operators[cpu.operator].inputs):
@@ -56,7 +56,7 @@ def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) 
 
 
 def code_name(operator: Operator) -> str:
-    """Return what a user calls an operator."""
+    """Return an operator's name for users."""
     return f"CUSTOM {operator.custom_code}" if operator.custom_code else operator.code
 
 

@@ -35,7 +35,7 @@ class Attempt(Protocol[Result_co]):
     """Compiles with operators kept on the CPU, each with its reason; raises RefusalError."""
 
     def __call__(self, kept: Mapping[int, str], limit_s: float | None = None, /) -> Result_co:
-        """Return what was made, within so many seconds."""
+        """Return the compiled network, within the given number of seconds."""
 
 
 def compile_around(

@@ -44,7 +44,7 @@ def rescaled(values: Array, factor: Factor) -> Array:
 
 
 def differ(values: Array, one: Factor, other: Factor, most: int) -> bool:
-    """Say whether two factors make different results of some values, up to a magnitude of `most`.
+    """Return whether two factors give different results for some value of magnitude up to `most`.
 
     What both bring beyond `most` is clamped and no difference.
     """

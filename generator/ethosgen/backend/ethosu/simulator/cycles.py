@@ -123,7 +123,7 @@ def mac_cycles(accelerator: Accelerator, operation: Convolution | Pool) -> float
 
 
 def _record_cycles(operation: Convolution | Pool, block: Shape) -> float:
-    """Return what the output unit waits for the scale records of one block."""
+    """Return the cycles that the output unit waits for the scale records of one block."""
     if not isinstance(operation, Convolution):
         return 0.0
     in_flash = operation.scales[0].region == _READ_ONLY_REGION
@@ -185,7 +185,7 @@ def _sub_kernel_cycles(
 
 
 def _delay(accelerator: Accelerator, operation: Windowed, units: Shape, steps: int) -> int:
-    """Return what the MAC unit waits for its own results, where a block is one micro-block."""
+    """Return the cycles that the MAC unit waits for its own results in a one-micro-block block."""
     wide = operation.ofm.acc_format is AccFormat.I40
     area, deep = units[0] * units[1], units[2]
     if accelerator.macs == 32:

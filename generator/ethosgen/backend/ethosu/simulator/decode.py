@@ -60,5 +60,5 @@ def decode(stream: bytes) -> Iterator[Instruction]:
 
 
 def is_operation(instruction: Instruction) -> bool:
-    """Tell whether the instruction starts or orders work, rather than setting a register."""
+    """Return whether the instruction starts or orders work, rather than setting a register."""
     return instruction.command.kind is Kind.OPERATION

@@ -60,7 +60,7 @@ def futile(steps: Sequence[Step]) -> Iterator[float]:
 
 
 def _is_plausible(operation: Operation) -> bool:
-    """Say whether each element has a place of its own, so that memory bounds an operation."""
+    """Return whether each element has a place of its own, so that memory bounds an operation."""
     if isinstance(operation, Dma):
         rows = operation.sizes[0] if operation.destination_dims > 1 else 1
         row = operation.length + operation.skips[0]
@@ -96,7 +96,7 @@ def _largest(extent: int, split: int) -> int:
 
 
 def _are_apart(extents: Sequence[tuple[int, int]], size: int) -> bool:
-    """Say whether steps of (count, stride) never meet; sufficient, and true of real layouts."""
+    """Return whether steps of (count, stride) never meet; sufficient, and true of real layouts."""
     reach = size
     for count, stride in sorted((e for e in extents if e[0] > 1), key=lambda e: abs(e[1])):
         if abs(stride) < reach:

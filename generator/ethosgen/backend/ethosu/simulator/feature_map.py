@@ -101,7 +101,7 @@ class Placed:
                 yield part, view, slice(first - top, last - top)
 
     def touches(self, other: "Placed") -> bool:
-        """Say whether the two may have memory in common."""
+        """Return whether the two may have memory in common."""
         return any(
             np.may_share_memory(mine, theirs) for mine in self._views() for theirs in other._views()
         )

@@ -197,7 +197,7 @@ class _Run:
         )
 
     def has_changed(self) -> bool:
-        """Say whether somebody has written other commands to the stream's memory."""
+        """Return whether somebody has written other commands to the stream's memory."""
         return self.stream is not None and self.memory.tobytes() != self.stream
 
     def replay(self) -> None:
@@ -231,7 +231,7 @@ def _products(operation: Operation) -> int:
 
 
 def prepare(context: Context, operation: Operation) -> Action:
-    """Return what carries out one operation; NpuFault where that would end in one."""
+    """Return a function that executes one operation; NpuFault if the operation is invalid."""
     if isinstance(operation, Dma):
         return dma.prepare(context, operation)
     fm = operation.ofm.fm

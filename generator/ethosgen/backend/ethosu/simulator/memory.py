@@ -66,7 +66,7 @@ class Bus:
         raise NpuFault("bus", f"{access} outside the memories {span(start, end)}")
 
     def is_constant(self, address: int, length: int) -> bool:
-        """Say whether `length` bytes keep their values; NpuFault of kind "bus" if outside."""
+        """Return whether `length` bytes keep their values; NpuFault of kind "bus" if outside."""
         return self._find(address, address + length, write=False).constant
 
     def view(self, address: int, length: int) -> Bytes:

@@ -341,7 +341,7 @@ def _batches(chunks: _Chunks) -> Iterator[_Chunks]:
 
 
 def _weight_codes(chunks: _Chunks) -> Ints:
-    """Return what each bit of the first unary parts adds to a quotient; below 2 it ends it."""
+    """Return how much each bit of the first unary parts adds to a quotient; below 2 ends it."""
     unary0 = np.array(chunks.unary0, np.int32)[:, None]
     unary1 = np.array(chunks.unary1, np.int32)[:, None]
     first = unary0 >> np.arange(_MAX_SYMBOLS, dtype=np.int32) & 1

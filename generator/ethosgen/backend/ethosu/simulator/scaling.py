@@ -67,7 +67,7 @@ class Rescale:
         return product
 
     def _rounds(self, values: Ints) -> Ints:
-        """Return what is added to the products before the shift."""
+        """Return the rounding term added to the products before the shift."""
         if self._above is self._below:
             return self._above
         return np.where(values < _ZERO, self._below, self._above)
@@ -98,7 +98,7 @@ def rescale(
 
 
 def rounding_terms(shifts: Ints, rounding: RoundMode, pre_shift: int = 0) -> tuple[Ints, Ints]:
-    """Return what is added to products of values below 0, and of others, before the shift.
+    """Return the rounding terms, for products of negative and of other values, before the shift.
 
     Where both are equal they are one object.
     """

@@ -84,7 +84,7 @@ class Registers:
             raise NpuFault("parse", f"{register}.{name} has the undefined value {value}") from None
 
     def operation(self, instruction: Instruction) -> Operation | None:
-        """Return what an NPU_OP command starts, None if it only orders or ends work.
+        """Return the operation that an NPU_OP command starts, None if it only orders or ends work.
 
         Raises NpuFault of kind "parse" where the registers make no sense together.
         """

@@ -29,7 +29,7 @@ def place(region: int | None, address: int) -> str:
 
 
 def title(operation: Operation) -> str:
-    """Say what is done to which shapes."""
+    """Describe the operation and its shapes."""
     if isinstance(operation, Dma):
         source, destination = place(*operation.source), place(*operation.destination)
         return f"DMA {_dma_size(operation)} bytes {source} -> {destination}"
@@ -47,7 +47,7 @@ def title(operation: Operation) -> str:
 
 
 def summary(operation: Operation, block: Shape | None = None) -> str:
-    """Say all that matters: what `title` says, where everything lies, and how results are made.
+    """Describe an operation in full: `title`, addresses, and how results are computed.
 
     `block` is the OFM block, which the model itself has no use for.
     """

@@ -120,12 +120,12 @@ class Constants:
         return found, decode_records(data, operation.ofm.shape[2])
 
     def may_change(self) -> bool:
-        """Say whether somebody may write to them; they have been decoded."""
+        """Return whether somebody may write to them; they have been decoded."""
         streams = (*self._operation.weights, *self._operation.scales)
         return not all(self._context.is_constant(stream) for stream in streams)
 
     def digest(self) -> bytes:
-        """Return what tells one content of the memory from another."""
+        """Return a digest of the memory's content."""
         together = sha256()
         for stream in (*self._weights, *self._scales):
             together.update(stream.data)
@@ -173,7 +173,7 @@ class Context:
         return self.view_stream(stream).tobytes()
 
     def is_constant(self, stream: Stream) -> bool:
-        """Say whether a stream keeps its bytes."""
+        """Return whether a stream keeps its bytes."""
         return self.bus.is_constant(self.base(stream.region) + stream.base, stream.length)
 
     def constants(self, operation: Convolution) -> Constants:

@@ -38,7 +38,7 @@ Floating = type[np.floating[Any]]
 
 
 def prepare(context: Context, operation: Convolution, ofm: Placed) -> Action:
-    """Return what carries out a convolution.
+    """Return a function that executes a convolution.
 
     The order of arithmetic: sum of (ifm - zero point) * weight, bias, scale, zero point, clip.
     """
@@ -105,7 +105,7 @@ class _Task:
     quantize: Quantize | None
 
     def elements(self, sums: NDArray[Any]) -> NDArray[Any]:
-        """Return what sums become."""
+        """Return the scaled sums."""
         if self.stage is not None:
             return self.stage.finish(self.stage.scale(sums))
         assert self.quantize is not None
@@ -218,7 +218,7 @@ def _folded(task: _Task, stage: Exact) -> Action:
 
 
 def _is_plain_pixel(task: _Task) -> bool:
-    """Say whether one pixel of the IFM becomes one of the OFM, both in one piece."""
+    """Return whether one pixel of the IFM becomes one of the OFM, both in one piece."""
     operation = task.operation
     return (
         operation.ofm.shape[:2] == operation.kernel.size == (1, 1)

@@ -31,7 +31,7 @@ def _sigmoid_table() -> Ints:
 
 
 def _interpolate(values: Ints, bits: int, limit: int) -> Ints:
-    """Look |value| up in the table; the low `bits` are the fraction."""
+    """Look up |value| in the table; the low `bits` are the fraction."""
     table = _sigmoid_table()
     magnitude = np.abs(values)
     index = np.minimum(magnitude >> bits, _ENTRIES - 2)

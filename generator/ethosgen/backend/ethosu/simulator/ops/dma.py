@@ -11,7 +11,7 @@ _MAX_BYTES = 1 << 28
 
 
 def prepare(context: Context, operation: Dma) -> Action:
-    """Return what copies.
+    """Return a function that copies.
 
     A transfer is `length` bytes, repeated for SIZE0 rows and SIZE1 planes. On a side with strides,
     rows are length + SKIP0 and planes length * SIZE0 + SKIP1 apart (Regor's
@@ -48,7 +48,7 @@ def layout(operation: Dma, dims: int) -> tuple[tuple[int, int, int], tuple[int, 
 
 
 def written(context: Context, operation: Dma) -> Bytes:
-    """Return what a transfer has written, as (planes, rows, length)."""
+    """Return the bytes that a transfer has written, as (planes, rows, length)."""
     if not total_bytes(operation):
         return np.zeros(0, np.uint8)
     return _window(context, operation, operation.destination, operation.destination_dims, False)

@@ -25,7 +25,7 @@ _Binary = Callable[[Ints, Ints], Ints]
 
 
 def prepare(context: Context, operation: Elementwise, ofm: Placed) -> Action:
-    """Return what carries out an elementwise operation."""
+    """Return a function that executes an elementwise operation."""
     first = _operand(context, operation.ifm, operation.ofm.shape)
     second = _second(context, operation)
     finish = finisher(context, operation.ofm, ofm)
@@ -40,7 +40,7 @@ def prepare(context: Context, operation: Elementwise, ofm: Placed) -> Action:
 
 
 def _operand(context: Context, fm: FeatureMap, shape: Shape) -> _Operand:
-    """Return what reads an operand less its zero point, as an array of its own."""
+    """Return a function that copies an operand, less its zero point, to a new array."""
     placed = Placed(context.bus, fm, context.base(fm.region), shape)
     zero_point, whole = scalar(fm.zero_point), placed.whole
     if whole is None:
@@ -107,7 +107,7 @@ def _product_scale(operation: Elementwise) -> _Unary:
 
 
 def _operand_scales(operation: Elementwise) -> tuple[_Unary, _Unary, int]:
-    """Return what scales the operands of ADD and SUB, and a bound of what comes of both together.
+    """Return a function that scales the operands of ADD and SUB, and a bound of their result.
 
     Either both are multiplied by 16-bit factors, or one is scaled by OPA_SCALE's 32 bits and the
     other, which has the larger scale, is shifted left so that it counts half of the full range.
@@ -150,7 +150,7 @@ def _times(factor: int) -> _Unary:
 
 
 def _shift_right(operation: Elementwise) -> _Binary:
-    """Return what shifts right and rounds; the result has the OFM's shape."""
+    """Return a function that shifts right and rounds; the result has the OFM's shape."""
     ofm, (bound, _) = operation.ofm, _bounds(operation)
 
     def shift(a: Ints, b: Ints) -> Ints:

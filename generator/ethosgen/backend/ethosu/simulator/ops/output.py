@@ -34,7 +34,7 @@ Finish = Callable[[Ints], None]
 
 
 def scaler(ofm: Output, bound: int | None = None) -> Callable[[Ints], Ints]:
-    """Return what applies OFM_SCALE where the operation asks for it; `bound` is `Rescale`'s."""
+    """Return a function that applies OFM_SCALE if the operation has one; `bound` is `Rescale`'s."""
     if ofm.scale_mode is not OfmScaleMode.GLOBAL or (ofm.scale.scale, ofm.scale.shift) == (1, 0):
         return _unchanged
     return Rescale(ofm.scale.scale, ofm.scale.shift, ofm.rounding, bound=bound)
@@ -45,7 +45,7 @@ def _unchanged(values: Ints) -> Ints:
 
 
 def finisher(context: Context, ofm: Output, placed: Placed) -> Finish:
-    """Return what adds the zero point to scaled values, activates, and writes the OFM.
+    """Return a function that adds the zero point to scaled values, activates, and writes the OFM.
 
     It takes (height, width, depth), or what broadcasts to it, and may change what it is given.
     """
@@ -60,7 +60,7 @@ def finisher(context: Context, ofm: Output, placed: Placed) -> Finish:
 
 
 def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
-    """Return what adds the zero point, applies the activation function, and clips.
+    """Return a function that adds the zero point, applies the activation function, and clips.
 
     A table is indexed by clipped values. It changes the values in place, and its result fits the
     OFM's dtype. Raises NpuFault of kind "parse" for a function that cannot be.
@@ -85,12 +85,12 @@ def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
 
 
 def is_plain(ofm: Output) -> bool:
-    """Say whether nothing but clipping follows the zero point."""
+    """Return whether nothing but clipping follows the zero point."""
     return bool(ofm.activation.function == ActivationFunction.RELU)
 
 
 def effective_zero_point(ofm: Output) -> int:
-    """Return what is added to results: OFM_ZERO_POINT, but nothing to 32 bits without a look-up.
+    """Return the offset added to results: OFM_ZERO_POINT, or 0 for 32 bits without a look-up.
 
     Regor demands 0 there (SupportedZeroPoint, ethos_u55_constraints.cpp). Velas up to 4.2, and
     Regor's predecessor in 5.2, leave a softmax's zero point in it and rely on it being ignored.
@@ -121,7 +121,7 @@ def clip_limits(ofm: Output) -> tuple[int, int]:
 
 
 def _table(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]] | None:
-    """Return what looks clipped values up, None for an operation without a table."""
+    """Return a function that looks up clipped values, None for an operation without a table."""
     slot = ofm.activation.table
     if slot is None:
         return None
@@ -153,7 +153,7 @@ def _unlimited(activation: Activation) -> Activation:
 
 
 def _interpolate(table: Ints, values: Ints) -> Ints:
-    """Look 16-bit values up: an entry is a base in its low and a slope in its high half."""
+    """Look up 16-bit values: an entry is a base in its low half and a slope in its high half."""
     offset = values + 32768
     entry = table[offset >> _LUT16_FRACTION_BITS]
     base = (entry & 0xFFFF ^ 0x8000) - 0x8000

@@ -23,7 +23,7 @@ _Pooled = Callable[[], Ints]
 
 
 def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
-    """Return what carries out a pooling operation."""
+    """Return a function that executes a pooling operation."""
     height, width, depth = operation.ofm.shape
     kernel = operation.kernel.size
     work = height * width * depth * kernel[0] * kernel[1]

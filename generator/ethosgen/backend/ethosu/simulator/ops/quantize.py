@@ -110,7 +110,7 @@ def exact(ofm: Output, factors: Factors, reach: Ints) -> Exact | None:
 
 
 def integers(context: Context, ofm: Output, factors: Factors, reach: int) -> Quantize:
-    """Return what makes elements of sums in 64-bit integers, with the activation function.
+    """Return a function from 64-bit sums to elements, with the activation function.
 
     Raises NpuFault of kind "parse" for an activation that cannot be.
     """

@@ -37,7 +37,7 @@ def padded_shape(operation: Windowed) -> tuple[int, int, int]:
 def padder(
     operation: Windowed, ifm: Placed, dtype: np.dtype[Any], inserted: int, fill: int
 ) -> Padded:
-    """Return what makes (H, W, C) of `dtype` from an IFM, upscaled and padded with `fill`.
+    """Return a function from an IFM to (H, W, C) of `dtype`, upscaled and padded with `fill`.
 
     `inserted` is what upscaling by ZEROS puts between elements. What is returned may be the memory
     itself.

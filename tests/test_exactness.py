@@ -118,7 +118,7 @@ def mixed() -> Model:
 def test_samples_that_the_oracle_refuses_are_left_out_of_the_check(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("ethosgen.offload.errata_table.ERRATA", ())
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     plan = plan_of(mixed(), Wish())
     assert plan.check is not None

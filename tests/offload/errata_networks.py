@@ -1,8 +1,8 @@
 """The minimal network of each erratum, ready to be reported upstream.
 
-    .venv/bin/python tests/offload/errata_networks.py FOLDER
+    .venv/bin/python tests/offload/errata_networks.py
 
-writes them as NAME.tflite.
+writes them to tests/errata as NAME.tflite, with a README.md that says what is wrong with each.
 """
 
 import sys
@@ -13,16 +13,32 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from ethosgen.backend.ethosu.offload import vela_version
+from ethosgen.backend.ethosu.offload.errata_table import ERRATA
 from networks import Network
+from recurrent_networks import lstm
+
+FOLDER = Path(__file__).parent.parent / "errata"
+PAGE = "README.md"
+MANY = (1, 32, 32, 16)
+"""A shape of so many elements that samples show what few values of int16 do."""
 
 Build = Callable[[Network], int]
 
 
-def _unary(code: str, dtype: str, scale: float, out_scale: float, point: int = 0) -> Build:
+def _unary(
+    code: str,
+    dtype: str,
+    scale: float,
+    out_scale: float,
+    point: int = 0,
+    shape: Sequence[int] = (1, 4, 4, 16),
+    options: dict[str, Any] | None = None,
+) -> Build:
     def build(net: Network) -> int:
-        x = net.input((1, 4, 4, 16), dtype, scale, point)
-        spec = net._like(x, (1, 4, 4, 16), scale=out_scale)
-        return net.operator(code, (x,), (spec,))[0]
+        x = net.input(shape, dtype, scale, point)
+        spec = net._like(x, scale=out_scale)
+        return net.operator(code, (x,), (spec,), options)[0]
 
     return build
 
@@ -113,6 +129,28 @@ def _large_bias(net: Network) -> int:
     return net.operator("DEPTHWISE_CONV_2D", (x, weights, bias), (spec,), options)[0]
 
 
+def _clipped_lstm(net: Network) -> int:
+    return lstm(net, net.input((1, 3, 4), "int8", 0.05, 0), 4, cell_clip=0.5)
+
+
+def _column(net: Network) -> int:
+    x = net.max_pool(net.input((1, 4, 1, 1), "int8", 0.05, 0), (1, 1))
+    size = net.constant(np.array([25, 1], np.int32))
+    options = {"align_corners": True, "half_pixel_centers": False}
+    spec = net._like(x, (1, 25, 1, 1))
+    return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
+
+
+def _padded_transpose(net: Network) -> int:
+    x = net.transpose(net.input((1, 4, 6, 8), "int8", 0.01, 0), (0, 1, 3, 2))
+    return net.pad(net.tanh(x), ((0, 0), (0, 2), (2, 0), (0, 0)))
+
+
+def _unsigned_layer(net: Network) -> int:
+    x = net.input((16, 64), "uint8", 0.0096, 128)
+    return net.fully_connected(x, 16, scale=0.01, zero_point=128)
+
+
 NETWORKS: dict[str, Build] = {
     "mirror-pad-axes": _with_constant(
         "MIRROR_PAD", "int8", (1, 2, 2, 4), [[0, 0], [0, 0], [0, 0], [1, 1]], (1, 2, 2, 6)
@@ -145,8 +183,28 @@ NETWORKS: dict[str, Build] = {
     "neg-lowest": _unary("NEG", "int8", 0.05, 0.05),
     "relu6-scale": _unary("RELU6", "int8", 0.1, 0.03),
     "square-overflow": _binary("SQUARED_DIFFERENCE", "int16", (0.01, 0.01, 0.0001)),
+    "lstm-cell-clip": _clipped_lstm,
+    "resize-cascade": _column,
+    "transpose-into-part": _padded_transpose,
+    "log-last-segment": _unary("LOG", "int16", 2.56e-5, 8.52e-6, 0, MANY),
+    "logistic-fixed-point": _unary("LOGISTIC", "int8", 1 / 256, 1 / 256, -128),
+    "rsqrt-int16": _unary("RSQRT", "int16", 6.4e-4, 6.5e-4, 0, (1, 8, 8, 16)),
+    "softmax-int16": _unary("SOFTMAX", "int16", 2.1e-5, 2.0**-15, 0, MANY, {"beta": 1.0}),
+    "factor-float": _unary("RELU", "int16", 3.396252577658743e-05, 1.2145474101998843e-05, 0, MANY),
+    "fully-connected-rounding": _unsigned_layer,
 }
-"""By the erratum's name. Rare values show the others; test_errata.py has networks of the corpus."""
+"""By the erratum's name."""
+
+NPU = "ethos-u55-32"
+OTHER_NPU = {"transpose-into-part": "ethos-u55-128"}
+"""Where NPU has another erratum on the same network."""
+OPTIMISE = {"resize-cascade": "Size"}
+"""Vela's --optimise where it is not Performance: cascades of such small networks."""
+
+
+def npu_of(name: str) -> str:
+    """Return the NPU on which the network of an erratum shows it."""
+    return OTHER_NPU.get(name, NPU)
 
 
 def build_network(name: str) -> bytes:
@@ -155,6 +213,39 @@ def build_network(name: str) -> bytes:
     return net.build(NETWORKS[name](net))
 
 
-if __name__ == "__main__":
+HEAD = f"""# A network for each erratum
+
+Found with Vela {vela_version()} on ethosgen's model of the NPU. TensorFlow Lite Micro, or LiteRT
+where TensorFlow Lite Micro lacks the operator, answers otherwise to random samples.
+`tests/offload/errata_networks.py` writes this folder, and `tests/offload/test_errata.py` shows the
+differences.
+
+| network | whose | what | source | Vela's options |
+|---|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """Return what a reader needs to report an erratum."""
+    return HEAD + "".join(
+        f"| {e.name} | {e.owner} | {e.sentence} | {e.source} | {_compile(e.name)} |\n"
+        for e in ERRATA
+    )
+
+
+def _compile(name: str) -> str:
+    optimise = OPTIMISE.get(name)
+    more = f" --optimise {optimise}" if optimise else ""
+    return f"`--accelerator-config {npu_of(name)}{more}`"
+
+
+def write(folder: Path) -> None:
+    """Write the networks and the page."""
+    folder.mkdir(exist_ok=True)
+    (folder / PAGE).write_text(page())
     for name in NETWORKS:
-        (Path(sys.argv[1]) / f"{name}.tflite").write_bytes(build_network(name))
+        (folder / f"{name}.tflite").write_bytes(build_network(name))
+
+
+if __name__ == "__main__":
+    write(FOLDER)

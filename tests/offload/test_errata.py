@@ -10,12 +10,20 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
-from errata_networks import NETWORKS, build_network  # noqa: E402
+from errata_networks import (  # noqa: E402
+    FOLDER,
+    NETWORKS,
+    NPU,
+    OPTIMISE,
+    PAGE,
+    build_network,
+    npu_of,
+    page,
+)
 
-from corpus.trial import Key, case_of  # noqa: E402
 from ethosgen.aot import table_of  # noqa: E402
 from ethosgen.backend.ethosu.accelerator import find_accelerator  # noqa: E402
-from ethosgen.backend.ethosu.offload import Target, find_errata, offload  # noqa: E402
+from ethosgen.backend.ethosu.offload import Schedule, Target, find_errata, offload  # noqa: E402
 from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version  # noqa: E402
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA  # noqa: E402
 from ethosgen.frontend.flatbuffer import parse_model, read_model  # noqa: E402
@@ -32,30 +40,23 @@ from ethosgen.values.watch import Watch  # noqa: E402
 from networks import Network, Spec  # noqa: E402
 
 BY_NAME = {erratum.name: erratum for erratum in ERRATA}
-SMALL = find_accelerator("ethos-u55-32")
-WITNESSES = {
-    "lstm-cell-clip": ("UNIDIRECTIONAL_SEQUENCE_LSTM", "int8", 47),
-    "resize-cascade": ("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952695),
-    "log-last-segment": ("LOG", "int16", 30),
-    "logistic-fixed-point": ("chain", "int8", 1),
-    "transpose-into-part": ("chain", "int8", 18),
-    "rsqrt-int16": ("RSQRT", "int16", 1),
-    "softmax-int16": ("SOFTMAX", "int16", 1),
-    "factor-float": ("RELU", "int16", 77006),
-    "fully-connected-rounding": ("FULLY_CONNECTED", "uint8", 9001),
-}
-"""Corpus networks of errata that only rare values show."""
 
 
 def network_of(name: str) -> Model:
-    return parse_model(build_network(name), name)
+    return read_model(FOLDER / f"{name}.tflite")
 
 
-def plan_of(model: Model) -> OffloadPlan:
+def compiled(name: str, model: Model, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
+    schedule = Schedule(OPTIMISE.get(name, "Performance"))
+    return offload(model, find_accelerator(npu_of(name)), kept=kept, schedule=schedule)
+
+
+def plan_of(name: str, model: Model) -> OffloadPlan:
     def planner(network: Model, kept: Mapping[int, Kept]) -> OffloadPlan:
-        return offload(network, SMALL, kept=kept)
+        return compiled(name, network, kept)
 
-    return exact_plan(model, SMALL, IoStyle.ARENA, planner, EXACT, Watch())
+    accelerator = find_accelerator(npu_of(name))
+    return exact_plan(model, accelerator, IoStyle.ARENA, planner, EXACT, Watch())
 
 
 def differs(model: Model, plan: OffloadPlan) -> bool:
@@ -70,17 +71,17 @@ def differs(model: Model, plan: OffloadPlan) -> bool:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_vela_still_has_the_erratum(name: str) -> None:
     model = network_of(name)
-    assert differs(model, offload(model, SMALL))
+    assert differs(model, compiled(name, model))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_erratum_is_avoided(name: str) -> None:
     model = network_of(name)
     oracle, _ = decisive_outputs(model, draw_samples(model, 1, 1))
-    kept = find_errata(model, Target(SMALL.name, table_of=table_of), oracle)
-    assert BY_NAME[name].name in {why.erratum for why in kept.values()}
+    kept = find_errata(model, Target(npu_of(name), table_of=table_of), oracle)
+    assert name in {why.erratum for why in kept.values()}
     try:
-        plan = plan_of(model)
+        plan = plan_of(name, model)
     except UnsupportedError as error:
         assert f"(erratum {name})" in str(error)
         assert "--trust-vela" in str(error)
@@ -95,17 +96,12 @@ def test_every_erratum_names_its_source_once() -> None:
         assert not erratum.sentence.endswith(".")
 
 
-def test_every_erratum_has_a_network() -> None:
-    assert set(NETWORKS) | set(WITNESSES) == set(BY_NAME)
-
-
-@pytest.mark.parametrize("name", WITNESSES)
-def test_an_erratum_concerns_its_network_of_the_corpus(name: str) -> None:
-    key = Key(*WITNESSES[name])
-    model = parse_model(case_of(key).data, str(key))
-    (oracle, *_) = BY_NAME[name].against
-    kept = find_errata(model, Target(SMALL.name, table_of=table_of), oracle)
-    assert name in {why.erratum for why in kept.values()}
+def test_every_erratum_has_its_network_in_the_folder() -> None:
+    assert set(NETWORKS) == set(BY_NAME)
+    assert {path.name for path in FOLDER.iterdir()} == {PAGE, *(f"{n}.tflite" for n in NETWORKS)}
+    assert (FOLDER / PAGE).read_text() == page()
+    for name in NETWORKS:
+        assert (FOLDER / f"{name}.tflite").read_bytes() == build_network(name), name
 
 
 @pytest.mark.parametrize(
@@ -131,7 +127,7 @@ def test_only_steps_that_may_share_a_buffer_are_an_erratum(
         "RESIZE_NEAREST_NEIGHBOR", (x, size), (net._like(x, (1, made, 1, 2)),), options
     )
     model = parse_model(net.build(out), "column")
-    assert bool(find_errata(model, Target(SMALL.name, table_of=table_of))) == is_one
+    assert bool(find_errata(model, Target(NPU, table_of=table_of))) == is_one
 
 
 def test_an_erratum_ends_with_the_version_that_mends_it() -> None:

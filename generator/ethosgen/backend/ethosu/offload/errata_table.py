@@ -1,7 +1,7 @@
 """The table of errata, in the order in which they are asked.
 
 Regor is the C++ core of ethos-u-vela (its sdist, below ethosu/regor); TFLite Micro and LiteRT are
-below their repositories' roots. For each entry, tests/offload/test_errata.py has a minimal network.
+below their repositories' roots. tests/errata has a minimal network for each entry.
 """
 
 from ethosgen.backend.ethosu.offload import errata_conditions as when

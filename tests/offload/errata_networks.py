@@ -23,6 +23,8 @@ PAGE = "README.md"
 MANY = (1, 32, 32, 16)
 """A shape of so many elements that samples show what few values of int16 do."""
 
+KEPT = {"keep_dims": True}
+
 Build = Callable[[Network], int]
 
 
@@ -151,6 +153,32 @@ def _unsigned_layer(net: Network) -> int:
     return net.fully_connected(x, 16, scale=0.01, zero_point=128)
 
 
+def _part(net: Network, rows: int, step: int = 1) -> int:
+    """Add an input, and the part of it from its row 2 on, or every second row."""
+    x = net.input((1, 8, 6, 8), "int8", 0.05, 0)
+    limits = ([0, 2, 0, 0], [1, 2 + rows * step, 6, 8], [1, step, 1, 1])
+    begin, end, steps = (net.constant(np.array(v, np.int32)) for v in limits)
+    spec = net._like(x, (1, rows, 6, 8))
+    return net.operator("STRIDED_SLICE", (x, begin, end, steps), (spec,))[0]
+
+
+def _padded_part(net: Network) -> int:
+    return net.depthwise(_part(net, 4), multiplier=2)
+
+
+def _stepped_padding(net: Network) -> int:
+    return net.depthwise(_part(net, 3, 2))
+
+
+def _stepped_operand(net: Network) -> int:
+    return net.maximum(_part(net, 3, 2), net.input((1, 3, 6, 8), "int8", 0.05, 0))
+
+
+def _reduced_part(net: Network) -> int:
+    x, axis = _part(net, 4), net.constant(np.array([3], np.int32))
+    return net.operator("REDUCE_MAX", (x, axis), (net._like(x, (1, 4, 6, 1)),), KEPT)[0]
+
+
 NETWORKS: dict[str, Build] = {
     "mirror-pad-axes": _with_constant(
         "MIRROR_PAD", "int8", (1, 2, 2, 4), [[0, 0], [0, 0], [0, 0], [1, 1]], (1, 2, 2, 6)
@@ -183,6 +211,10 @@ NETWORKS: dict[str, Build] = {
     "neg-lowest": _unary("NEG", "int8", 0.05, 0.05),
     "relu6-scale": _unary("RELU6", "int8", 0.1, 0.03),
     "square-overflow": _binary("SQUARED_DIFFERENCE", "int16", (0.01, 0.01, 0.0001)),
+    "padded-part": _padded_part,
+    "stepped-padding": _stepped_padding,
+    "stepped-operand": _stepped_operand,
+    "reduced-part": _reduced_part,
     "lstm-cell-clip": _clipped_lstm,
     "resize-cascade": _column,
     "transpose-into-part": _padded_transpose,

@@ -1,7 +1,7 @@
 """Each erratum is still Vela's, concerns its own network, and is avoided by default."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +128,57 @@ def test_only_steps_that_may_share_a_buffer_are_an_erratum(
     )
     model = parse_model(net.build(out), "column")
     assert bool(find_errata(model, Target(NPU, table_of=table_of))) == is_one
+
+
+def _part(net: Network, steps: Sequence[int], code: str = "STRIDED_SLICE") -> int:
+    """Add an input of two batches, and its right part from the second row and column on."""
+    x = net.input((2, 8, 8, 4), "int8", 0.05, 0)
+    made = (2, -(-7 // steps[0]), -(-7 // steps[1]), 4)
+    if code == "SLICE":
+        limits = ([0, 1, 1, 0], made)
+    else:
+        limits = ([0, 1, 1, 0], (2, 8, 8, 4), (1, *steps, 1))
+    values = [net.constant(np.array(v, np.int32)) for v in limits]
+    return net.operator(code, (x, *values), (net._like(x, made),))[0]
+
+
+def _pooled(net: Network, x: int) -> int:
+    return net.max_pool(x, (3, 3), (1, 1), padding="SAME")
+
+
+def _padded(net: Network, x: int) -> int:
+    return net.conv2d(net.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), 4, padding="VALID")
+
+
+def _with_another(net: Network, x: int) -> int:
+    return net.maximum(x, net.input((2, 4, 4, 4), "int8", 0.05, 0))
+
+
+@pytest.mark.parametrize(
+    ("steps", "code", "read", "erratum"),
+    [
+        ((1, 1), "SLICE", lambda net, x: net.conv2d(x, 4), "padded-part"),
+        ((1, 1), "SLICE", _pooled, "padded-part"),
+        ((1, 1), "SLICE", _padded, "padded-part"),
+        ((1, 1), "SLICE", lambda net, x: net.conv2d(x, 4, padding="VALID"), None),
+        ((1, 1), "SLICE", lambda net, x: net.conv2d(x, 4, (2, 2)), None),
+        ((1, 1), "SLICE", lambda net, x: net.relu(x), None),
+        ((2, 1), "STRIDED_SLICE", lambda net, x: net.conv2d(x, 4, (3, 1)), "padded-part"),
+        ((2, 2), "STRIDED_SLICE", lambda net, x: net.conv2d(x, 4, padding="VALID"), None),
+        ((2, 2), "STRIDED_SLICE", _with_another, "stepped-operand"),
+        ((2, 2), "STRIDED_SLICE", lambda net, x: net.mean(x), None),
+        ((2, 2), "STRIDED_SLICE", lambda net, x: net.relu(x), None),
+    ],
+)  # fmt: skip
+def test_a_part_is_kept_where_its_reader_is_wrong(
+    steps: Sequence[int], code: str, read: Callable[[Network, int], int], erratum: str | None
+) -> None:
+    net = Network("part", seed=2)
+    model = parse_model(net.build(read(net, _part(net, steps, code))), "part")
+    kept = find_errata(model, Target(NPU, table_of=table_of))
+    assert [why.erratum for why in kept.values()] == ([erratum] if erratum else [])
+    assert differs(model, compiled("part", model)) == (erratum is not None)
+    assert not differs(model, compiled("part", model, kept))
 
 
 def test_an_erratum_ends_with_the_version_that_mends_it() -> None:

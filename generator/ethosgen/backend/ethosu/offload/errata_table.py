@@ -5,6 +5,7 @@ below their repositories' roots. tests/errata has a minimal network for each ent
 """
 
 from ethosgen.backend.ethosu.offload import errata_conditions as when
+from ethosgen.backend.ethosu.offload import errata_parts as parts
 from ethosgen.backend.ethosu.offload.errata import LITERT, TFLM, VELA, Erratum
 
 _QUANTIZED = ("int8", "int16")
@@ -115,6 +116,39 @@ ERRATA: tuple[Erratum, ...] = (
         when.pads_groups_of_batches,
         "a convolution of groups gets all its padding behind where there are several batches",
         "Regor, compiler/scheduler_decompose.cpp, DecomposeConv2D and UpdatePaddingAndIfmOffset",
+    ),
+    Erratum(
+        "padded-part",
+        VELA,
+        parts.pads_part,
+        "what reads the part loses its padding at the top and left where Vela splits it: layers "
+        "and pools of several batches, DEPTHWISE_CONV_2D with a multiplier, TRANSPOSE_CONV",
+        "Regor, compiler/graphir_optimiser.cpp, MoveSplitSliceToConsumer; "
+        "compiler/scheduler_decompose.cpp, DecomposeConv2D and UpdatePaddingAndIfmOffset",
+    ),
+    Erratum(
+        "stepped-padding",
+        VELA,
+        parts.steps_through_padding,
+        "what steps through the part divides its padding by the step, and skips values",
+        "Regor, compiler/graphir_optimiser.cpp, MoveSplitSliceToConsumer; "
+        "compiler/high_level_command_stream_generator.cpp, CalculateStripePadding",
+    ),
+    Erratum(
+        "stepped-operand",
+        VELA,
+        parts.steps_beside_another,
+        "what steps through the part takes it for larger than the other input, which it repeats",
+        "Regor, compiler/graphir_optimiser.cpp, MoveSplitSliceToConsumer; "
+        "architecture/ethosu55/ethos_u55_register_cs_generator.cpp, GenerateIFM2Broadcast",
+    ),
+    Erratum(
+        "reduced-part",
+        VELA,
+        parts.reduces_part,
+        "a reduction of the part forgets where it lies",
+        "Regor, compiler/scheduler_decompose.cpp, DecomposeReduce, which only asserts that there "
+        "is no part",
     ),
     Erratum(
         "mul-int32",

@@ -64,9 +64,9 @@ Ours, mended, each with its minimal network as a test:
 - NEG, SUM, TRANSPOSE, MIRROR_PAD, REDUCE_MAX, REDUCE_MIN and ARG_MAX lacked integer types on the
   CPU, where Vela's errata need them (`tests/operator_cases.py`).
 
-Vela's, found by the check of `project` and errata now (`padded-part`, `groups-of-batches` and their
-neighbours in `tests/errata`): a convolution with padding that reads part of a tensor gets all of its
-padding at the bottom and right. Part of a tensor is what SLICE has made for DEPTHWISE_CONV_2D or
+Vela's, found by the check of `project` and errata now (`padded-part` and `groups-of-batches` in
+`tests/errata`): a convolution with padding that reads part of a tensor gets all of its padding at
+the bottom and right. Part of a tensor is what SLICE has made for DEPTHWISE_CONV_2D or
 TRANSPOSE_CONV, and each group of a CONV_2D with groups and a batch above 1.
 
 TensorFlow Lite Micro's: SPACE_TO_BATCH_ND and GREATER of int16 answer by what was in memory, and

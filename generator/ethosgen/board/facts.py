@@ -13,7 +13,7 @@ DEFAULT_MEMORY_MODE: MemoryMode = "shared_sram"
 """Weights stay where the NPU only reads; every board can do it."""
 
 BAREMETAL_UARTS = ("cmsdk", "dw")
-"""UARTs that templates/baremetal/board/board.c can drive."""
+"""UARTs that there is a templates/baremetal/board/console_NAME.c for."""
 
 Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
 Size = Annotated[int, Field(gt=0, le=1 << 32)]

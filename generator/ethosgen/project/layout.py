@@ -42,11 +42,11 @@ class Layout:
 def find_layout(platform: str, board: Board) -> Layout:
     """Return a platform's layout; InputError lists the platforms there are."""
     if platform == BAREMETAL:
-        return _BAREMETAL
+        return _with_board(_BAREMETAL, board)
     if platform == ZEPHYR:
         return _zephyr(board)
     if platform == CSOLUTION:
-        return _CSOLUTION
+        return _with_board(_CSOLUTION, board)
     if platform == LIBRARY_ONLY:
         return _LIBRARY_ONLY
     raise InputError(f"unknown platform '{platform}'; choose one of: {', '.join(PLATFORMS)}")
@@ -72,6 +72,7 @@ _BAREMETAL = Layout(
     npu={
         "ethosgen_npu.h": "model/ethosgen_npu.h",
         "ethosgen_npu_run.h": "model/ethosgen_npu_run.h",
+        "ethosgen_npu_arm.h": "model/ethosgen_npu_arm.h",
         "ethosgen_npu_hooks.c": "model/ethosgen_npu_hooks.c",
         "ethosgen_npu_pmu.c": "model/ethosgen_npu_pmu.c",
         "ethosgen_npu_identity.c": "model/ethosgen_npu_identity.c",
@@ -93,6 +94,7 @@ _BAREMETAL = Layout(
         "board/startup.h": "board/startup.h",
         "board/board.c": "board/board.c",
         "board/board.h": "board/board.h",
+        "board/registers.h": "board/registers.h",
     },
     way=("board/{way}.ld", "board/board.ld"),
 )
@@ -125,9 +127,22 @@ _LIBRARY_ONLY = replace(
     application={"README.md": "README.md"},
     way=None,
 )
+
+
+def _with_board(layout: Layout, board: Board) -> Layout:
+    """Return a layout with the files that depend on the board's console and simulator."""
+    files = {"board/console.c": f"board/console_{board.console.uart}.c"}
+    qemu = board.run.qemu
+    if board.console.uart == "cmsdk" or (qemu and qemu.bell):
+        files["board/cmsdk_uart.h"] = "board/cmsdk_uart.h"
+    if qemu:
+        files["app/semihosting.h"] = "app/semihosting.h"
+    return replace(layout, application=layout.application | files)
+
+
 _SERVER = "ethosgen/lib/server"
-_PROTOCOL = ("frames.c", "frames.h", "server.c", "server.h", "services.h")
-_NPU = ("ethosgen_npu_pmu.c", "ethosgen_npu_identity.c", "ethosgen_npu_run.h")
+_PROTOCOL = ("frames.c", "frames.h", "semihosting.h", "server.c", "server.h", "services.h")
+_NPU = ("ethosgen_npu_pmu.c", "ethosgen_npu_identity.c", "ethosgen_npu_run.h", "ethosgen_npu_arm.h")
 _MODULE = ("zephyr", "dts", "lib", "CMakeLists.txt", "Kconfig")
 """Of zephyr_app/: the module that goes into each project."""
 

@@ -8,7 +8,8 @@
  */
 #include "ethosgen_npu_run.h"
 
-#include <ethosu_driver.h>
+#include "ethosgen_npu_arm.h"
+
 #include <stddef.h>
 
 /* Arm's driver has one for all NPUs, and one for each. */
@@ -22,7 +23,6 @@ struct semaphore {
 static struct ethosu_driver driver;
 static bool is_registered; /* with Arm's list of drivers */
 static struct semaphore semaphores[SEMAPHORES];
-static const struct ethosgen_npu_stream *current;
 
 void *ethosu_semaphore_create(void)
 {
@@ -62,14 +62,6 @@ int ethosu_semaphore_give(void *semaphore)
     return 0;
 }
 
-void ethosu_inference_begin(struct ethosu_driver *drv, void *user_arg)
-{
-    (void)drv;
-    (void)user_arg;
-    ethosgen_npu_begin(npu.base_addr);
-    begin_run();
-}
-
 /* Arm's signatures name the pointers and sizes that ethosu_invoke was given; ours are the same. */
 void ethosu_flush_dcache(const uint64_t *base, const size_t *bytes, int count)
 {
@@ -93,13 +85,6 @@ void ethosu_invalidate_dcache(const uint64_t *base, const size_t *bytes, int cou
     ethosgen_npu_invalidate_cache(narrow, current->base_bytes);
 }
 
-/* Arm's driver asks here for each region's AXI port; -1 stands for the command stream. */
-unsigned int ethosu_config_select(uint64_t address, int index)
-{
-    (void)address;
-    return index < 0 ? current->qconfig : current->regioncfg >> (2 * index) & 3u;
-}
-
 ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privileged)
 {
     if (is_registered) { /* again, as after the NPU had no power: Arm's driver must forget the first */
@@ -116,16 +101,6 @@ ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privile
     }
     is_registered = true;
     return ETHOSGEN_OK;
-}
-
-/* Arm's driver compares the words of each stream's header by itself, and only says "failed"; here
- * the difference gets its name. */
-ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
-{
-    if (npu.base_addr == 0) {
-        return ETHOSGEN_NOT_INITIALIZED;
-    }
-    return ethosgen_npu_compare(get(CONFIG), get(ID), config, id);
 }
 
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
@@ -151,8 +126,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     prepare_run(stream);
     int result = ethosu_invoke_v3(&driver, stream->words, (int)stream->bytes, wide, bytes,
                                   ETHOSGEN_NPU_BASES, NULL);
-    status = verdict();
-    return status == ETHOSGEN_OK && result != 0 ? ETHOSGEN_NPU_DRIVER : status;
+    return end_run(result);
 }
 
 static void rest(void)

@@ -108,14 +108,6 @@ ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privile
     return reset_first(base_addr, secure, privileged);
 }
 
-ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
-{
-    if (npu.base_addr == 0) {
-        return ETHOSGEN_NOT_INITIALIZED;
-    }
-    return ethosgen_npu_compare(get(CONFIG), get(ID), config, id);
-}
-
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
                                  const uintptr_t base[ETHOSGEN_NPU_BASES])
 {

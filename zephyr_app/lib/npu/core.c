@@ -9,7 +9,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <ethosu_driver.h>
 #include <stddef.h>
 #include <zephyr/device.h>
 #include <zephyr/devicetree.h>
@@ -22,6 +21,7 @@
 #define ETHOSGEN_NPU_MASK() irq_lock()
 #define ETHOSGEN_NPU_UNMASK(state) irq_unlock(state)
 #include <ethosgen_npu_run.h>
+#include <ethosgen_npu_arm.h>
 
 #define NPU DT_COMPAT_GET_ANY_STATUS_OKAY(arm_ethos_u)
 
@@ -40,22 +40,6 @@ BUILD_ASSERT(!DT_NODE_HAS_PROP(NPU, fast_memory_region),
 K_SEM_DEFINE(npu_interrupts, 0, 1);
 
 static struct ethosu_driver *driver; /* of the run under way */
-static const struct ethosgen_npu_stream *current;
-
-/* Arm's driver asks here for each region's AXI port; -1 stands for the command stream. */
-unsigned int ethosu_config_select(uint64_t address, int index)
-{
-    ARG_UNUSED(address);
-    return index < 0 ? current->qconfig : current->regioncfg >> (2 * index) & 3u;
-}
-
-void ethosu_inference_begin(struct ethosu_driver *drv, void *user_arg)
-{
-    ARG_UNUSED(drv);
-    ARG_UNUSED(user_arg);
-    ethosgen_npu_begin(npu.base_addr);
-    begin_run();
-}
 
 __weak bool ethosgen_npu_wait(const volatile bool *finished)
 {
@@ -94,14 +78,6 @@ ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privile
     return ETHOSGEN_OK;
 }
 
-ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
-{
-    if (npu.base_addr == 0) {
-        return ETHOSGEN_NOT_INITIALIZED;
-    }
-    return ethosgen_npu_compare(get(CONFIG), get(ID), config, id);
-}
-
 /* Run a stream on the NPU, which is ours until its driver is released. */
 static ethosgen_status run(const struct ethosgen_npu_stream *stream, uint64_t *base,
                            const size_t *bytes, int used)
@@ -118,8 +94,7 @@ static ethosgen_status run(const struct ethosgen_npu_stream *stream, uint64_t *b
     if (result == 0 && await_end()) {
         result = ethosu_wait(driver, true); /* does not sleep: rest() has given its semaphore */
     }
-    status = verdict();
-    return status == ETHOSGEN_OK && result != 0 ? ETHOSGEN_NPU_DRIVER : status;
+    return end_run(result);
 }
 
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,

@@ -6,6 +6,7 @@
 #include "board.h"
 
 #include "frames.h"
+#include "semihosting.h"
 #include "server.h"
 
 #include <zephyr/drivers/uart.h>
@@ -92,11 +93,7 @@ uint32_t board_stack_bytes(void)
 void board_exit(uint32_t status)
 {
 #ifdef ETHOSGEN_ON_QEMU
-    /* Semihosting SYS_EXIT_EXTENDED: QEMU ends, and `status` is its exit status. */
-    uint32_t reason[2] = {0x20026u, status}; /* ADP_Stopped_ApplicationExit */
-    register uint32_t operation __asm("r0") = 0x20u;
-    register const uint32_t *parameters __asm("r1") = reason;
-    __asm volatile("bkpt 0xab" ::"r"(operation), "r"(parameters) : "memory");
+    semihosting_exit(status);
 #else
     ARG_UNUSED(status);
     console_put(0x04); /* EOT: an FVP with shutdown_on_eot ends here */

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* What the library was generated from; the firmware tells it to whoever asks. */
-#define ETHOSGEN_DIGEST "fd0664d508283dbc"
+#define ETHOSGEN_DIGEST "3616a51d414ec168"
 
 #define ETHOSGEN_NETWORKS 1
 

@@ -1,0 +1,32 @@
+/*
+ * Arm Corstone-300 (MPS3 AN547): the console, a CMSDK UART.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#include "cmsdk_uart.h"
+#include "frames.h"
+#include "services.h"
+#include "startup.h"
+
+#define CONSOLE_BASE 0x59303000u
+#define CONSOLE_CLOCK_HZ 25000000u
+#define CONSOLE_BAUD 115200u
+
+void console_init(void)
+{
+    uart_init(CONSOLE_BASE, CONSOLE_CLOCK_HZ / CONSOLE_BAUD, IRQ_CONSOLE_RX);
+}
+
+void console_put(uint8_t byte)
+{
+    while ((UART_STATE(CONSOLE_BASE) & UART_STATE_TX_FULL) != 0) {
+    }
+    UART_DATA(CONSOLE_BASE) = byte;
+}
+
+void Console_RX_Handler(void)
+{
+    /* Acknowledge first: a byte that comes after DATA was read must raise its own interrupt. */
+    UART_INTCLEAR(CONSOLE_BASE) = UART_INT_RX;
+    frames_take((uint8_t)UART_DATA(CONSOLE_BASE));
+}

@@ -126,6 +126,7 @@ def _before(reader: _Reader) -> tuple[int, int]:
         return 0, 0
     if options.get("padding", "SAME") != "SAME":
         return reader.padding
+    kernel: tuple[int, ...]
     if site.code in _POOLS:
         kernel = options["filter_height"], options["filter_width"]
     else:

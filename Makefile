@@ -1,4 +1,4 @@
-# `make` alone lists the targets. Everything happens in .venv, which `make setup` makes.
+# `make` alone lists the targets. They use .venv, which `make setup` creates.
 
 BIN     := .venv/bin
 JOBS    ?= auto
@@ -14,30 +14,30 @@ help:  ## list these targets
 setup:  ## install what is missing: compiler, QEMU, .venv with the command ethosgen
 	@tools/setup.sh
 
-demo: setup  ## digits on a simulated Corstone-300, checked bit for bit (SAMPLES=360)
+demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)
 	@$(BIN)/python demo/show.py --samples $(SAMPLES)
 
 test: setup  ## run the whole test suite (JOBS=auto)
 	@$(BIN)/pytest -n $(JOBS)
 
-lint: setup  ## ruff and mypy --strict
+lint: setup  ## run ruff and mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@MYPYPATH=generator:demo:bench:tests $(BIN)/mypy --strict demo bench
 	@MYPYPATH=generator:tests:. $(BIN)/mypy --strict -p corpus
 
-format: setup  ## let ruff format the sources
+format: setup  ## format the sources with ruff
 	@$(BIN)/ruff format .
 
 bench: setup  ## measure exactness, sizes, instructions and times; writes docs/bench.md
 	@$(BIN)/python bench/measure.py
 
-exactness: setup  ## hold the NPU model against both oracles; writes docs/exactness.md
+exactness: setup  ## compare the NPU model with both oracles; writes docs/exactness.md
 	@$(BIN)/python -m corpus table
 
 fuzz: setup  ## damage command streams and run them on the NPU model (COUNT=100000)
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/npu/npu_fuzz.py --count $(COUNT)
 
-clean:  ## remove what was generated, but not .venv
+clean:  ## remove generated files, but not .venv
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -228,7 +228,7 @@ def test_two_libraries_in_one_build_share_the_driver(tmp_path: Path) -> None:
 
 def test_two_libraries_that_cannot_be_in_one_build_say_so(tmp_path: Path) -> None:
     said = configure_two(tmp_path / "npus", npu="ethos-u85-256")
-    assert "the two libraries are for different NPUs or of different versions of ethosgen" in said
+    assert "the two libraries are for different NPUs or from different versions of ethosgen" in said
     assert "ethosgen project ONE.tflite OTHER.tflite --platform library" in said
     said = configure_two(tmp_path / "names", name="plus_one")
-    assert "this build has a network plus_one (give one another name, by --name) already" in said
+    assert "this build already has a network plus_one (rename one with --name)" in said

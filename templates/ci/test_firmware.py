@@ -1,7 +1,7 @@
 """{{ title }} on {{ board.description }}: builds, runs, and equals TensorFlow Lite Micro.
 
-Generated once by ethosgen; yours from now on. A run passes only if its status, its report and its
-JUnit file all say so.
+Generated once by ethosgen; yours from now on. A run passes only if its exit status, its report and
+its JUnit file all say so.
 """
 
 import json

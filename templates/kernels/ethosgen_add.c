@@ -6,7 +6,7 @@
 #include "ethosgen_requantize.h"
 
 #if ETHOSGEN_MVE
-/* As ethosgen_requantize_x4, but with one mantissa for all. */
+/* Like ethosgen_requantize_x4, with one mantissa for all elements. */
 static inline int32x4_t scaled(int32x4_t value, int32_t mantissa, int32x4_t shift)
 {
     int32x4_t product = vqrdmulhq_n_s32(value, mantissa);

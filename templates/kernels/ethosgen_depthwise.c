@@ -87,7 +87,7 @@ void ethosgen_ring_copies_s8(int8_t *ring, const int8_t *input, int32_t y, int32
     }
 }
 
-/* Sums of the even channels of a block, and of the odd ones. */
+/* The sums of a block's even channels and of its odd channels. */
 struct sums {
     int32x4_t even;
     int32x4_t odd;
@@ -112,7 +112,7 @@ static inline int16x8_t outputs(struct sums sums, const int32_t *scale, int16_t 
                                             vldrwq_s32(scale + 2 * HALF));
     int32x4_t odd = ethosgen_requantize_x4(sums.odd, vldrwq_s32(scale + 4 * HALF),
                                            vldrwq_s32(scale + 5 * HALF));
-    /* What 16 bits do not hold the bounds would cut anyway. */
+    /* A value that saturates at 16 bits is outside the bounds anyway. */
     int16x8_t both = vqmovnbq_s32(vreinterpretq_s16_s32(even), even);
 
     both = vqaddq_n_s16(vqmovntq_s32(both, odd), zero_point);
@@ -120,9 +120,9 @@ static inline int16x8_t outputs(struct sums sums, const int32_t *scale, int16_t 
 }
 
 /*
- * A window of 3 x 3 without gaps, in assembly: the compiler does not know that widening loads take
- * offsets. q0 and q1 are the sums of even and of odd channels. Two products always add up in 16
- * bits, as long as no weight is -128.
+ * A 3 x 3 window without gaps, in assembly: the compiler does not use the offsets of widening loads.
+ * q0 and q1 are the sums of even and odd channels. The sum of two products fits in 16 bits if no
+ * weight is -128.
  */
 #define PRODUCT(to, row, column, weight)                    \
     "vldrb.s16 " to ", [%[" row "], #" column "]\n\t"       \
@@ -173,7 +173,7 @@ static inline int16x8_t outputs(struct sums sums, const int32_t *scale, int16_t 
     "add %[output], %[channels]\n\t"                        \
     "le lr, 1b"
 
-/* One block of channels of a row. */
+/* Compute one block of channels of a row. */
 static inline void run_3x3(int8_t *output, const int8_t *const rows[3], const int8_t *weights,
                            const int32_t *scales, const struct ethosgen_depthwise *layer,
                            int32_t channel)
@@ -198,7 +198,7 @@ static inline void run_3x3(int8_t *output, const int8_t *const rows[3], const in
                    : "q0", "q1", "q2", "q3", "q4", "memory");
 }
 
-/* One block of channels of a row, under any window. */
+/* Compute one block of channels of a row, for any window. */
 static void run_any(int8_t *output, const int8_t *ring, int32_t first, const int8_t *weights,
                     const int32_t *scales, const struct ethosgen_depthwise *layer, int32_t channel)
 {

@@ -7,7 +7,7 @@
 
 enum { LANES = 8 };
 
-/* The sums of 8 channels; what lies behind the last channel is not used. */
+/* The sums of 8 channels; lanes beyond the last channel are not used. */
 #if ETHOSGEN_MVE
 static inline int16x8_t pixels(const int16_t *from, int32_t left)
 {

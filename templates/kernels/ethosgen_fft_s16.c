@@ -1,8 +1,8 @@
 /*
  * Stages of a Fourier transform of int16, four numbers at a time. See ethosgen_kernels.h.
  *
- * Each number is divided by 4 or 2 first: by a product with 8191 or 16383 / 32768, rounded. Only then
- * do sums fit.
+ * Each number is first divided by 4 or 2, so that sums fit: it is multiplied by 8191 / 32768 or
+ * 16383 / 32768 and rounded.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -15,13 +15,13 @@ enum {
 };
 
 #if ETHOSGEN_MVE
-/* Products of complex numbers, each part rounded once. */
+/* Multiply complex numbers; each part is rounded once. */
 static inline int16x8_t turned(int16x8_t value, int16x8_t factor)
 {
     return vqrdmladhxq_s16(vqrdmlsdhq_s16(value, value, factor), value, factor);
 }
 
-/* Four butterflies: the numbers of one are at the same place in each. */
+/* Four butterflies: lane i of each vector belongs to butterfly i. */
 struct four {
     int16x8_t a;
     int16x8_t b;
@@ -29,7 +29,7 @@ struct four {
     int16x8_t d;
 };
 
-/* Butterflies of what is divided and turned already. */
+/* Compute butterflies of values that are already scaled and multiplied by their twiddle factors. */
 static inline struct four combined(struct four x, int32_t inverse)
 {
     int16x8_t even = vaddq_s16(x.a, x.c), odd = vsubq_s16(x.a, x.c);
@@ -49,7 +49,7 @@ static inline int16x8_t quarter(int16x8_t value)
     return vqrdmulhq_n_s16(value, QUARTER);
 }
 
-/* Four complex numbers of an input that ends after `rest` int16, and zeros behind it. */
+/* Load four complex numbers of an input that ends after `rest` int16; zeros follow. */
 static inline int16x8_t loaded(const int16_t *from, int32_t rest)
 {
     return rest > 0 ? vldrhq_z_s16(from, vctp16q((uint32_t)rest)) : vdupq_n_s16(0);
@@ -141,7 +141,8 @@ static inline int32x4_t wrapped(int32x4_t value)
     return vmovlbq_s16(vreinterpretq_s16_s32(value));
 }
 
-/* Halves of bins from both ends, the far ones conjugate: their sum, and their turned difference. */
+/* Halve bins from both ends and conjugate the far ones: return their sum, and their difference times
+ * a factor. */
 static inline void fold(const int16_t *bins, const int16_t *factors, uint32x4_t near,
                         uint32x4_t far, mve_pred16_t inside, struct parts *sum, struct parts *turn)
 {
@@ -225,7 +226,7 @@ static inline void put(int16_t *to, int32_t re, int32_t im)
     to[1] = (int16_t)im;
 }
 
-/* One butterfly; its results are `span` complex numbers apart. */
+/* Compute one butterfly; its results are `span` complex numbers apart. */
 static void combine(int16_t *to, int32_t span, const struct number x[4], int32_t inverse)
 {
     struct number even = {x[0].re + x[2].re, x[0].im + x[2].im};
@@ -285,7 +286,8 @@ static inline int32_t halved(int32_t value)
     return rounded(value * HALF);
 }
 
-/* Halves of bins from both ends, the far one conjugate: their sum, and their turned difference. */
+/* Halve bins from both ends and conjugate the far one: return their sum, and their difference times a
+ * factor. */
 static void fold(const int16_t *near, const int16_t *far, const int16_t *factor,
                  struct number *sum, struct number *turn)
 {

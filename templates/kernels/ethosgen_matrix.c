@@ -9,9 +9,8 @@ enum { LANES = 16, BLOCK = 4, SCALES = 3 * BLOCK };
 
 #if ETHOSGEN_MVE
 /*
- * The sums of 4 channels: one vector of the row for four of weights, 64 products in 10 instructions.
- * In assembly, since the compiler knows neither loops whose last round is a part of a vector nor
- * moves of two lanes.
+ * The sums of 4 channels: one vector of the row and four of weights, 64 products in 10 instructions.
+ * In assembly, since the compiler generates neither tail-predicated loops nor moves of two lanes.
  */
 static inline int32x4_t sums(const int8_t *row, const int8_t *weights, const int32_t *bias,
                              int32_t depth)

@@ -10,7 +10,7 @@ enum { LANES = 8, BLOCK = 4 };
 #if ETHOSGEN_MVE
 /*
  * The sums of 4 channels, 32 products in 10 instructions. In assembly, since the compiler does not
- * know loops whose last round is a part of a vector.
+ * generate tail-predicated loops.
  */
 static inline void sums(const int16_t *row, const int8_t *weights, int32_t depth,
                         int32_t totals[BLOCK])

@@ -6,7 +6,7 @@
 #include "ethosgen_requantize.h"
 
 #if ETHOSGEN_MVE
-/* The product of 4 elements and as many factors, at its place in the output. */
+/* Multiply 4 elements by 4 factors and store the result. */
 static inline void multiply(int8_t *to, const int8_t *from, int32x4_t factors,
                             const struct ethosgen_mul *mul, mve_pred16_t inside)
 {

@@ -29,8 +29,8 @@ void ethosgen_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int
 }
 
 /*
- * sum / count, halves rounded away from zero. A product's upper half is the quotient as long as
- * count * (|sum| + half) < 2^32; the reciprocal is rounded up.
+ * sum / count, halves rounded away from zero. The upper half of the product with the reciprocal, which
+ * is rounded up, is the quotient if count * (|sum| + half) < 2^32.
  */
 static inline int32x4_t divided(int32x4_t sum, uint32_t count, uint32_t reciprocal)
 {

@@ -1,5 +1,5 @@
 /*
- * TFLite's way from a 32-bit sum to an int8 value, by 1 and by 4.
+ * TFLite's conversion of a 32-bit sum to an int8 value, for 1 and for 4 elements.
  *
  * sum * mantissa / 2^31 is rounded to nearest, then divided by a power of two, rounded to nearest
  * with halves away from zero: two roundings, as in TensorFlow Lite Micro's reference kernels.
@@ -15,7 +15,7 @@
 #define ETHOSGEN_MVE 1
 #include <arm_mve.h>
 
-/* `shift` is 0 or negative. Adding the sign first makes negative halves go away from zero. */
+/* `shift` is 0 or negative. The sign is added first to round negative halves away from zero. */
 static inline int32x4_t ethosgen_requantize_x4(int32x4_t sum, int32x4_t mantissa, int32x4_t shift)
 {
     int32x4_t product = vqrdmulhq_s32(sum, mantissa);

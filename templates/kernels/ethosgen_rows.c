@@ -1,12 +1,12 @@
 /*
- * Copies of what a window covers of an input. See ethosgen_kernels.h.
+ * Copies the part of an input that a window covers. See ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
 #include "ethosgen_requantize.h"
 
 #if ETHOSGEN_MVE
-/* In assembly, since the compiler does not know loops whose last round is a part of a vector. */
+/* In assembly, since the compiler does not generate tail-predicated loops. */
 static inline void copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
     __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
@@ -48,7 +48,7 @@ static inline void fill(int8_t *to, int32_t value, int32_t bytes)
 }
 #endif
 
-/* Columns next to each other in the window are so in memory: each row of it is copied at once. */
+/* Adjacent columns of the window are adjacent in memory: copy each row of it at once. */
 static inline void copy_rows(int8_t *patch, const int8_t *input, int32_t y, int32_t x,
                              const struct ethosgen_window *window)
 {

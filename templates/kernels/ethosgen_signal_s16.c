@@ -1,5 +1,5 @@
 /*
- * What comes before a Fourier transform of int16: a window, and a shift to the full range. See
+ * Prepares int16 samples for a Fourier transform: a window, and a shift to the full range. See
  * ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
@@ -12,7 +12,8 @@ enum {
     HALF = 16384,
 };
 
-/* TensorFlow Lite Micro's amplitude: that of -32768 is -32768, which any later value exceeds. */
+/* The amplitude as TensorFlow Lite Micro computes it: that of -32768 is -32768, so any later value
+ * exceeds it. */
 static int32_t ordered_amplitude(const int16_t *input, int32_t count)
 {
     int32_t most = 0;
@@ -44,7 +45,7 @@ void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *w
     }
 }
 
-/* The greatest amplitude, that of -32768 as it is. */
+/* The largest amplitude; that of -32768 is 32768. */
 static inline int32_t greatest(const int16_t *input, int32_t count)
 {
     uint16_t most = 0;
@@ -74,7 +75,7 @@ void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *w
     }
 }
 
-/* The greatest amplitude, that of -32768 as it is. */
+/* The largest amplitude; that of -32768 is 32768. */
 static int32_t greatest(const int16_t *input, int32_t count)
 {
     int32_t most = 0;

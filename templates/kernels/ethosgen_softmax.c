@@ -1,5 +1,5 @@
 /*
- * Softmax of int8 by a table of exponentials. See ethosgen_kernels.h.
+ * Softmax of int8 with a table of exponentials. See ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -7,19 +7,19 @@
 
 enum {
     SUM_BITS = 12,    /* integer bits of a sum of exponentials */
-    SHARE_BITS = 23,  /* bits of a share that its 8 bits leave out */
+    SHARE_BITS = 23,  /* bits of a share that are dropped in its 8-bit result */
     NEWTON_STEPS = 3,
     GUESS = 1515870810,  /* 48/17 with 2 integer bits */
     SLOPE = -1010580540, /* -32/17 with 2 integer bits */
 };
 
-/* How a row's exponentials become its outputs: a mantissa, and a shift to the right. */
+/* The factor from a row's exponentials to its outputs: a mantissa, and a right shift. */
 struct share {
     int32_t inverse;
     int32_t exponent;
 };
 
-/* a * b, as numbers between -1 and 1, rounded to nearest. */
+/* a * b as fixed-point numbers between -1 and 1, rounded to nearest. */
 static inline int32_t product(int32_t a, int32_t b)
 {
     return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
@@ -36,7 +36,7 @@ static inline int32_t times_power(int32_t x, int32_t power)
     return x < -limit - 1 ? INT32_MIN : x * (1 << power);
 }
 
-/* The reciprocal of a sum, which is positive, by Newton's method on its half between 1/2 and 1. */
+/* The reciprocal of a positive sum: Newton's method on half of its normalized value, 1/2 to 1. */
 static struct share share_of(int32_t sum)
 {
     int32_t zeros = __builtin_clz((uint32_t)sum);
@@ -64,7 +64,7 @@ static inline int8_t greatest_of(const int8_t *row, int32_t depth)
     return most;
 }
 
-/* The exponentials of 4 elements, by their distances from the greatest. */
+/* Look up the exponentials of 4 elements by their distances from the largest. */
 static inline int32x4_t exponentials_of(const int8_t *from, int32x4_t greatest,
                                         const int32_t *table, mve_pred16_t inside)
 {
@@ -96,7 +96,7 @@ static void softmax_row(int8_t *output, const int8_t *row, int32_t depth, const 
     }
 }
 #else
-/* x / 2^power, which are not negative, rounded to nearest: 0 where it is less than half. */
+/* x / 2^power, rounded to nearest; neither is negative, and results below a half are 0. */
 static inline int32_t divided(int32_t x, int32_t power)
 {
     if (power == 0) {

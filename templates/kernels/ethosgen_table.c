@@ -1,5 +1,5 @@
 /*
- * Look-ups in a table of 256 bytes. See ethosgen_kernels.h.
+ * Lookups in a table of 256 bytes. See ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */

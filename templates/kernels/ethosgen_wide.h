@@ -1,5 +1,5 @@
 /*
- * TFLite's way from a sum and a 64-bit bias to an int16 value: a mantissa of 15 bits, rounded once.
+ * TFLite's conversion of a sum with a 64-bit bias to an int16 value: a 15-bit mantissa, one rounding.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -9,8 +9,8 @@
 #include "ethosgen_requantize.h"
 
 /*
- * Words for each channel: the lower and the upper half of what is added to sum * mantissa, which is
- * bias * mantissa and the half that rounds; mantissa; shift to the right.
+ * Words for each channel: the lower and the upper half of the value that is added to sum * mantissa
+ * (bias * mantissa, plus a half to round); the mantissa; the right shift.
  */
 enum { ETHOSGEN_WIDE_SCALES = 4 };
 

@@ -1,12 +1,12 @@
-"""Compute how deep the main thread's stack gets; fail if CONFIG_MAIN_STACK_SIZE is less.
+"""Compute the main thread's stack use; fail if CONFIG_MAIN_STACK_SIZE is smaller.
 
     stack.py BUILD SIZE INTERRUPT
 
-The build calls this after linking. GCC has left a call graph with each function's frame beside each
-object file (-fcallgraph-info=su). The deepest path from main(), or from the devices' start,
-which the main thread does before, is summed up. INTERRUPT bytes come on top: what the processor
-stacks when an interrupt comes. Where a function is called by pointer, POINTERS says which; what
-GCC did not compile (assembly, the C library) counts as LEAF bytes.
+The build calls this after linking. Beside each object file GCC has written a call graph with each
+function's stack frame (-fcallgraph-info=su). The script adds up the deepest path from main(), or from
+the initialization of devices, which the main thread runs before, and INTERRUPT bytes, which the
+processor pushes for an interrupt. POINTERS lists the targets of calls through pointers; a function
+that GCC did not compile (assembly, the C library) counts as LEAF bytes.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,10 +17,10 @@ from collections import defaultdict
 from pathlib import Path
 
 LEAF = 40
-"""For a function without a call graph: Zephyr's assembly and newlib's string functions push at most
-ten registers."""
+"""Bytes for a function without a call graph: Zephyr's assembly and newlib's string functions push at
+most ten registers."""
 ROOTS = ("main", "z_sys_init_run_level")
-"""What the main thread calls, one after the other, from THREAD."""
+"""The functions that the main thread calls from THREAD, one after the other."""
 THREAD = "bg_thread_main"
 POINTERS = {
     "z_sys_init_run_level": r"\w+_init$",
@@ -33,10 +33,11 @@ POINTERS = {
     "z_impl_uart_irq_rx_enable": r"uart_\w+_irq_rx_enable$",
     "uart_irq_callback_user_data_set": r"uart_\w+_irq_callback_set$",
 }
-"""Who calls by pointer, and whom. The application and its server, as in NETWORKS, call networks."""
+"""Functions that call through pointers, and their targets. The application and its server call
+networks: see NETWORKS."""
 SERVERS = ("main.c", "server.c")
 NETWORKS = re.compile(r"/model/(?!ethosgen/)([^/]+/)?[^/]+\.c$|/main\.c$")
-"""Files whose functions, where nobody calls them by name, the server calls by pointer."""
+"""Files with functions that the server calls through pointers, unless they are called by name."""
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
 _FRAME = re.compile(r"(\d+) bytes \((static|dynamic)")
@@ -46,7 +47,7 @@ _Deep = tuple[int, tuple[str, ...]]
 
 
 class Graph:
-    """Frames and calls of all that was compiled, by GCC's titles: name, or file:name."""
+    """Frames and calls of all compiled functions, by GCC's titles: name, or file:name."""
 
     def __init__(self) -> None:
         self._frames: dict[str, int] = {}
@@ -56,7 +57,7 @@ class Graph:
         self._depths: dict[str, _Deep] = {}
 
     def read(self, path: Path) -> None:
-        """Add what a .ci file has."""
+        """Add the frames and calls in a .ci file."""
         text = path.read_text(encoding="utf-8", errors="replace")
         for title, label in _NODE.findall(text):
             words = label.split("\\n")
@@ -69,12 +70,12 @@ class Graph:
             self._calls[source].add(target)
 
     def deepest(self, name: str) -> _Deep:
-        """Return the deepest path from a function of this name: bytes, and who they are of."""
+        """Return the deepest path from a function of this name: its bytes, and its functions."""
         return max((self._depth(title, ()) for title in self._titles[name]), default=(0, ()))
 
     def _depth(self, title: str, above: tuple[str, ...]) -> _Deep:
         if title in above:
-            return 0, ()  # a cycle by pointers: the program does not take it
+            return 0, ()  # a cycle through pointers, which the program does not take
         if title not in self._depths:
             frame = self._frames.get(title, LEAF)
             deeper = (self._depth(one, (*above, title)) for one in self._callees(title))
@@ -84,7 +85,7 @@ class Graph:
         return self._depths[title]
 
     def _callees(self, title: str) -> set[str]:
-        """Return whom a function calls: a weak one's title has its file, and calls do not."""
+        """Return a function's callees; the title of a weak one has its file, which calls lack."""
         found: set[str] = set()
         for target in self._calls[title]:
             if target == _POINTER:
@@ -112,7 +113,7 @@ class Graph:
 
 
 def check(build: Path, size: int, interrupt: int) -> tuple[int, str]:
-    """Return what the main thread needs, in bytes, and its deepest path."""
+    """Return the stack that the main thread needs, in bytes, and its deepest path."""
     graph = Graph()
     for path in sorted(build.rglob("*.ci")):
         graph.read(path)
@@ -123,7 +124,7 @@ def check(build: Path, size: int, interrupt: int) -> tuple[int, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the need, or what to do if there is less."""
+    """Print the stack that is needed, and how to correct a size that is too small."""
     size = int(arguments[1])
     need, path = check(Path(arguments[0]), size, int(arguments[2]))
     sys.stdout.write(f"ethosgen: the main thread needs {need} of {size} bytes of stack ({path})\n")

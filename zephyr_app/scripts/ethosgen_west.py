@@ -1,4 +1,4 @@
-"""The west command ethosgen: what the command line does, for Zephyr, inside a workspace.
+"""The west command ethosgen: ethosgen's command line for Zephyr, inside a workspace.
 
 west ethosgen project MODEL.tflite --board corstone300
 west ethosgen verify MODEL.tflite --board corstone300
@@ -13,7 +13,7 @@ from typing import Any
 from west.commands import WestCommand
 
 _FOR_ZEPHYR = ("project", "verify")
-"""Commands that take a platform: here it is Zephyr unless the user says otherwise."""
+"""Commands that take a platform: the default here is Zephyr."""
 
 
 class Ethosgen(WestCommand):
@@ -22,13 +22,13 @@ class Ethosgen(WestCommand):
     def __init__(self) -> None:
         super().__init__(
             "ethosgen",
-            "make, build, run and check firmware for Ethos-U NPUs",
-            "Every command of ethosgen; project and verify are for Zephyr.",
+            "generate, build, run and check firmware for Ethos-U NPUs",
+            "All commands of ethosgen; project and verify default to Zephyr.",
             accepts_unknown_args=True,
         )
 
     def do_add_parser(self, parser_adder: Any) -> ArgumentParser:
-        """Leave every argument but the command to ethosgen."""
+        """Accept the command, and pass every other argument to ethosgen."""
         parser: ArgumentParser = parser_adder.add_parser(
             self.name, help=self.help, description=self.description, add_help=False
         )
@@ -36,7 +36,7 @@ class Ethosgen(WestCommand):
         return parser
 
     def do_run(self, args: Namespace, unknown: list[str]) -> None:
-        """Run ethosgen; the command's exit status is west's."""
+        """Run ethosgen, and exit with its status."""
         program = os.environ.get("ETHOSGEN", "ethosgen")
         command = [program, args.command, *with_platform(args.command, unknown)]
         environment = {**os.environ, **self._zephyr_base()}
@@ -44,8 +44,8 @@ class Ethosgen(WestCommand):
             done = subprocess.run(command, env=environment, check=False)
         except OSError as error:
             self.die(
-                f"cannot start '{program}' ({error.strerror}); install ethosgen, or name it in "
-                "the variable ETHOSGEN"
+                f"cannot start '{program}' ({error.strerror}); install ethosgen, or set the "
+                "environment variable ETHOSGEN to its path"
             )
         if done.returncode:
             raise SystemExit(done.returncode)
@@ -60,7 +60,7 @@ class Ethosgen(WestCommand):
 
 
 def with_platform(command: str, arguments: list[str]) -> list[str]:
-    """Return the arguments, for Zephyr where the command takes a platform."""
+    """Add --platform zephyr to the arguments if the command takes a platform and none is given."""
     is_chosen = any(argument.split("=")[0] == "--platform" for argument in arguments)
     if command in _FOR_ZEPHYR and not is_chosen:
         return [*arguments, "--platform", "zephyr"]

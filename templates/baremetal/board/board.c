@@ -18,7 +18,7 @@
 #ifdef BOARD_ON_QEMU
 #include "cmsdk_uart.h"
 
-/* QEMU has no NPU: its model runs in another process, and rings by a byte on this UART. */
+/* QEMU has no NPU: the NPU model runs in another process, and signals with a byte on this UART. */
 #define BELL_BASE 0x{{ "%08x"|format(bell.base_addr) }}u
 #endif
 {% endif %}
@@ -73,7 +73,7 @@ void board_init(void)
 {% if board.cpu.icache or board.cpu.dcache %}
 void board_enable_caches(void)
 {
-#ifndef BOARD_ON_QEMU /* has none */
+#ifndef BOARD_ON_QEMU /* which has no caches */
     uint32_t present = CLIDR;
 
 {% if board.cpu.icache %}
@@ -134,7 +134,7 @@ void Bell_Handler(void)
 
 void board_wait(const volatile bool *event)
 {
-    /* With the mask, no interrupt is lost between test and WFI. */
+    /* With interrupts masked, none is lost between the test and WFI. */
     __asm volatile("cpsid i" ::: "memory");
     while (!*event) {
         __asm volatile("dsb\n\twfi\n\tcpsie i\n\tisb\n\tcpsid i" ::: "memory");

@@ -1,5 +1,5 @@
 /*
- * {{ board.description }}: what the application needs to know of it.
+ * {{ board.description }}: the facts that the application needs.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -22,11 +22,11 @@
 #define BOARD_NPU_PRIVILEGED {{ "true" if board.npu.privileged else "false" }}
 {% endif %}
 
-/* Rate of board_ticks(), which goes round in {{ (4294967295 / board.counter.hz)|int }} seconds. */
+/* The rate of board_ticks(), which wraps after {{ (4294967295 / board.counter.hz)|int }} seconds. */
 #define BOARD_TICKS_HZ {{ board.counter.hz }}u
 
 {% if board.cpu.icache or board.cpu.dcache %}
-/* Turn the processor's caches on, where it has them. */
+/* Turn on the processor's caches, if it has any. */
 void board_enable_caches(void);
 
 {% endif %}

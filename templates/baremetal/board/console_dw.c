@@ -50,7 +50,7 @@ void console_put(uint8_t byte)
 void Console_RX_Handler(void)
 {
     if ((DW_IIR_FCR & 0xFu) == DW_IIR_BUSY_DETECT) {
-        (void)DW_USR; /* LCR was written while a byte came in; reading USR acknowledges it */
+        (void)DW_USR; /* LCR was written while a byte arrived; reading USR acknowledges it */
     }
     while ((DW_LSR & DW_LSR_DR) != 0) {
         frames_take((uint8_t)DW_RBR_THR_DLL);

@@ -32,14 +32,14 @@ int main(void);
 static void copy(uint32_t *to, const uint32_t *end, const uint32_t *from)
 {
     if (to == from) {
-        return; /* whoever loaded the firmware has put it into its place */
+        return; /* the loader has put the data into its place */
     }
     while (to < end) {
         *to++ = *from++;
     }
 }
 
-/* Functions of their own: what they keep in registers takes none of main()'s stack. */
+/* Separate functions: the registers that they save take none of main()'s stack. */
 __attribute__((noinline)) static void call_all(const function *each, const function *end)
 {
     while (each < end) {
@@ -57,7 +57,7 @@ __attribute__((noinline)) static void call_all_backwards(const function *start, 
 void Reset_Handler(void)
 {
     __asm volatile("msr msplim, %0" ::"r"(__stack_limit));
-    /* The compiler may use floating point and vector registers anywhere from here on. */
+    /* From here on the compiler may use floating-point and vector registers anywhere. */
     CPACR |= CPACR_CP10_CP11_FULL;
     __asm volatile("dsb\n\tisb" ::: "memory");
 
@@ -75,7 +75,7 @@ void Reset_Handler(void)
         *to++ = STACK_PAINT;
     }
 {% if board.cpu.icache or board.cpu.dcache %}
-    board_enable_caches(); /* not before: what was copied is in memory, for the NPU to see */
+    board_enable_caches(); /* not earlier: the NPU must see the copied data in memory */
 {% endif %}
     call_all(__preinit_array_start, __preinit_array_end);
     call_all(__init_array_start, __init_array_end); /* constructors */
@@ -94,12 +94,12 @@ uint32_t board_stack_bytes(void)
     return (uint32_t)((uintptr_t)__stack_top - (uintptr_t)lowest);
 }
 
-/* Every fault ends here: faults that are not enabled escalate. `frame` is what the processor
- * stacked: r0 to r3, r12, lr, pc, xpsr. */
+/* Every fault ends here: faults that are not enabled escalate. `frame` contains the registers that the
+ * processor stacked: r0 to r3, r12, lr, pc, xpsr. */
 __attribute__((used)) static void report_fault(const uint32_t *frame)
 {
-    console_init(); /* the fault may have come before main() did this */
-    /* Several times and slowly: the other side may be busy, and the line goes down at the end. */
+    console_init(); /* the fault may have occurred before main() did this */
+    /* Several times and slowly: the other side may be busy, and the connection ends afterwards. */
     for (int i = 0; i < 8; i++) {
         uint32_t since = board_ticks();
         server_fault(CFSR, frame[6]);
@@ -114,7 +114,7 @@ __attribute__((naked)) static void Fault_Handler(void)
     __asm volatile("mov r0, sp\n\tb report_fault");
 }
 
-/* Interrupts that are not in use have no vector: they are never enabled. */
+/* Unused interrupts have no vector: they are never enabled. */
 __attribute__((section(".vectors"), used)) static const function vectors[16 + IRQ_COUNT] = {
     [0] = (function)(uintptr_t)__stack_top,
     [1] = Reset_Handler,

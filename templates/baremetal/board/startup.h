@@ -14,7 +14,7 @@
 #define IRQ_BELL {{ bell.rx_irq }}u
 {% endif %}
 
-/* One more than the highest of them: the vector table ends there. */
+/* The highest of them plus one: the length of the vector table's part for interrupts. */
 #define IRQ_COUNT {{ irq_count }}u
 
 void Reset_Handler(void);

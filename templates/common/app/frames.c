@@ -22,8 +22,8 @@ volatile bool frames_waiting;
 static struct {
     uint8_t bytes[FRAME_MAX];
     uint32_t count;
-    uint8_t group_left; /* bytes to come in this group */
-    bool zero_due;      /* a zero follows this group, if another group does */
+    uint8_t group_left; /* bytes still missing in this group */
+    bool zero_due;      /* a zero follows this group, unless the frame ends */
     bool is_bad;
 } received;
 
@@ -53,7 +53,7 @@ void frames_take(uint8_t byte)
         if (received.group_left != 0 || received.is_bad || received.count < HEADER_BYTES + CRC_BYTES) {
             start_afresh();
         } else {
-            atomic_signal_fence(memory_order_seq_cst); /* the frame first, then the news of it */
+            atomic_signal_fence(memory_order_seq_cst); /* write the frame before the flag */
             frames_waiting = true;
         }
         return;
@@ -70,8 +70,8 @@ void frames_take(uint8_t byte)
     received.zero_due = byte != COBS_FULL;
 }
 
-/* CRC-32 as in zlib and Ethernet: polynomial 0x04C11DB7, reflected. Bit by bit: small, and fast
- * beside a serial line. */
+/* CRC-32 as in zlib and Ethernet: polynomial 0x04C11DB7, reflected. Computed bit by bit: this is
+ * small, and faster than a serial line. */
 static uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -108,7 +108,7 @@ void frames_release(void)
     frames_waiting = false;
 }
 
-/* COBS needs to know how far the next zero is: bytes are held back until it is known. */
+/* COBS needs the distance to the next zero, so bytes are held back until it is known. */
 static struct {
     uint8_t held[COBS_FULL - 1u];
     uint32_t count;
@@ -148,7 +148,7 @@ void frames_send(uint8_t type, uint8_t sequence, const void *head, uint32_t head
     const uint8_t sum[CRC_BYTES] = {(uint8_t)crc, (uint8_t)(crc >> 8), (uint8_t)(crc >> 16),
                                     (uint8_t)(crc >> 24)};
 
-    console_put(0); /* ends whatever a disturbed line made of earlier bytes */
+    console_put(0); /* ends any noise that was received before */
     sending.count = 0;
     send(header, HEADER_BYTES);
     send(head, head_bytes);

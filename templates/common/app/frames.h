@@ -1,7 +1,7 @@
 /*
  * Frames on a serial line: each is COBS-encoded, ends with a zero byte, and carries a CRC-32.
  *
- *     type (1) | sequence number (1) | body | CRC-32 of all before (4, little endian)
+ *     type (1) | sequence number (1) | body | CRC-32 of the bytes before (4, little endian)
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -20,20 +20,19 @@ struct frame {
     const uint8_t *body;
 };
 
-/* Receive one byte; may be called from an interrupt. Bytes that come while a whole frame waits are
- * dropped: the other side sends one request at a time and repeats what gets lost. */
+/* Receive one byte; may be called from an interrupt. Bytes that arrive while a whole frame waits are
+ * dropped: the other side sends one request at a time, and repeats it if it is lost. */
 void frames_take(uint8_t byte);
 
-/* True while something that ends like a frame waits to be fetched. */
+/* True while a possible frame waits to be fetched. */
 extern volatile bool frames_waiting;
 
-/* Fetch the frame that waits; false if it is damaged, and then it is gone. A fetched frame is valid
- * until frames_release(), which must come before its answer is sent: the next one may follow at
- * once. */
+/* Fetch the waiting frame; return false and drop it if it is damaged. A fetched frame is valid until
+ * frames_release(). Call that before you send the answer: the next request may follow at once. */
 bool frames_fetch(struct frame *frame);
 void frames_release(void);
 
-/* Send a frame whose body is in two parts, the second may be NULL and empty. */
+/* Send a frame. Its body is in two parts; the second may be empty and NULL. */
 void frames_send(uint8_t type, uint8_t sequence, const void *head, uint32_t head_bytes,
                  const void *tail, uint32_t tail_bytes);
 

@@ -1,7 +1,7 @@
 /*
  * Serves inferences over the console; see server.h.
  *
- * All numbers are little endian, as the processor's are.
+ * All numbers are little endian, as on the processor.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -22,11 +22,11 @@ enum {
                    network (4)                -> number (4), struct server_run                   */
     OUTPUT = 4, /* struct place, count (4)    -> bytes                                           */
     END = 5,    /*                            -> runs (4), failed runs (4): the end marker       */
-    BYE = 6,    /* the end marker has arrived -> no answer                                       */
+    BYE = 6,    /* end marker received        -> no answer                                       */
     ANSWER = 0x80,
-    RESTARTED = 0xFD, /* answer to anything but HELLO before a HELLO: we know nothing of a session */
-    REFUSED = 0xFE, /* answer to a request that makes no sense */
-    FAULT = 0xFF    /* unasked: CFSR (4), pc (4) */
+    RESTARTED = 0xFD, /* answer to any other request before HELLO: no session is open */
+    REFUSED = 0xFE, /* answer to an invalid request */
+    FAULT = 0xFF    /* sent without a request: CFSR (4), pc (4) */
 };
 
 struct hello {
@@ -36,7 +36,7 @@ struct hello {
     uint32_t init_status;
     uint32_t init_ticks;
     char digest[16];
-    uint8_t input_count; /* of all networks together, as the outputs are */
+    uint8_t input_count; /* inputs and outputs are those of all networks together */
     uint8_t output_count;
     uint8_t network_count;
     uint8_t reserved;
@@ -72,7 +72,7 @@ static void answer(const struct frame *frame, const void *head, uint32_t head_by
                 tail_bytes);
 }
 
-/* A session begins: what was before is forgotten. */
+/* Begin a session, and forget the last one. */
 static void say_hello(const struct frame *frame)
 {
     const struct server_firmware *firmware = server.firmware;
@@ -103,7 +103,7 @@ static void say_hello(const struct frame *frame)
     answer(frame, &hello, sizeof hello, name, (uint32_t)strlen(name));
 }
 
-/* Return where `bytes` bytes of a request's place lie, or NULL. */
+/* Return the address of `bytes` bytes at a request's place, or NULL if they are out of range. */
 static uint8_t *find(const struct frame *frame, bool is_output, uint32_t bytes)
 {
     struct place place;
@@ -149,7 +149,7 @@ static bool run(const struct frame *frame)
     if (network >= ETHOSGEN_NETWORKS) {
         return false;
     }
-    /* A repeated request gets the old answer: the inputs may be gone by now. */
+    /* A repeated request gets the old answer: the inputs may have been overwritten. */
     if (number != server.last_number) {
         server.firmware->run(&ethosgen_networks[network], &server.last);
         server.last_number = number;

@@ -1,9 +1,9 @@
 /*
- * Serves inferences over the console: requests come in frames (frames.h), each is answered by one.
+ * Serves inferences over the console: each request is a frame (frames.h), and so is each answer.
  *
  * The other side sends a request, waits for the answer, and repeats the request if none comes. So
- * every request may be served twice without harm: writing and reading name their offset, and a run
- * names its number.
+ * every request can be served twice without harm: reads and writes contain their offset, and a run
+ * contains its number.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -17,15 +17,15 @@
 #define SERVER_PROTOCOL 2u
 #define SERVER_NPU_EVENTS 4
 
-/* What one inference cost and how it ended. */
+/* The result and the cost of one inference. */
 struct server_run {
-    uint32_t status;      /* 0: it worked */
+    uint32_t status;      /* an ethosgen_status; 0: success */
     uint32_t npu_status;  /* the NPU's STATUS and QREAD at the end */
     uint32_t npu_qread;
     uint32_t cpu_ticks;   /* outside the wait for the NPU */
-    uint32_t stack_bytes; /* used since the start, at most */
-    uint32_t npu_cycles[2];                /* as the NPU's PMU counts them: low word, high word */
-    uint32_t npu_event[SERVER_NPU_EVENTS]; /* what its event counters count; 0: nothing */
+    uint32_t stack_bytes; /* the largest use since the start */
+    uint32_t npu_cycles[2];                /* counted by the NPU's PMU: low word, high word */
+    uint32_t npu_event[SERVER_NPU_EVENTS]; /* the events that were counted; 0: none */
     uint32_t npu_count[SERVER_NPU_EVENTS];
 };
 
@@ -40,7 +40,7 @@ struct server_firmware {
  * runs that failed. */
 uint32_t server_run(const struct server_firmware *firmware);
 
-/* Tell the other side of a processor fault: the fault status register, and where it happened. */
+/* Report a processor fault to the other side: the fault status register, and the program counter. */
 void server_fault(uint32_t cfsr, uint32_t pc);
 
 #endif /* SERVER_H */

@@ -13,12 +13,12 @@
  *     {{ name }}_run();
  *     ... read the output{{ "s" if outputs|length > 1 }}: {{ outputs|map(attribute="buffer")|join(", ") }}
  *
- * Inputs and outputs lie in the arena. They may share space with what comes later: write all inputs
- * before each run, and read the outputs before the next inputs are written.
+ * Inputs and outputs are in the arena and may share its bytes with other tensors: write all inputs
+ * before each run, and read the outputs before you write the next inputs.
 {% if is_shared %}
  *
- * The arena is shared with {{ names|reject("eq", name)|join(" and ") }}: outputs are good until another network's inputs are
- * written or another network runs, and so are inputs that wait for their run.
+ * The arena is shared with {{ names|reject("eq", name)|join(" and ") }}: inputs and outputs are valid until another network's
+ * inputs are written or another network runs.
 {% endif %}
 {% else %}
  *
@@ -26,26 +26,27 @@
  *
  *     {{ name }}_run({{ (inputs + outputs)|map(attribute="c_name")|join(", ") }});
  *
- * Inputs and outputs are the caller's buffers, aligned to {{ own_alignment or arena_alignment }} bytes{{ ", in memory that the NPU reaches" if npu else "" }}.
- * Each has at least its _BUFFER_BYTES. The inputs are not changed.
+ * Inputs and outputs are the caller's buffers, aligned to {{ own_alignment or arena_alignment }} bytes{{ ", in memory that the NPU can access" if npu else "" }}.
+ * Each has at least its _BUFFER_BYTES. The inputs are not modified.
 {% if own_alignment and own_alignment > 16 %}
- * These are whole lines of the data cache: a neighbour in a line could be written over what the NPU wrote.
+ * Each buffer occupies whole lines of the data cache: if a line also held other data, writing that
+ * line back could overwrite the NPU's results.
 {% endif %}
 {% endif %}
 {% if variables %}
  *
- * The network keeps a state from run to run; {{ name }}_reset() starts it afresh.
+ * The network keeps state between runs; {{ name }}_reset() restores the initial state.
 {% if kept_bytes %}
- * Runs of other networks leave it alone: {{ kept_bytes }} bytes of it are copied to the arena and back.
+ * Runs of other networks do not change it: {{ kept_bytes }} bytes of it are copied to the arena and back.
 {% elif is_shared %}
- * Runs of other networks leave it alone.
+ * Runs of other networks do not change it.
 {% elif variables|selectattr("memory", "eq", "arena")|list %}
- * The NPU's share of it lies in the arena, which nothing else may use between two runs.
+ * The NPU's part of the state is in the arena, which nothing else may use between two runs.
 {% endif %}
 {% endif %}
 {% if platform is defined and platform == "zephyr" %}
- * Several threads may call all of it; {{ name }}_run() waits its turn. {{ "Nothing else" if kept_bytes else "Nothing" }} is copied, and there is no
- * heap.
+ * Several threads may call all functions; {{ name }}_run() waits its turn. {{ "Nothing else" if kept_bytes else "Nothing" }} is copied, and there is
+ * no heap.
 {% else %}
  * A run is not reentrant{{ ", and no two networks may run at once" if is_shared }}. {{ "Nothing else" if kept_bytes else "Nothing" }} is copied, and there is no heap.
 {% endif %}
@@ -71,7 +72,7 @@
 extern "C" {
 #endif
 
-/* Memory. {{ "Of the shared arena, this network's part begins it; it" if is_shared else "The arena" }} holds whatever lives only during a run{% if io == "arena" %}, inputs and outputs included{% endif %}. */
+/* Memory sizes. {{ "This network uses the first bytes of the shared arena. They hold" if is_shared else "The arena holds" }} the tensors of a run{% if io == "arena" %}, including inputs and outputs{% endif %}. */
 #define {{ NAME }}_ARENA_BYTES {{ arena_bytes }}
 #define {{ NAME }}_ARENA_ALIGNMENT {{ arena_alignment }}
 {% if own_alignment and io == "caller" %}
@@ -103,8 +104,8 @@ extern "C" {
  *     arena bytes {{ port.offset }} to {{ port.offset + port.bytes - 1 }}
 {% endif %}
 {% if port.npu_bytes > port.bytes %}
- *     The NPU copies 16 bytes at a time: the last {{ port.npu_bytes - port.bytes }} that it reaches are not the tensor's. They may
- *     hold anything, but must be there.
+ *     The NPU copies 16 bytes at a time: the buffer needs {{ port.npu_bytes - port.bytes }} more bytes than the tensor. Their
+ *     content does not matter.
 {% endif %}
  */
 #define {{ port.MACRO }}_ELEMENTS {{ port.elements }}
@@ -146,34 +147,34 @@ static inline {{ port.ctype }} *{{ name }}_{{ port.label }}(void)
  * Returns ETHOSGEN_OK, ETHOSGEN_NOT_INITIALIZED, or ETHOSGEN_NPU_OTHER_PRODUCT, _MACS or _VERSION.
  */
 {% else %}
-/* Get ready to run. Returns ETHOSGEN_OK: without an NPU there is nothing to do. */
+/* Prepare to run. Returns ETHOSGEN_OK{{ "" if variables else ": without an NPU there is nothing to do" }}. */
 {% endif %}
 ethosgen_status {{ name }}_init(void);
 {% if variables %}
 
 /*
- * Set the state to its start, as {{ name }}_init() does.
+ * Restore the initial state, as {{ name }}_init() does.
  *
- * Call it where one sequence of inputs ends and another begins. A run that fails does so by itself.
+ * Call it when one sequence of inputs ends and another begins. A run that fails restores it too.
 {% for variable in variables %}
- *     {{ variable.bytes }} bytes of {{ variable.place if is_shared else "the " ~ variable.memory }}: {{ variable.comment }}
+ *     {{ variable.bytes }} bytes in {{ variable.place if is_shared else "the " ~ variable.memory }}: {{ variable.comment }}
 {% endfor %}
  */
 void {{ name }}_reset(void);
 {% endif %}
 
 /*
- * Run the network once, from inputs to outputs.
+ * Run one inference.
  *
 {% if may_wait %}
- * Returns ETHOSGEN_OK, or ETHOSGEN_NOT_READY where the network took its inputs and will give outputs
- * in a later run. On any status but ETHOSGEN_OK the outputs are worthless.
+ * Returns ETHOSGEN_OK, or ETHOSGEN_NOT_READY if the network has taken its inputs and will give outputs
+ * in a later run. The outputs are valid only after ETHOSGEN_OK.
 {% else %}
- * Returns ETHOSGEN_OK; on any other status the outputs are worthless, and the next run starts afresh.
+ * Returns ETHOSGEN_OK. After any other status the outputs are invalid, and the network can run again.
 {% endif %}
 {% if variables %}
- * A run that fails sets the state to its start, as {{ name }}_reset() does{% if io == "caller" %}; ETHOSGEN_BAD_BUFFER alone
- * leaves it{% endif %}{% if may_wait %}. ETHOSGEN_NOT_READY is no failure{% endif %}.
+ * A run that fails restores the initial state, as {{ name }}_reset() does{% if io == "caller" %}; only ETHOSGEN_BAD_BUFFER
+ * leaves the state as it is{% endif %}{% if may_wait %}. ETHOSGEN_NOT_READY is not a failure{% endif %}.
 {% endif %}
  */
 {% if io == "arena" %}
@@ -186,9 +187,9 @@ ethosgen_status {{ name }}_run(
 {% if platform is defined and platform == "zephyr" %}
 
 /*
- * Have {{ "the arena and all networks" if is_shared else "the network" }} for oneself, as many times as one has asked for it; {{ name }}_run() does so too.
+ * Lock and unlock {{ "the arena and all networks" if is_shared else "the network" }}. The lock is recursive; {{ name }}_run() takes it too.
 {% if io == "arena" %}
- * Where several threads use the network, each holds it from writing its inputs to reading its outputs.
+ * If several threads use the network, each must hold the lock from writing inputs to reading outputs.
 {% endif %}
  */
 void {{ name }}_lock(void);

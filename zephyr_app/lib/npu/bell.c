@@ -1,7 +1,7 @@
 /*
- * QEMU has no NPU. Its model runs in another process, works on a page of shared memory as on the
- * NPU's registers, and rings by a byte on a UART that is not in use; that pends the NPU's own
- * interrupt, whose handler is the driver's.
+ * QEMU has no NPU. The NPU model runs in another process, uses a page of shared memory as the NPU's
+ * registers, and signals with a byte on an unused UART. That pends the NPU's own interrupt, which the
+ * driver handles.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,20 +28,20 @@ enum { UART_INT_RX = BIT(1) };
 #define NPU_STATUS (DT_REG_ADDR(NPU) + 0x04)
 #define NPU_RESET (DT_REG_ADDR(NPU) + 0x0C)
 enum { STATUS_RESET_STATUS = BIT(3) };
-#define RESET_POLLS (1u << 26) /* there is no clock yet; the driver says so if it was not enough */
+#define RESET_POLLS (1u << 26) /* no clock runs yet; if this is not enough, the driver reports it */
 enum { RESET_CPL_PRIVILEGED = BIT(0), RESET_CSL_NON_SECURE = BIT(1) };
 
 static void ring(const void *unused)
 {
     ARG_UNUSED(unused);
-    /* Acknowledge first: a byte that comes after DATA was read must raise its own interrupt. */
+    /* Acknowledge first: a byte that arrives after DATA was read must raise its own interrupt. */
     sys_write32(UART_INT_RX, UART_INTCLEAR);
     (void)sys_read32(UART_DATA);
     NVIC_SetPendingIRQ(DT_IRQN(NPU));
 }
 
-/* Before the NPU's driver, which polls 100000 times for the end of a reset: less than the time that
- * a process needs that is not running at the moment. */
+/* Runs before the NPU's driver, which polls 100000 times for the end of a reset: that is too short if
+ * the NPU model's process is not scheduled at the moment. */
 static int bell_init(void)
 {
     uint32_t level = (DT_PROP(NPU, secure_enable) ? 0 : RESET_CSL_NON_SECURE) |

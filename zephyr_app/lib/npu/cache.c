@@ -1,11 +1,11 @@
 /*
- * Cache maintenance around each run, where the processor has a data cache and Zephyr's own driver
- * leaves this to the application (all before 4.3, and later ones without CONFIG_CACHE_MANAGEMENT).
+ * Cache maintenance around each run, if the processor has a data cache and Zephyr's own driver leaves
+ * this to the application (before 4.3, and later without CONFIG_CACHE_MANAGEMENT).
  *
- * Zephyr's cache interface does it where it is configured. Where it is not, the cache may still be
- * on, by a boot loader or the SoC's start-up code, and then the processor's own functions do it.
+ * It uses Zephyr's cache interface if that is configured. If not, a boot loader or the SoC's start-up
+ * code may still have turned on the cache; then it uses CMSIS-Core's functions.
  *
- * The hooks' signature changed with the driver of April 2025; CMakeLists.txt looks which one the
+ * The hooks' signature changed with the driver of April 2025; CMakeLists.txt checks which one the
  * driver has.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -76,7 +76,7 @@ static void flush_and_invalidate_all(void)
 #endif
 
 #ifdef ETHOSGEN_CACHE_HOOKS_TAKE_POINTER
-/* To this driver NULL stands for all memory. It asks so for whoever names no sizes; ours are named. */
+/* This driver passes NULL for all memory if a caller gives no sizes; we always give them. */
 void ethosu_flush_dcache(uint32_t *memory, size_t bytes)
 {
     if (memory == NULL) {
@@ -89,7 +89,7 @@ void ethosu_flush_dcache(uint32_t *memory, size_t bytes)
 void ethosu_invalidate_dcache(uint32_t *memory, size_t bytes)
 {
     if (memory == NULL) {
-        flush_and_invalidate_all(); /* what the processor wrote elsewhere must not be lost */
+        flush_and_invalidate_all(); /* the processor's own writes must not be lost */
     } else if (bytes != 0) {
         invalidate(memory, bytes);
     }

@@ -1,11 +1,11 @@
 /*
- * The NPU interface on Zephyr's Ethos-U device, that is, on Arm's core driver.
+ * The NPU interface, on top of Zephyr's Ethos-U device, which uses Arm's core driver.
  *
- * Zephyr initializes the device at boot. Several threads may run networks at once: Arm's driver
- * lets one of them at a time have the NPU, and the others sleep on Zephyr's semaphore.
+ * Zephyr initializes the device at boot. Several threads may run networks at once: Arm's driver gives
+ * the NPU to one at a time, and the others sleep on Zephyr's semaphore.
  *
- * What proves the end of a run is ours (ethosgen_npu_run.h): Arm's driver takes a semaphore for it,
- * which an interrupt of another run may have given. So its interrupt handler is wrapped by the linker.
+ * The end of a run is proved by our own code (ethosgen_npu_run.h): Arm's driver relies on a semaphore,
+ * which the interrupt of another run may have given. So the linker wraps its interrupt handler.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,21 +25,21 @@
 
 #define NPU DT_COMPAT_GET_ANY_STATUS_OKAY(arm_ethos_u)
 
-/* The driver's mutex and semaphores; ethosgen computes the same from the sizes that they have unless
- * an option makes them larger. */
+/* The driver's mutex and semaphores. ethosgen computes the same size from their usual sizes, which an
+ * option may increase. */
 #define CHUNK(bytes) ROUND_UP((bytes) + sizeof(void *) + 4, 8)
 BUILD_ASSERT(CONFIG_HEAP_MEM_POOL_ADD_SIZE_ETHOSGEN >=
                  48 + CHUNK(sizeof(struct k_mutex)) + 2 * CHUNK(sizeof(struct k_sem)),
              "raise CONFIG_HEAP_MEM_POOL_ADD_SIZE_ETHOSGEN: the NPU's driver needs more heap");
 
 BUILD_ASSERT(!DT_NODE_HAS_PROP(NPU, fast_memory_region),
-             "delete the NPU's property fast-memory-region in an overlay: the network brings its own "
-             "fast memory, which the driver would replace by that one");
+             "delete the NPU's property fast-memory-region in an overlay: the network has its own "
+             "fast memory, which the driver would replace with that region");
 
-/* Given by each of the NPU's interrupts: a reason to look. */
+/* Given by each of the NPU's interrupts, so that the waiting thread checks again. */
 K_SEM_DEFINE(npu_interrupts, 0, 1);
 
-static struct ethosu_driver *driver; /* of the run under way */
+static struct ethosu_driver *driver; /* of the current run */
 
 __weak bool ethosgen_npu_wait(const volatile bool *finished)
 {
@@ -47,7 +47,7 @@ __weak bool ethosgen_npu_wait(const volatile bool *finished)
     return k_sem_take(&npu_interrupts, K_MSEC(ETHOSGEN_NPU_TIMEOUT_MS)) == 0;
 }
 
-/* Names that the linker makes by its option --wrap. */
+/* Names that the linker creates for its option --wrap. */
 void __real_ethosu_irq_handler(struct ethosu_driver *drv);
 void __wrap_ethosu_irq_handler(struct ethosu_driver *drv);
 
@@ -59,7 +59,7 @@ static void rest(void)
 void __wrap_ethosu_irq_handler(struct ethosu_driver *drv)
 {
     if (!npu.is_running && drv->job.state == ETHOSU_JOB_RUNNING) {
-        __real_ethosu_irq_handler(drv); /* of a run that is not ours, or that we gave up */
+        __real_ethosu_irq_handler(drv); /* the run is not ours, or was given up */
         return;
     }
     take_interrupt();
@@ -68,7 +68,7 @@ void __wrap_ethosu_irq_handler(struct ethosu_driver *drv)
 
 ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privileged)
 {
-    ARG_UNUSED(base_addr); /* all three are the devicetree's here */
+    ARG_UNUSED(base_addr); /* the devicetree has all three */
     ARG_UNUSED(secure);
     ARG_UNUSED(privileged);
     if (!device_is_ready(DEVICE_DT_GET(NPU))) {
@@ -78,7 +78,7 @@ ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privile
     return ETHOSGEN_OK;
 }
 
-/* Run a stream on the NPU, which is ours until its driver is released. */
+/* Run a stream on the NPU, whose driver this thread has reserved. */
 static ethosgen_status run(const struct ethosgen_npu_stream *stream, uint64_t *base,
                            const size_t *bytes, int used)
 {
@@ -106,7 +106,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     if (npu.base_addr == 0) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
-    int used = 0; /* base pointers: an unused one would read as "all memory" in the cache hooks */
+    int used = 0; /* base pointers in use: to the cache hooks an unused one would mean all memory */
 
     for (int i = 0; i < ETHOSGEN_NPU_BASES; i++) {
         wide[i] = base[i];
@@ -115,6 +115,6 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     }
     driver = ethosu_reserve_driver(); /* sleeps until the NPU is free */
     ethosgen_status status = run(stream, wide, bytes, used);
-    ethosu_release_driver(driver); /* resets an NPU that was given up */
+    ethosu_release_driver(driver); /* resets the NPU if the run was given up */
     return status;
 }

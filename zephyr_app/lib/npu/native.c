@@ -1,5 +1,5 @@
 /*
- * The NPU interface on native_sim: ethosgen's model of the NPU, in a process of its own.
+ * The NPU interface on native_sim: ethosgen's NPU model, in a separate process.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@ enum { STATUS_BUS_STATUS = BIT(2), STATUS_CMD_PARSE_ERROR = BIT(4) };
 enum { STATUS_CMD_END_REACHED = BIT(5), STATUS_WD_FAULT = BIT(7) };
 #define HEADER_WORDS 8u
 
-/* One NPU, several threads: one of them at a time has it. */
+/* The threads share one NPU: only one at a time uses it. */
 K_SEM_DEFINE(npu_is_free, 1, 1);
 
 static struct ethosgen_npu_registers last;
@@ -27,7 +27,7 @@ ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privile
     return is_initialized ? ETHOSGEN_OK : ETHOSGEN_NPU_NO_RESET;
 }
 
-/* The model is the NPU that each stream was made for: its header says which. */
+/* The model acts as the NPU that each stream was compiled for, which the stream's header names. */
 ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
 {
     ARG_UNUSED(config);
@@ -35,7 +35,7 @@ ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
     return is_initialized ? ETHOSGEN_OK : ETHOSGEN_NOT_INITIALIZED;
 }
 
-/* Base pointers may point into each other's memory, which must stay one. */
+/* Base pointers may have overlapping memory: merge it into one range. */
 static void add_range(struct ethosgen_host_run *run, uint64_t addr, uint64_t bytes)
 {
     uint64_t end = addr + bytes;
@@ -49,7 +49,7 @@ static void add_range(struct ethosgen_host_run *run, uint64_t addr, uint64_t byt
         addr = MIN(addr, old->addr);
         end = MAX(end, old->addr + old->bytes);
         *old = run->ranges[--run->range_count];
-        i = 0; /* what has grown may touch what did not touch it before */
+        i = 0; /* the larger range may touch ranges that were checked before */
     }
     run->ranges[run->range_count].addr = addr;
     run->ranges[run->range_count++].bytes = end - addr;
@@ -76,7 +76,7 @@ static ethosgen_status verdict(uint32_t command_bytes)
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
                                  const uintptr_t base[ETHOSGEN_NPU_BASES])
 {
-    /* Of the header that Arm's driver reads: COP1, OPTIMIZER_CONFIG, then CONFIG. */
+    /* The header for Arm's driver: COP1, OPTIMIZER_CONFIG, then CONFIG. */
     struct ethosgen_host_run run = {
         .config = stream->words[2],
         .command_bytes = stream->bytes - HEADER_WORDS * sizeof(uint32_t),

@@ -1,8 +1,8 @@
 /*
- * The host side of native_sim: a process with ethosgen's model of the NPU at the end of a pipe, and
- * the console on stdin and stdout. Compiled with the host's C library, not with Zephyr's.
+ * The host side of native_sim: ethosgen's NPU model in another process behind a pipe, and the console
+ * on stdin and stdout. Compiled with the host's C library, not with Zephyr's.
  *
- * The model is the command ethosgen, or what the environment variable ETHOSGEN names.
+ * The environment variable ETHOSGEN is the program to start; the default is ethosgen.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,7 +36,7 @@ int ethosgen_host_start(void)
         close(ends[0]);
         close(ends[1]);
         execlp(command != NULL ? command : "ethosgen", "ethosgen", "serve-npu", (char *)NULL);
-        perror("ethosgen, the model of the NPU, does not start; name it in ETHOSGEN");
+        perror("cannot start ethosgen as the NPU model; set ETHOSGEN to its path");
         _exit(127);
     }
     close(ends[1]);
@@ -89,7 +89,7 @@ int ethosgen_host_run(const struct ethosgen_host_run *run, const void *commands,
         return -1;
     }
     for (uint32_t i = 0; i < run->range_count; i++) {
-        uint32_t is_changed; /* what the NPU left alone may be constant here */
+        uint32_t is_changed; /* memory that the NPU did not write may be constant here */
         if (get(&is_changed, sizeof is_changed) != 0) {
             return -1;
         }
@@ -109,7 +109,7 @@ void ethosgen_host_attend(const char *project, const char *build)
     }
     execlp(command != NULL ? command : "ethosgen", "ethosgen", "run", project, "--build", build,
            "--on", "native", (char *)NULL);
-    perror("ethosgen does not start; name it in ETHOSGEN");
+    perror("cannot start ethosgen; set ETHOSGEN to its path");
     _exit(127);
 }
 
@@ -126,6 +126,6 @@ int ethosgen_host_read(uint8_t *byte)
 void ethosgen_host_write(uint8_t byte)
 {
     if (write(STDOUT_FILENO, &byte, 1) != 1) {
-        _exit(1); /* nobody listens any more */
+        _exit(1); /* the other side has gone */
     }
 }

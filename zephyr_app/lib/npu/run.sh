@@ -1,6 +1,6 @@
-# What Zephyr's "run" calls instead of QEMU: QEMU with the NPU's model beside it, fed with an input
-# whose output is checked. "debugserver" gets QEMU itself. Twister reads the verdict from the pipes
-# that QEMU would have its console on: path=PIPE. It calls it a crash if they end within two seconds.
+# Zephyr's "run" calls this instead of QEMU. It starts QEMU with the NPU model beside it, sends an
+# input, and checks the output. "debugserver" gets QEMU itself. Twister reads the verdict from the pipes
+# of QEMU's console (path=PIPE), and reports a crash if they close within two seconds.
 #
 # SPDX-License-Identifier: Apache-2.0
 project=$1 build=$2

@@ -1,5 +1,5 @@
 /*
- * The server's console, clock and way out on Zephyr; see board.h.
+ * The server's console, clock and exit on Zephyr; see board.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 
 #define CONSOLE DEVICE_DT_GET(DT_CHOSEN(zephyr_console))
 
-#define FRAME_FAULT 0xFFu /* see server.c; here with a third word, Zephyr's reason */
+#define FRAME_FAULT 0xFFu /* see server.c; a third word is Zephyr's reason */
 #define FAULT_REPETITIONS 8
 #define FAULT_POLLS (1u << 24)
 
@@ -65,7 +65,7 @@ void console_init(void)
 {
     uart_irq_callback_user_data_set(CONSOLE, on_uart, NULL);
     uart_irq_rx_enable(CONSOLE);
-    /* A byte that came before this raises no interrupt and keeps others out. */
+    /* An earlier byte raises no interrupt and blocks later ones. */
     while (uart_poll_in(CONSOLE, &(uint8_t){0}) == 0) {
     }
 }
@@ -105,16 +105,16 @@ void board_exit(uint32_t status)
     }
 }
 
-/* Processor faults, k_panic(), k_oops() and stacks that overflow all end here: the other side is told
- * why and where, several times and slowly, since it may be busy. */
+/* Processor faults, k_panic(), k_oops() and stack overflows all end here. The reason and the place are
+ * reported to the other side, several times and slowly, since it may be busy. */
 void k_sys_fatal_error_handler(unsigned int reason, const struct arch_esf *frame)
 {
     const uint32_t where[] = {0, frame != NULL ? frame->basic.pc : 0}; /* Zephyr has cleared CFSR */
     const uint32_t why = reason;
 
-    board_init(); /* it may have come before main() did this */
+    board_init(); /* the fault may have occurred before main() did this */
     for (int i = 0; i < FAULT_REPETITIONS; i++) {
-        uint32_t polls = FAULT_POLLS; /* if the clock stands */
+        uint32_t polls = FAULT_POLLS; /* in case the clock has stopped */
         uint32_t since = board_ticks();
 
         frames_send(FRAME_FAULT, 0, where, sizeof where, &why, sizeof why);

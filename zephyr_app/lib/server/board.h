@@ -1,5 +1,5 @@
 /*
- * What the server needs of Zephyr: a console, a clock, a way out.
+ * What the server needs from Zephyr: a console, a clock and an exit.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@
 #define BOARD_TICKS_HZ sys_clock_hw_cycles_per_sec()
 #endif
 
-/* Where the NPU is and what it may do is the devicetree's. */
+/* The NPU's address and access level come from the devicetree. */
 #define BOARD_NPU_BASE 0
 #define BOARD_NPU_SECURE false
 #define BOARD_NPU_PRIVILEGED false

@@ -1,5 +1,5 @@
 /*
- * The server's console, clock and way out on native_sim: stdin and stdout; see board.h.
+ * The server's console, clock and exit on native_sim, with stdin and stdout; see board.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,7 +36,7 @@ void board_wait(const volatile bool *event)
     while (!*event) {
         int count = ethosgen_host_read(&byte);
         if (count < 0) {
-            board_exit(1); /* nobody is there any more */
+            board_exit(1); /* the other side has gone */
         }
         if (count == 0) {
             k_sleep(K_MSEC(1));
@@ -48,7 +48,7 @@ void board_wait(const volatile bool *event)
 
 uint32_t board_stack_bytes(void)
 {
-    return 0; /* the host's stack, which says nothing about the board's */
+    return 0; /* unknown: this is the host's stack, not the board's */
 }
 
 void board_exit(uint32_t status)

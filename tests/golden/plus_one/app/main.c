@@ -1,8 +1,8 @@
 /*
- * Runs the firmware's networks for whoever asks over the console: see server.h.
+ * Runs the firmware's networks on request over the console: see server.h.
  *
- * Generated once by ethosgen; yours from now on. An application of your own needs what main() does
- * before server_run(), and the networks' own functions, which their headers document.
+ * Generated once by ethosgen; yours from now on. Your own application needs what main() does before
+ * server_run(), and the networks' functions, which their headers document.
  */
 #include "board.h"
 #include "ethosgen_networks.h"
@@ -43,9 +43,9 @@ void ethosgen_npu_reset_end(void)
 
 static struct ethosgen_npu_pmu pmu;
 
-/* What the PMU counts, by the numbers of Arm's enum pmu_event. It has four counters, so that runs
- * take turns: NPU_ACTIVE and MAC_ACTIVE, and data beats read (130, 386) or written (135, 391) at AXI
- * port 0 and 1. */
+/* The events that the PMU counts, as numbers of Arm's enum pmu_event. It has four counters, so runs
+ * alternate: NPU_ACTIVE, MAC_ACTIVE, and data beats read (130, 386) or written (135, 391) at AXI port
+ * 0 and 1. */
 static const uint16_t events[][ETHOSGEN_NPU_EVENTS] = {
     {35, 48, 130, 386},
     {35, 48, 135, 391},
@@ -53,7 +53,7 @@ static const uint16_t events[][ETHOSGEN_NPU_EVENTS] = {
 static uint32_t runs[ETHOSGEN_NETWORKS];
 static const uint16_t *counted = events[0];
 
-/* Measuring is not the network's own work: its time counts as waiting. */
+/* The time of measuring counts as waiting, not as the network's own work. */
 void ethosgen_npu_begin(uintptr_t base_addr)
 {
     stop_counting();
@@ -61,7 +61,7 @@ void ethosgen_npu_begin(uintptr_t base_addr)
     go_on_counting();
 }
 
-/* The wait is over. What is left of the interrupt is the network's own work again. */
+/* The wait is over: the rest of the interrupt is the network's own work again. */
 void ethosgen_npu_end(uintptr_t base_addr)
 {
     ethosgen_npu_pmu_add(base_addr, &pmu);
@@ -136,7 +136,7 @@ int main(void)
         .ticks_hz = BOARD_TICKS_HZ,
         .run = run,
     };
-    console_init(); /* not before: its interrupts would count as the networks' start */
+    console_init(); /* not earlier: its interrupts would count as initialization time */
     board_exit(server_run(&firmware));
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * What the application needs of a board: a clock, a console, a way out. board.h says the rest.
+ * What the application needs from a board: a clock, a console and an exit. board.h has the rest.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -9,25 +9,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Start the clock, and whatever else comes before the networks. */
+/* Start the clock, and prepare the board for the networks. */
 void board_init(void);
 
-/* A free running counter of BOARD_TICKS_HZ; differences are good until it has gone round. */
+/* Return a free-running counter of BOARD_TICKS_HZ. Differences are valid up to one wrap. */
 uint32_t board_ticks(void);
 
-/* Start the console: from here on received bytes go to frames_take(), from an interrupt. */
+/* Start the console: from now on an interrupt passes received bytes to frames_take(). */
 void console_init(void);
 
 /* Send one byte. */
 void console_put(uint8_t byte);
 
-/* Sleep until *event is set by an interrupt. */
+/* Sleep until an interrupt sets *event. */
 void board_wait(const volatile bool *event);
 
-/* Leave, where there is somewhere to go: a simulator ends with this status. */
+/* End the program: a simulator exits with this status, a board stops. */
 void board_exit(uint32_t status);
 
-/* Bytes of the stack that main() runs on that were used since the start, at most. */
+/* Return the largest number of bytes of main()'s stack that were in use since the start. */
 uint32_t board_stack_bytes(void);
 
 #endif /* SERVICES_H */

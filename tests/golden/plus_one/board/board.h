@@ -1,5 +1,5 @@
 /*
- * Arm Corstone-300 (MPS3 AN547): what the application needs to know of it.
+ * Arm Corstone-300 (MPS3 AN547): the facts that the application needs.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -18,10 +18,10 @@
 #define BOARD_NPU_SECURE true
 #define BOARD_NPU_PRIVILEGED true
 
-/* Rate of board_ticks(), which goes round in 134 seconds. */
+/* The rate of board_ticks(), which wraps after 134 seconds. */
 #define BOARD_TICKS_HZ 32000000u
 
-/* Turn the processor's caches on, where it has them. */
+/* Turn on the processor's caches, if it has any. */
 void board_enable_caches(void);
 
 #endif /* BOARD_H */

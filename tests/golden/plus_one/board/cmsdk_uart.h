@@ -6,7 +6,7 @@
 
 #include "registers.h"
 
-/* By their offsets from the base. */
+/* Registers, by their offsets from the base. */
 #define UART_DATA(base) REGISTER((base) + 0x00u)
 #define UART_STATE(base) REGISTER((base) + 0x04u)
 #define UART_CTRL(base) REGISTER((base) + 0x08u)

@@ -26,7 +26,7 @@ void console_put(uint8_t byte)
 
 void Console_RX_Handler(void)
 {
-    /* Acknowledge first: a byte that comes after DATA was read must raise its own interrupt. */
+    /* Acknowledge first: a byte that arrives after DATA was read must raise its own interrupt. */
     UART_INTCLEAR(CONSOLE_BASE) = UART_INT_RX;
     frames_take((uint8_t)UART_DATA(CONSOLE_BASE));
 }

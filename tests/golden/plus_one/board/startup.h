@@ -10,7 +10,7 @@
 #define IRQ_NPU 56u
 #define IRQ_BELL 44u
 
-/* One more than the highest of them: the vector table ends there. */
+/* The highest of them plus one: the length of the vector table's part for interrupts. */
 #define IRQ_COUNT 57u
 
 void Reset_Handler(void);

@@ -3,15 +3,15 @@
 
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR cortex-m55)
-set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # there is no system to link a test program for
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # a test program cannot be linked: there is no OS
 
 set(CMAKE_C_COMPILER arm-none-eabi-gcc CACHE STRING "C compiler")
 string(REGEX REPLACE "gcc([^/]*)$" "g++\\1" cxx "${CMAKE_C_COMPILER}")
-set(CMAKE_CXX_COMPILER "${cxx}" CACHE STRING "C++ compiler, for files of yours")
+set(CMAKE_CXX_COMPILER "${cxx}" CACHE STRING "C++ compiler, for your own files")
 
 set(CMAKE_C_FLAGS_INIT
   "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard -ffunction-sections -fdata-sections -fno-common")
-# Destructors of static objects run after main(), without a table of them that grows.
+# Destructors of static objects run after main(), without a table that grows at run time.
 set(CMAKE_CXX_FLAGS_INIT
   "${CMAKE_C_FLAGS_INIT} -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-use-cxa-atexit")
 set(CMAKE_EXE_LINKER_FLAGS_INIT

@@ -1,5 +1,6 @@
 """Networks that compute much: fewer samples, shared out, and a second opinion that may be late."""
 
+import threading
 import time
 from dataclasses import replace
 from typing import Any
@@ -7,21 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ethosgen import aot
+from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.commands.wording import comparison_text
 from ethosgen.frontend.flatbuffer import decode_model
 from ethosgen.host.child import ChildError
 from ethosgen.oracle import reference
 from ethosgen.oracle.reference import golden_outputs
-from ethosgen.pipeline import Inputs, choose_samples, judge, judgement
+from ethosgen.pipeline import Inputs, choose_samples, exactness, judge, judgement
+from ethosgen.pipeline.exactness import Wish
+from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values import workload
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Comparison
+from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, multiplications
 from networks import Network
-from recurrent_networks import lstm
+from recurrent_networks import lstm, svdf
 
 
 def convolved() -> Model:
@@ -36,6 +42,44 @@ def test_the_work_of_layers_is_what_they_multiply() -> None:
     net.fully_connected(net.depthwise(net.input((1, 8, 8, 4)), (3, 3)), 10)
     model = decode_model(net.build(), "net")
     assert multiplications(model) == 8 * 8 * 4 * 9 + 10 * 256
+
+
+def test_layers_with_a_state_use_all_their_weights_in_each_step() -> None:
+    net = Network("net")
+    model = decode_model(net.build(lstm(net, net.input((2, 3, 4)), 5)), "net")
+    biases = 4 * 5
+    assert multiplications(model) == 2 * 3 * (4 * 5 * (4 + 5) + biases)
+    net = Network("net")
+    model = decode_model(net.build(svdf(net, net.input((2, 6)), 5, 7)), "net")
+    assert multiplications(model) == 2 * (5 * 6 + 5 * 7 + 5)
+
+
+def test_the_check_takes_fewer_samples_of_a_network_that_computes_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = convolved()
+    assert len(exactness.draw(model)) == 5
+    monkeypatch.setattr(exactness, "MOST_WORK", 2 * multiplications(model))
+    assert len(exactness.draw(model)) == 2
+
+
+def test_the_operators_load_while_the_oracle_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, loaded = threading.Event(), threading.Event()
+
+    def ask(*_: Any) -> str:
+        asked.set()
+        return "no answer" if loaded.wait(10) else "nothing was loaded"
+
+    def load() -> None:
+        assert asked.wait(10)
+        loaded.set()
+
+    monkeypatch.setattr(aot, "load", load)
+    monkeypatch.setattr(exactness, "SAMPLES", 1)
+    plan = make_plan(
+        convolved(), find_accelerator("ethos-u55-128"), IoStyle.ARENA, Watch(), wish=Wish(ask=ask)
+    )
+    assert plan.check is not None and plan.check.skipped == "no answer"
 
 
 def test_a_network_that_computes_much_gets_fewer_samples(monkeypatch: pytest.MonkeyPatch) -> None:

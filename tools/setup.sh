@@ -143,6 +143,12 @@ make_environment() {
     say "done: $VENV/bin/ethosgen is ready"
 }
 
+# Where PYTHONDONTWRITEBYTECODE is set, every command would compile all of ethosgen for itself.
+compile_ethosgen() {
+    "$VENV/bin/python" -m compileall -q generator >/dev/null || true # only slower without
+}
+
 install_packages
 install_newer_python
 make_environment
+compile_ethosgen

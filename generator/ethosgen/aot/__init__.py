@@ -14,6 +14,7 @@
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,14 @@ from ethosgen.values.plan import OffloadPlan, Partition
 from ethosgen.values.program import Program
 
 Table = np.ndarray[Any, np.dtype[np.int8]]
+
+
+def load() -> None:
+    """Import TVM and the operators' code now, as the first function that needs them does else."""
+    from ethosgen.aot.operators import registry
+
+    import_module("ethosgen.aot.compiler")
+    registry()
 
 
 def compile_program(plan: OffloadPlan, name: str) -> Program:

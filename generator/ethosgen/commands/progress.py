@@ -1,25 +1,39 @@
 """What a command shows while it works."""
 
+import contextlib
 import logging
 import sys
+import threading
+import time
 from typing import Any
+
+import click
+
+EVERY_S = 15.0
+"""After so many seconds, and again and again, a command that still works says where it is."""
 
 
 class Progress:
-    """A spinner with the present stage on a terminal; nothing elsewhere."""
+    """A spinner with the present stage on a terminal; elsewhere a line to stderr now and then."""
 
     def __init__(self) -> None:
         self._status: Any = None
+        self._text = "starting"
+        self._ended = threading.Event()
+        self._talker = threading.Thread(target=self._talk, daemon=True)
 
     def __enter__(self) -> "Progress":
         if sys.stderr.isatty():
             from rich.console import Console
 
-            self._status = Console(stderr=True).status("starting")
+            self._status = Console(stderr=True).status(self._text)
             self._status.start()
+        self._talker.start()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self._ended.set()
+        self._talker.join()
         if self._status is not None:
             self._status.stop()
 
@@ -30,5 +44,17 @@ class Progress:
 
     def _announce(self, text: str) -> None:
         logging.getLogger("ethosgen").info(text)
+        self._text = text
         if self._status is not None:
             self._status.update(text)
+
+    def _talk(self) -> None:
+        """Show that the command still works, until it ends; what takes long shows for how long."""
+        started = time.monotonic()
+        while not self._ended.wait(EVERY_S):
+            line = f"{self._text} ({time.monotonic() - started:.0f} s so far)"
+            if self._status is not None:
+                self._status.update(line)
+                continue
+            with contextlib.suppress(OSError):  # nobody reads it any more
+                click.echo(f"ethosgen: {line}", err=True)

@@ -137,9 +137,15 @@ LITERT = Oracle("litert", "LiteRT", "ai-edge-litert", litert_outputs)
 everywhere."""
 
 
-def awaited(asked: Sequence[Future[Result]]) -> list[Result]:
-    """Return the threads' results; if this process is to end, end their children too."""
+def awaited(
+    asked: Sequence[Future[Result]], meanwhile: Callable[[], object] = tuple
+) -> list[Result]:
+    """Return what threads answer, after doing something `meanwhile`.
+
+    Where this process is to end, end their children too.
+    """
     try:
+        meanwhile()
         return [one.result() for one in asked]
     except Exception:
         raise

@@ -7,6 +7,7 @@ behind the difference are found by halving, as they are where Vela refuses a net
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from ethosgen.values.model import Graph, Model, Operator
 from ethosgen.values.outcome import ORACLES, Arrays, compare
 from ethosgen.values.plan import Check, IoStyle, Kept, OffloadPlan
 from ethosgen.values.watch import Watch
-from ethosgen.values.workload import has_state
+from ethosgen.values.workload import default_samples, has_state
 
 SAMPLES = 5
 """Of the check: one of each distribution."""
+MOST_WORK = 2_000_000_000
+"""How much the check's samples together may multiply; a network that computes more gets fewer."""
 SEED = 1 << 20
 """Of the check's samples; those of a user begin at 0."""
 
@@ -97,7 +100,7 @@ def exact_plan(
         golden = f"there is no functional model of {accelerator.name}"
     elif wish.check:
         with watch.stage("check", "asking the oracle"):
-            samples, golden = _answered(model, wish.ask)
+            samples, golden = _answered_meanwhile(model, wish.ask)
     with watch.stage("offload", _planning(accelerator)):
         kept = known_errata(model, accelerator, io, wish.oracle or _oracle(golden, model))
         plan = planner(model, kept)
@@ -109,7 +112,17 @@ def exact_plan(
 
 def draw(model: Model) -> list[Arrays]:
     """Draw the check's samples."""
-    return draw_samples(model, SAMPLES, SEED)
+    return draw_samples(model, default_samples(model, SAMPLES, MOST_WORK), SEED)
+
+
+def _answered_meanwhile(model: Model, ask: Ask) -> tuple[list[Arrays], Golden | str]:
+    """Ask the oracle, which is a process of its own, while TVM loads here, which takes as long."""
+    from ethosgen.aot import load
+    from ethosgen.oracle.reference import awaited
+
+    with ThreadPoolExecutor(1) as pool:
+        (answer,) = awaited([pool.submit(_answered, model, ask)], meanwhile=load)
+    return answer
 
 
 def _answered(model: Model, ask: Ask) -> tuple[list[Arrays], Golden | str]:

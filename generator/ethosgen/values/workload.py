@@ -5,11 +5,16 @@ from ethosgen.values.model import ABSENT, STATEFUL, Graph, Model, Operator
 SAMPLES = 10
 """How many samples are drawn unless the user says otherwise: two of each distribution."""
 
-MOST_WORK = 10_000_000_000
-"""What all samples together may multiply by default: TFLite Micro takes half a minute for it."""
+MOST_WORK = 4_000_000_000
+"""How much all samples together may multiply by default.
+
+On one idle processor TFLite Micro takes some 4 s for that, LiteRT as long, the NPU model some 10 s.
+"""
 
 _WEIGHTS = {"CONV_2D": 0, "FULLY_CONNECTED": 0, "DEPTHWISE_CONV_2D": 3, "CONV_3D": 4}
 """The axis of an operator's weights that counts output channels."""
+_RECURRENT = {"SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
+"""Operators that use all their weights in every step."""
 
 
 def multiplications(model: Model) -> int:
@@ -17,9 +22,13 @@ def multiplications(model: Model) -> int:
     return sum(_of_operator(graph, op) for graph in model.graphs for op in graph.operators)
 
 
-def default_samples(model: Model) -> int:
-    """Return how many samples to draw: SAMPLES, or fewer of a network that computes much."""
-    return max(1, min(SAMPLES, MOST_WORK // max(multiplications(model), 1)))
+def default_samples(model: Model, most: int = SAMPLES, work: int | None = None) -> int:
+    """Return how many samples to draw: `most`, or fewer of a network that computes much.
+
+    Together they multiply up to `work`, by default MOST_WORK.
+    """
+    allowed = MOST_WORK if work is None else work
+    return max(1, min(most, allowed // max(multiplications(model), 1)))
 
 
 def has_state(model: Model) -> bool:
@@ -39,6 +48,9 @@ def _of_operator(graph: Graph, operator: Operator) -> int:
         return outputs * max(1, tensors[1].elements // max(tensors[1].shape[axis], 1))
     if operator.code == "TRANSPOSE_CONV" and len(tensors) > 2:
         return tensors[2].elements * max(1, tensors[1].elements // max(tensors[1].shape[-1], 1))
+    if operator.code in _RECURRENT:
+        steps = outputs // max(graph.tensors[operator.outputs[0]].shape[-1], 1)
+        return steps * sum(tensor.elements for tensor in tensors if tensor.data is not None)
     if operator.code == "BATCH_MATMUL" and tensors and tensors[0].shape:
         return outputs * tensors[0].shape[-1]
     window = 1

@@ -80,7 +80,8 @@ def test_a_board_without_an_npu_gets_one_sentence(tmp_path: Path) -> None:
     variables = {**NPU, "CONFIG_DT_HAS_ARM_ETHOS_U_ENABLED": "", "BOARD": "nucleo"}
     status, said = configure(tmp_path, variables)
     assert status != 0
-    assert "board nucleo has no NPU: its devicetree has no enabled node with compatible arm,ethos-u" in said
+    assert "board nucleo has no NPU: its devicetree has no enabled node" in said
+    assert "no enabled node with compatible arm,ethos-u" in said
     assert "choose a board that has one, or add the node in an overlay" in said
 
 

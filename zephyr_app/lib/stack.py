@@ -3,10 +3,10 @@
     stack.py BUILD SIZE INTERRUPT
 
 The build calls this after linking. Beside each object file GCC has written a call graph with each
-function's stack frame (-fcallgraph-info=su). The script adds up the deepest path from main(), or from
-the initialization of devices, which the main thread runs before, and INTERRUPT bytes, which the
-processor pushes for an interrupt. POINTERS lists the targets of calls through pointers; a function
-that GCC did not compile (assembly, the C library) counts as LEAF bytes.
+function's stack frame (-fcallgraph-info=su). The script adds up the deepest path from main(), or
+from the initialization of devices, which the main thread runs before, and INTERRUPT bytes, which
+the processor pushes for an interrupt. POINTERS lists the targets of calls through pointers; a
+function that GCC did not compile (assembly, the C library) counts as LEAF bytes.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,8 +17,8 @@ from collections import defaultdict
 from pathlib import Path
 
 LEAF = 40
-"""Bytes for a function without a call graph: Zephyr's assembly and newlib's string functions push at
-most ten registers."""
+"""Bytes for a function without a call graph: Zephyr's assembly and newlib's string functions push
+at most ten registers."""
 ROOTS = ("main", "z_sys_init_run_level")
 """The functions that the main thread calls from THREAD, one after the other."""
 THREAD = "bg_thread_main"

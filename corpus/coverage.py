@@ -22,10 +22,10 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Dma,
     Elementwise,
     FeatureMap,
+    IssuedOperation,
     Operation,
     Output,
     Pool,
-    Step,
     Windowed,
 )
 from ethosgen.frontend.flatbuffer import decode_model
@@ -88,7 +88,7 @@ def setting_modes(setting: Setting) -> Iterator[str]:
     yield "the caller's buffers" if caller else "inputs and outputs in the arena"
 
 
-def stream_modes(steps: Sequence[Step]) -> Iterator[str]:
+def stream_modes(steps: Sequence[IssuedOperation]) -> Iterator[str]:
     """Yield the modes of a command stream."""
     for step in steps:
         yield step.command
@@ -100,7 +100,7 @@ def stream_modes(steps: Sequence[Step]) -> Iterator[str]:
     yield from _schedule(steps)
 
 
-def _copied(operation: Dma, steps: Sequence[Step]) -> str:
+def _copied(operation: Dma, steps: Sequence[IssuedOperation]) -> str:
     if operation.destination[0] is None:
         return "table copied by DMA"
     convolutions = (s.operation for s in steps if isinstance(s.operation, Convolution))
@@ -109,7 +109,7 @@ def _copied(operation: Dma, steps: Sequence[Step]) -> str:
     return "weights copied by DMA" if read else "feature map copied by DMA"
 
 
-def _schedule(steps: Sequence[Step]) -> Iterator[str]:
+def _schedule(steps: Sequence[IssuedOperation]) -> Iterator[str]:
     """Yield what only the order tells: stripes, cascades, buffers used in turn."""
     copies = [s.operation for s in steps if isinstance(s.operation, Dma)]
     places = [c.destination for c in copies if _copied(c, steps).startswith("weights")]

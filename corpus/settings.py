@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from corpus.choices import Choices
 from ethosgen.backend.ethosu.accelerator import Accelerator, find_accelerator
-from ethosgen.backend.ethosu.offload import Schedule, offload
+from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 from ethosgen.backend.ethosu.offload.site import Table
 from ethosgen.values.model import Graph, Model, Operator
 from ethosgen.values.plan import IoStyle, Kept, OffloadPlan
@@ -35,9 +35,9 @@ class Setting:
         return find_accelerator(self.npu)
 
     @property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> SchedulerGoal:
         """What Vela's scheduler aims at."""
-        return Schedule(self.optimise, self.arena_bytes)
+        return SchedulerGoal(self.optimise, self.arena_bytes)
 
     @property
     def system_config(self) -> str | None:

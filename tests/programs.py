@@ -6,7 +6,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor
-from ethosgen.values.plan import IoStyle, Memory, OffloadPlan, Partition
+from ethosgen.values.plan import IoStyle, OffloadPlan, Partition, RegionKind
 from ethosgen.values.program import Constant, Port, Program
 
 ELEMENTS = 1500
@@ -29,7 +29,11 @@ def make_program(
     operator = Operator(0, "CUSTOM", (0,), (1,), "ethos-u")
     graph = Graph("main", tensors, (operator,), (0,), (1,))
     is_caller = io is IoStyle.CALLER
-    bases = (Memory.READ_ONLY, Memory.SCRATCH, *((0, 1) if is_caller else (Memory.SCRATCH_FAST,)))
+    bases = (
+        RegionKind.READ_ONLY,
+        RegionKind.SCRATCH,
+        *((0, 1) if is_caller else (RegionKind.SCRATCH_FAST,)),
+    )
     accelerator = find_accelerator(npu)
     partition = Partition(
         f"{name}_npu_0",

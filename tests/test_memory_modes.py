@@ -14,7 +14,7 @@ from ethosgen.board import Board, board_names, load_board
 from ethosgen.host.tools import TOOLS
 from ethosgen.project import Project, open_project, render
 from ethosgen.values.errors import InputError, ToolError
-from ethosgen.values.plan import IoStyle, Memory
+from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
 from programs import make_program
@@ -46,7 +46,7 @@ def cases() -> list[tuple[str, str, str]]:
 def program_with_fast_scratch(npu: str) -> Program:
     """Return the program whose BASEP2 is fast scratch, as Vela's are in dedicated_sram."""
     program = make_program(IoStyle.ARENA, npu)
-    assert program.plan.partitions[0].bases[2] is Memory.SCRATCH_FAST
+    assert program.plan.partitions[0].bases[2] is RegionKind.SCRATCH_FAST
     return dataclasses.replace(
         program, plan=dataclasses.replace(program.plan, scratch_fast_bytes=640)
     )

@@ -16,7 +16,7 @@ from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.pipeline.inspection import list_streams
 from ethosgen.project import render
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.plan import IoStyle, Memory
+from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.watch import Watch
 from networks import Network
 from programs import make_program
@@ -41,7 +41,7 @@ def test_base_pointers_are_as_on_the_others(io: IoStyle) -> None:
     net = Network("u85", 3)
     model = parse_model(net.build(net.conv2d(net.input((1, 8, 8, 4)), 8)), "u85")
     (partition,) = offload(model, find_accelerator("ethos-u85-256"), io).partitions
-    assert partition.bases[:2] == (Memory.READ_ONLY, Memory.SCRATCH)
+    assert partition.bases[:2] == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
 
 
 def drive(folder: Path, config: int, status: int) -> tuple[dict[int, int], dict[str, int]]:

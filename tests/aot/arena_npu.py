@@ -11,7 +11,7 @@ from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import Memory, OffloadPlan
+from ethosgen.values.plan import OffloadPlan, RegionKind
 from ethosgen.values.program import Program
 
 STREAM_ADDR, READ_ONLY_ADDR, ARENA_ADDR, CALLER_ADDR = (1 << 28, 2 << 28, 3 << 28, 4 << 28)
@@ -36,9 +36,9 @@ class ArenaNpu:
         ]
         addresses = []
         for number, (base, pointer) in enumerate(zip(partition.bases, bases, strict=False)):
-            if base is Memory.READ_ONLY:
+            if base is RegionKind.READ_ONLY:
                 addresses.append(READ_ONLY_ADDR)
-            elif isinstance(base, Memory) or 0 <= pointer - arena.ctypes.data < arena.size:
+            elif isinstance(base, RegionKind) or 0 <= pointer - arena.ctypes.data < arena.size:
                 addresses.append(ARENA_ADDR + pointer - arena.ctypes.data)
             else:
                 size = self.plan.residual.tensors[base].bytes

@@ -13,7 +13,7 @@ from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, lifetimes, plan_memory
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Graph, Model, Operator, Tensor
-from ethosgen.values.plan import IoStyle, Memory, OffloadPlan, Partition
+from ethosgen.values.plan import IoStyle, OffloadPlan, Partition, RegionKind
 
 NPU = "CUSTOM"
 
@@ -38,7 +38,7 @@ def make_plan(
         Operator(i, code, reads, writes) for i, (code, reads, writes) in enumerate(operators)
     )
     partitions = tuple(
-        Partition(f"p{op.index}", op.index, b"", 0, 0, (Memory.SCRATCH,), op.inputs, op.outputs)
+        Partition(f"p{op.index}", op.index, b"", 0, 0, (RegionKind.SCRATCH,), op.inputs, op.outputs)
         for op in made
         if op.code == NPU
     )

@@ -13,7 +13,7 @@ from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.model import Model, Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import Memory, OffloadPlan
+from ethosgen.values.plan import OffloadPlan, RegionKind
 
 STREAM, READ_ONLY, SCRATCH, FAST = (n << 28 for n in (1, 2, 3, 4))
 
@@ -42,12 +42,12 @@ class Simulation:
         )
         self.bases = [self._base(base) for base in self.partition.bases]
 
-    def _base(self, base: Memory | int) -> int:
-        if base is Memory.READ_ONLY:
+    def _base(self, base: RegionKind | int) -> int:
+        if base is RegionKind.READ_ONLY:
             return READ_ONLY
-        if base is Memory.SCRATCH:
+        if base is RegionKind.SCRATCH:
             return SCRATCH
-        assert base is Memory.SCRATCH_FAST
+        assert base is RegionKind.SCRATCH_FAST
         return FAST if self.plan.scratch_fast_bytes else SCRATCH
 
     def view(self, tensor: Tensor) -> np.ndarray:

@@ -4,7 +4,7 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.assemble import assemble
-from ethosgen.backend.ethosu.simulator.disassembly import Line, disassemble
+from ethosgen.backend.ethosu.simulator.disassembly import ListedCommand, disassemble
 from ethosgen.backend.ethosu.simulator.isa import COMMANDS, REGION_REGISTERS
 from ethosgen.values.errors import NpuFault
 
@@ -13,7 +13,7 @@ U65 = find_accelerator("ethos-u65-512")
 STOP = ("NPU_OP_STOP", {"mask": 0xFFFF})
 
 
-def lines(*program: tuple[str, dict[str, int]]) -> list[Line]:
+def lines(*program: tuple[str, dict[str, int]]) -> list[ListedCommand]:
     return list(disassemble(assemble([*program, STOP]), U55))
 
 

@@ -23,7 +23,7 @@ from errata_networks import (  # noqa: E402
 
 from ethosgen.aot import table_of  # noqa: E402
 from ethosgen.backend.ethosu.accelerator import find_accelerator  # noqa: E402
-from ethosgen.backend.ethosu.offload import Schedule, Target, find_errata, offload  # noqa: E402
+from ethosgen.backend.ethosu.offload import SchedulerGoal, Target, find_errata, offload  # noqa: E402
 from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version  # noqa: E402
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA  # noqa: E402
 from ethosgen.frontend.flatbuffer import parse_model, read_model  # noqa: E402
@@ -47,7 +47,7 @@ def network_of(name: str) -> Model:
 
 
 def compiled(name: str, model: Model, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
-    schedule = Schedule(OPTIMISE.get(name, "Performance"))
+    schedule = SchedulerGoal(OPTIMISE.get(name, "Performance"))
     return offload(model, find_accelerator(npu_of(name)), kept=kept, schedule=schedule)
 
 

@@ -12,7 +12,7 @@ from ethosgen.backend.ethosu.offload import offload, vela
 from ethosgen.frontend.flatbuffer import parse_model, read_model
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.model import Model
-from ethosgen.values.plan import IoStyle, Memory, OffloadPlan
+from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
 from network_file import Spec
 from networks import Network
 
@@ -47,7 +47,7 @@ def test_a_whole_network_is_one_partition_on_every_npu(accelerator: str) -> None
     assert plan.npu_operators == 5
     assert plan.cpu_operators == ()
     assert partition.why_it_ends == "the network ends here"
-    assert partition.bases == (Memory.READ_ONLY, Memory.SCRATCH)
+    assert partition.bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
     assert names(plan, partition.inputs) == ["a", "b"]
     assert names(plan, partition.outputs) == ["total", "last"]
     assert partition.config_word & 0xF == plan.accelerator.macs.bit_length() - 1
@@ -108,7 +108,7 @@ def test_caller_style_gives_every_tensor_a_base_pointer(ignore: tuple[str, ...])
     assert plan.offsets == {}
     assert plan.scratch_bytes < offload(two_inputs(), U55, ignore=ignore).scratch_bytes
     for partition in plan.partitions:
-        assert partition.bases[:3] == (Memory.READ_ONLY, Memory.SCRATCH, Memory.SCRATCH)
+        assert partition.bases[:3] == (RegionKind.READ_ONLY, RegionKind.SCRATCH, RegionKind.SCRATCH)
         assert partition.bases[3:] == (*partition.inputs, *partition.outputs)
 
 
@@ -218,7 +218,7 @@ def test_other_memories_of_vela_can_be_chosen() -> None:
         memory_mode="Dedicated_Sram_384KB",
     )
     (partition,) = plan.partitions
-    assert partition.bases == (Memory.READ_ONLY, Memory.SCRATCH, Memory.SCRATCH_FAST)
+    assert partition.bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH, RegionKind.SCRATCH_FAST)
     assert plan.scratch_fast_bytes > 0
 
 

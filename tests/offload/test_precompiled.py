@@ -22,7 +22,7 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import compare
-from ethosgen.values.plan import IoStyle, Memory
+from ethosgen.values.plan import IoStyle, RegionKind
 from network_file import Spec
 from networks import Network
 
@@ -112,7 +112,7 @@ U55 = find_accelerator("ethos-u55-128")
 
 def test_both_scratches_of_an_old_file_are_one_where_only_one_is_used(legacy: Model) -> None:
     plan = offload(legacy, U55)
-    assert plan.partitions[0].bases == (Memory.READ_ONLY, Memory.SCRATCH)
+    assert plan.partitions[0].bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
     assert plan.scratch_fast_bytes == 0
     assert plan.sram_bytes == plan.scratch_bytes > 0
 

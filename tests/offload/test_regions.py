@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from ethosgen.backend.ethosu.offload.regions import Span, own_regions, read_spans
+from ethosgen.backend.ethosu.offload.regions import Extent, own_regions, read_spans
 from ethosgen.values.errors import UnsupportedError
 
 IFM_REGION, OFM_REGION, IFM2_REGION, DMA0_DST_REGION = 0x10F, 0x11F, 0x18F, 0x131
@@ -12,8 +12,8 @@ IFM_BASE0, IFM_BASE1, OFM_BASE0, IFM2_BASE0, DMA0_DST = 0x000, 0x001, 0x010, 0x0
 CONV, ELEMENTWISE, DMA_START, STOP = 0x002, 0x006, 0x010, 0x000
 PAYLOAD = 1 << 14
 
-A, B = Span("a", 3, 0, 64), Span("b", 3, 64, 32)
-OUT = Span("out", 4, 0, 64)
+A, B = Extent("a", 3, 0, 64), Extent("b", 3, 64, 32)
+OUT = Extent("out", 4, 0, 64)
 
 
 def stream(*commands: tuple[int, int] | tuple[int, int, int]) -> bytes:
@@ -94,7 +94,7 @@ def test_an_access_that_meets_no_tensor_is_refused() -> None:
 
 
 def test_too_many_tensors_get_the_advice_to_use_the_arena() -> None:
-    spans = [Span(str(i), 3, 16 * i, 16) for i in range(6)]
+    spans = [Extent(str(i), 3, 16 * i, 16) for i in range(6)]
     with pytest.raises(UnsupportedError, match=r"has 6 inputs and outputs.*5; use --io arena"):
         own_regions(b"", spans)
 
@@ -119,6 +119,6 @@ Allocation, memory Sram, usage mask: FeatureMap|Output
          2 -          5:        0x0 -       0x80:         128:          128: NHWC           : d
 """
     assert read_spans(log) == [
-        [Span("a", 3, 0, 512), Span("b; c", 3, 512, 10), Span("", 4, 16, 496)],
-        [Span("d", 4, 0, 128)],
+        [Extent("a", 3, 0, 512), Extent("b; c", 3, 512, 10), Extent("", 4, 16, 496)],
+        [Extent("d", 4, 0, 128)],
     ]

@@ -17,7 +17,7 @@ from ethosgen import target
 from ethosgen.board import load_board
 from ethosgen.host.tools import CMAKE, GCC, NINJA, QEMU
 from ethosgen.project import open_project, render, write
-from ethosgen.target import Line
+from ethosgen.target import SerialLine
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.serial_port import SerialTarget
 from ethosgen.toolchain import build
@@ -61,7 +61,7 @@ def terminal() -> Iterator[Callable[[Twin], str]]:
 
 
 def run(info: ProjectInfo, url: str, samples: list[Arrays]) -> target.Outcome:
-    return target.run(ELF, info, samples, on="serial", attach=None, line=Line(url))
+    return target.run(ELF, info, samples, on="serial", attach=None, line=SerialLine(url))
 
 
 def check(outcome: target.Outcome, samples: list[Arrays]) -> None:
@@ -113,7 +113,7 @@ def test_a_socket_that_closes(info: ProjectInfo) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"socket://127.0.0.1:{listener.getsockname()[1]}"
         twin = Twin(info.digest, vanishes=(1,))
-        with SerialTarget(info.board, Line(url)) as board:
+        with SerialTarget(info.board, SerialLine(url)) as board:
             serve(twin, listener.accept()[0].detach())
             session = target.Session(board.console)
             session.hello(5)
@@ -146,7 +146,7 @@ def test_control_lines_are_pulsed(
 ) -> None:
     seen: list[tuple[str, float]] = []
     monkeypatch.setattr(SerialConsole, "pulse", lambda self, name, s: seen.append((name, s)))
-    with SerialTarget(info.board, Line("loop://", 9600, line)):
+    with SerialTarget(info.board, SerialLine("loop://", 9600, line)):
         assert seen == [(line, 0.1)]
 
 
@@ -172,7 +172,7 @@ def board_with_command(*command: str) -> ProjectInfo:
 
 def test_a_reset_by_command(tmp_path: Path) -> None:
     board = board_with_command("touch", str(tmp_path / "reset"))
-    with SerialTarget(board, Line("loop://")):  # type: ignore[arg-type]
+    with SerialTarget(board, SerialLine("loop://")):  # type: ignore[arg-type]
         assert (tmp_path / "reset").exists()
 
 
@@ -185,7 +185,7 @@ def test_a_reset_by_command(tmp_path: Path) -> None:
 )
 def test_a_reset_command_that_fails(command: list[str], said: str) -> None:
     board = board_with_command(*command)
-    with pytest.raises(TargetError, match=said), SerialTarget(board, Line("loop://")):  # type: ignore[arg-type]
+    with pytest.raises(TargetError, match=said), SerialTarget(board, SerialLine("loop://")):  # type: ignore[arg-type]
         pass
 
 

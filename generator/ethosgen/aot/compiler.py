@@ -15,8 +15,8 @@ from ethosgen.aot.kernels import choose_kernels, micro_kernels, workspace_bytes
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, plan_memory
 from ethosgen.values.model import Tensor
-from ethosgen.values.plan import IoStyle, Memory, OffloadPlan
-from ethosgen.values.program import Constant, Placement, Port, Program, Variable
+from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
+from ethosgen.values.program import ArenaTensor, Constant, Port, Program, Variable
 
 
 def compile_program(plan: OffloadPlan, name: str) -> Program:
@@ -119,15 +119,15 @@ def _addresses(
     scratch = Address("arena")
     fast = address(memory.scratch_fast) if memory.scratch_fast else scratch
     return found | {
-        Memory.READ_ONLY.value: Address("read_only"),
-        Memory.SCRATCH.value: scratch,
-        Memory.SCRATCH_FAST.value: fast,
+        RegionKind.READ_ONLY.value: Address("read_only"),
+        RegionKind.SCRATCH.value: scratch,
+        RegionKind.SCRATCH_FAST.value: fast,
     }
 
 
-def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[Placement, ...]:
+def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[ArenaTensor, ...]:
     return tuple(
-        Placement(
+        ArenaTensor(
             tensor=index,
             name=schedule.graph.tensors[index].name,
             offset=block.offset,

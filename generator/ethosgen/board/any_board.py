@@ -2,7 +2,7 @@
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, DEFAULT_NPU, WITHOUT_MODEL
 from ethosgen.board import Board
-from ethosgen.board.facts import Console, Counter, Cpu, Memory, Npu, Placement
+from ethosgen.board.facts import ConsoleFacts, Counter, Cpu, Memory, Npu, Placement
 
 ANY_BOARD = "any"
 """Its name, which no board file has."""
@@ -42,7 +42,7 @@ def any_board() -> Board:
                 **{**near, "arena": "dram", "io": "dram"}, **far, fast="sram"
             ),
         },
-        console=Console(uart="cmsdk", baud=115_200),
+        console=ConsoleFacts(uart="cmsdk", baud=115_200),
         counter=Counter(kind="dwt", control_addr=0xE0001000, value_addr=0xE0001004, hz=1),
     )
 

@@ -208,7 +208,7 @@ class RegisterWrite(Facts):
     """What for; it becomes a comment."""
 
 
-class Console(Facts):
+class ConsoleFacts(Facts):
     """The UART that carries the protocol."""
 
     uart: Literal["cmsdk", "dw", "lpuart", "sci_b", "scb"]
@@ -400,7 +400,7 @@ class BoardFacts(Facts):
     """Memories by name."""
     placements: Mapping[MemoryMode, Placement] = Field(min_length=1)
     """For each memory mode that the board can do, where everything goes."""
-    console: Console
+    console: ConsoleFacts
     """The line to the outside."""
     counter: Counter
     """The clock."""

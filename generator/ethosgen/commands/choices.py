@@ -8,7 +8,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
 
 
-class Choice(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
+class ValueChoice(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
     """One of a few values; a wrong one is answered as an unknown board or NPU is."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ethosgen.commands.choices import Choice
+from ethosgen.commands.choices import ValueChoice
 from ethosgen.values.errors import InputError
 
 BOARD = click.option(
@@ -39,7 +39,7 @@ SEED = click.option(
 )
 ORACLE = click.option(
     "--oracle",
-    type=Choice(["tflm", "litert"]),
+    type=ValueChoice(["tflm", "litert"]),
     help="Who decides about outputs: TensorFlow Lite Micro or LiteRT's reference kernels "
     "[default: tflm, and litert where it lacks an operator].",
 )
@@ -55,28 +55,28 @@ OUTPUT = click.option(
 )
 IO = click.option(
     "--io",
-    type=Choice(["arena", "caller"]),
+    type=ValueChoice(["arena", "caller"]),
     default="arena",
     show_default=True,
     help="Inputs and outputs in the arena (smallest), or in the caller's own buffers.",
 )
 PLATFORM = click.option(
     "--platform",
-    type=Choice(["baremetal", "zephyr", "csolution"]),
+    type=ValueChoice(["baremetal", "zephyr", "csolution"]),
     default="baremetal",
     show_default=True,
     help="What the firmware is built on.",
 )
 PLATFORM_OR_LIBRARY = click.option(
     "--platform",
-    type=Choice(["baremetal", "zephyr", "csolution", "library"]),
+    type=ValueChoice(["baremetal", "zephyr", "csolution", "library"]),
     default="baremetal",
     show_default=True,
     help="What the firmware is built on; library: the model alone, for an application of yours.",
 )
 MEMORY_MODE = click.option(
     "--memory-mode",
-    type=Choice(["sram_only", "shared_sram", "dedicated_sram"]),
+    type=ValueChoice(["sram_only", "shared_sram", "dedicated_sram"]),
     help="Which memories hold weights and arena [default: the board's].",
 )
 CPU_OPS = click.option(
@@ -133,7 +133,7 @@ JUNIT = click.option(
 
 OFFLOAD = click.option(
     "--offload",
-    type=Choice(["all", "auto", "none"]),
+    type=ValueChoice(["all", "auto", "none"]),
     default="all",
     show_default=True,
     help="What the NPU gets: all that it can run, what is estimated faster there, nothing.",
@@ -159,7 +159,7 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--baud", type=click.IntRange(1), help="Its rate [default: the board's].")
     @click.option(
         "--reset",
-        type=Choice(["none", "dtr", "rts"]),
+        type=ValueChoice(["none", "dtr", "rts"]),
         help="The control line that resets the board [default: what its file says].",
     )
     @functools.wraps(function)
@@ -172,8 +172,8 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(on=on, line=None, **arguments)
         if on not in ("serial", None):
             raise click.UsageError("--port is for --on serial")
-        from ethosgen.target import Line
+        from ethosgen.target import SerialLine
 
-        return function(on="serial", line=Line(port, baud, reset), **arguments)
+        return function(on="serial", line=SerialLine(port, baud, reset), **arguments)
 
     return wrapped

@@ -151,9 +151,9 @@ def known_errata(
     UnsupportedError if there is no code for one of them there.
     """
     from ethosgen.aot import can_run, decided_by_litert, table_of
-    from ethosgen.backend.ethosu.offload import Target, find_errata
+    from ethosgen.backend.ethosu.offload import CompileTarget, find_errata
 
-    target, graph = Target(accelerator.name, io, table_of), model.graph
+    target, graph = CompileTarget(accelerator.name, io, table_of), model.graph
     kept = find_errata(model, target, oracle)
     if oracle == "tflm":  # each operator has its own, where a network is taken apart
         theirs = find_errata(model, target, "litert")

@@ -18,7 +18,7 @@ from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
-    from ethosgen.target import Line
+    from ethosgen.target import SerialLine
     from ethosgen.toolchain import Built
     from ethosgen.values.project_info import ProjectInfo
 
@@ -97,7 +97,7 @@ def run_project(
     output_path: Path | None = None,
     original: Path | None = None,
     build: Path | None = None,
-    line: "Line | None" = None,
+    line: "SerialLine | None" = None,
     watch: Watch,
 ) -> Report | FirmwareReport:
     """Run a built project on a target, and compare its outputs with the golden ones.
@@ -140,7 +140,7 @@ def verify(
     memory_mode: str | None = None,
     inputs: Inputs,
     original: Path | None = None,
-    line: "Line | None" = None,
+    line: "SerialLine | None" = None,
     flasher: str | None = None,
     watch: Watch,
 ) -> Report | FirmwareReport:

@@ -29,7 +29,7 @@ from ethosgen.backend.ethosu.offload import (
     strip_header,
 )
 from ethosgen.backend.ethosu.simulator.decode import decode
-from ethosgen.backend.ethosu.simulator.disassembly import Line, disassemble
+from ethosgen.backend.ethosu.simulator.disassembly import ListedCommand, disassemble
 from ethosgen.backend.ethosu.simulator.trace import Entry, Trace
 from ethosgen.frontend.flatbuffer import IDENTIFIER, is_compiled, parse_model
 from ethosgen.values.errors import InputError, NpuFault
@@ -49,7 +49,7 @@ class Listing:
     name: str
     accelerator: Accelerator
     size_bytes: int
-    lines: Iterator[Line]
+    lines: Iterator[ListedCommand]
 
     def as_json(self) -> dict[str, Any]:
         """Return the listing as one object of JSON types."""

@@ -74,14 +74,14 @@ def make_plan(
     must be. Without an accelerator there is nothing to decide.
     """
     from ethosgen.aot import can_run
-    from ethosgen.backend.ethosu.offload import Schedule, offload
+    from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 
     wanted = OffloadMode(mode)
     board: dict[str, Any] = (
         {
             "system_config": vela.system_config,
             "memory_mode": vela.memory_mode,
-            "schedule": Schedule(arena_bytes=vela.arena_cache_bytes),
+            "schedule": SchedulerGoal(arena_bytes=vela.arena_cache_bytes),
         }
         if vela is not None
         else {}

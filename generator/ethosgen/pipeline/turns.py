@@ -21,7 +21,7 @@ from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
-    from ethosgen.target import Attach, Line
+    from ethosgen.target import Attach, SerialLine
     from ethosgen.toolchain import Built
     from ethosgen.values.project_info import ProjectInfo
 
@@ -42,7 +42,7 @@ def run_and_judge(
     output_path: Path | None,
     original: Path | None,
     watch: Watch,
-    line: "Line | None" = None,
+    line: "SerialLine | None" = None,
 ) -> Report | FirmwareReport:
     """Run samples of each network, one of each in turn so that they meet, and compare all.
 
@@ -110,7 +110,7 @@ def _run(
     info: "ProjectInfo",
     built: "Built",
     watch: Watch,
-    line: "Line | None",
+    line: "SerialLine | None",
 ) -> Outcome:
     from ethosgen.target import run
 

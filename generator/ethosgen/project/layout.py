@@ -137,7 +137,7 @@ def _with_board(layout: Layout, board: Board) -> Layout:
         files["board/cmsdk_uart.h"] = "board/cmsdk_uart.h"
     if qemu:
         files["app/semihosting.h"] = "app/semihosting.h"
-    return replace(layout, application=layout.application | files)
+    return replace(layout, application={**layout.application, **files})
 
 
 _SERVER = "ethosgen/lib/server"

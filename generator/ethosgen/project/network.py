@@ -10,7 +10,7 @@ from ethosgen.project.literals import c_type, float_text
 from ethosgen.project.words import ALIGNMENT, HEADER_BYTES
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Tensor
-from ethosgen.values.plan import Base, Memory, Partition
+from ethosgen.values.plan import Base, Partition, RegionKind
 from ethosgen.values.program import Port, Program, Variable
 
 FAST_BASE = 2
@@ -187,7 +187,10 @@ def _fast_bytes(program: Program, board: Board, memory_mode: str) -> int:
     if board.placement(memory_mode).fast is None:
         return 0
     for partition in program.plan.partitions:
-        if Memory.SCRATCH_FAST in partition.bases[:FAST_BASE] + partition.bases[FAST_BASE + 1 :]:
+        if (
+            RegionKind.SCRATCH_FAST
+            in partition.bases[:FAST_BASE] + partition.bases[FAST_BASE + 1 :]
+        ):
             raise UnsupportedError(f"{partition.name} has its fast scratch at an unknown BASEP")
     return program.plan.scratch_fast_bytes
 
@@ -200,11 +203,11 @@ def _region(base: Base | None, ports: Mapping[str, int]) -> int:
     """
     if base is None:
         return 0
-    if base is Memory.READ_ONLY:
+    if base is RegionKind.READ_ONLY:
         return 2 * ports["weights"] + 1
-    if base is Memory.SCRATCH:
+    if base is RegionKind.SCRATCH:
         return 2 * ports["arena"]
-    if base is Memory.SCRATCH_FAST:
+    if base is RegionKind.SCRATCH_FAST:
         return 2 * ports.get("fast", ports["arena"]) + 1
     return 2 * ports["io"]
 
@@ -213,10 +216,10 @@ def _base_bytes(program: Program, base: Base | None) -> int:
     plan = program.plan
     if base is None:
         return 0
-    if base is Memory.READ_ONLY:
+    if base is RegionKind.READ_ONLY:
         return len(plan.read_only)
-    if base is Memory.SCRATCH:
+    if base is RegionKind.SCRATCH:
         return program.arena_bytes
-    if base is Memory.SCRATCH_FAST:
+    if base is RegionKind.SCRATCH_FAST:
         return plan.scratch_fast_bytes or program.arena_bytes
     return plan.buffer_bytes(plan.residual.tensors[int(base)])

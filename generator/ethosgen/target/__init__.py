@@ -19,7 +19,7 @@ from ethosgen.target.console import Console
 from ethosgen.target.fvp import FvpTarget
 from ethosgen.target.native import NativeTarget
 from ethosgen.target.qemu import QemuTarget
-from ethosgen.target.serial_port import Line, SerialTarget
+from ethosgen.target.serial_port import SerialLine, SerialTarget
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
 from ethosgen.values.errors import InputError, ProtocolError, TargetError
 from ethosgen.values.grammar import counted, unknown
@@ -32,8 +32,8 @@ __all__ = [
     "TARGETS",
     "Attach",
     "Firmware",
-    "Line",
     "NpuModel",
+    "SerialLine",
     "SharedMemory",
     "Target",
     "run",
@@ -122,7 +122,7 @@ class Firmware:
     elf: Path
     info: ProjectInfo
     attach: Attach | None = None
-    line: Line | None = None
+    line: SerialLine | None = None
     cache_seed: int | None = None
 
 
@@ -181,7 +181,7 @@ def run(
     on: str = "qemu",
     order: Sequence[int] = (),
     attach: Attach | None,
-    line: Line | None = None,
+    line: SerialLine | None = None,
     timeout_s: float = 120.0,
     progress: Progress = _silent,
     cache_seed: int | None = None,

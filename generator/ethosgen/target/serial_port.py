@@ -16,7 +16,7 @@ _SAID_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
-class Line:
+class SerialLine:
     """The way to a board: a device or a pyserial URL; None means what the board file says.
 
     `reset` is "none", "dtr" or "rts".
@@ -30,7 +30,7 @@ class Line:
 class SerialTarget:
     """A flashed board, from entering the context to leaving it."""
 
-    def __init__(self, board: Board, line: Line | None) -> None:
+    def __init__(self, board: Board, line: SerialLine | None) -> None:
         if line is None:
             raise InputError(
                 f"where is board '{board.name}'? name its serial port with --port, for instance "

@@ -21,7 +21,7 @@ class IoStyle(Enum):
     """In the caller's own buffers, by pointer, each through a base pointer of its own."""
 
 
-class Memory(Enum):
+class RegionKind(Enum):
     """What a region's base pointer points to, when it is not a tensor of its own."""
 
     READ_ONLY = "read_only"
@@ -29,7 +29,7 @@ class Memory(Enum):
     SCRATCH_FAST = "scratch_fast"
 
 
-Base = Memory | int
+Base = RegionKind | int
 """A base pointer's target: a Memory, or the index of a tensor in the residual graph."""
 
 

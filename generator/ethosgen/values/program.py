@@ -8,7 +8,7 @@ from ethosgen.values.plan import IoStyle, OffloadPlan, PlanSummary
 
 
 @dataclass(frozen=True)
-class Placement:
+class ArenaTensor:
     """A tensor's place in the arena, from byte `offset`, live over operators first..last."""
 
     tensor: int
@@ -77,7 +77,7 @@ class Program:
     outputs: tuple[Port, ...]
     arena_bytes: int
     arena_alignment: int
-    placements: tuple[Placement, ...]
+    placements: tuple[ArenaTensor, ...]
     state_bytes: int = 0
     variables: tuple[Variable, ...] = ()
     fused: tuple[str, ...] = ()

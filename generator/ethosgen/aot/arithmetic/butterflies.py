@@ -30,7 +30,7 @@ FIRST, STAGE = "ethosgen_fft_first_s16", "ethosgen_fft_stage_s16"
 
 
 @dataclass(frozen=True)
-class Memory:
+class Pointers:
     """Pointers to the input and to what is made; the input has `given` numbers, zeros follow."""
 
     source: Any
@@ -151,7 +151,7 @@ class Transform:
 
     # ---- the complex transform -----------------------------------------------------------------
 
-    def transform(self, load: Load, read: Load, write: Store, memory: Memory) -> None:
+    def transform(self, load: Load, read: Load, write: Store, memory: Pointers) -> None:
         """Write all stages: the first loads the input, the others read what was written."""
         *later, first = self.stages
         if self.by_fours and is_by_fours(first, self.stages):

@@ -15,7 +15,7 @@ from ethosgen.aot.graph.schedule import Schedule, Step
 from ethosgen.aot.kernels import NamedKernel
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Tensor
-from ethosgen.values.plan import Base, Memory, Partition
+from ethosgen.values.plan import Base, Partition, RegionKind
 from ethosgen.values.program import Constant
 
 BASES = 8
@@ -56,7 +56,7 @@ def build_module(
     builder = relax.BlockBuilder()
     values = {value_name(t.index): _tensor_var(t) for t in schedule.graph.input_tensors()}
     inputs = list(values.values())
-    for memory in Memory:
+    for memory in RegionKind:
         values[memory.value] = _bytes_var(memory.value, 1)
     for constant in constants:
         values[constant.c_name] = _bytes_var(constant.c_name, len(constant.data))
@@ -138,15 +138,15 @@ def partition_function(schedule: Schedule, step: Step, partition: Partition, nam
     return function.with_attr(READS, len(reads))
 
 
-_SCRATCH = [Memory.SCRATCH.value, Memory.SCRATCH_FAST.value]
+_SCRATCH = [RegionKind.SCRATCH.value, RegionKind.SCRATCH_FAST.value]
 
 
 def _partition_reads(schedule: Schedule, step: Step) -> list[str]:
-    return [Memory.READ_ONLY.value, *map(value_name, schedule.reads(step))]
+    return [RegionKind.READ_ONLY.value, *map(value_name, schedule.reads(step))]
 
 
 def _variable(base: Base) -> str:
-    return base.value if isinstance(base, Memory) else value_name(base)
+    return base.value if isinstance(base, RegionKind) else value_name(base)
 
 
 def _as_base(variable: Any) -> Any:

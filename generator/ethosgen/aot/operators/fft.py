@@ -9,7 +9,7 @@ from typing import Any
 
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.butterflies import Load, Memory, Store, Transform
+from ethosgen.aot.arithmetic.butterflies import Load, Pointers, Store, Transform
 from ethosgen.aot.arithmetic.scalar import Complex
 from ethosgen.aot.graph.custom_options import read_integers
 from ethosgen.aot.operators import Kernel, operator
@@ -80,7 +80,7 @@ def rfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> K
             return sample(index * 2), sample(index * 2 + 1)
 
         read, write = work.reader(bins, row), work.writer(bins, row)
-        memory = Memory(tirx.address_of(x[row, 0]), size, tirx.address_of(bins[row, 0, 0]))
+        memory = Pointers(tirx.address_of(x[row, 0]), size, tirx.address_of(bins[row, 0, 0]))
         work.transform(load, read, write, memory)
         _split(work, read, write, memory.made)
     return nest.kernel()
@@ -134,7 +134,7 @@ def irfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> 
         places = tirx.address_of(room[0, 0]), tirx.address_of(bins[row, 0, 0])
         _join(work, work.reader(bins, row), work.writer(room), places)
         read, write = work.reader(y, row), work.writer(y, row)
-        memory = Memory(places[0], length, tirx.address_of(y[row, 0, 0]))
+        memory = Pointers(places[0], length, tirx.address_of(y[row, 0, 0]))
         work.transform(work.reader(room), read, write, memory)
         if source.dtype == "float32":
             with nest.loop("i", count) as i:

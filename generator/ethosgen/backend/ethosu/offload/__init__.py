@@ -22,7 +22,7 @@ from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operato
 from ethosgen.backend.ethosu.offload.cost import cpu_cycles, npu_cycles
 from ethosgen.backend.ethosu.offload.cpu_only import plan_cpu_only
 from ethosgen.backend.ethosu.offload.emptiness import share_empty_buffer
-from ethosgen.backend.ethosu.offload.errata import Target, find_errata, vela_version
+from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
 from ethosgen.backend.ethosu.offload.excerpt import single_operator
 from ethosgen.backend.ethosu.offload.keeping import (
     at_bool_ends,
@@ -52,7 +52,7 @@ from ethosgen.backend.ethosu.offload.vela import (
     FASTEST,
     MEMORY_MODE,
     Compiled,
-    Schedule,
+    SchedulerGoal,
     compile_network,
 )
 from ethosgen.backend.ethosu.offload.widening import widen_int4
@@ -62,9 +62,9 @@ from ethosgen.values.model import ABSENT, Graph, Model
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, OffloadPlan
 
 __all__ = [
+    "CompileTarget",
     "NpuOperator",
-    "Schedule",
-    "Target",
+    "SchedulerGoal",
     "accelerator_for",
     "compiled_for",
     "compiled_streams",
@@ -87,7 +87,7 @@ def offload(
     ignore: Sequence[str] = (),
     system_config: str | None = None,
     memory_mode: str = MEMORY_MODE,
-    schedule: Schedule = FASTEST,
+    schedule: SchedulerGoal = FASTEST,
     mode: OffloadMode = OffloadMode.ALL,
     can_run: CanRun = lambda _operator, _graph: True,
     kept: Mapping[int, Kept] | None = None,

@@ -27,7 +27,7 @@ def _no_table(_operator: Operator, _graph: Graph) -> None:
 
 
 @dataclass(frozen=True)
-class Target:
+class CompileTarget:
     """What a network is compiled for; see site.Setting."""
 
     npu: str
@@ -87,7 +87,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
-def find_errata(model: Model, target: Target, oracle: str = TFLM) -> dict[int, Kept]:
+def find_errata(model: Model, target: CompileTarget, oracle: str = TFLM) -> dict[int, Kept]:
     """Return the operators that must stay on the CPU so that all outputs equal an oracle's."""
     from ethosgen.backend.ethosu.offload.errata_table import ERRATA
 

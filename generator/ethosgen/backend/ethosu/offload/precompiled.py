@@ -16,7 +16,7 @@ from ethosgen.backend.ethosu.offload.reasons import code_name, why_it_ends
 from ethosgen.backend.ethosu.offload.regions import (
     INPUT_REGION,
     OUTPUT_REGION,
-    Span,
+    Extent,
     accesses,
     operations,
 )
@@ -151,7 +151,7 @@ def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
     )
 
 
-def _spans(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> list[list[Span]]:
+def _spans(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> list[list[Extent]]:
     """Return where in regions 3 and 4 each partition's tensors are.
 
     The metadata says it, but has one place only for a tensor that several partitions use at
@@ -183,19 +183,19 @@ def _region(graph: Graph, tensor: int) -> int:
 
 def _layout(
     graph: Graph, regions: Mapping[int, int], places: Mapping[int, int] | None
-) -> list[Span]:
+) -> list[Extent]:
     """Lay tensors out as `places` says, or one behind the other."""
     ends = dict.fromkeys(regions.values(), 0)
     spans = []
     for index, region in regions.items():
         tensor = graph.tensors[index]
         start = ends[region] if places is None else places[index]
-        spans.append(Span(tensor.name, region, start, tensor.bytes))
+        spans.append(Extent(tensor.name, region, start, tensor.bytes))
         ends[region] = -(-(start + tensor.bytes) // _ALIGNMENT) * _ALIGNMENT
     return spans
 
 
-def _agree(spans: Sequence[Span], addresses: frozenset[tuple[int, int]]) -> bool:
+def _agree(spans: Sequence[Extent], addresses: frozenset[tuple[int, int]]) -> bool:
     """Return whether a stream reaches each tensor at its start, and nothing beside the tensors."""
     own = {(region, at) for region, at in addresses if region in (INPUT_REGION, OUTPUT_REGION)}
     starts = {(span.region, span.start) for span in spans}

@@ -22,7 +22,7 @@ _ADVICE = "use --io arena for this network"
 
 
 @dataclass(frozen=True)
-class Span:
+class Extent:
     """A tensor's place in Regor's region: bytes [start, start + size)."""
 
     name: str
@@ -37,13 +37,13 @@ _ROW = re.compile(
 )  # time, addresses, size, memory usage, format, name
 
 
-def read_spans(log: str) -> list[list[Span]]:
+def read_spans(log: str) -> list[list[Extent]]:
     """Return each partition's tensors in regions 3 and 4, from what Regor printed.
 
     Regor allocates them partition by partition, and prints a block for inputs and one for outputs
     each time (verbose_allocation); there is no other account of it that knows the partition.
     """
-    partitions: list[list[Span]] = []
+    partitions: list[list[Extent]] = []
     region = None
     for line in log.splitlines():
         block = _BLOCK.match(line)
@@ -56,7 +56,7 @@ def read_spans(log: str) -> list[list[Span]]:
         elif region is not None and partitions:
             row = _ROW.match(line)
             if row:
-                span = Span(row[3], region, int(row[1], 16), int(row[2]))
+                span = Extent(row[3], region, int(row[1], 16), int(row[2]))
                 partitions[-1].append(span)
     return partitions
 
@@ -103,7 +103,7 @@ class _Group:
     written: dict[int, int] = field(default_factory=dict)
 
 
-def own_regions(commands: bytes, spans: Sequence[Span]) -> bytes:
+def own_regions(commands: bytes, spans: Sequence[Extent]) -> bytes:
     """Rewrite a command stream so that spans[i] is in region FIRST_OWN_REGION + i, from 0.
 
     Raises UnsupportedError if there are more spans than base pointers, or an access to region 3 or
@@ -191,7 +191,7 @@ def _commands(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
         yield word & _CODE_MASK, word, next(words, 0) if word & _PAYLOAD else None
 
 
-def _changes(group: _Group, spans: Sequence[Span]) -> list[int]:
+def _changes(group: _Group, spans: Sequence[Extent]) -> list[int]:
     """Return the words that set a group as wanted, for what is not set so already."""
     words: list[int] = []
     for key, value in _moved(group.wanted, spans).items():
@@ -211,7 +211,7 @@ def _split(wanted: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
     return regions, {key: value for key, value in wanted.items() if key & _PAYLOAD}
 
 
-def _moved(wanted: dict[int, int], spans: Sequence[Span]) -> dict[int, int]:
+def _moved(wanted: dict[int, int], spans: Sequence[Extent]) -> dict[int, int]:
     """Return a group's registers after its tensor has moved to a region of its own."""
     regions, addresses = _split(wanted)
     if not regions or not addresses:

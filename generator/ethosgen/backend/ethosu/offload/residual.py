@@ -19,7 +19,7 @@ from ethosgen.backend.ethosu.offload.regions import (
     FIRST_OWN_REGION,
     INPUT_REGION,
     OUTPUT_REGION,
-    Span,
+    Extent,
     copied_bytes,
     own_regions,
 )
@@ -28,7 +28,7 @@ from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.lives import lives
 from ethosgen.values.model import Graph, Model, Operator, Tensor
-from ethosgen.values.plan import Base, Memory, Partition
+from ethosgen.values.plan import Base, Partition, RegionKind
 
 _COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
 _FIRST_TENSOR = 4
@@ -44,7 +44,7 @@ class Residual:
     """
 
     def __init__(
-        self, compiled: Model, original: Model, spans: Sequence[Sequence[Span]] | None
+        self, compiled: Model, original: Model, spans: Sequence[Sequence[Extent]] | None
     ) -> None:
         self._compiled = compiled
         self._spans = spans
@@ -123,17 +123,17 @@ class Residual:
     ) -> Partition:
         payload = strip_header(self.graph.tensors[operator.inputs[_COMMANDS]].data or b"")
         inputs, outputs = operator.inputs[_FIRST_TENSOR:], operator.outputs
-        bases: list[Base] = [Memory.READ_ONLY, Memory.SCRATCH]
+        bases: list[Base] = [RegionKind.READ_ONLY, RegionKind.SCRATCH]
         commands = payload.commands
         if self._spans is not None:
             owners = tuple(dict.fromkeys((*inputs, *outputs)))
             commands = own_regions(commands, self._owned_spans(number, owners, self._spans))
-            fast = Memory.SCRATCH_FAST if self._has_fast_scratch() else Memory.SCRATCH
+            fast = RegionKind.SCRATCH_FAST if self._has_fast_scratch() else RegionKind.SCRATCH
             bases += [fast, *owners]
             self._note_reach(owners, commands)
         else:
             self._check_placed((*inputs, *outputs))
-            bases += [Memory.SCRATCH_FAST] if self._has_fast_scratch() else []
+            bases += [RegionKind.SCRATCH_FAST] if self._has_fast_scratch() else []
         return Partition(
             f"partition_{number}",
             operator.index,
@@ -182,12 +182,12 @@ class Residual:
                 raise RefusalError(why, why)
 
     def _owned_spans(
-        self, number: int, owners: Sequence[int], known: Sequence[Sequence[Span]]
-    ) -> list[Span]:
+        self, number: int, owners: Sequence[int], known: Sequence[Sequence[Extent]]
+    ) -> list[Extent]:
         """Return the span of each tensor of a partition, in the order of `owners`."""
         spans = known[number] if number < len(known) else []
         written = {t for index in self.npu_operators for t in self.graph.operators[index].outputs}
-        found: dict[int, Span] = {}
+        found: dict[int, Extent] = {}
         for region in (INPUT_REGION, OUTPUT_REGION):
             inside = sorted((s for s in spans if s.region == region), key=lambda span: span.start)
             here = [index for index in owners if (index in written) == (region == OUTPUT_REGION)]
@@ -199,13 +199,13 @@ class Residual:
                 raise RefusalError(f"{why}; use --io arena for this network", why)
         return [found[index] for index in owners]
 
-    def _matched(self, tensors: Sequence[int], spans: Sequence[Span]) -> dict[int, Span]:
+    def _matched(self, tensors: Sequence[int], spans: Sequence[Extent]) -> dict[int, Extent]:
         """Match the tensors of a region with Regor's spans: by name, where names repeat by order.
 
         Regor lays tensors out in the order of their first use, which is the order of an operator's
         inputs and of its outputs.
         """
-        found: dict[int, Span] = {}
+        found: dict[int, Extent] = {}
         for index in tensors:
             name = self._compiled.graph.tensors[index].name
             named = [span for span in spans if span.name == name]

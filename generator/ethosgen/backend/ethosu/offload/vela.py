@@ -35,7 +35,7 @@ Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Schedule:
+class SchedulerGoal:
     """What Vela's scheduler aims at: its options --optimise and --arena-cache-size.
 
     `optimise` is "Performance" or "Size"; `arena_bytes` None means all that can be addressed.
@@ -45,7 +45,7 @@ class Schedule:
     arena_bytes: int | None = None
 
 
-FASTEST = Schedule()
+FASTEST = SchedulerGoal()
 """What Vela does without options."""
 
 
@@ -67,7 +67,7 @@ def compile_network(
     ignore: Sequence[str],
     system_config: str | None,
     memory_mode: str,
-    schedule: Schedule,
+    schedule: SchedulerGoal,
     limit_s: float | None = None,
 ) -> Compiled:
     """Compile with Regor in a child process, in LIMIT_S seconds or fewer.

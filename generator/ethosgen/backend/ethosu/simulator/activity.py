@@ -17,9 +17,9 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Dma,
     Elementwise,
     FeatureMap,
+    IssuedOperation,
     Operation,
     Pool,
-    Step,
 )
 
 
@@ -34,7 +34,7 @@ class Activity:
     written: Mapping[int, int] = field(default_factory=dict)
 
 
-def measure(accelerator: Accelerator, steps: Sequence[Step]) -> Activity:
+def measure(accelerator: Accelerator, steps: Sequence[IssuedOperation]) -> Activity:
     """Return the activity of a whole stream."""
     busy = {"1": 0.0, "2": 0.0}
     read: Counter[int] = Counter()

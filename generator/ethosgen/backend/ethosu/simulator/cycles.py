@@ -22,9 +22,9 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
     Dma,
     Elementwise,
+    IssuedOperation,
     Pool,
     Shape,
-    Step,
     Windowed,
 )
 from ethosgen.backend.ethosu.simulator.weights import RECORD_BYTES
@@ -67,7 +67,7 @@ _RATES: dict[str, _Rates] = {
 }
 
 
-def estimate(accelerator: Accelerator, steps: Sequence[Step]) -> int:
+def estimate(accelerator: Accelerator, steps: Sequence[IssuedOperation]) -> int:
     """Return the cycles of a whole stream, with copies beside operations."""
     now = kernel_end = dma_end = 0.0
     kernels: list[float] = []

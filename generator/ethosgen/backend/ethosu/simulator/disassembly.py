@@ -26,7 +26,7 @@ STOP = "NPU_OP_STOP"
 
 
 @dataclass(frozen=True)
-class Line:
+class ListedCommand:
     """One command at byte `offset`. `fields` are decoded: codes by Arm's name, else numbers.
 
     An address is text, region:0xoffset. `summary` says what an operation does, "" for the rest.
@@ -53,7 +53,7 @@ class Line:
         return found
 
 
-def disassemble(stream: bytes, accelerator: Accelerator) -> Iterator[Line]:
+def disassemble(stream: bytes, accelerator: Accelerator) -> Iterator[ListedCommand]:
     """Yield a line for each command up to NPU_OP_STOP, which ends a stream.
 
     Raises NpuFault of kind "parse", after the lines before it, at the first word that is no command
@@ -79,9 +79,11 @@ def disassemble(stream: bytes, accelerator: Accelerator) -> Iterator[Line]:
         raise
 
 
-def _line(instruction: Instruction, registers: Registers, about: str = "") -> Line:
+def _line(instruction: Instruction, registers: Registers, about: str = "") -> ListedCommand:
     command = instruction.command
-    return Line(instruction.offset, command.name, dict(_fields(instruction, registers)), about)
+    return ListedCommand(
+        instruction.offset, command.name, dict(_fields(instruction, registers)), about
+    )
 
 
 def _fields(instruction: Instruction, registers: Registers) -> Iterator[tuple[str, int | str]]:

@@ -21,9 +21,9 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Dma,
     Elementwise,
     FeatureMap,
+    IssuedOperation,
     Operation,
     Shape,
-    Step,
     Windowed,
 )
 
@@ -45,7 +45,7 @@ _MOST_TIMES = 4
 """How often in a row the same operation makes sense; Vela repeats one for layers without effect."""
 
 
-def futile(steps: Sequence[Step]) -> Iterator[float]:
+def futile(steps: Sequence[IssuedOperation]) -> Iterator[float]:
     """Yield, for each step, the seconds of futile work up to its end."""
     total = 0.0
     before: Operation | None = None

@@ -11,7 +11,7 @@ from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.trace import Trace
 from ethosgen.values.model import Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import Memory, OffloadPlan, Partition
+from ethosgen.values.plan import OffloadPlan, Partition, RegionKind
 
 _ALIGNMENT = 4096
 """Segments start on pages of their own, so that an overrun faults and never meets a neighbour."""
@@ -47,13 +47,13 @@ class PartitionRunner:
         self._segments: list[Segment] = []
         self._next_addr = _ALIGNMENT
         self._memories = {
-            Memory.READ_ONLY: self._add_constant("read_only", plan.read_only),
-            Memory.SCRATCH: self._add("scratch", _zeros(plan.scratch_bytes)),
+            RegionKind.READ_ONLY: self._add_constant("read_only", plan.read_only),
+            RegionKind.SCRATCH: self._add("scratch", _zeros(plan.scratch_bytes)),
         }
-        self._memories[Memory.SCRATCH_FAST] = (
+        self._memories[RegionKind.SCRATCH_FAST] = (
             self._add("scratch_fast", _zeros(plan.scratch_fast_bytes))
             if plan.scratch_fast_bytes
-            else self._memories[Memory.SCRATCH]
+            else self._memories[RegionKind.SCRATCH]
         )
         self._streams = {
             p.name: self._add_constant(f"{p.name} commands", p.commands) for p in plan.partitions
@@ -115,8 +115,8 @@ class PartitionRunner:
             for i in sorted(owned)
         }
 
-    def _base_addr(self, base: Memory | int) -> int:
-        if isinstance(base, Memory):
+    def _base_addr(self, base: RegionKind | int) -> int:
+        if isinstance(base, RegionKind):
             return self._memories[base].start
         return self._tensors[base].start
 
@@ -124,7 +124,7 @@ class PartitionRunner:
         if index in self._tensors:
             return self._tensors[index].memory[: tensor.bytes]
         offset = self._plan.offsets[index]
-        return self._memories[Memory.SCRATCH].memory[offset : offset + tensor.bytes]
+        return self._memories[RegionKind.SCRATCH].memory[offset : offset + tensor.bytes]
 
 
 def _zeros(size: int) -> Array:

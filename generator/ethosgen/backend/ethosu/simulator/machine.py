@@ -16,9 +16,9 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
     Dma,
     Elementwise,
+    IssuedOperation,
     Operation,
     Pool,
-    Step,
 )
 from ethosgen.backend.ethosu.simulator.ops import conv, dma, elementwise, pool
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, Shram, WeightCache
@@ -47,10 +47,10 @@ class RunReport:
 class Observer(Protocol):
     """Is told of each operation as it runs; see trace.py."""
 
-    def before(self, context: Context, step: Step) -> None:
+    def before(self, context: Context, step: IssuedOperation) -> None:
         """Note that an operation begins."""
 
-    def after(self, context: Context, step: Step, macs: int) -> None:
+    def after(self, context: Context, step: IssuedOperation, macs: int) -> None:
         """Note that an operation has ended, with as many multiplications."""
 
 
@@ -58,7 +58,7 @@ class Observer(Protocol):
 class _Program:
     """A decoded stream: its operations up to STOP or up to the command that makes no sense."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[IssuedOperation, ...]
     effort_s: tuple[float, ...]
     """Futile work up to the end of each step."""
     commands: int
@@ -248,7 +248,7 @@ def prepare(context: Context, operation: Operation) -> Action:
 def load(stream: bytes, accelerator: Accelerator) -> _Program:
     """Decode a stream into operations; a fault is kept, to be raised when execution gets there."""
     registers = Registers(accelerator)
-    steps: list[Step] = []
+    steps: list[IssuedOperation] = []
     commands = consumed = irq_mask = 0
     waits: dict[str, int] = {}
     try:
@@ -272,12 +272,12 @@ def load(stream: bytes, accelerator: Accelerator) -> _Program:
             except NpuFault as fault:
                 raise NpuFault(fault.kind, fault.reason, instruction.offset, name) from None
             if operation is not None:
-                steps.append(Step(operation, instruction.offset, name, **waits))
+                steps.append(IssuedOperation(operation, instruction.offset, name, **waits))
                 waits = {}
         raise NpuFault("parse", "the stream ends without NPU_OP_STOP", len(stream))
     except NpuFault as fault:
         return _program(steps, commands, consumed, irq_mask, Activity(), fault)
 
 
-def _program(steps: list[Step], *rest: Any) -> _Program:
+def _program(steps: list[IssuedOperation], *rest: Any) -> _Program:
     return _Program(tuple(steps), tuple(effort.futile(steps)), *rest)

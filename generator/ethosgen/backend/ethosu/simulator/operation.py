@@ -40,7 +40,7 @@ class FeatureMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelShape:
     """Size in elements (without dilation), strides and dilations; height before width."""
 
     size: tuple[int, int]
@@ -136,7 +136,7 @@ class Windowed:
     ifm_depth: int
     upscale: IfmUpscaleMode
     padding: Padding
-    kernel: Kernel
+    kernel: KernelShape
     ofm: Output
 
     @property
@@ -215,7 +215,7 @@ Operation = Convolution | Pool | Elementwise | Dma
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class IssuedOperation:
     """An operation and the command that starts it.
 
     The waits are those that the stream asks for in front of it: that at most so many copies, or

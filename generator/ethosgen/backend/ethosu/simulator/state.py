@@ -27,7 +27,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Dma,
     Elementwise,
     FeatureMap,
-    Kernel,
+    KernelShape,
     Operation,
     Output,
     Padding,
@@ -171,7 +171,7 @@ class Registers:
     def _scale(self, register: str) -> Scale:
         return Scale(self.field(register, "scale"), self.field(register, "shift"))
 
-    def _kernel(self) -> Kernel:
+    def _kernel(self) -> KernelShape:
         def stride(axis: str) -> int:
             low, high = (
                 self.field("KERNEL_STRIDE", f"stride_{axis}_{end}") for end in ("lsb", "msb")
@@ -179,7 +179,7 @@ class Registers:
             return 1 + low + 2 * high
 
         dilation = tuple(1 + self.field("KERNEL_STRIDE", f"dilation_{axis}") for axis in "yx")
-        return Kernel(
+        return KernelShape(
             size=(
                 self.value("KERNEL_HEIGHT_M1") // dilation[0] + 1,
                 self.value("KERNEL_WIDTH_M1") // dilation[1] + 1,
@@ -298,7 +298,7 @@ class Registers:
 
 def _shared(
     window: Windowed,
-) -> tuple[FeatureMap, int, IfmUpscaleMode, Padding, Kernel, Output]:
+) -> tuple[FeatureMap, int, IfmUpscaleMode, Padding, KernelShape, Output]:
     return (
         window.ifm,
         window.ifm_depth,

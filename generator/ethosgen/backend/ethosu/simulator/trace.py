@@ -23,9 +23,9 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Dma,
     Elementwise,
     FeatureMap,
+    IssuedOperation,
     Operation,
     Shape,
-    Step,
 )
 from ethosgen.backend.ethosu.simulator.ops import dma
 from ethosgen.backend.ethosu.simulator.ops.context import Context
@@ -84,7 +84,7 @@ class Trace:
         """Note which partition the following operations belong to."""
         self._partition = name
 
-    def before(self, context: Context, step: Step) -> None:
+    def before(self, context: Context, step: IssuedOperation) -> None:
         """Note that an operation begins; its inputs are taken now, as its output may replace them.
 
         Raises NpuFault where an operand is outside the memories.
@@ -93,7 +93,7 @@ class Trace:
             self._inputs = _inputs(context, step.operation)
         self._started = time.perf_counter()
 
-    def after(self, context: Context, step: Step, macs: int) -> None:
+    def after(self, context: Context, step: IssuedOperation, macs: int) -> None:
         """Note that an operation has ended.
 
         Raises InputError if its arrays cannot be written to their file.

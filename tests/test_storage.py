@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
 from ethosgen.host.storage import explain_storage, require_writable
-from ethosgen.values.errors import InputError
+from ethosgen.host.tools import GCC
+from ethosgen.values.errors import InputError, ToolError
 from networks import Network
+from pack.pack_files import ENSEMBLE, description, serving, write_index
 
 _READ_ONLY = (
     shutil.which("unshare")
@@ -62,30 +65,97 @@ def in_namespace(script: str) -> subprocess.CompletedProcess[str]:
         ("simulate", "MODEL", "--samples", "1", "--output", "MODEL/y.npz"),
         ("verify", "MODEL", "--board", "corstone300", "--junit", "ONLY/y.xml"),
         ("boards", "new", "mine", "--like", "corstone300"),
+        ("boards", "from-pack", "AE722F80", "--pack", "PACK"),
+        ("boards", "from-pack", "AE722F80", "--pack", "PACK", "-o", "ONLY/mine.toml"),
+        ("project", "MODEL", "--board", "corstone300", "--platform", "zephyr", "-o", "ONLY/x"),
+        ("project", "MODEL", "--board", "corstone300", "--platform", "csolution", "-o", "ONLY/x"),
+        ("project", "MODEL", "--board", "corstone300", "--platform", "library", "-o", "ONLY/x"),
     ],
 )
 def test_a_read_only_place_is_one_sentence(
     tmp_path: Path, model: Path, arguments: tuple[str, ...]
 ) -> None:
-    only = tmp_path / "only"
-    shown = [a.replace("MODEL", str(model)).replace("ONLY", str(only)) for a in arguments]
+    only, pack = tmp_path / "only", tmp_path / "some.pdsc"
+    pack.write_text(description("Alif", "Ensemble", ENSEMBLE))
+    places = {"MODEL": model, "ONLY": only, "PACK": pack}
+    shown = arguments
+    for word, place in places.items():
+        shown = tuple(argument.replace(word, str(place)) for argument in shown)
     done = run_read_only(only, *shown)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert "Traceback" not in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert "a place that you may write to" in done.stderr
+
+
+def made_project(place: Path, model: Path, *options: str) -> str:
+    """Write a project, and return a script that makes it read-only."""
+    ethosgen = [sys.executable, "-m", "ethosgen"]
+    subprocess.run(
+        [*ethosgen, "project", model, "-o", place, *options], check=True, capture_output=True
+    )
+    return f"mount --bind {place} {place} && mount -o remount,bind,ro {place}"
 
 
 @needs_mounts
-def test_a_read_only_project_is_not_built_but_said_to_be_one(tmp_path: Path, model: Path) -> None:
+@pytest.mark.parametrize("platform", ["baremetal", "zephyr", "csolution"])
+def test_a_read_only_project_is_not_built_but_said_to_be_one(
+    tmp_path: Path, model: Path, platform: str
+) -> None:
     place = tmp_path / "firmware"
-    subprocess.run(
-        [sys.executable, "-m", "ethosgen", "project", model, "--board", "corstone300", "-o", place],
-        check=True,
-        capture_output=True,
-    )
-    script = f"mount --bind {place} {place} && mount -o remount,bind,ro {place} && exec "
-    done = in_namespace(f"{script} {sys.executable} -m ethosgen build {place}")
+    script = made_project(place, model, "--board", "corstone300", "--platform", platform)
+    done = in_namespace(f"{script} && exec {sys.executable} -m ethosgen build {place}")
     assert done.returncode == 2
     assert f"'{place}' cannot be written to" in done.stderr
+
+
+@needs_mounts
+def test_a_solution_needs_more_than_its_build_folder(tmp_path: Path, model: Path) -> None:
+    place = tmp_path / "firmware"
+    script = made_project(place, model, "--board", "corstone300", "--platform", "csolution")
+    (place / "build").mkdir()
+    script += f" && mount -t tmpfs none {place}/build"
+    done = in_namespace(f"{script} && exec {sys.executable} -m ethosgen build {place}")
+    assert done.returncode == 2
+    assert f"'{place}' cannot be written to" in done.stderr
+
+
+@needs_mounts
+def test_a_read_only_project_is_flashed(tmp_path: Path, model: Path) -> None:
+    """Even by a tool that takes other files than the one that is there."""
+    try:
+        objcopy = GCC.find().with_name("arm-none-eabi-objcopy")
+    except ToolError as error:
+        pytest.skip(str(error))
+    place, got = tmp_path / "firmware", tmp_path / "got"
+    script = made_project(place, model, "--board", "alif-e7-hp")
+    (place / "build" / "board").mkdir(parents=True)
+    (tmp_path / "content").write_bytes(b"a firmware's")
+    elf = place / "build" / "board" / "firmware.elf"
+    made = ["-I", "binary", "-O", "elf32-littlearm", "--set-section-flags", ".data=alloc,load"]
+    subprocess.run([objcopy, *made, tmp_path / "content", elf], check=True)
+    program = tmp_path / "JLinkExe"
+    program.write_text(f'#!/bin/sh\nfor last; do :; done\ncat "$last" > {got}\n')
+    program.chmod(0o755)
+    script += f" && export ETHOSGEN_JLINK={program}"
+    done = in_namespace(f"{script} && exec {sys.executable} -m ethosgen flash {place} --with jlink")
+    assert done.returncode == 0, done.stderr
+    assert "firmware.hex" in got.read_text()
+
+
+@needs_mounts
+def test_packs_are_fetched_where_no_cache_can_be_kept(tmp_path: Path) -> None:
+    """cmsis-pack-manager keeps descriptions below HOME."""
+    home, scratch = tmp_path / "home", tmp_path / "scratch"
+    home.mkdir()
+    scratch.mkdir()
+    with serving(tmp_path) as address:
+        write_index(tmp_path, {("Alif", "E"): description("Alif", "E", ENSEMBLE)}, address)
+        code = f"fetch({f'{address}/index.pidx'!r}, None, {str(scratch)!r})"
+        code = f"from ethosgen.board.pack.fetch import fetch; print({code})"
+        script = f"mount -t tmpfs -o ro none {home} && unset XDG_DATA_HOME && export HOME={home} "
+        done = in_namespace(f"{script} NO_PROXY=127.0.0.1 && {sys.executable} -c {quote(code)}")
+    assert "AE722F80" in done.stdout, done.stderr
+    assert list((scratch / "descriptions").glob("*.pdsc"))
 
 
 def test_a_project_that_cannot_be_written_to_is_not_built(tmp_path: Path) -> None:

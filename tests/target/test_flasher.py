@@ -34,18 +34,21 @@ def board_with(*command: str) -> Board:
     return facts.model_copy(update={"flash": {"tool": Flasher(command=list(command))}})
 
 
-def test_files_are_made_as_they_are_asked_for(elf: Path) -> None:
-    command = flash_command(elf, ["x", "{bin}", "-f={hex}", "{elf}", "{jlink}"])
+def test_files_are_made_as_they_are_asked_for(elf: Path, tmp_path: Path) -> None:
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    command = flash_command(elf, ["x", "{bin}", "-f={hex}", "{elf}", "{jlink}"], place)
+    made = place / "firmware"
     assert command == [
         "x",
-        str(elf.with_suffix(".bin")),
-        f"-f={elf.with_suffix('.hex')}",
+        str(made.with_suffix(".bin")),
+        f"-f={made.with_suffix('.hex')}",
         str(elf),
-        str(elf.with_suffix(".jlink")),
+        str(made.with_suffix(".jlink")),
     ]
-    assert elf.with_suffix(".hex").read_text().startswith(":")
-    assert elf.with_suffix(".bin").stat().st_size < 64
-    assert f'loadfile "{elf.with_suffix(".hex")}"' in elf.with_suffix(".jlink").read_text()
+    assert made.with_suffix(".hex").read_text().startswith(":")
+    assert made.with_suffix(".bin").stat().st_size < 64
+    assert f'loadfile "{made.with_suffix(".hex")}"' in made.with_suffix(".jlink").read_text()
 
 
 def test_a_tool_is_run_without_a_shell(elf: Path, tmp_path: Path) -> None:
@@ -67,10 +70,10 @@ def test_what_can_go_wrong(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         flash(elf, empty)
 
 
-def test_every_command_of_the_boards_can_be_made(elf: Path) -> None:
+def test_every_command_of_the_boards_can_be_made(elf: Path, tmp_path: Path) -> None:
     made = 0
     for name in board_names():
         for flasher in load_board(name).flash.values():
-            assert not any("{" in word for word in flash_command(elf, flasher.command))
+            assert not any("{" in word for word in flash_command(elf, flasher.command, tmp_path))
             made += 1
     assert made >= 8

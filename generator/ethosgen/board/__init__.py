@@ -26,7 +26,7 @@ from ethosgen.board.facts import (
 from ethosgen.board.rules import faults
 from ethosgen.board.toml_lines import find_line
 from ethosgen.host.resources import resource_folder
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import unknown
 
 __all__ = [
@@ -227,7 +227,7 @@ def start_board_file(name: str, like: str, folder: Path) -> Path:
     except FileExistsError:
         raise InputError(f"'{path}' exists; choose another name, or delete it") from None
     except OSError as error:
-        raise InputError(f"cannot write '{path}': {error.strerror}") from None
+        raise cannot_write(path, error) from None
     return path
 
 

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from ethosgen.host.storage import explain_storage
-from ethosgen.values.errors import EthosgenError, InputError
+from ethosgen.values.errors import EthosgenError, cannot_write
 from ethosgen.values.grammar import counted
 from ethosgen.values.report import FirmwareReport, Report
 
@@ -31,7 +31,7 @@ class JUnitFile:
             try:
                 self._path.unlink(missing_ok=True)
             except OSError as error:
-                raise InputError(f"cannot replace '{self._path}': {error.strerror}") from None
+                raise cannot_write(self._path, error) from None
         return self
 
     def record(self, report: Report | FirmwareReport) -> None:
@@ -51,7 +51,7 @@ class JUnitFile:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             ET.ElementTree(suite).write(self._path, encoding="utf-8", xml_declaration=True)
         except OSError as problem:
-            raise InputError(f"cannot write '{self._path}': {problem.strerror}") from None
+            raise cannot_write(self._path, problem) from None
 
 
 def make_suite(

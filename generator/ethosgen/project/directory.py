@@ -11,7 +11,7 @@ from pathlib import Path
 from ethosgen.backend.ethosu.accelerator import NO_NPU
 from ethosgen.project.ci import is_ci
 from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, open_project
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.project_info import ProjectInfo
 
 
@@ -40,7 +40,7 @@ def write(project: Project, directory: Path) -> frozenset[str]:
         _replace_library(project, directory)
         return project.library | added
     except OSError as error:
-        raise InputError(f"cannot write '{directory}': {error.strerror}") from None
+        raise cannot_write(directory, error) from None
 
 
 def _is_new(directory: Path) -> bool:

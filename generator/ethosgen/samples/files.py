@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.model import Tensor
 from ethosgen.values.outcome import Arrays
 
@@ -64,7 +64,7 @@ def save_samples(path: Path, samples: Sequence[Arrays]) -> None:
     except OSError as error:
         with suppress(OSError):  # it may be what cannot be removed either
             partial.unlink(missing_ok=True)
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+        raise cannot_write(path, error) from None
 
 
 def _list(names: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """Writing a firmware to a board by the board's own tool, as the board file has it."""
 
+import tempfile
 from pathlib import Path
 
 from ethosgen.board import Board
@@ -26,17 +27,23 @@ def flash(elf: Path, board: Board, tool: str | None = None) -> list[str]:
             f"board '{board.name}' has no flash tool '{name}'{nearest(name, board.flash)}; it has: "
             f"{', '.join(board.flash)}"
         )
-    command = flash_command(elf, board.flash[name].command)
-    program = Tool(command[0], f"ETHOSGEN_{name.upper()}", f"flashes {board.name}", "install it")
-    command[0] = str(program.find())
-    _run(command, f"'{name}' flashes board '{board.name}'")
+    with tempfile.TemporaryDirectory(prefix="ethosgen-flash-") as scratch:
+        command = flash_command(elf, board.flash[name].command, Path(scratch))
+        program = Tool(
+            command[0], f"ETHOSGEN_{name.upper()}", f"flashes {board.name}", "install it"
+        )
+        command[0] = str(program.find())
+        _run(command, f"'{name}' flashes board '{board.name}'")
     return command
 
 
-def flash_command(elf: Path, template: list[str]) -> list[str]:
-    """Return a command with the firmware's files in it, which are made where they are needed."""
-    files = {"elf": elf, **{suffix: elf.with_suffix(f".{suffix}") for suffix in _FORMATS}}
-    files["jlink"] = elf.with_suffix(".jlink")
+def flash_command(elf: Path, template: list[str], scratch: Path) -> list[str]:
+    """Return a command with the firmware's files in it; what is not there yet is made in `scratch`.
+
+    The project itself may be on a read-only file system.
+    """
+    derived = (scratch / elf.name).with_suffix
+    files = {"elf": elf, **{suffix: derived(f".{suffix}") for suffix in (*_FORMATS, "jlink")}}
     wanted = [name for name in files if any(f"{{{name}}}" in word for word in template)]
     for suffix in wanted:
         if suffix in _FORMATS:

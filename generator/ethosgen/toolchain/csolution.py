@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from ethosgen.host.storage import require_writable
 from ethosgen.host.tools import CBUILD
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.sizes import Built, measure_elf
@@ -16,8 +17,9 @@ def build_csolution(directory: Path, on: str) -> Built:
 
     ToolError, with what to do instead, where there is no cbuild.
     """
-    cbuild = CBUILD.find()
     source = directory.absolute()
+    require_writable(source)  # cbuild writes beside the solution, not into build/ alone
+    cbuild = CBUILD.find()
     context = f"firmware.Release+{on}"
     run_step([str(cbuild), str(source / _SOLUTION), "--packs", "--context", context], directory)
     made = source / "out" / "firmware" / on / "Release" / "firmware.elf"

@@ -6,6 +6,7 @@ the command line says so in one sentence, keeps the traceback in a file, and exi
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 BUG_STATUS = 70
 """Exit status of an internal error, EX_SOFTWARE of sysexits.h: not that of a FAIL, which is 1."""
@@ -25,6 +26,14 @@ class InputError(EthosgenError):
     """A file, an option or an array that cannot be used."""
 
     exit_status = 2
+
+
+def cannot_write(path: Path, error: OSError) -> InputError:
+    """Return the error of a file or folder that the system does not let us write."""
+    return InputError(
+        f"cannot write '{path}': {error.strerror or error}; choose a place that you may write to "
+        "and that has room"
+    )
 
 
 class UnsupportedError(InputError):

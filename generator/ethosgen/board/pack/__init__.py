@@ -9,7 +9,7 @@ from pathlib import Path
 from ethosgen.board.pack.board_file import board_text, file_name
 from ethosgen.board.pack.description import Device, Selection, read_pack
 from ethosgen.board.pack.descriptors import find_device
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, cannot_write
 
 __all__ = ["Device", "Selection", "find_in_pack", "start_from_pack", "write_board"]
 
@@ -69,5 +69,5 @@ def write_board(path: Path, text: str) -> Path:
     except FileExistsError:
         raise InputError(f"'{path}' exists; name another with -o, or delete it") from None
     except OSError as error:
-        raise InputError(f"cannot write '{path}': {error.strerror}") from None
+        raise cannot_write(path, error) from None
     return path

@@ -1,5 +1,6 @@
 """Runs in a child: has cmsis-pack-manager fetch an index and the descriptions that it names."""
 
+import os
 from pathlib import Path
 
 from cmsis_pack_manager import Cache
@@ -10,6 +11,7 @@ PLACE = "place.txt"
 def fetch(index: str | None, folder: str | None, scratch: str) -> list[str]:
     """Fetch into `folder`, by default cmsis-pack-manager's own cache, which pyOCD shares.
 
+    Where that cannot be written to, nothing is kept for the next time.
     `scratch` is for its list of indexes, its database, and a note of where the descriptions are:
     an odd one ends the process. Return the names of the devices that it made out.
     """
@@ -24,7 +26,17 @@ def fetch(index: str | None, folder: str | None, scratch: str) -> list[str]:
         data_path=folder,
         vidx_list=str(addresses) if addresses else None,
     )
-    Path(cache.data_path).mkdir(parents=True, exist_ok=True)
+    if not _is_writable(Path(cache.data_path)):
+        cache.data_path = str(Path(scratch) / "descriptions")
+        Path(cache.data_path).mkdir()
     (Path(scratch) / PLACE).write_text(str(cache.data_path), encoding="utf-8")
     cache.cache_descriptors()
     return sorted(cache.index)
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)

@@ -32,7 +32,7 @@ from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.ops.output import table_format
 from ethosgen.backend.ethosu.simulator.summary import summary, title
 from ethosgen.backend.ethosu.simulator.weights import decode_weights, traversal
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, cannot_write
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -231,4 +231,4 @@ def _save(path: Path, arrays: Arrays) -> None:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise InputError(f"cannot write '{path}': {error.strerror or error}") from None
+        raise cannot_write(path, error) from None

@@ -119,7 +119,7 @@ def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
         setting.accelerator,
         setting.io,
         setting.compile,
-        Wish(ask=lambda _model, _samples: check),
+        Wish(ask=lambda _model, _samples, _oracle: check),
         Watch(),
     )
     outcome.plan = plan.summary()

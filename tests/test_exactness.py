@@ -93,7 +93,7 @@ def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
 
 
 def test_a_plan_that_cannot_be_mended_is_refused() -> None:
-    def wrong(model: Model, samples: object) -> Golden | str:
+    def wrong(model: Model, samples: object, _oracle: str | None) -> Golden | str:
         golden = ask_oracles(model, samples)  # type: ignore[arg-type]
         assert isinstance(golden, Golden)
         outputs = [{name: array ^ 1 for name, array in one.items()} for one in golden.outputs]

@@ -15,6 +15,7 @@ from ethosgen.frontend.flatbuffer import parse_model, relabel
 from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.reference import LITERT, TFLM
 from ethosgen.pipeline import Inputs
+from ethosgen.project import open_project
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
@@ -94,6 +95,22 @@ def test_the_command_line_and_junit_name_the_oracle(tmp_path: Path) -> None:
         junit.record(_simulate(_tiled(3), tmp_path, "none"))
     cases = ET.parse(tmp_path / "junit.xml").getroot().findall(".//testcase")
     assert "outputs equal LiteRT's" in [case.get("name") for case in cases]
+
+
+def test_a_project_asks_the_oracle_that_it_is_told_and_remembers_it(tmp_path: Path) -> None:
+    path = tmp_path / "odd.tflite"
+    path.write_bytes(_odd())
+    for oracle, kept in ((None, ["relu6-scale"]), ("litert", [])):
+        place = tmp_path / f"by_{oracle}"
+        arguments = ["project", str(path), "--npu", "ethos-u55-128", "-o", str(place)]
+        more = ["--platform", "library", *(["--oracle", oracle] if oracle else [])]
+        done = CliRunner().invoke(cli, [*arguments, *more])
+        assert done.exit_code == 0, done.output
+        network = open_project(place).network
+        assert network.oracle == oracle
+        assert [op.erratum for op in network.summary.cpu_operators] == kept
+        assert (network.summary.check is not None) == bool(oracle)  # nothing is left to check
+        assert network.summary.check is None or network.summary.check.oracle == oracle
 
 
 def test_networks_without_odd_operators_have_no_oddities() -> None:

@@ -202,7 +202,7 @@ def _asking(wild: WildNetwork, asker: Asker) -> Any:
     """Return what asks the oracles for the check, operator by operator where it has to."""
     from ethosgen.pipeline.exactness import Golden
 
-    def ask(model: Model, samples: Any) -> Any:
+    def ask(model: Model, samples: Any, _oracle: str | None) -> Any:
         said = golden(asker.call, wild, model, samples, ORACLE_S)
         return said.why if said.outputs is None else Golden("tflm", said.outputs)
 

@@ -41,7 +41,7 @@ ORACLE = click.option(
     "--oracle",
     type=ValueChoice(["tflm", "litert"]),
     help="Who decides about outputs: TensorFlow Lite Micro or LiteRT's reference kernels "
-    "[default: tflm, and litert where it lacks an operator].",
+    "[default: the project's; else tflm, and litert where it lacks an operator].",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 INPUT = click.option(

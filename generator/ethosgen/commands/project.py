@@ -16,6 +16,7 @@ from ethosgen.commands.options import (
     NAMES,
     NPU,
     OFFLOAD,
+    ORACLE,
     PLATFORM_OR_LIBRARY,
     TRUST_VELA,
 )
@@ -40,6 +41,7 @@ from ethosgen.commands.wording import written_text
 @OFFLOAD
 @TRUST_VELA
 @CHECK
+@ORACLE
 @PLATFORM_OR_LIBRARY
 @MEMORY_MODE
 @click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
@@ -60,6 +62,7 @@ def project(
     offload: str,
     trust_vela: bool,
     check: bool,
+    oracle: str | None,
     platform: str,
     memory_mode: str | None,
     with_ci: bool,
@@ -85,6 +88,7 @@ def project(
             offload=offload,
             trust_vela=trust_vela,
             check=check,
+            oracle=oracle,
             platform=platform,
             memory_mode=memory_mode,
             with_ci=with_ci or ci_ethosgen is not None,

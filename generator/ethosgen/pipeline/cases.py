@@ -32,7 +32,11 @@ def cases_folder() -> Path:
 
 
 def keep_case(
-    model: Model, index: int, samples: Sequence[Arrays], make: Callable[[Model], OffloadPlan]
+    model: Model,
+    index: int,
+    samples: Sequence[Arrays],
+    make: Callable[[Model], OffloadPlan],
+    asked: str | None = None,
 ) -> Path | None:
     """Write the smallest network that shows a difference of an operator, and return its folder.
 
@@ -48,7 +52,7 @@ def keep_case(
         tries.insert(0, (alone, draw_samples(alone, SAMPLES, 0)))
     for network, given in tries:
         try:
-            found = _look(network, given, make)
+            found = _look(network, given, make, asked)
         except EthosgenError:
             continue
         if found is not None:
@@ -60,11 +64,14 @@ def keep_case(
 
 
 def _look(
-    network: Model, samples: Sequence[Arrays], make: Callable[[Model], OffloadPlan]
+    network: Model,
+    samples: Sequence[Arrays],
+    make: Callable[[Model], OffloadPlan],
+    asked: str | None,
 ) -> tuple[str, Sequence[Arrays], Sequence[Arrays], str] | None:
     """Return the oracle, its answers, the NPU model's, and a summary; None if they are equal."""
     plan = make(network)
-    oracle, golden = decisive_outputs(network, samples)
+    oracle, golden = decisive_outputs(network, samples, asked)
     try:
         outputs = simulate_samples(plan, samples, Watch())
     except NpuFault as fault:

@@ -54,6 +54,7 @@ def create_project(
     offload: str = "all",
     trust_vela: bool = False,
     check: bool = True,
+    oracle: str | None = None,
     platform: str = "baremetal",
     memory_mode: str | None = None,
     with_ci: bool = False,
@@ -73,7 +74,7 @@ def create_project(
         board.accelerator(npu)
     models = _read_all(networks, name, watch)
     place = directory or Path("_".join(model.name for model in models))
-    wish = Wish(trust_vela, check)
+    wish = Wish(trust_vela, check, oracle=oracle)
     wanted = [_Wanted(model, cpu_ops, offload, wish) for model in models]
     wanted = _with_the_others(wanted, place, watch)
     models = [one.model for one in wanted]
@@ -152,7 +153,7 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
             read(network.model_path, network.name, watch),
             network.cpu_ops,
             network.mode.value,
-            Wish(network.trust_vela, network.check_asked),
+            Wish(network.trust_vela, network.check_asked, oracle=network.oracle),
         )
         for network in there
     ]

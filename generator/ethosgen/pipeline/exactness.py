@@ -50,14 +50,14 @@ class Golden:
     outputs: Sequence[Arrays]
 
 
-Ask = Callable[[Model, Sequence[Arrays]], Golden | str]
-"""Asks the oracle that decides; returns why there is no answer if there is none."""
+Ask = Callable[[Model, Sequence[Arrays], str | None], Golden | str]
+"""Asks the oracle that is named or decides; returns why there is no answer if there is none."""
 
 
-def ask_oracles(model: Model, samples: Sequence[Arrays]) -> Golden | str:
-    """Run the oracle that decides."""
+def ask_oracles(model: Model, samples: Sequence[Arrays], oracle: str | None = None) -> Golden | str:
+    """Run the oracle that is named, else the one that decides."""
     try:
-        return Golden(*decisive_outputs(model, samples))
+        return Golden(*decisive_outputs(model, samples, oracle))
     except InputError as error:
         return str(error)
 
@@ -66,7 +66,7 @@ def ask_oracles(model: Model, samples: Sequence[Arrays]) -> Golden | str:
 class Wish:
     """What a plan is asked to be: with Vela's errata avoided or not, checked or not, by whom.
 
-    `oracle` says whose errata count; None means whose outputs decide.
+    `oracle` names who decides, and whose errata count; None means TFLite Micro wherever it can.
     """
 
     trust_vela: bool = False
@@ -100,14 +100,14 @@ def exact_plan(
         golden = f"there is no functional model of {accelerator.name}"
     elif wish.check:
         with watch.stage("check", "asking the oracle"):
-            samples, golden = _answered_meanwhile(model, wish.ask)
+            samples, golden = _answered_meanwhile(model, wish)
     with watch.stage("offload", _planning(accelerator)):
         kept = known_errata(model, accelerator, io, wish.oracle or _oracle(golden, model))
         plan = planner(model, kept)
     if isinstance(golden, str):
         return replace(plan, check=Check(None, skipped=golden) if wish.check else None)
     with watch.stage("check", "checking the plan on the NPU model"):
-        return _Check(model, planner, samples, golden).mended(plan, kept)
+        return _Check(model, planner, samples, golden, wish.oracle).mended(plan, kept)
 
 
 def draw(model: Model) -> list[Arrays]:
@@ -115,28 +115,28 @@ def draw(model: Model) -> list[Arrays]:
     return draw_samples(model, default_samples(model, SAMPLES, MOST_WORK), SEED)
 
 
-def _answered_meanwhile(model: Model, ask: Ask) -> tuple[list[Arrays], Golden | str]:
+def _answered_meanwhile(model: Model, wish: Wish) -> tuple[list[Arrays], Golden | str]:
     """Ask the oracle, which is a process of its own, while TVM loads here, which takes as long."""
     from ethosgen.aot import load
     from ethosgen.oracle.reference import awaited
 
     with ThreadPoolExecutor(1) as pool:
-        (answer,) = awaited([pool.submit(_answered, model, ask)], meanwhile=load)
+        (answer,) = awaited([pool.submit(_answered, model, wish)], meanwhile=load)
     return answer
 
 
-def _answered(model: Model, ask: Ask) -> tuple[list[Arrays], Golden | str]:
+def _answered(model: Model, wish: Wish) -> tuple[list[Arrays], Golden | str]:
     """Draw samples and ask the oracle, which may refuse some: those are left out."""
     samples = draw(model)
-    said = ask(model, samples)
+    said = wish.ask(model, samples, wish.oracle)
     if isinstance(said, Golden) or has_state(model):
         return samples, said
-    first = ask(model, samples[:1])
+    first = wish.ask(model, samples[:1], wish.oracle)
     if isinstance(first, str):
         return samples, said
     taken, outputs = samples[:1], [*first.outputs]
     for sample in samples[1:]:
-        one = ask(model, [sample])
+        one = wish.ask(model, [sample], wish.oracle)
         if isinstance(one, Golden) and one.oracle == first.oracle:
             taken.append(sample)
             outputs += one.outputs
@@ -191,12 +191,18 @@ class _Check:
     """Compares plans of a network with the golden outputs, and finds what differs."""
 
     def __init__(
-        self, model: Model, planner: Planner, samples: Sequence[Arrays], golden: Golden
+        self,
+        model: Model,
+        planner: Planner,
+        samples: Sequence[Arrays],
+        golden: Golden,
+        asked: str | None,
     ) -> None:
         self._model = model
         self._planner = planner
         self._samples = samples
         self._golden = golden
+        self._asked = asked
         self._tolerance = tolerance_of(model)
         self._end = time.monotonic() + SEARCH_S
 
@@ -216,7 +222,9 @@ class _Check:
 
     def _case(self, index: int) -> Path | None:
         """Keep the smallest network that shows what was found."""
-        return keep_case(self._model, index, self._samples, lambda part: self._planner(part, {}))
+        return keep_case(
+            self._model, index, self._samples, lambda part: self._planner(part, {}), self._asked
+        )
 
     def _against(self, plan: OffloadPlan) -> str:
         """Return the fault of a plan, "" if it has none."""

@@ -169,6 +169,7 @@ def verify(
             offload=offload,
             trust_vela=trust_vela,
             check=check,
+            oracle=inputs.oracle,
             platform=platform,
             memory_mode=memory_mode,
             watch=watch,

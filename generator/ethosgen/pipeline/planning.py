@@ -107,6 +107,7 @@ def make_plan(
         mode=wanted,
         trust_vela=wish.trust_vela,
         check_asked=wish.check,
+        oracle=wish.oracle,
     )
 
 

@@ -44,7 +44,7 @@ def simulate(
     if accelerator is not None:
         require_model(accelerator)
     samples = choose_samples(model, inputs)
-    wish = Wish(trust_vela, check)
+    wish = Wish(trust_vela, check, oracle=inputs.oracle)
 
     def make(network: Model, watched: Watch, wanted: Wish) -> OffloadPlan:
         io = IoStyle.ARENA

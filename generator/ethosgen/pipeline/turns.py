@@ -58,7 +58,8 @@ def run_and_judge(
     for turn in turns:
         results = done[turn.index]
         given, outputs = samples[turn.index], [sample.outputs for sample in results]
-        golden, second = judge(turn.model, given, outputs, watch, original, inputs.oracle)
+        asked = inputs.oracle or info.networks[turn.index].oracle
+        golden, second = judge(turn.model, given, outputs, watch, original, asked)
         reports.append(
             Report(
                 **_counters(results),
@@ -98,7 +99,7 @@ def _planner(info: "ProjectInfo", index: int) -> Make:
 
     def make(model: Model) -> OffloadPlan:
         offload = network.mode.value
-        wish = Wish(network.trust_vela, check=False)
+        wish = Wish(network.trust_vela, check=False, oracle=network.oracle)
         ops = network.cpu_ops
         return make_plan(model, accelerator, info.io, Watch(), ops, memories, offload, wish)
 

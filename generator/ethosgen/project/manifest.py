@@ -25,7 +25,11 @@ LIBRARY = "model"
 MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Says what the library is and what its files were when written. It lies in the library's folder,
 so that both change in one step."""
-FORMAT = 2
+FORMAT = 3
+"""Of the manifest. An ethosgen that knows only older formats cannot read it, and says so: the rule
+is to count up with each field that an older one does not expect."""
+_READABLE = (2, FORMAT)
+"""Older formats that lack nothing that has no default."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "offload": program.plan.mode.value,
         "trust_vela": program.plan.trust_vela,
         "check": program.plan.check_asked,
+        "oracle": program.plan.oracle,
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
     }
@@ -119,7 +124,7 @@ def open_project(directory: Path) -> ProjectInfo:
         raise InputError(f"'{directory}' is no project of ethosgen: it has no {MANIFEST}")
     try:
         content = json.loads(path.read_bytes())
-        if content["format"] != FORMAT:
+        if content["format"] not in _READABLE:
             raise InputError(
                 f"'{path}' has format {content['format']}, and this ethosgen knows {FORMAT}; "
                 f"use ethosgen {content['ethosgen']}, or generate the project again elsewhere"
@@ -166,6 +171,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         mode=OffloadMode(network["offload"]),
         trust_vela=bool(network.get("trust_vela", False)),
         check_asked=bool(network.get("check", True)),
+        oracle=network.get("oracle"),
     )
 
 

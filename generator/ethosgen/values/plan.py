@@ -182,10 +182,10 @@ class OffloadPlan:
 
     cpu_ops: tuple[str, ...] = ()
     mode: OffloadMode = OffloadMode.ALL
-    """With `cpu_ops`, `trust_vela` and `check_asked`, what was asked for: it makes the same plan
-    again."""
+    """With the next three and `cpu_ops`, what was asked for: it makes the same plan again."""
     trust_vela: bool = False
     check_asked: bool = True
+    oracle: str | None = None
     check: Check | None = None
 
     @property

@@ -29,6 +29,8 @@ class NetworkInfo:
     mode: OffloadMode = OffloadMode.ALL
     trust_vela: bool = False
     check_asked: bool = True
+    oracle: str | None = None
+    """Who was asked to decide about outputs, by its short name."""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,23 @@ def test_cpu_operators_leave_the_npus_state_alone() -> None:
             assert apart, (placement.name, variable.name)
 
 
+def _behind_the_cpu(net: Network) -> int:
+    x = net.unary("RELU", net.input((3, 2, 8), scale=0.02))
+    return lstm(net, net.unary("HARD_SWISH", x), 5)
+
+
+def test_an_lstm_that_vela_spreads_over_two_partitions_is_run() -> None:
+    """Vela puts the part of it that reads its state alone before the operator of the CPU."""
+    plan = npu_plan(_behind_the_cpu, keep=("HARD_SWISH",))
+    tensors = plan.residual.tensors
+    reads = [{i for i in p.inputs if tensors[i].is_variable} for p in plan.partitions]
+    assert len(reads) == 2 and reads[0] & reads[1]
+    samples, golden = samples_and_golden(plan.model, 4)
+    runner = PartitionRunner(plan)
+    for sample, wanted in zip(samples, golden, strict=True):
+        assert_equal(evaluate(plan, sample, runner), wanted)
+
+
 def test_a_variable_begins_at_its_zero_point() -> None:
     program = compile_program(npu_plan(NETWORKS["two, and layers between"]), "net")
     assert sorted(v.initial_byte for v in program.variables) == [0, 0, 3, -7 & 0xFF]

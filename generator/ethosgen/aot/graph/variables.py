@@ -46,7 +46,8 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
     on_cpu = [i for step in schedule.steps if not step.partition for i in schedule.updates(step)]
     tensors = schedule.graph.tensors
     for index in on_npu:
-        if on_npu.count(index) + on_cpu.count(index) > 1:
+        several = on_npu.count(index) > 1 and _readers(schedule, index) > 1
+        if several or index in on_cpu:
             raise UnsupportedError(
                 f"the variable '{tensors[index].name}' is used by two operators, one of them on "
                 "the NPU; give each its own"
@@ -62,6 +63,14 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
         held.append(Held(index, offset, on_npu=False))
         offset = -(-(offset + tensors[index].bytes) // alignment) * alignment
     return (*_held_by_npu(schedule, on_npu), *held)
+
+
+def _readers(schedule: Schedule, index: int) -> int:
+    """Return how many operators of the network read a variable; Vela may split one of them."""
+    graph, name = schedule.plan.model.graph, schedule.graph.tensors[index].name
+    return sum(
+        name in {graph.tensors[i].name for i in op.inputs if i >= 0} for op in graph.operators
+    )
 
 
 def state_bytes(schedule: Schedule, held: tuple[Held, ...]) -> int:

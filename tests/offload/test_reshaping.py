@@ -49,3 +49,24 @@ def _check(net: Network, outputs: Sequence[int], io: IoStyle) -> None:
     for sample, wanted in zip(samples, golden_outputs(model, samples), strict=True):
         for name, array in evaluate(plan, sample, PartitionRunner(plan)).items():
             np.testing.assert_array_equal(array, wanted[name])
+
+
+@pytest.mark.parametrize("shape", [(4, 16, 7), (1, 4, 16, 7)])
+def test_an_operator_writes_a_tensor_of_velas_own_with_the_scale_that_it_has(
+    shape: tuple[int, ...],
+) -> None:
+    """Vela transposes the second factor and back: the operator before it writes what is between."""
+    net = Network("transposed", seed=2)
+    x = net.input((*shape[:-2], 13, 7), "int8", 0.05, 3)
+    y = net.pad(
+        net.input((*shape[:-1], 4), "int8", 0.02, -5), [(0, 0)] * (len(shape) - 1) + [(1, 2)]
+    )
+    spec = net._like(x, (*shape[:-2], 13, 16), scale=0.2)
+    (made,) = net.operator("BATCH_MATMUL", (x, y), (spec,), {"adj_y": True})
+    model = parse_model(net.build(made), "transposed")
+    plan = offload(model, find_accelerator("ethos-u55-128"), ignore=("PAD",))
+    assert len(plan.partitions) == 1 and plan.npu_operators == 1
+    samples = random_samples(model, 2, 1)
+    for sample, wanted in zip(samples, golden_outputs(model, samples), strict=True):
+        for name, array in evaluate(plan, sample, PartitionRunner(plan)).items():
+            np.testing.assert_array_equal(array, wanted[name])

@@ -1,7 +1,8 @@
-"""Gives operators on the CPU the shapes that the network has.
+"""Gives operators on the CPU the shapes and scales that the network has.
 
 Vela takes tensors of the same bytes for one: it lets an operator that it leaves read what
-EXPAND_DIMS or RESHAPE has made of its input, in whatever shape that is.
+EXPAND_DIMS or RESHAPE has made of its input, in whatever shape that is. And where it transposes
+twice, it lets an operator write the tensor of its own between, which has no scale.
 """
 
 from collections.abc import Mapping
@@ -51,7 +52,7 @@ class _Growth:
 
     def read(self, ours: int, theirs: Tensor) -> int:
         """Return a tensor of the original's shape, from the one that Vela lets be read."""
-        tensor = self._tensors[ours]
+        tensor = self._scaled(ours, theirs)
         if not _is_reshaped(tensor, theirs):
             return ours
         key = (ours, theirs.shape)
@@ -63,8 +64,15 @@ class _Growth:
 
     def written(self, ours: int, theirs: Tensor) -> int:
         """Return a tensor of the original's shape, from which Vela's is still to be made."""
-        tensor = self._tensors[ours]
+        tensor = self._scaled(ours, theirs)
         return self._add(tensor, theirs) if _is_reshaped(tensor, theirs) else ours
+
+    def _scaled(self, ours: int, theirs: Tensor) -> Tensor:
+        """Return Vela's tensor, with the scale of the original's where Vela has lost it."""
+        tensor = self._tensors[ours]
+        if tensor.quantization is None and tensor.dtype == theirs.dtype:
+            self._tensors[ours] = tensor = replace(tensor, quantization=theirs.quantization)
+        return tensor
 
     def reshape(self, source: int, target: int) -> None:
         """Add a RESHAPE."""

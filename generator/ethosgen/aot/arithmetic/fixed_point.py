@@ -30,6 +30,16 @@ def divide_by_power(x: int, exponent: int) -> int:
     return (x >> exponent) + int((x & mask) > (mask >> 1) + int(x < 0))
 
 
+def divide_short_by_power(x: int, exponent: int) -> int:
+    """Return x / 2**exponent as gemmlowp divides an int16: beyond 15 bits its mask is -1.
+
+    The remainder is then x itself, so that 0 becomes 1.
+    """
+    if exponent < 16:
+        return divide_by_power(x, exponent)
+    return 1 if x >= 0 else -1
+
+
 def multiply_by_power(x: int, exponent: int) -> int:
     """Return x * 2**exponent, saturated."""
     return min(max(x << exponent, INT32_MIN), INT32_MAX)

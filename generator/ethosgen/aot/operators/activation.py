@@ -332,11 +332,11 @@ def hard_swish_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         if reluish.shift > 0:
             gate = _int16(gate << 1)
         if reluish.shift < 0:
-            gate = fixed_point.divide_by_power(gate, -reluish.shift)
+            gate = fixed_point.divide_short_by_power(gate, -reluish.shift)
         gate = (gate + (1 << 15)) >> 1
         product = gate * fixed_point.multiply_short(x, output.mantissa)
         short = math.trunc(product / (1 << 15))
-        return fixed_point.divide_by_power(short, -output.shift) + zero_point_of(target)
+        return fixed_point.divide_short_by_power(short, -output.shift) + zero_point_of(target)
 
     return byte_table(source, target, value)
 

@@ -1,12 +1,12 @@
 """Try networks that others published on the simulator, one at a time; a run may be interrupted.
 
-    .venv/bin/python bench/trials.py TREES RESULTS.jsonl [--refused] [--page]
+    .venv/bin/python bench/trials.py TREES RESULTS.jsonl [--again VERDICT ...] [--page]
 
 TREES has a folder for each repository. Each network is simulated with the NPU and without, each
 within a time limit, and its verdicts are added to RESULTS as a line of JSON. What is there already
-is not tried again, except with --refused, which tries again what was refused. --page writes the
-results into docs/public.md and tries nothing. The networks are data for trying only: they stay
-where they are.
+is not tried again, except what ended with a VERDICT of --again, such as REFUSED or LATE. --page
+writes the results into docs/public.md and tries nothing. The networks are data for trying only:
+they stay where they are.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import hashlib
 import json
 import multiprocessing
 import os
-import random
 import re
 import time
 from collections import Counter
@@ -41,14 +40,15 @@ LiteRT where TensorFlow Lite Micro lacks an operator or a type ({litert} network
 """
 CLASSES = {
     "compiled before, for another NPU or without --golden": r"is compiled for",
-    "Edge TPU's own operator": r"edgetpu-custom-op",
-    "another custom operator": r"(?!STABLEHLO)\b(?-i:[A-Z]\w*[a-z]\w*) that makes",
+    "machine code for another accelerator": r"holds machine code",
+    "a custom operator that TFLite Micro lacks too": r"it is a custom operator",
     "text, or another type that is no number": r"has the type STRING|has the type \w+, which",
     "dynamic-range quantization": r"dynamic-range",
     "a random sample outside what an operator accepts": r"does not accept a value",
     "a shape that is open": r"dynamic shape|no elements",
     "no interpreter runs it": r"^TFLite Micro |, and TFLite Micro |without its golden",
     "said to be damaged": r"is damaged|is truncated",
+    "scales that no interpreter computes with": r"no interpreter computes",
     "no code for the operator in this type": r"there is no CPU code",
     "a limit of ours in an operator": r"cannot be compiled",
     "Vela refuses or does not survive it": r"Vela",
@@ -56,7 +56,7 @@ CLASSES = {
 """Why networks are refused, by what the sentence says; the first that fits."""
 
 NPUS = ("ethos-u55-128", "none")
-LIMIT_S = 90.0
+LIMIT_S = 300.0
 SAMPLES = 2
 LARGEST_BYTES = 6_000_000
 
@@ -74,7 +74,7 @@ class Trial:
 
 
 def networks(trees: Path) -> list[tuple[str, Path]]:
-    """Return each network once, mixed, with the repository where it came first."""
+    """Return each network once, small ones first, with the repository where it came first."""
     seen: set[str] = set()
     found = []
     for tree in sorted(path for path in trees.iterdir() if path.is_dir()):
@@ -83,8 +83,7 @@ def networks(trees: Path) -> list[tuple[str, Path]]:
             if digest not in seen and path.stat().st_size <= LARGEST_BYTES:
                 seen.add(digest)
                 found.append((tree.name.replace("+", "/"), path))
-    random.Random(1).shuffle(found)
-    return found
+    return sorted(found, key=lambda network: network[1].stat().st_size)
 
 
 def simulate(path: Path, npu: str) -> tuple[str, str]:
@@ -223,16 +222,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("trees", type=Path)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--refused", action="store_true")
+    parser.add_argument("--again", nargs="+", default=[], metavar="VERDICT")
     parser.add_argument("--page", action="store_true")
     arguments = parser.parse_args()
     if arguments.page:
         write_page(arguments.trees, arguments.results)
         return
-    os.nice(15)
+    os.nice(5)
     done = read(arguments.results)
-    if arguments.refused:
-        done = {k: t for k, t in done.items() if set(t.verdicts.values()) <= {"PASS", "LATE"}}
+    done = {k: t for k, t in done.items() if not {*t.verdicts.values()} & {*arguments.again}}
     for source, path in networks(arguments.trees):
         if hashlib.sha256(path.read_bytes()).hexdigest() not in done:
             trial = attempt(source, path, arguments.trees)

@@ -327,7 +327,7 @@ TABLE: list[tuple[str, tuple[str, ...], Build]] = [
     ("ARG_MIN", ("int32",), arg("ARG_MIN")),
     ("MEAN", ("int32", "int64"), reduction("MEAN")),
     ("SUM", ("int32", "int64"), reduction("SUM")),
-    ("CAST", ("int64",), cast),
+    ("CAST", ("int64", "uint8"), cast),
     ("RESIZE_BILINEAR", ("int16",), resize("RESIZE_BILINEAR")),
     ("FLOOR_DIV", ("int8", "int16", "int32"), floor_by("FLOOR_DIV")),
     ("FLOOR_MOD", ("int8", "int16", "int32", "int64"), floor_by("FLOOR_MOD")),

@@ -1,4 +1,4 @@
-"""TFLite_Detection_PostProcess against TFLite Micro: both variants, ties, few boxes, refusals."""
+"""TFLite_Detection_PostProcess against its oracles: both variants, types, ties, refusals."""
 
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,13 @@ import pytest
 from aot_harness import GeneratedC, cpu_plan, needs_gcc
 from flatbuffers import flexbuffers
 
-from ethosgen.aot import compile_program, evaluate, is_exact
-from ethosgen.frontend.flatbuffer import DETECTION, parse_model
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.aot import compile_program, decided_by_litert, evaluate, is_exact
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.frontend.compression.detections import DETECTION
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.oracle.reference import golden_outputs, litert_outputs
+from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
@@ -49,6 +53,26 @@ def samples_of(model: Model, steps: int | None) -> list[Arrays]:
     return samples
 
 
+def quantized(shaped: bool = True, **options: Any) -> Model:
+    """Return a detector of uint8, as TensorFlow 1 exported: with outputs without a shape too."""
+    net = Network("detector", seed=3)
+    encodings = net.input((1, 40, 4), "uint8", 0.079, 191, name="encodings")
+    scores = net.input((1, 40, 4), "uint8", 1 / 256, 0, name="scores")
+    corners = net.random.integers(20, 156, (40, 4)).astype(np.uint8)
+    anchors = net.constant(corners, scale=0.00645, zero_point=2)
+    shapes = ((1, MOST, 4), (1, MOST), (1, MOST), (1,)) if shaped else ((),) * 4
+    given = {
+        "max_detections": MOST, "max_classes_per_detection": 1, "num_classes": 3,
+        "use_regular_nms": False, "nms_score_threshold": 1e-8, "nms_iou_threshold": 0.5,
+        "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
+    } | options  # fmt: skip
+    made = net.operator(
+        "CUSTOM", [encodings, scores, anchors], [Spec(shape, "float32") for shape in shapes],
+        custom_code=DETECTION, custom_options=bytes(flexbuffers.Dumps(given)),
+    )  # fmt: skip
+    return parse_model(net.build(*made), "detector")
+
+
 CASES: dict[str, tuple[Model, int | None]] = {
     "regular": (detector(40, 3, 4), None),
     "regular, equal scores": (detector(40, 3, 3), 5),
@@ -74,6 +98,31 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
         for outputs in (made, evaluate(plan, sample, lambda *_: {})):
             for tensor, wanted in golden.items():
                 _assert_first(outputs[tensor], wanted, int(count.item()))
+
+
+@needs_gcc
+@pytest.mark.parametrize("is_regular", [False, True])
+@pytest.mark.parametrize("shaped", [False, True])
+def test_uint8_equals_litert(shaped: bool, is_regular: bool, tmp_path: Path) -> None:
+    """TFLite Micro has it of float32 alone. Files give no shapes: those of single numbers then."""
+    model = quantized(shaped, use_regular_nms=is_regular)
+    assert [t.shape for t in model.outputs] == [(1, MOST, 4), (1, MOST), (1, MOST), (1,)]
+    assert decided_by_litert(model.graph)
+    samples, plan = random_samples(model, 6, seed=2), cpu_plan(model)
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    for sample, golden in zip(samples, litert_outputs(model, samples), strict=True):
+        status, made = generated.run(sample)
+        assert status == 0
+        *_, count = golden.values()
+        assert count.item() > 2
+        for tensor, wanted in golden.items():
+            _assert_first(made[tensor], wanted, int(count.item()))
+
+
+def test_a_detector_without_shapes_is_offloaded_around() -> None:
+    """Vela keeps the shapes of outputs as the file has them."""
+    plan = offload(quantized(shaped=False), find_accelerator("ethos-u55-128"))
+    assert plan.residual.output_tensors()[0].shape == (1, MOST, 4)
 
 
 def _assert_first(made: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], count: int) -> None:

@@ -14,6 +14,7 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_a
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.arithmetic.quantization import quantize_multiplier
+from ethosgen.values.errors import UnsupportedError
 from networks import Network, Spec
 
 MANTISSA = 0.8125
@@ -187,3 +188,12 @@ def test_what_is_shifted_left_saturates_at_both_ends(ratio: float) -> None:
     samples, golden = samples_and_golden(plan.model)
     for sample, wanted in zip(samples, golden, strict=True):
         assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
+
+
+def test_what_tflite_leaves_open_is_refused() -> None:
+    """TVM could not hold the power of two, and the file was called damaged."""
+    net = Network("open", seed=1)
+    x = net.input((3, 41), "int8", 0.0235)
+    y = net.mul(x, net.input((3, 41), "int8", 1 / 256), scale=2.97e-35)
+    with pytest.raises(UnsupportedError, match=r"MUL .* multiplied by 3e\+30, .* C leaves open"):
+        compile_program(cpu_plan(net.build(y)), "net")

@@ -191,6 +191,12 @@ def _unequal_depths(net: Network) -> int:
     return net.operator("BATCH_MATMUL", [x, y], [Spec((2, 5), "int8", 1.0)])[0]
 
 
+def _scales_of_a_matrix(net: Network) -> int:
+    x = net.input((2, 3), "int16", 0.1, 0)
+    y = net.tensor(Spec((3, 5), "int8", (0.1,) * 5, 0, data=bytes(15)))
+    return net.operator("BATCH_MATMUL", [x, y], [Spec((2, 5), "int16", 1.0, 0)])[0]
+
+
 @pytest.mark.parametrize(
     ("build", "why"),
     [
@@ -202,6 +208,7 @@ def _unequal_depths(net: Network) -> int:
         (_too_large_a_factor, r"FULLY_CONNECTED.*output scale is too small"),
         (_rescaling_pool, r"MAX_POOL_2D.*different scales"),
         (_softmax_of_another_scale, r"SOFTMAX.*must have the scale 0.0039"),
+        (_scales_of_a_matrix, r"BATCH_MATMUL.*no interpreter computes here: .*quantize it per"),
         (_unequal_depths, r"BATCH_MATMUL.*\(2, 3\) and \(4, 5\)"),
     ],
 )

@@ -42,12 +42,33 @@ def test_an_input_that_does_not_broadcast_is_named() -> None:
         compile_program(cpu_plan(parse_model(net.build(y), "damaged")), "net")
 
 
-@pytest.mark.parametrize(("code", "custom"), [("CUSTOM", "Mine"), ("RFFT2D", None)])
-def test_only_what_a_converter_quantizes_is_to_be_quantized(code: str, custom: str | None) -> None:
+def _custom(code: str, custom: str | None) -> str:
+    """Return what is said of a float operator that there is no code for."""
     net = Network("real", 1)
     x = net.input((1, 4), "float32", None)
     more = [] if custom else [x]
     (y,) = net.operator(code, [x, *more], [Spec((1, 4), "float32")], custom_code=custom)
-    with pytest.raises(UnsupportedError, match="there is no CPU code for float32") as error:
+    with pytest.raises(UnsupportedError) as error:
         compile_program(cpu_plan(parse_model(net.build(y), "real")), "net")
-    assert ("quantize the network to int8" in str(error.value)) is (custom is None)
+    return str(error.value)
+
+
+def test_only_what_a_converter_quantizes_is_to_be_quantized() -> None:
+    missing = _custom("RFFT2D", None)
+    assert "there is no CPU code for float32; quantize the network to int8" in missing
+    known = _custom("CUSTOM", "SignalDelay")
+    assert "there is no CPU code for float32" in known and "quantize" not in known
+
+
+@pytest.mark.parametrize(
+    ("custom", "said"),
+    [
+        ("Mine", "it is a custom operator, which TFLite Micro does not have either"),
+        ("edgetpu-custom-op", "it holds machine code for Google's Edge TPU; give the file"),
+        ("DISPATCH_OP", "it holds machine code for the NPU of a phone; give the file"),
+    ],
+)
+def test_a_custom_operator_that_nobody_has_is_called_so(custom: str, said: str) -> None:
+    """It said that there was no code for float32, as if another type would do."""
+    words = _custom("CUSTOM", custom)
+    assert said in words and "float32" not in words

@@ -40,6 +40,11 @@ _HYBRID = frozenset(
     UNIDIRECTIONAL_SEQUENCE_LSTM UNIDIRECTIONAL_SEQUENCE_RNN BIDIRECTIONAL_SEQUENCE_LSTM
     BIDIRECTIONAL_SEQUENCE_RNN""".split()
 )
+_FOREIGN = {
+    "edgetpu-custom-op": "machine code for Google's Edge TPU",
+    "DISPATCH_OP": "machine code for the NPU of a phone",
+}
+"""What compilers for other accelerators leave in a file, by custom code."""
 LONGEST_NAME = 3
 """Operators that a function of several is named after."""
 
@@ -95,10 +100,7 @@ def build_kernel(
     dtype = deciding_dtype(operator, tensors)
     build = registry().get((code_of(operator), dtype))
     if build is None:
-        is_custom = operator.code == "CUSTOM"  # which no converter quantizes
-        hint = QUANTIZE_HINT if dtype.startswith("float") and not is_custom else ""
-        what = f"there is no CPU code for {dtype}{hint}"
-        raise _error(schedule, operator, what)
+        raise _error(schedule, operator, _what_is_missing(operator, dtype))
     try:
         kernel = pack(operator, tensors) if packed else None
         return _trim(_checked(kernel or build(operator, tensors), tensors))
@@ -109,6 +111,18 @@ def build_kernel(
     except _MISFIT as error:
         words = " ".join(f"{type(error).__name__}: {error}".split()).strip(": ")
         raise InternalError(f"{_name(schedule, operator)} cannot be compiled ({words})") from error
+
+
+def _what_is_missing(operator: Operator, dtype: str) -> str:
+    """Say why there is no kernel for an operator, and what to give instead."""
+    is_custom = operator.code == "CUSTOM"
+    foreign = _FOREIGN.get(code_of(operator))
+    if foreign:
+        return f"it holds {foreign}; give the file from which that was compiled"
+    if is_custom and all(code != code_of(operator) for code, _ in registry()):
+        return "it is a custom operator, which TFLite Micro does not have either"
+    hint = QUANTIZE_HINT if dtype.startswith("float") and not is_custom else ""
+    return f"there is no CPU code for {dtype}{hint}"  # a converter quantizes no custom operator
 
 
 def is_hybrid(operator: Operator, tensors: Sequence[Tensor]) -> bool:

@@ -29,6 +29,7 @@ from flatbuffers.number_types import Int32Flags
 
 from ethosgen.frontend.compression import DECODE, expand, is_compressed
 from ethosgen.frontend.compression.composites import has_composites, inline_composites
+from ethosgen.frontend.compression.detections import DETECTION, give_shapes, lacks_shapes
 from ethosgen.frontend.flexmap import read_map
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
@@ -44,7 +45,6 @@ MAX_TENSOR_BYTES = 1 << 28
 MAX_RANK = 16
 """No operator of TFLite goes beyond 8."""
 
-DETECTION = "TFLite_Detection_PostProcess"
 SIGNALS = """SignalDelay SignalEnergy SignalFftAutoScale SignalFilterBank SignalFilterBankLog
     SignalFilterBankSpectralSubtraction SignalFilterBankSquareRoot SignalFramer SignalIrfft
     SignalOverlapAdd SignalPCAN SignalRfft SignalStacker SignalWindow""".split()
@@ -116,7 +116,8 @@ def parse_model(data: bytes, name: str) -> Model:
 
     Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes.
     What contradicts itself but does no harm is logged as a warning. One that Vela has compiled will
-    do. One that TFLite Micro's tool compressed is expanded, and composites become their operators.
+    do. One that TFLite Micro's tool compressed is expanded, composites become their operators, and
+    detections get the shapes that their options ask for.
     """
     model = decode_model(data, name)
     for sentence in model.contradictions:
@@ -126,6 +127,8 @@ def parse_model(data: bytes, name: str) -> Model:
     if is_compressed(model):
         expanded, compressed = expand(model)
         model = replace(decode_model(expanded, name), compressed=compressed)
+    if lacks_shapes(model):
+        model = replace(decode_model(give_shapes(model), name), compressed=model.compressed)
     check(model)
     return model
 

@@ -23,10 +23,12 @@ from ethosgen.values.model import Graph, Model, Operator
 from ethosgen.values.outcome import ORACLES, Arrays, compare
 from ethosgen.values.plan import Check, IoStyle, Kept, OffloadPlan
 from ethosgen.values.watch import Watch
-from ethosgen.values.workload import default_samples, has_state
+from ethosgen.values.workload import default_samples, has_state, period
 
 SAMPLES = 5
 """Of the check: one of each distribution."""
+MOST_SAMPLES = 100
+"""Of the check of a network that has outputs only after several inferences."""
 MOST_WORK = 2_000_000_000
 """How much the check's samples together may multiply; a network that computes more gets fewer."""
 SEED = 1 << 20
@@ -57,9 +59,12 @@ Ask = Callable[[Model, Sequence[Arrays], str | None], Golden | str]
 def ask_oracles(model: Model, samples: Sequence[Arrays], oracle: str | None = None) -> Golden | str:
     """Run the oracle that is named, else the one that decides."""
     try:
-        return Golden(*decisive_outputs(model, samples, oracle))
+        golden = Golden(*decisive_outputs(model, samples, oracle))
     except InputError as error:
         return str(error)
+    if not any(golden.outputs):
+        return f"each of {len(samples)} samples ended where a CIRCULAR_BUFFER waits for inputs"
+    return golden
 
 
 @dataclass(frozen=True)
@@ -111,8 +116,9 @@ def exact_plan(
 
 
 def draw(model: Model) -> list[Arrays]:
-    """Draw the check's samples."""
-    return draw_samples(model, default_samples(model, SAMPLES, MOST_WORK), SEED)
+    """Draw the check's samples: as many as it takes for SAMPLES of them to have outputs."""
+    most = min(SAMPLES * period(model), MOST_SAMPLES)
+    return draw_samples(model, default_samples(model, most, MOST_WORK), SEED)
 
 
 def _answered_meanwhile(model: Model, wish: Wish) -> tuple[list[Arrays], Golden | str]:

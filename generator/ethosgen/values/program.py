@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from ethosgen.values.model import Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, PlanSummary
+from ethosgen.values.workload import period
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,7 @@ class Program:
     @property
     def may_wait(self) -> bool:
         """Whether an inference may end without outputs, as a CIRCULAR_BUFFER collects inputs."""
-        return any(
-            op.custom_code == "CIRCULAR_BUFFER" and op.options.get("cycles_max", 0) > 1
-            for graph in self.plan.model.graphs
-            for op in graph.operators
-        )
+        return period(self.plan.model) > 1
 
     def summary(self) -> PlanSummary:
         """Return the plan's figures, with what was fused."""

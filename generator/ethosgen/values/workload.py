@@ -1,5 +1,7 @@
 """How much a network computes, so that what is slow gets more time and fewer samples."""
 
+import math
+
 from ethosgen.values.model import ABSENT, STATEFUL, Graph, Model, Operator
 
 SAMPLES = 10
@@ -38,6 +40,17 @@ def has_state(model: Model) -> bool:
         for graph in model.graphs
         for op in graph.operators
     )
+
+
+def period(model: Model) -> int:
+    """Return every how many inferences have outputs: a CIRCULAR_BUFFER ends those between."""
+    cycles = (
+        int(op.options.get("cycles_max", 1))
+        for graph in model.graphs
+        for op in graph.operators
+        if op.custom_code == "CIRCULAR_BUFFER"
+    )
+    return math.prod(max(1, count) for count in cycles)
 
 
 def _of_operator(graph: Graph, operator: Operator) -> int:

@@ -66,7 +66,10 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 def quantize_multiplier(real: float) -> Multiplier:
-    """Turn a real into mantissa and shift (QuantizeMultiplier)."""
+    """Turn a real into mantissa and shift (QuantizeMultiplier).
+
+    UnsupportedError for what TFLite would shift an int32 by more than its bits.
+    """
     if real == 0:
         return Multiplier(0, 0)
     fraction, shift = math.frexp(real)
@@ -74,6 +77,11 @@ def quantize_multiplier(real: float) -> Multiplier:
     if mantissa == 1 << 31:
         mantissa //= 2
         shift += 1
+    if shift > 31:
+        raise UnsupportedError(
+            f"its output scale is too small: values are multiplied by {real:.0e}, for which TFLite "
+            "shifts 32 bits to the left by more than 31, which C leaves open"
+        )
     return Multiplier(0, 0) if shift < -31 else Multiplier(mantissa, shift)
 
 

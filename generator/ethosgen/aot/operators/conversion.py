@@ -30,7 +30,7 @@ REQUANTIZED = {
 """What QUANTIZE turns into what (micro/kernels/quantize_common.cc; lite/kernels/quantize.cc for
 uint8 made from others)."""
 
-CAST_TARGETS = ("int8", "int16", "int32", "uint32", "float32", "bool", "int64")
+CAST_TARGETS = ("int8", "int16", "int32", "uint32", "float32", "bool", "int64", "uint8")
 
 
 def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -103,7 +103,7 @@ def dequantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 @operator("CAST", dtypes=("int8", "int16", "int32", "uint32", "float32", "bool"))
-@operator("CAST", dtypes=("int64",), litert=True)
+@operator("CAST", dtypes=("int64", "uint8"), litert=True)
 def cast(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convert as C does; what does not fit is undefined, as in TFLite."""
     source, target = _ends(op, tensors)

@@ -1,8 +1,8 @@
 """TFLite_Detection_PostProcess: boxes of an object detector decoded, and the best of them chosen.
 
-After TFLite Micro's detection_postprocess.cc. That sorts all candidates and walks down the list;
-here the best that is left is sought each time, the first of those that are equal, which chooses the
-same boxes in the same order without room for lists.
+After TFLite Micro's detection_postprocess.cc, and LiteRT's for uint8. These sort all candidates and
+walk down the list; here the best that is left is sought each time, the first of those that are
+equal, which chooses the same boxes in the same order without room for lists.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +11,11 @@ from typing import Any
 
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.quantization import scale_of, zero_point_of
+from ethosgen.aot.loops.layer import less
 from ethosgen.aot.loops.nest import BAD_VALUE, Nest, call, int32, number, real
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
-from ethosgen.frontend.flatbuffer import DETECTION
+from ethosgen.frontend.compression.detections import DETECTION
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 
@@ -65,12 +67,14 @@ def _read_options(given: Mapping[str, Any]) -> _Options:
     return options
 
 
+@operator(DETECTION, dtypes=("uint8",), litert=True, ulp=LIBRARY_ULP)
 @operator(DETECTION, dtypes=("float32",), ulp=LIBRARY_ULP)
 def detection_postprocess(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Choose boxes by regular or fast non-maximum suppression; a box without area is refused.
 
     Outputs behind the number of detections are 0, where TFLite Micro leaves in the fast variant
-    what was in memory.
+    what was in memory. Of uint8, which LiteRT alone has, inputs become real numbers first, and a
+    box may be a line.
     """
     work = _Work(op, tensors)
     work.decode()
@@ -79,6 +83,22 @@ def detection_postprocess(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     else:
         work.choose_by_best_class()
     return work.nest.kernel()
+
+
+class _Reals:
+    """An input as real numbers: those of uint8 less the zero point, times the scale."""
+
+    def __init__(self, nest: Nest, name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
+        self._buffer = nest.read(name, tensor, shape)
+        self._tensor = tensor
+
+    def __getitem__(self, place: tuple[Any, ...]) -> Any:
+        """Return an element."""
+        value = self._buffer[place]
+        if self._tensor.dtype == "float32":
+            return value
+        steps = less(int32(value), zero_point_of(self._tensor))
+        return tirx.Cast("float32", steps) * real(scale_of(self._tensor))
 
 
 class _Work:
@@ -92,9 +112,10 @@ class _Work:
         self._check(encodings, scores, anchors, [tensors[i] for i in op.outputs])
         nest = self.nest = Nest()
         depth = encodings.shape[2]
-        self.encodings = nest.read("encodings", encodings, (self.rows, depth))
-        self.scores = nest.read("scores", scores, (self.rows, self.columns))
-        self.anchors = nest.read("anchors", anchors, (self.rows, _COORDINATES))
+        self.may_be_flat = encodings.dtype == "uint8"
+        self.encodings = _Reals(nest, "encodings", encodings, (self.rows, depth))
+        self.scores = _Reals(nest, "scores", scores, (self.rows, self.columns))
+        self.anchors = _Reals(nest, "anchors", anchors, (self.rows, _COORDINATES))
         boxes, classes, made, count = (tensors[i] for i in op.outputs)
         self.boxes = nest.write("boxes", boxes, (self.options.most, _COORDINATES))
         self.classes = nest.write("classes", classes, (self.options.most,))
@@ -108,8 +129,9 @@ class _Work:
     def _check(
         self, encodings: Tensor, scores: Tensor, anchors: Tensor, outputs: Sequence[Tensor]
     ) -> None:
-        if any(t.dtype != "float32" for t in (encodings, scores, anchors, *outputs)):
-            raise UnsupportedError("one of its tensors is not float32, as TFLite Micro wants all")
+        kinds = {t.dtype for t in (encodings, scores, anchors)}
+        if len(kinds) > 1 or any(t.dtype != "float32" for t in outputs):
+            raise UnsupportedError("its inputs are not of one type, or its outputs not float32")
         fits = (
             encodings.shape[0] == 1
             and encodings.shape[2] >= _COORDINATES
@@ -148,7 +170,7 @@ class _Work:
                 middle = nest.let("middle", tirx.Cast("float32", centre))
                 reach = nest.let("reach", tirx.Cast("float32", half))
                 low, high = nest.let("low", middle - reach), nest.let("high", middle + reach)
-                with nest.when(low >= high):
+                with nest.when(low > high if self.may_be_flat else low >= high):
                     nest.fail(BAD_VALUE)
                 nest.store(self.corners, (row, axis), low)
                 nest.store(self.corners, (row, axis + 2), high)

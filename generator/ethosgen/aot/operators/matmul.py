@@ -75,6 +75,11 @@ def _sizes(
             f"its inputs and output are {first.dtype}, {second.dtype} and {target.dtype}; one "
             "type, or int16 by int8 to int16, is covered"
         )
+    if second.quantization and len(second.quantization.scale) > 1:
+        raise UnsupportedError(
+            f"'{second.name}' has a scale for each channel, which no interpreter computes here: "
+            "LiteRT takes them for 0, TFLite Micro the first for all; quantize it per tensor"
+        )
     ends = f"it does not lead from {first.shape} and {second.shape} to {target.shape}"
     if min(len(first.shape), len(second.shape)) < 2:
         raise UnsupportedError(ends)

@@ -56,6 +56,7 @@ from ethosgen.backend.ethosu.offload.vela import (
     compile_network,
 )
 from ethosgen.backend.ethosu.offload.widening import widen_int4
+from ethosgen.backend.ethosu.offload.written_variables import settle_variables
 from ethosgen.frontend.flatbuffer import is_compiled
 from ethosgen.values.errors import InputError, RefusalError
 from ethosgen.values.model import ABSENT, Graph, Model
@@ -157,7 +158,7 @@ def _faster(
 
 def _as_vela_takes_it(model: Model) -> Model:
     """Return the same network, written so that Vela reads it as TFLite does."""
-    return share_empty_buffer(widen_int4(settle_signatures(model)))
+    return share_empty_buffer(widen_int4(settle_variables(settle_signatures(model))))
 
 
 def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:

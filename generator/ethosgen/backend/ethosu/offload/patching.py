@@ -10,7 +10,8 @@ from flatbuffers.table import Table
 
 from ethosgen.values.model import Model, Tensor
 
-MODEL_GRAPHS, GRAPH_TENSORS, TENSOR_TYPE, TENSOR_BUFFER, TENSOR_SIGNATURE = 2, 0, 1, 2, 7
+MODEL_GRAPHS, GRAPH_TENSORS = 2, 0
+TENSOR_TYPE, TENSOR_BUFFER, TENSOR_IS_VARIABLE, TENSOR_SIGNATURE = 1, 2, 5, 7
 """Fields of the tables Model, SubGraph and Tensor, by their place in TFLite's schema."""
 ALIGNMENT = 16
 """What TFLite's schema asks for at most, for the data of buffers."""

@@ -1,0 +1,50 @@
+"""A CIRCULAR_BUFFER's output, which its file calls a variable, beside an NPU."""
+
+from pathlib import Path
+
+from ethosgen import pipeline
+from ethosgen.backend.ethosu.offload.written_variables import settle_variables
+from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.pipeline import Inputs
+from ethosgen.values.watch import Watch
+from networks import Network, Spec
+from stream_networks import add, waiting
+
+
+def _returned() -> bytes:
+    """Return a network whose output is what a CIRCULAR_BUFFER keeps of a layer."""
+    net = Network("returned", 3)
+    x = net.conv2d(net.input((1, 1, 8, 4)), channels=6, kernel=(1, 3))
+    made = net.tensors[x]
+    kept = Spec((1, 4, 8, 6), "int8", made.scale, made.zero_point, is_variable=True)
+    return net.build(*add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=1))
+
+
+def test_an_output_that_the_file_calls_a_variable_is_returned(tmp_path: Path) -> None:
+    """Vela dropped it from the network's outputs, and the network was refused."""
+    path = tmp_path / "returned.tflite"
+    path.write_bytes(_returned())
+    report = pipeline.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 6, 1), watch=Watch())
+    assert report.passed
+    assert (report.plan.npu_operators, len(report.plan.cpu_operators)) == (1, 1)
+
+
+def test_only_outputs_are_settled() -> None:
+    model = parse_model(_returned(), "returned")
+    settled = settle_variables(model)
+    assert [t.name for t in model.graph.tensors if t.is_variable] == [model.outputs[0].name]
+    assert not any(t.is_variable for t in settled.graph.tensors) and len(settled.data) == len(
+        model.data
+    )
+    assert settle_variables(settled) is settled
+
+
+def test_the_check_draws_until_there_are_outputs(tmp_path: Path) -> None:
+    """It drew five samples, all of which ended where a buffer waits, and compared nothing."""
+    net = Network("waiting", 3)
+    path = tmp_path / "waiting.tflite"
+    path.write_bytes(net.build(*waiting(net)))
+    report = pipeline.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 6, 1), watch=Watch())
+    check = report.plan.check
+    assert check is not None and check.samples == 30
+    assert check.elements == 5 * report.golden.elements > 0

@@ -10,7 +10,7 @@ SAMPLES = 10
 MOST_WORK = 4_000_000_000
 """How much all samples together may multiply by default.
 
-On one idle processor TFLite Micro takes some 4 s for that, LiteRT as long, the NPU model some 10 s.
+TFLite Micro takes 0.7 to 1.7 ns for a multiplication of CONV_2D, 2.7 ns of DEPTHWISE_CONV_2D.
 """
 
 _WEIGHTS = {"CONV_2D": 0, "FULLY_CONNECTED": 0, "DEPTHWISE_CONV_2D": 3, "CONV_3D": 4}

@@ -58,5 +58,5 @@ def test_a_run_that_fails_sets_the_state_to_its_start(tmp_path: Path) -> None:
         seen.append(state.value)
     assert seen == [START, START + 1, START + 2, START, START + 1]
     header = files["model/plus_one.h"].decode()
-    assert "A run that fails sets the state to its start, as plus_one_reset() does" in header
+    assert "A run that fails restores the initial state, as plus_one_reset() does" in header
     assert "after a run that failed" not in header

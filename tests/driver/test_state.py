@@ -17,9 +17,9 @@ GCC = shutil.which("gcc") or shutil.which("cc")
 ENTRY = """
 #include "plus_one_graph.h"
 int32_t next_status;
-int32_t plus_one_entry(int8_t *arena, int8_t *state)
+int32_t plus_one_entry(PARAMETERS)
 {
-    arena[0] = state[0]++; /* what it was, for the test */
+    arena[0] = KEPT++; /* what it was, for the test */
     return next_status;
 }
 """
@@ -28,16 +28,21 @@ OK, BAD_VALUE, START = 0, 15, 7
 pytestmark = pytest.mark.skipif(GCC is None, reason="there is no C compiler for this machine")
 
 
-def test_a_run_that_fails_sets_the_state_to_its_start(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("memory", "kept"), [("state", "state[0]"), ("arena", "arena[1]")])
+def test_a_run_that_fails_sets_the_state_to_its_start(
+    tmp_path: Path, memory: str, kept: str
+) -> None:
+    names = ("arena",) if memory == "arena" else ("arena", "state")
+    parameters = ", ".join(f"int8_t *{name}" for name in names)
     program = dataclasses.replace(
         make_cpu_program(),
-        state_bytes=1,
-        variables=(Variable("memory", "state", 0, 1, START),),
-        entry_parameters=("arena", "state"),
+        state_bytes=len(names) - 1,
+        variables=(Variable("memory", memory, 2 - len(names), 1, START),),
+        entry_parameters=names,
         sources={
             "plus_one_graph.h": "#include <stddef.h>\n#include <stdint.h>\n"
-            "int32_t plus_one_entry(int8_t *arena, int8_t *state);\n",
-            "plus_one_graph.c": ENTRY,
+            f"int32_t plus_one_entry({parameters});\n",
+            "plus_one_graph.c": ENTRY.replace("PARAMETERS", parameters).replace("KEPT", kept),
         },
     )
     files = render(program, load_board("corstone300")).files
@@ -57,6 +62,8 @@ def test_a_run_that_fails_sets_the_state_to_its_start(tmp_path: Path) -> None:
         assert c.plus_one_run() == status.value
         seen.append(state.value)
     assert seen == [START, START + 1, START + 2, START, START + 1]
+    c.plus_one_reset()
+    assert c.plus_one_run() == OK and state.value == START
     header = files["model/plus_one.h"].decode()
     assert "A run that fails restores the initial state, as plus_one_reset() does" in header
     assert "after a run that failed" not in header

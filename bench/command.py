@@ -1,4 +1,4 @@
-"""The command line as the measurements use it: what it says, or that it gave no answer."""
+"""Runs the command line for the measurements."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ Figures = dict[str, Any]
 
 
 class BenchError(RuntimeError):
-    """A command that did not answer, and its `words`; no figure is made up for it."""
+    """A command that gave no answer, and its error output (`words`); it gets no figure."""
 
     def __init__(self, message: str, words: str) -> None:
         super().__init__(f"{message}\n{words}")
@@ -21,10 +21,10 @@ class BenchError(RuntimeError):
 
 
 def ethosgen(*arguments: object) -> str:
-    """Run the command line and return its stdout; BenchError if it fails otherwise than by FAIL."""
+    """Run the command line and return its stdout; BenchError if it fails, except with FAIL."""
     command = [str(ETHOSGEN), *(str(a) for a in arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-    # Status 1 with a report is a network that runs and differs: a figure, and a bad one.
+    # Status 1 with a report means that the network runs and differs: a figure, although a bad one.
     if done.returncode not in (0, 1) or not done.stdout.strip():
         raise BenchError(f"status {done.returncode}: {' '.join(command[1:])}", done.stderr)
     return done.stdout

@@ -1,9 +1,9 @@
-"""Networks wholly on the CPU (--npu none), beside TensorFlow Lite Micro with CMSIS-NN.
+"""Networks entirely on the CPU (--npu none), compared with TensorFlow Lite Micro and CMSIS-NN.
 
     .venv/bin/python bench/cpu_only.py      # only this part of docs/bench.json, and the tables
 
-TFLite Micro's figures are of 90b983c2 on mps3-an547: arm-none-eabi-gcc 12.2, kernels at -O2, tuned
-resolver, CPU only; code includes the interpreter, as its networks cannot run without it.
+TFLite Micro's figures: its source at 90b983c2 on mps3-an547, arm-none-eabi-gcc 12.2, kernels at
+-O2, tuned resolver, CPU only; code includes the interpreter, which its networks need.
 """
 
 import json
@@ -16,13 +16,13 @@ from command import Figures, report
 from limits import SAMPLES
 
 MOST_OF_TFLM, MOST_OF_BEST = 1.0, 0.5
-"""The most of TFLite Micro's instructions: on every network, and on the best one."""
+"""Our limits as fractions of TFLite Micro's instructions: for every network, and for the best."""
 MOST_AT_START = 300
 
 
 @dataclass(frozen=True)
 class Tflm:
-    """What TFLite Micro takes for a network: bytes, and instructions on QEMU."""
+    """TFLite Micro's figures for a network: bytes, and instructions on QEMU."""
 
     code_bytes: int
     arena_bytes: int
@@ -36,11 +36,11 @@ TFLM = {
     "ad_autoencoder_int8": Tflm(19_274, 9_712, 203_102, 149_929, 1_692_653),
     "vww_mobilenet_int8": Tflm(43_970, 100_772, 1_056_777, 6_557_928, 95_682_037),
 }
-"""By network: kernels of CMSIS-NN for Helium, and the reference kernels' instructions."""
+"""By network: figures with CMSIS-NN's Helium kernels, and the reference kernels' instructions."""
 
 
 def measure(model: Path) -> Figures:
-    """Return the figures of one network; RuntimeError if there was no answer."""
+    """Measure one network and return its figures; RuntimeError if there is no answer."""
     options = ("--npu", "none", "--samples", SAMPLES)
     answer = report("verify", model, "--board", "corstone300", *options)
     library = answer["library_bytes"]
@@ -56,7 +56,7 @@ def measure(model: Path) -> Figures:
 
 
 def misses(figures: Iterable[Figures]) -> list[str]:
-    """Return one sentence for each thing that is not as it must be."""
+    """Return one sentence for each limit that is missed."""
     found, ratios = [], []
     for model in figures:
         name, tflm, cell = model["name"], TFLM.get(model["name"]), model["firmware"]
@@ -73,12 +73,14 @@ def misses(figures: Iterable[Figures]) -> list[str]:
             if model[key] > most
         ]
     if ratios and min(ratios) > MOST_OF_BEST:
-        found.append(f"on the CPU the best network takes {min(ratios):.2f} of TFLite Micro's")
+        found.append(
+            f"on the CPU the best network takes {min(ratios):.2f} of TFLite Micro's instructions"
+        )
     return found
 
 
 def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
-    """Return a table's head and rows: each figure of ours with TFLite Micro's behind it."""
+    """Return a table's head and rows: each of our figures, followed by TFLite Micro's."""
     head = ["network", "differ", "instructions", "TFLM", "ratio", "reference kernels"]
     head += ["arena B", "TFLM", "code B", "TFLM", "at start", "TFLM", "stack B"]
     table = []
@@ -99,7 +101,7 @@ def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
 
 
 def main() -> int:
-    """Measure this part again and write it beside what was measured before."""
+    """Measure this part again, and write it with the other parts' old figures."""
     import measure as bench
     import tables
 

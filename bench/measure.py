@@ -1,11 +1,12 @@
-"""Measure what ethosgen must reach; write docs/bench.json, docs/bench.md and the README's table.
+"""Measures ethosgen; writes docs/bench.json, docs/bench.md and the README's table.
 
     .venv/bin/python bench/measure.py              # a few minutes
     .venv/bin/python bench/measure.py --render     # only write the tables again
 
-Uses the command line as a user would. The networks are those of ../shared/models (or of the
-directory ETHOSGEN_MODELS) and the demo's; without that directory the tables are shown and not
-written, since they would say less than the committed ones. Exit status 1 if a limit is missed.
+Uses the command line as a user would. The networks are those in ../shared/models (or in the
+directory ETHOSGEN_MODELS) and the demo's; without that directory the tables are printed but not
+written, since they would have fewer rows than the committed ones. Exit status 1 if a limit is
+missed.
 """
 
 import argparse
@@ -45,13 +46,13 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 def comparison(answer: Figures, oracle: str = "tflm") -> Figures | None:
-    """Return the comparison with one oracle, None if that oracle gave no answer."""
+    """Return the comparison with one oracle, None if that oracle cannot run the network."""
     found: Figures | None = answer["oracles"].get(oracle)
     return found
 
 
 def measure_model(model: Path) -> Figures:
-    """Return all figures of one network but the times."""
+    """Measure one network and return all its figures except the times."""
     options = ("--samples", SAMPLES, "--seed", SEED)
     answer = report("verify", model, "--board", BOARD, "--npu", FIRMWARE_NPU, *options)
     npu, flash, library = answer["npu"], answer["flash_bytes"], answer["library_bytes"]
@@ -76,7 +77,7 @@ def measure_model(model: Path) -> Figures:
 
 
 def median_s(action: Callable[[], object]) -> tuple[float, float]:
-    """Return wall-clock and processor seconds (of all processes) of the median of REPEATS runs."""
+    """Return the median of REPEATS runs: wall-clock and processor seconds (of all processes)."""
     taken = []
     for _ in range(REPEATS):
         begin, spent = time.perf_counter(), children_cpu_s()
@@ -86,13 +87,13 @@ def median_s(action: Callable[[], object]) -> tuple[float, float]:
 
 
 def children_cpu_s() -> float:
-    """Return the processor seconds of all children that have ended, and of theirs."""
+    """Return the processor seconds of all descendants that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def tflm_s(model: Path) -> float:
-    """Return the seconds that TFLite Micro's interpreter takes for a sample, on this machine."""
+    """Measure the seconds per sample of TFLite Micro's interpreter on this machine."""
     from tflite_micro.python.tflite_micro import runtime
 
     interpreter = runtime.Interpreter.from_bytes(model.read_bytes())
@@ -103,7 +104,7 @@ def tflm_s(model: Path) -> float:
 
 
 def measure_times(models: list[Path], directory: Path) -> Figures:
-    """Return the wall-clock figures; nothing else runs meanwhile."""
+    """Measure the wall-clock figures; nothing else runs meanwhile."""
     largest = max(models, key=lambda path: path.stat().st_size)
     vww = next((m for m in models if m.stem.startswith("vww")), DEMO)
     kws = next((m for m in models if m.stem.startswith("kws")), DEMO)
@@ -131,13 +132,13 @@ def measure_times(models: list[Path], directory: Path) -> Figures:
 
 
 def first_line(*command: str) -> str:
-    """Return the first line that a command says."""
+    """Return the first line that a command prints."""
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.partition("\n")[0]
 
 
 def machine() -> Figures:
-    """Return what the figures depend on; `load` tells whether something else was running."""
+    """Return the facts that the figures depend on; a high `load` means that other work ran."""
     cpu = [
         line.split(":")[1].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()
@@ -154,7 +155,7 @@ def machine() -> Figures:
 
 
 def measure() -> Figures:
-    """Return everything."""
+    """Measure and return all figures."""
     models = [*sorted(MODELS.glob("*.tflite")), DEMO]
     facts = machine()
     console.print("times, alone on the machine ...")
@@ -181,8 +182,8 @@ def measure() -> Figures:
 
 
 def main() -> int:
-    """Measure, show, write."""
-    parser = argparse.ArgumentParser(description="Measure what ethosgen must reach.")
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description="Measure ethosgen and check its limits.")
     parser.add_argument("--render", action="store_true", help="write the tables from bench.json")
     arguments = parser.parse_args()
     try:
@@ -195,7 +196,7 @@ def main() -> int:
         tables.write(results)
         console.print(f"written: {tables.RESULTS}, {tables.PAGE}, {tables.README}")
     else:
-        console.print(f"not written: {MODELS} is not here, so these are the demo's figures alone")
+        console.print(f"not written: {MODELS} does not exist, so these are only the demo's figures")
     missed = tables.misses(results)
     for sentence in missed:
         console.print(f"MISSED  {sentence}")
@@ -204,7 +205,7 @@ def main() -> int:
 
 
 def _show_footprints(results: dict[str, Any]) -> bool:
-    """Show what is in no table: Zephyr's footprint, and several networks in one firmware."""
+    """Print the figures that no table has: Zephyr's footprint, several networks in one firmware."""
 
     def say(text: str) -> None:
         console.print(text, markup=False)

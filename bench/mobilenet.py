@@ -24,16 +24,16 @@ _BLOCKS = (
 
 
 SCALE = 0.05
-"""Of every feature map: weights are scaled so that values neither saturate nor vanish."""
+"""The scale of every feature map: weights are scaled so that values neither saturate nor vanish."""
 LOGITS_SCALE = 0.4
-"""Large, as a trained network's: TFLite Micro's softmax stops at an assertion where more than some
+"""Large, as in a trained network: an assertion in TFLite Micro's softmax fails if more than about
 256 of 1,000 classes are about equally likely, since it would divide by more than 2**31."""
 
 
 def build(channels_first: bool = False, seed: int = 1) -> bytes:
     """Return the .tflite file's bytes: 300 million multiplications, 3.5 million weights.
 
-    `channels_first` makes the input NCHW with a TRANSPOSE behind it, as converters from PyTorch do.
+    `channels_first` makes the input NCHW, followed by a TRANSPOSE, as converters from PyTorch do.
     """
     net = Network(NAME, seed)
     x = net.input((1, 3, 224, 224) if channels_first else (1, 224, 224, 3))

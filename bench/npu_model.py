@@ -1,8 +1,8 @@
-"""The NPU model: its speed beside TensorFlow Lite Micro's host interpreter, memory, and cycles.
+"""The NPU model: its speed relative to TensorFlow Lite Micro's interpreter, memory and cycles.
 
     .venv/bin/python bench/npu_model.py     # only this part of docs/bench.json, and the tables
 
-Each network is measured in a process of its own, the model and the interpreter in turns.
+Each network is measured in a separate process, with model and interpreter alternating.
 """
 
 import json
@@ -23,31 +23,31 @@ from limits import FIRMWARE_NPU, NPUS
 ROOT = Path(__file__).parent.parent
 MOBILENET = "mobilenet_v2_224"
 TRANSPOSED = "mobilenet_v2_224_nchw"
-"""The same with its input transposed; only its cycles are of interest."""
+"""The same with a transposed input; only its cycles are measured."""
 REPEATS = 7
 MOST_OF_TFLM = 5.0
 MOST_MOBILENET_S = 2.0
 MOST_OF_TENSORS = 4.0
 ROUND_S = 0.02
-"""TFLite Micro runs about so long in a round: as many samples as that takes, and so does the model.
-"""
+"""The time of TFLite Micro in a round; the model then runs the same number of samples."""
 ALLOWANCE_BYTES = 512 << 10
-"""What Python's objects, a table of the NPU and the smallest chunks take, however small the network
-is: one that needs no more misses nothing, but the page names it where it is beyond the ratio."""
+"""Memory for Python's objects, a table of the NPU and the smallest chunks, which even the smallest
+network needs. A network within it misses no limit, but the page lists it if it exceeds the ratio.
+"""
 VELA = "5.2"
 NEAR = 0.15
-"""How far the estimate of cycles may be from Vela's without a reason given."""
+"""The largest relative difference from Vela's estimate of cycles that needs no explanation."""
 TIMEOUT_S = 900
 SEED = 7
 
 Figures = dict[str, Any]
 
 
-# ---- in a process of its own -----------------------------------------------------------------
+# ---- in a separate process -------------------------------------------------------------------
 
 
 def measure_here(path: Path) -> Figures:
-    """Return the figures of one network."""
+    """Measure one network in this process and return its figures."""
     from ethosgen.frontend.flatbuffer import read_model
     from ethosgen.samples.drawing import random_samples
 
@@ -70,9 +70,9 @@ def measure_here(path: Path) -> Figures:
 
 
 def _memory(model: Any, sample: Any) -> Figures:
-    """Return the most bytes that the model takes for two samples, and how many are of numpy.
+    """Measure the model's peak memory for two samples, and the memory of Python's objects.
 
-    The command streams and the constants that Vela compiled are part of it, Vela is not.
+    The peak includes the command streams and the constants that Vela compiled, but not Vela.
     """
     import numpy as np
 
@@ -96,7 +96,7 @@ def _memory(model: Any, sample: Any) -> Figures:
 
 
 def measure_cycles(path: Path) -> Figures:
-    """Return the estimates of one network's cycles."""
+    """Return the cycle estimates of one network."""
     from ethosgen.frontend.flatbuffer import read_model
 
     model = read_model(path)
@@ -104,7 +104,7 @@ def measure_cycles(path: Path) -> Figures:
 
 
 def _seconds(action: Callable[[], object], count: int) -> float:
-    """Return the seconds of one of so many calls."""
+    """Return the seconds per call, averaged over `count` calls."""
     begin = time.perf_counter()
     for _ in range(count):
         action()
@@ -112,7 +112,7 @@ def _seconds(action: Callable[[], object], count: int) -> float:
 
 
 def _runner(model: Any, npu: str, sample: Any) -> Callable[[], object]:
-    """Return what runs a sample as `ethosgen simulate` does, compiled and with memory laid out."""
+    """Return a function that runs a sample as `ethosgen simulate` does, on the compiled network."""
     from ethosgen.aot import evaluate
     from ethosgen.backend.ethosu.accelerator import find_accelerator
     from ethosgen.backend.ethosu.offload import offload
@@ -124,7 +124,7 @@ def _runner(model: Any, npu: str, sample: Any) -> Callable[[], object]:
 
 
 def _interpreter(path: Path, model: Any, sample: Any) -> Callable[[], object]:
-    """Return what runs a sample on TFLite Micro: as the model, from inputs to outputs by name."""
+    """Return a function that runs a sample on TFLite Micro, with inputs and outputs by name."""
     from tflite_micro.python.tflite_micro import runtime
 
     arena_bytes = 2 * sum(tensor.bytes for tensor in model.graphs[0].tensors) + (1 << 20)
@@ -143,7 +143,7 @@ def _interpreter(path: Path, model: Any, sample: Any) -> Callable[[], object]:
 
 
 def _cycles(model: Any, npu: str) -> Figures:
-    """Return our estimate and Vela's."""
+    """Return our estimate of cycles and Vela's."""
     from ethosgen.backend.ethosu.accelerator import find_accelerator
     from ethosgen.backend.ethosu.offload import offload
     from ethosgen.backend.ethosu.simulator.machine import load
@@ -158,7 +158,7 @@ def _cycles(model: Any, npu: str) -> Figures:
 
 
 def measure(models: Iterable[Path]) -> list[Figures]:
-    """Return the figures of all networks and of MobileNetV2; RuntimeError if one cannot run."""
+    """Measure all networks and MobileNetV2; RuntimeError if one cannot run."""
     import mobilenet
 
     with tempfile.TemporaryDirectory(prefix="ethosgen-bench-") as scratch:
@@ -183,7 +183,7 @@ def _measure_apart(path: Path, what: str) -> Figures:
 
 
 def misses(figures: Iterable[Figures]) -> list[str]:
-    """Return one sentence for each thing that is not as it must be."""
+    """Return one sentence for each limit that is missed."""
     found = []
     for one in _run(figures):
         name = one["name"]
@@ -199,7 +199,7 @@ def misses(figures: Iterable[Figures]) -> list[str]:
 
 
 def beyond_tensors(figures: Iterable[Figures]) -> str:
-    """Return what the page says of networks beyond the ratio that the allowance lets pass."""
+    """Return the page's sentence on networks above the ratio but within ALLOWANCE_BYTES."""
     found = [
         f"{one['name']} ({_of_tensors(one):.1f} times, {one['peak_bytes'] / 1024:,.0f} KiB)"
         for one in _run(figures)
@@ -208,9 +208,9 @@ def beyond_tensors(figures: Iterable[Figures]) -> str:
     if not found:
         return "No network needs an exception."
     sentence = (
-        f"Not so for {', '.join(found)}: what the model takes for its Python objects, for the "
-        "NPU's own memory and for the smallest chunks does not shrink with the tensors, so "
-        f"{ALLOWANCE_BYTES >> 10} KiB are allowed to every network."
+        f"These exceed it: {', '.join(found)}. The memory for Python objects, for the NPU's "
+        "internal memory and for the smallest chunks does not shrink with the tensors, so every "
+        f"network may use {ALLOWANCE_BYTES >> 10} KiB."
     )
     return textwrap.fill(sentence, 100)
 
@@ -220,9 +220,9 @@ def _of_tensors(one: Figures) -> float:
 
 
 def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
-    """Return a table of speed and memory: its head and rows."""
-    head = ["network", "first sample", "each other", "TFLite Micro", "times as long"]
-    head += ["tensors", "most memory", "of it Python's objects", "times as much"]
+    """Return the head and the rows of the table of speed and memory."""
+    head = ["network", "first sample", "later samples", "TFLite Micro", "ratio"]
+    head += ["tensors", "peak memory", "of it Python objects", "ratio"]
     table = [
         [
             one["name"],
@@ -241,12 +241,12 @@ def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
 
 
 def _run(figures: Iterable[Figures]) -> list[Figures]:
-    """Return those that were run, not only estimated."""
+    """Return the figures of the networks that were run, not only estimated."""
     return [one for one in figures if "ratio" in one]
 
 
 def cycle_rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
-    """Return a table of cycles: ours, and how far from Vela's; a bold cell is beyond NEAR."""
+    """Return the table of our cycles and their difference from Vela's; above NEAR it is bold."""
     table = []
     for one in figures:
         row = [one["name"]]
@@ -265,30 +265,30 @@ def cycles_page(results: Figures) -> str:
 
     return f"""# Cycles
 
-Written by `make bench` on {results["date"]}; edit nothing here.
+Generated by `make bench` on {results["date"]}; do not edit.
 
-What the NPU's performance monitor counts in the model is an estimate, made from the command
-stream (`generator/ethosgen/backend/ethosu/simulator/cycles.py`): for each operation the slower of
-multiplying, with its weights' decoding, and the output unit, plus the last block's way to memory;
-copies run beside operations until a wait. Below are its cycles for one inference and, in brackets,
-how far they are from Vela {VELA}'s own estimate for the same network and NPU. A
-bold figure is more than {NEAR:.0%} away.
+In the NPU model, the performance monitor's cycles are estimates from the command stream
+(`generator/ethosgen/backend/ethosu/simulator/cycles.py`). For each operation, the estimate takes
+the slower of two units, the MACs (with weight decoding) and the output unit, and adds the time to
+write the last block to memory. Copies run in parallel with operations until a wait. The table has
+the cycles of one inference and, in parentheses, the difference from Vela {VELA}'s estimate for the
+same network and NPU. Bold figures differ by more than {NEAR:.0%}.
 
 {tables.table(*cycle_rows(results["npu_model"]))}
 
-Bold are networks with a TRANSPOSE that the NPU carries out. Ethos-U55 and U65 have no such
-operation: Vela emulates it by average pools of 1x1, strip by strip, of which most leave all but one
-channel of a micro-block idle. The estimate counts those pools as any other pool. Vela counts a
-TRANSPOSE by the bytes that it moves, at full bandwidth: "TODO: Measure variable-implementation ops
-(default estimation based on memory access)", as Regor's `ethos_u55_performance.cpp` says. So Vela's
-figure is the one to doubt. `{TRANSPOSED}` is `{MOBILENET}` with such an input, and else the same.
+Networks with bold figures contain a TRANSPOSE on the NPU. Ethos-U55 and U65 have no such operation:
+Vela emulates it with 1x1 average pools, strip by strip, and most of them use only one channel of a
+micro-block. Our estimate counts those pools like any other pool. Vela estimates a TRANSPOSE from
+the bytes that it moves, at full bandwidth: "TODO: Measure variable-implementation ops (default
+estimation based on memory access)", according to Regor's `ethos_u55_performance.cpp`. So Vela's
+figure is the doubtful one. `{TRANSPOSED}` is `{MOBILENET}` with a transposed input.
 
-Neither estimate knows the hardware's cache misses, bank conflicts, or other masters on the bus.
+Neither estimate includes the hardware's cache misses, bank conflicts, or other bus masters.
 """
 
 
 def main() -> int:
-    """Measure this part again and write it beside what was measured before."""
+    """Measure this part again, and write it with the other parts' old figures."""
     if len(sys.argv) == 3:
         measure_it = measure_here if sys.argv[1] == "--one" else measure_cycles
         sys.stdout.write(json.dumps(measure_it(Path(sys.argv[2]))))

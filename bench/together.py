@@ -1,4 +1,4 @@
-"""What several networks take in one firmware, beside what they take alone."""
+"""The cost of several networks in one firmware, compared with the cost of each alone."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,12 +8,12 @@ from command import report
 
 
 def measure(models: Sequence[Path]) -> dict[str, Any]:
-    """Return `ethosgen verify A B … --json`'s object; RuntimeError if it gave none."""
+    """Run `ethosgen verify A B … --json` and return its object; RuntimeError if there is none."""
     return report("verify", *models, "--board", "corstone300")
 
 
 def lines(answer: Mapping[str, Any], alone: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the figures as text; `alone` are the bench's figures of the same networks."""
+    """Return the figures as text; `alone` has the bench's figures for the same networks."""
     library = answer["library_bytes"]["code"] + answer["library_bytes"]["constants"]
     libraries = [one["library_flash_bytes"] for one in alone]
     arenas = [one["arena_bytes"] for one in alone]
@@ -32,7 +32,7 @@ def lines(answer: Mapping[str, Any], alone: Sequence[Mapping[str, Any]]) -> list
 def show(
     models: Sequence[Path], figures: Sequence[Mapping[str, Any]], say: Callable[[str], None]
 ) -> bool:
-    """Measure and tell; True if no output differs and the library is small enough."""
+    """Measure and print; return True if no output differs and the library is small enough."""
     alone = {one["name"]: one for one in figures}
     chosen = [model for model in models if model.stem in alone]
     if len(chosen) < 2:

@@ -1,13 +1,13 @@
-"""A corpus of small quantized networks that holds the NPU model against two oracles.
+"""A corpus of small quantized networks that compares the NPU model with two oracles.
 
     .venv/bin/python -m corpus table                 # measure everything; writes docs/exactness.md
     .venv/bin/python -m corpus run CONV_2D int8      # one row of the table
     .venv/bin/python -m corpus one CONV_2D int8 17   # one case: its network, and each comparison
-    .venv/bin/python -m corpus damage                # wrong outputs: nothing excuses them
+    .venv/bin/python -m corpus damage                # put in wrong outputs: none is excused
 
-A case is an operator, a dtype and a seed: the same network on every machine. Generators make their
-choices through `choices.Choices`, which a seed or hypothesis answers, so that hypothesis can shrink
-what a seed has found (`reduce`).
+A case is an operator, a dtype and a seed, and gives the same network on every machine. Generators
+choose through `choices.Choices`, whose source is a seed or hypothesis, so that hypothesis can
+shrink a network that a seed has found (`shrink`).
 """
 
 import sys

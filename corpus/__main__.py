@@ -22,7 +22,7 @@ BATCH = 10
 CASES = 20
 FEW = 2
 SEEDS = 10_000_000
-"""Of which a table draws its first one."""
+"""The number of seeds from which a table draws its first."""
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -31,7 +31,7 @@ Row = tuple[str, str]
 
 
 def main() -> None:
-    """Run the command that was asked for; status 1 if something differs without a known reason."""
+    """Run the given command; exit with status 1 on a difference without a known reason."""
     cache.use()
     arguments = _arguments()
     products = [arguments.product] if arguments.product else [*PRODUCTS]
@@ -66,19 +66,19 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "command", choices=["table", "run", "one", "shrink", "render", "coverage", "damage"]
     )
-    parser.add_argument("operator", nargs="?", help="one or several, with commas; default: all")
+    parser.add_argument("operator", nargs="?", help="one or several, comma-separated; default: all")
     parser.add_argument("dtype", nargs="?")
     parser.add_argument("seed", nargs="?", type=int)
     parser.add_argument("--cases", type=int, default=CASES, help="networks for each row")
-    parser.add_argument("--start", type=int, help="the first seed; default: 0, drawn for table")
+    parser.add_argument("--start", type=int, help="the first seed; default: 0; for table, random")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--product", choices=[*PRODUCTS])
-    parser.add_argument("--raw", action="store_true", help="run: leave out the figure of projects")
+    parser.add_argument("--raw", action="store_true", help="run: leave out the column of projects")
     return parser.parse_args()
 
 
 def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
-    """Run rows; `table` draws other networks each time and writes the rows to the page."""
+    """Run rows; `table` draws different networks each time and writes the rows to the page."""
     is_table = arguments.command == "table"
     start = arguments.start
     if start is None:
@@ -93,15 +93,15 @@ def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
         row = results.summarize(name, dtype, start, trials, projects)
         _show(row)
         unexpected += row["unexpected"]
-        if is_table:  # each at once, so that what is ended early is not lost
+        if is_table:  # after each row, so that an interrupted run loses none
             page.PAGE.write_text(page.page(results.save([row], ROWS)))
     if unexpected:
-        console.print("keep what is unexpected in corpus/witnesses.py, and find its cause")
+        console.print("add the unexpected networks to corpus/witnesses.py, and find their causes")
     return unexpected
 
 
 def _damage(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
-    """Put wrong outputs into all networks with a known difference; return what still passes."""
+    """Put wrong outputs into all networks with a known difference; return those that still pass."""
     start = arguments.start or 0
     keys = [Key(*row, start + i) for row in _wanted(arguments) for i in range(arguments.cases)]
     with ProcessPoolExecutor(arguments.jobs, initializer=cache.use) as pool:
@@ -112,7 +112,7 @@ def _damage(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]
 
 
 def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """Yield the rows that were asked for."""
+    """Yield the rows that the arguments select."""
     for name in arguments.operator.split(",") if arguments.operator else GENERATORS:
         for dtype in arguments.dtype.split(",") if arguments.dtype else GENERATORS[name][1]:
             yield name, dtype
@@ -121,7 +121,7 @@ def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
 def run(
     rows: Mapping[Row, Sequence[Key]], products: Sequence[str], arguments: argparse.Namespace
 ) -> Iterator[tuple[Row, list[Trial], list[Outcome]]]:
-    """Run rows on several processes, each of which keeps its oracles; yields them in order."""
+    """Run rows in several processes, each with its own oracles; yield them in order."""
     run_part = _run_raw if arguments.raw and arguments.command == "run" else _run_both
     if arguments.jobs == 1:
         for row, keys in rows.items():

@@ -1,7 +1,7 @@
-"""Keeps what Vela and the oracles have answered, below build/corpus; remove that to ask them again.
+"""Caches the answers of Vela and the oracles in build/corpus; remove that folder to ask them again.
 
-They take most of a run's time, and answer the same to the same question. A question is all that
-they are given: the network, the settings, the samples, and which version answers.
+They take most of a run's time, and give the same answer to the same question. A question consists
+of the network, the settings, the samples, and the versions of the packages.
 """
 
 import hashlib
@@ -22,17 +22,17 @@ PACKAGES = ("ethos-u-vela", "tflite-micro", "ai-edge-litert")
 
 
 _used: list[Path] = []
-"""The folder, once answers are kept."""
+"""The folder, once the cache is in use."""
 
 
 def use() -> None:
-    """Keep answers in this process from now on, and ask only what was never asked."""
+    """Use the cache in this process from now on."""
     _used.append(FOLDER)
     vela.call = _call  # type: ignore[attr-defined,assignment]
 
 
 def find(question: Any) -> Any:
-    """Return the answer that was kept, None if there is none."""
+    """Return the cached answer, None if there is none."""
     path = _path(question)
     if not _used or not path.exists():
         return None
@@ -40,7 +40,7 @@ def find(question: Any) -> Any:
 
 
 def keep(question: Any, answer: Any) -> None:
-    """Keep an answer, which is not None."""
+    """Store an answer, which is not None."""
     if not _used:
         return
     path = _path(question)

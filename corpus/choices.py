@@ -1,4 +1,4 @@
-"""Where generators get their choices from: a seed, or hypothesis."""
+"""Sources of the generators' choices: a seed, or hypothesis."""
 
 import math
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _STEPS = 1000
-"""Steps of a real choice; hypothesis shrinks integers better than reals."""
+"""Steps of a float choice; hypothesis shrinks integers better than floats."""
 
 
 class Source(Protocol):
-    """Answers one kind of question: an integer from low to high, both included."""
+    """Chooses an integer from low to high, both included."""
 
     def __call__(self, low: int, high: int) -> int: ...
 
 
 class Choices:
-    """Choices of the kinds that generators need; the first option is the simplest one.
+    """The kinds of choices that generators need; the first option is the simplest one.
 
-    `high_rank` asks for shapes of rank 5 and 6 where a generator takes any. `offers` are tensors
-    that an input can be connected to afterwards: a generator then often takes their shapes.
+    With `high_rank`, a generator that takes any rank chooses 5 or 6. `offers` are tensors that can
+    be connected to an input afterwards: generators often choose their shapes.
     """
 
     def __init__(self, source: Source) -> None:
@@ -38,23 +38,23 @@ class Choices:
         return options[self.integer(0, len(options) - 1)]
 
     def chance(self, one_in: int) -> bool:
-        """Say yes once in so many times."""
+        """Return True with a probability of 1 in `one_in`."""
         return self.integer(0, one_in - 1) == one_in - 1
 
     def real(self, low: float, high: float) -> float:
-        """Choose a positive real, evenly on a logarithmic scale, as float32 holds it."""
+        """Choose a positive float32, uniformly on a logarithmic scale."""
         part = self.integer(0, _STEPS) / _STEPS
         return float(np.float32(low * math.exp(part * math.log(high / low))))
 
 
 def seeded(*seed: int) -> Choices:
-    """Return choices that depend on the seed alone."""
+    """Return choices that depend only on the seed."""
     random = np.random.default_rng(seed)
     return Choices(lambda low, high: int(random.integers(low, high, endpoint=True)))
 
 
 def drawn(draw: Any) -> Choices:
-    """Return choices that hypothesis makes; `draw` is what its `composite` hands over."""
+    """Return choices that hypothesis makes; `draw` is the argument from its `composite`."""
     from hypothesis import strategies
 
     return Choices(lambda low, high: int(draw(strategies.integers(low, high))))

@@ -1,4 +1,4 @@
-"""Which operators a known difference concerns: the errata's conditions, and those of oracles."""
+"""Conditions for operators that a known difference covers: the errata's, and those of oracles."""
 
 import numpy as np
 
@@ -60,21 +60,21 @@ __all__ = [
 
 _CLIPS = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
 _CONVOLUTIONS = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "TRANSPOSE_CONV": (2, 1)}
-"""Which inputs are the image and the weights."""
+"""The inputs that are the image and the weights."""
 
 _RADIUS = 8.0
-"""Half the range of reals in which TFLite Micro's LOGISTIC and TANH compute: 4 integer bits."""
+"""Half the range of values that TFLite Micro's LOGISTIC and TANH compute with: 4 integer bits."""
 
 
 def clips_a_transposition_of_uint8(site: Site) -> bool:
-    """Say whether an activation is fused with a transposition of uint8, as its limits."""
+    """Return whether an activation is fused with a transposition of uint8, as its limits."""
     if site.code not in _CLIPS or site.dtype != "uint8" or rescales(site.code)(site):
         return False
     return transposition_before(site) is not None
 
 
 def enlarges_one_column_in_a_cascade(site: Site) -> bool:
-    """Say whether Vela may cascade what comes before with the steps that enlarge a column."""
+    """Return whether Vela may cascade earlier operators with the steps that enlarge a column."""
     setting = site.setting
     if not isinstance(setting, Setting) or site.operator.inputs[0] in site.graph.inputs:
         return False
@@ -83,7 +83,7 @@ def enlarges_one_column_in_a_cascade(site: Site) -> bool:
 
 
 def rounds_a_quotient(site: Site) -> bool:
-    """Say whether a factor is another one if computed in float than in double."""
+    """Return whether a factor computed in float differs from the one in double."""
     scales = [scale_of(tensor) for tensor in site.inputs]
     factors = {
         "MUL": [scales],
@@ -95,7 +95,7 @@ def rounds_a_quotient(site: Site) -> bool:
 
 
 def _quotient(kind: type, *factors: float, by: Site) -> float:
-    """Return a product of scales by that of the output, all in one type."""
+    """Return a product of scales divided by the output's scale, all in one type."""
     product = kind(1)
     for factor in factors:
         product *= kind(factor)
@@ -103,7 +103,7 @@ def _quotient(kind: type, *factors: float, by: Site) -> float:
 
 
 def rounds_a_product(site: Site) -> bool:
-    """Say whether a uint8 convolution has another factor if scales multiply in float."""
+    """Return whether a uint8 convolution's factor differs if scales are multiplied in float."""
     if site.code not in _CONVOLUTIONS or site.inputs[1].dtype != "uint8":
         return False
     one, other = (np.float32(scale_of(site.inputs[i])) for i in _CONVOLUTIONS[site.code])
@@ -113,24 +113,24 @@ def rounds_a_product(site: Site) -> bool:
 
 
 def sums_several_axes_for_caller(site: Site) -> bool:
-    """Say whether a SUM of more than one axis is written to the caller's buffer."""
+    """Return whether a SUM over more than one axis is written to the caller's buffer."""
     to_caller = bool(set(site.graph.outputs) & set(site.operator.outputs))
     return site.setting.io is IoStyle.CALLER and to_caller and sums_several_axes(site)
 
 
 def rounds_a_hidden_state(site: Site) -> bool:
-    """Say whether the factor of an LSTM's hidden state is another one in float than in double."""
+    """Return whether the factor of an LSTM's hidden state differs between float and double."""
     if site.code != "UNIDIRECTIONAL_SEQUENCE_LSTM" or site.dtype != "int16":
         return False
     return _quotient(np.float32, 2.0**-30, by=site) != _quotient(float, 2.0**-30, by=site)
 
 
 def multiplies_int32_with_scale(site: Site) -> bool:
-    """Say whether a MUL of 32 bits has a scale, which TFLite ignores."""
+    """Return whether a 32-bit MUL has a scale, which TFLite ignores."""
     return site.code == "MUL" and site.dtype == "int32" and site.output.quantization is not None
 
 
 def saturates_at_once(site: Site) -> bool:
-    """Say whether one step of an input of LOGISTIC or TANH is beyond their range."""
+    """Return whether one step of the input of LOGISTIC or TANH exceeds their range."""
     eight = site.dtype in ("int8", "uint8")
     return site.code in ("LOGISTIC", "TANH") and eight and scale_of(site.inputs[0]) >= _RADIUS

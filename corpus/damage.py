@@ -1,4 +1,4 @@
-"""Wrong outputs in place of the NPU's: what excuses a network must not excuse these."""
+"""Replaces the NPU's outputs with wrong ones, which no known reason may excuse."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def damage(trial: Trial, way: str) -> None:
 
 
 def damage_keys(keys: Sequence[Key], products: Sequence[str]) -> tuple[int, list[str]]:
-    """Damage every network that a known reason excuses: how many, and what still passed."""
+    """Damage every network that a known reason excuses; return their number and those that pass."""
     runs = [
         run_case(key, case_of(key), [setting_of(key, product) for product in products])
         for key in keys

@@ -1,4 +1,4 @@
-"""A network under construction, with what nearly every generator chooses."""
+"""A network under construction, with the choices that nearly every generator makes."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ from network_file import File, Layout, Spec
 from networks import Network
 
 FLOORS = {"int8": -128, "uint8": 0, "int16": 0, "int32": 0}
-"""The zero point with which reals start at 0; TFLite's 16-bit types have no other than 0."""
+"""The zero point with which values start at 0; in TFLite's 16-bit types it is always 0."""
 
 ACTIVATIONS = ("NONE", "NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
@@ -21,9 +21,9 @@ ACTIVATIONS = ("NONE", "NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 class Case:
     """A network to run, as a file and as the layout that was written.
 
-    `ranges` narrows the values of an input, by its name. `twin` is the same network with int8 for
-    uint8, every value and zero point less by 128: TFLite Micro has no uint8 kernels, and where the
-    arithmetic is the same it can be asked so.
+    `ranges` limits the values of an input, by its name. `twin` is the same network with int8
+    instead of uint8, with 128 subtracted from every value and zero point: TFLite Micro has no uint8
+    kernels, and runs the twin where the arithmetic is the same.
     """
 
     layout: Layout
@@ -37,7 +37,7 @@ class Case:
 
 
 class Draft(Network):
-    """A Network whose shapes and quantization are chosen; `dtype` is that of its activations."""
+    """A Network with chosen shapes and quantization; `dtype` is the type of its activations."""
 
     def __init__(self, choices: Choices, dtype: str) -> None:
         super().__init__("case", seed=choices.integer(0, 1 << 16))
@@ -59,7 +59,7 @@ class Draft(Network):
         return self.choices.real(0.002, 0.5)
 
     def scale_of(self, x: int) -> float:
-        """Return the scale of a tensor; 1 where it has none."""
+        """Return the scale of a tensor, 1 if it has none."""
         scale = self.tensors[x].scale
         assert not isinstance(scale, tuple)
         return 1.0 if scale is None else scale
@@ -75,7 +75,7 @@ class Draft(Network):
         return self.choices.pick((*ends, *(self.choices.integer(info.min, info.max),) * 3))
 
     def requantized(self, x: int, gain: float = 1.0) -> int:
-        """Choose scale and zero point of a tensor anew, its scale mostly within a factor of 3."""
+        """Choose a tensor's scale, mostly within a factor of 3 of the old one, and zero point."""
         spread = self.choices.pick((3.0,) * 7 + (200.0,))
         factor = gain * self.choices.real(1 / spread, spread)
         self.tensors[x] = dataclasses.replace(
@@ -88,7 +88,7 @@ class Draft(Network):
     # ---- tensors ---------------------------------------------------------------------------------
 
     def extent(self, high: int = 20) -> int:
-        """Choose an extent; small ones and multiples of the NPU's bricks are common."""
+        """Choose an extent; small ones and multiples of the NPU's brick size are common."""
         return self.choices.pick(
             (
                 self.choices.integer(1, min(5, high)),
@@ -108,7 +108,7 @@ class Draft(Network):
         return 1, self.extent(height), self.extent(width), self.extent(depth)
 
     def any_shape(self, low: int = 1, high: int = 4) -> tuple[int, ...]:
-        """Choose a shape of any rank; a first dimension of rank 4 is the batch, mostly 1."""
+        """Choose a shape of any rank; in rank 4 the first dimension is the batch, mostly 1."""
         if self.choices.high_rank:
             return tuple(self.extent(5) for _ in range(self.choices.integer(5, 6)))
         for spec in self._offered(low, high):
@@ -120,7 +120,7 @@ class Draft(Network):
         return tuple(self.extent(24) for _ in range(rank))
 
     def _offered(self, low: int, high: int) -> list[Spec]:
-        """Return the offered tensors of some ranks, mostly; none where nothing is offered."""
+        """Return the offered tensors with these ranks, or sometimes none."""
         if not self.choices.offers or self.choices.chance(4):
             return []
         return [spec for spec in self.choices.offers if low <= len(spec.shape) <= high]
@@ -128,7 +128,7 @@ class Draft(Network):
     def feed(self, shape: Sequence[int], dtype: str | None = None, **quantization: Any) -> int:
         """Add an input of the network with a chosen quantization.
 
-        Integers of 32 bits have none: TFLite takes them as they are.
+        32-bit integers have none: TFLite uses the stored values.
         """
         scale = None if self.dtype == "int32" else self.scale()
         defaults: dict[str, Any] = {"scale": scale, "zero_point": self.zero_point(dtype)}
@@ -138,23 +138,23 @@ class Draft(Network):
         return self.input(shape, dtype or self.dtype, **(defaults | quantization))
 
     def limit(self, x: int, low: int, high: int) -> None:
-        """Let samples of an input lie in this range only."""
+        """Limit the samples of an input to this range."""
         name = self.tensors[x].name
         assert name is not None
         self.ranges[name] = (low, high)
 
     def integers(self, values: Any, dtype: str = "int32") -> int:
-        """Add a constant of parameters, which has no quantization."""
+        """Add a constant for parameters, which has no quantization."""
         return self.constant(np.array(values), dtype, name=self._next("values"))
 
     def shaped(self, x: int, shape: Sequence[int], **changes: Any) -> Spec:
-        """Describe a tensor with x's dtype and quantization and another shape."""
+        """Describe a tensor with x's dtype and quantization, and another shape."""
         return self._like(x, shape, **changes)
 
     # ---- neighbours ------------------------------------------------------------------------------
 
     def maybe_before(self, x: int) -> int:
-        """Sometimes put a layer in front, so that an operator reads what the NPU has written."""
+        """Sometimes put a layer before x, so that an operator reads data written by the NPU."""
         if self.tensors[x].dtype == "int32" or len(self.tensors[x].shape) != 4:
             return x
         match self.choices.integer(0, 5):
@@ -166,7 +166,7 @@ class Draft(Network):
         return x
 
     def maybe_after(self, x: int) -> int:
-        """Sometimes put a layer behind, so that the NPU reads what an operator has written."""
+        """Sometimes put a layer after x, so that the NPU reads data written by an operator."""
         shape = self.tensors[x].shape
         if self.tensors[x].dtype == "int32" or len(shape) != 4 or shape[0] != 1:
             return x
@@ -191,7 +191,7 @@ class Draft(Network):
 
 
 def signed(spec: Spec) -> Spec:
-    """Return the int8 tensor that stands for the same reals as a uint8 one."""
+    """Return the int8 tensor that represents the same values as a uint8 one."""
     if spec.dtype != "uint8":
         return spec
     point, data = spec.zero_point, spec.data

@@ -1,8 +1,8 @@
-"""What the NPU must yield: an oracle's answer, with each known difference put where it arises.
+"""Expected outputs of the NPU: an oracle's outputs, with each known difference at its operator.
 
-The network is cut at every operator that an entry of known.py concerns. The entry says what comes
-out of that operator; the oracle computes everything before and behind. What is expected so is
-compared bit by bit, so an entry excuses its own values and no others.
+The network is cut at every operator that an entry of known.py covers. The entry predicts that
+operator's output; the oracle computes everything before and after it. The result is compared bit by
+bit, so an entry excuses only the values that it predicts.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ Columns = Mapping[int, Column]
 
 @dataclass
 class Expectation:
-    """The outputs, a list for each sample, and the entries that changed a value on the way."""
+    """The outputs, a list for each sample, and the entries that changed a value."""
 
     outputs: list[list[Array]]
     reasons: list[Known] = field(default_factory=list)
@@ -41,14 +41,14 @@ class Inquiry:
         self.case = case
 
     def ask(self, oracle: str, given: Columns, wanted: Sequence[int]) -> list[Column] | None:
-        """Return the wanted tensors, computed from those that are given; None if it cannot."""
+        """Compute the wanted tensors from the given ones; return None if the oracle cannot."""
         part = cut(self.layout(oracle), given, wanted)
         return self._answers(oracle, part, [given[i] for i in part.inputs])
 
     def ask_edited(
         self, oracle: str, site: Site, fed: Columns, edit: Mapping[str, object]
     ) -> list[Column] | None:
-        """Return what an operator with other options makes of other values, of another shape."""
+        """Run an operator with other options on other values, which may have another shape."""
         layout = self.layout(oracle)
         tensors = list(layout.tensors)
         for index, column in fed.items():
@@ -66,7 +66,7 @@ class Inquiry:
         return self._answers(oracle, part, [*fed.values()])
 
     def layout(self, oracle: str) -> Layout:
-        """Return the network as an oracle takes it."""
+        """Return the network for an oracle: the int8 twin or the network itself."""
         return (self.case.twin if oracle == TFLM else None) or self.case.layout
 
     def _answers(self, oracle: str, part: Layout, columns: Sequence[Column]) -> list[Column] | None:
@@ -100,19 +100,19 @@ def cut(layout: Layout, given: Collection[int], wanted: Sequence[int]) -> Layout
 
 
 def signed(array: Array) -> Array:
-    """Return a uint8 network's value as its int8 twin has it."""
+    """Convert a uint8 network's value to that of its int8 twin."""
     return (array ^ 0x80).view(np.int8) if array.dtype == np.uint8 else array
 
 
 def unsigned(array: Array) -> Array:
-    """Return an int8 twin's value as the uint8 network has it."""
+    """Convert an int8 twin's value to that of the uint8 network."""
     return array if array.dtype == np.uint8 else np.asarray(array).view(np.uint8) ^ 0x80
 
 
 def expect(
     case: Case, graph: Graph, setting: Setting, against: str, samples: Sequence[Mapping[str, Array]]
 ) -> Expectation | None:
-    """Return what the NPU must yield where the rest is an oracle's; None if nobody knows."""
+    """Return the NPU's expected outputs; None if an oracle cannot compute a part."""
     inquiry = Inquiry(case)
     values: dict[int, Column] = {
         i: [sample[graph.tensors[i].name] for sample in samples] for i in graph.inputs
@@ -147,7 +147,7 @@ def _finished(
     graph: Graph,
     reasons: list[Known],
 ) -> Expectation | None:
-    """Let the oracle compute the rest."""
+    """Compute the remaining outputs with the oracle."""
     missing = [i for i in dict.fromkeys(graph.outputs) if i not in values]
     found = inquiry.ask(against, values, missing) if missing else []
     if found is None:
@@ -165,7 +165,7 @@ def _applied(
     own: Columns,
     right: list[Column] | None,
 ) -> list[Column] | None:
-    """Return what an entry makes of its operator, from what the operator reads."""
+    """Return the outputs that an entry predicts for its operator, from the operator's inputs."""
     oracle = find_oracle(site, against)
     if entry.oracle is not None:
         return inquiry.ask(oracle, own, site.operator.outputs)
@@ -189,12 +189,12 @@ def _applied(
 
 def _value(entry: Known, site: Site, read: Values, right: Values) -> list[Array]:
     if entry.value is None:
-        raise ValueError(f"{entry.name} foretells no values")
+        raise ValueError(f"{entry.name} predicts no values")
     return entry.value(site, read, right)
 
 
 def _read(site: Site, own: Columns, sample: int) -> list[Array]:
-    """Return what an operator reads in one sample, without its states."""
+    """Return an operator's inputs in one sample, without its states."""
     tensors = [site.graph.tensors[i] for i in site.operator.inputs if i >= 0]
     return [
         own[t.index][sample] if t.index in own else t.array() for t in tensors if not t.is_variable

@@ -1,6 +1,6 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM of 16 bits in numpy, with the NPU's factor for the hidden state.
+"""16-bit UNIDIRECTIONAL_SEQUENCE_LSTM in numpy, with the NPU's factor for the hidden state.
 
-It follows TFLite Micro's kernel (tensorflow/lite/micro/kernels/lstm_eval.cc) but for one factor:
+It follows TFLite Micro's kernel (tensorflow/lite/micro/kernels/lstm_eval.cc) except for one factor:
 that of tanh(cell) * output gate, which Vela computes in float and TFLite Micro in double.
 """
 
@@ -24,9 +24,10 @@ _LAST = _ENTRIES - 1
 def with_factor_in_float(
     site: Site, read: Sequence[Values], right: Sequence[Values]
 ) -> list[list[Array]] | None:
-    """Return what samples in order yield; None if this is not how TFLite Micro has answered.
+    """Return the outputs of consecutive samples; None if this does not model TFLite Micro's kernel.
 
-    That is asked of the same arithmetic with the factor in double.
+    To find out, the same arithmetic is run with the factor in double and compared with TFLite
+    Micro's outputs.
     """
     hidden = scale_of(site.output)
     double = _CURVE * _CURVE / hidden
@@ -40,7 +41,7 @@ def with_factor_in_float(
 
 @dataclass(frozen=True)
 class _Layer:
-    """An LSTM without what TFLite Micro has no kernel for; one matrix for each gate."""
+    """An LSTM without the features that TFLite Micro lacks; one matrix for each gate."""
 
     source: Tensor
     weights: list[Tensor]
@@ -53,7 +54,7 @@ class _Layer:
     clip: float
 
     def bound(self) -> int:
-        """Return the greatest cell state, from the option cell_clip."""
+        """Return the largest cell state, from the option cell_clip."""
         return int(min(float(np.float32(self.clip)) / scale_of(self.cell), np.iinfo(_WIDE).max))
 
     def gate(self, index: int, step: Array, state: Array) -> Array:
@@ -82,7 +83,7 @@ def _product(x: Tensor, y: Tensor) -> float:
 
 
 def _run(layer: _Layer, read: Sequence[Values], factor: float) -> list[Array]:
-    """Run samples one after the other: the states stay."""
+    """Run samples one after the other, and keep the states between them."""
     hidden, cell = (np.zeros(t.shape, np.int64) for t in (layer.hidden, layer.cell))
     made = []
     for x, *_ in read:
@@ -104,7 +105,7 @@ def _run(layer: _Layer, read: Sequence[Values], factor: float) -> list[Array]:
 
 
 def _argument(cell: Array, scale: float) -> Array:
-    """Return a cell state, whose scale is a power of two, in units of 1 / (3 * 4096)."""
+    """Convert a cell state, whose scale is a power of two, to units of 1 / (3 * 4096)."""
     left = 12 + round(math.log2(scale))
     return cell * 3 << left if left >= 0 else cell * 3 + (1 << -left >> 1) >> -left
 
@@ -127,7 +128,7 @@ def _curve(x: Array, tanh: bool) -> Array:
 
 
 def _table() -> Array:
-    """Return 65536 * sigmoid(i / 24), raised by half of what a chord sags."""
+    """Return 65536 * sigmoid(i / 24), corrected by half of the error of linear interpolation."""
     curve = 1 / (1 + np.exp(-np.arange(_ENTRIES) / 24))
     bend = curve * (1 - curve) * (1 - 2 * curve) / 24**2
     table = np.round(65536 * (curve - bend / 16)).astype(np.int64)

@@ -1,6 +1,6 @@
 """Both reference interpreters, each in a child process that lives as long as this one.
 
-A network may end its child, which then starts again: that is an answer too.
+A network may crash its child, which is then restarted: that is an answer too.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 Question = tuple[bytes, list[list[Array]], int]
-"""A network, its samples in the order of its inputs, and how many outputs it has."""
+"""A network, its samples in the order of its inputs, and its number of outputs."""
 
 Answer = tuple[str, Any]
-""" "ok" and the outputs of each sample, or "refused" or "died" and why."""
+""" "ok" and the outputs of each sample, or "refused" or "died" and the reason."""
 
 _ARENA_BYTES = 8 << 20
 _LIMIT_S = 120.0
@@ -28,7 +28,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 class Child:
-    """One process that answers for an oracle."""
+    """A child process that runs an oracle."""
 
     def __init__(self) -> None:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -41,7 +41,7 @@ class Child:
         )
 
     def ask(self, oracle: str, question: Question) -> Answer | None:
-        """Return the answer; None if the child ended, or took too long and was ended."""
+        """Return the answer; None if the child ended, or took too long and was killed."""
         given, answers = self._process.stdin, self._process.stdout
         if given is None or answers is None:
             return None
@@ -56,11 +56,11 @@ class Child:
 
 
 _children: dict[tuple[int, str], Child] = {}
-"""By the process that asks, since a fork must not share a pipe, and by oracle."""
+"""Children by process, since a fork must not share a pipe, and by oracle."""
 
 
 def ask(oracle: str, questions: Sequence[Question]) -> list[Answer]:
-    """Put questions to "tflm" or "litert", but those that it has answered before."""
+    """Answer questions with "tflm" or "litert", or from the cache."""
     return [_ask(oracle, question) for question in questions]
 
 
@@ -80,7 +80,7 @@ def _ask(oracle: str, question: Question) -> Answer:
     return answer
 
 
-# ---- what runs in the child ----------------------------------------------------------------------
+# ---- in the child process ------------------------------------------------------------------------
 
 
 def _send(stream: IO[bytes], value: object) -> None:
@@ -97,9 +97,9 @@ def _receive(stream: IO[bytes]) -> Any:
 
 
 def _serve() -> None:
-    """Answer until nobody asks any more."""
+    """Answer questions until the input ends."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # the interpreters print to what stdout was
+    os.dup2(2, 1)  # the interpreters print to stdout
     with contextlib.suppress(EOFError):
         while True:
             _send(answers, _answer(*_receive(sys.stdin.buffer)))
@@ -112,7 +112,7 @@ def _answer(oracle: str, data: bytes, samples: list[list[Array]], outputs: int) 
         if oracle == "tflm":
             return "ok", run_tflite_micro(data, samples, outputs, _ARENA_BYTES)
         return "ok", run_litert(data, samples)
-    except Exception as error:  # whatever an interpreter raises means that it cannot
+    except Exception as error:  # any exception means that the interpreter cannot run it
         return "refused", f"{type(error).__name__}: {error}"
 
 

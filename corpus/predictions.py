@@ -1,9 +1,8 @@
-"""What comes out of an operator where Vela asks the NPU for something else: worked out with numpy.
+"""Predictions, in numpy, of an operator's outputs where Vela compiles a different computation.
 
-A prediction takes the operator, the values that it reads and what an oracle makes of them; it
-returns what the NPU makes of them. Memory that nothing writes is 0 on the model. A reading takes
-the operator and the values that it should read, and returns those that it reads instead; an oracle
-computes the rest.
+A prediction takes the operator, its inputs and an oracle's outputs, and returns the NPU's outputs.
+Memory that nothing writes is 0 in the model. A reading takes the operator and its correct inputs,
+and returns the inputs that it reads instead; an oracle computes the rest.
 """
 
 import math
@@ -21,7 +20,7 @@ Sequenced = Callable[[Site, Sequence[Values], Sequence[Values]], list[list[Array
 Reading = Callable[[Site, Values], list[Array]]
 
 _SEGMENTS, _SEGMENT = 512, 128
-"""Of a 16-bit table: how many, and how many values each has."""
+"""The segments of a 16-bit table, and the values in each."""
 
 _HIGH_BIT = 31
 _HIGHEST = 127
@@ -31,16 +30,16 @@ _ROLLED_ROWS = 4
 
 
 def transposed_as_int8(site: Site, _read: Values, right: Values) -> list[Array]:
-    """A transposition of uint8: as int8, and clipped to the limits of uint8, so 128 becomes 0.
+    """Transpose uint8 as int8 and clip to the limits of uint8, so that 128 becomes 0.
 
-    With an activation these are its limits; the model lets the upper one win where both cross.
+    An activation has its own limits; if the lower one exceeds the upper one, the upper one applies.
     """
     code = site.operator.options.get("fused_activation_function", "NONE")
     return [_clipped_as_int8(right[0].view(np.int8), site, code)]
 
 
 def clipped_as_int8(site: Site, read: Values, _right: Values) -> list[Array]:
-    """An activation fused with such a transposition: its limits are those of uint8."""
+    """Apply an activation that is fused with such a transposition, with the limits of uint8."""
     return [_clipped_as_int8(read[0], site, site.code)]
 
 
@@ -72,18 +71,18 @@ def _limits(site: Site, activation: str) -> tuple[int, int]:
 
 
 def shifted_by_half(_site: Site, read: Values) -> list[Array]:
-    """A table fused with a transposition of uint8: looked up by an int8 value, so 128 too far."""
+    """Shift the index of a table that is fused with a transposition of uint8 by 128."""
     return [(read[0] + np.uint8(128)).astype(np.uint8)]
 
 
 def first_of_four_rows(_site: Site, read: Values) -> list[Array]:
-    """An image of which each four rows have become the first of them, in a buffer of four rows."""
+    """Replace each four rows of an image by the first, as in a buffer of four rows."""
     rows = np.arange(read[0].shape[1])
     return [read[0][:, rows - rows % _ROLLED_ROWS]]
 
 
 def padded_behind(site: Site, read: Values) -> list[Array]:
-    """An image with all of its padding at the bottom and on the right."""
+    """Pad an image at the bottom and right only."""
     x, weights, options = read[0], read[1], site.operator.options
     amounts = [(0, 0)]
     for axis, name in ((1, "h"), (2, "w")):
@@ -94,9 +93,9 @@ def padded_behind(site: Site, read: Values) -> list[Array]:
 
 
 def limited_bias(site: Site, read: Values) -> list[Array]:
-    """A bias that is just small enough for every sum to fit 32 bits in steps of the output.
+    """Limit a bias so that every rescaled sum fits in 32 bits.
 
-    It stays as it is unless the smaller one saturates every sum of its channel as well.
+    A bias is changed only if every sum of its channel still saturates.
     """
     bounds = sum_bounds(site)
     assert bounds is not None
@@ -108,10 +107,11 @@ def limited_bias(site: Site, read: Values) -> list[Array]:
 
 
 def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:
-    """Operands as they are stepped through, in the output's shape.
+    """Return the operand elements that the NPU reads, in the output's shape.
 
-    All but the last three axes of the output are stepped along, and so are the axes of the same
-    numbers of an operand, up to its last element; the others meet the output's axes from behind.
+    Vela steps along all axes of the output except the last three, and along the axes of an operand
+    with the same numbers, up to its last element; its other axes are aligned with the output's last
+    axes.
     """
     shape = site.output.shape
     index = np.indices(shape)
@@ -128,9 +128,9 @@ def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:
 
 
 def packed_rows(site: Site, read: Values, right: Values) -> list[Array]:
-    """A PAD of a transposed tensor: slices follow each other as without padding, then the border.
+    """Pad a transposed tensor: write its slices without gaps, then the border.
 
-    The transposition writes each slice of the last axes by itself.
+    The transposition writes each slice of the last axes separately.
     """
     amounts = np.reshape(site.constant(1), (-1, 2))
     inside = tuple(slice(a, a + n) for (a, _), n in zip(amounts, read[0].shape, strict=True))
@@ -144,9 +144,9 @@ def packed_rows(site: Site, read: Values, right: Values) -> list[Array]:
 
 
 def shifted_product(site: Site, read: Values, right: Values) -> list[Array]:
-    """A 32-bit product with scales: shifted right as if a factor had come before.
+    """Shift a 32-bit product with scales to the right, although it was not multiplied by a factor.
 
-    It is rounded as TFLite rounds: at bit 31 first if the shift goes beyond.
+    It is rounded as in TFLite: first at bit 31 if the shift is larger.
     """
     x, y = (values.astype(np.int64) for values in read)
     scales = [scale_of(tensor) for tensor in site.inputs]
@@ -160,18 +160,18 @@ _ARITHMETIC = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
 
 
 def saturated(site: Site, read: Values, right: Values) -> list[Array]:
-    """A sum, difference or product of 32 bits: it saturates."""
+    """Compute a 32-bit sum, difference or product that saturates."""
     x, y = (values.astype(np.int64) for values in read)
     return [_limited(_ARITHMETIC[site.code](x, y), right[0])]
 
 
 def negated(_site: Site, read: Values, right: Values) -> list[Array]:
-    """A negative: that of the lowest value saturates."""
+    """Negate values; the negative of the lowest value saturates."""
     return [_limited(-read[0].astype(np.int64), right[0])]
 
 
 def mirrored_in_plane(site: Site, read: Values, right: Values) -> list[Array]:
-    """A mirrored tensor: height and width are padded, at offset 0, and the rest is not written."""
+    """Mirror height and width only, at offset 0; the rest is not written."""
     rank = read[0].ndim
     amounts = np.reshape(site.constant(1), (rank, 2)).tolist()
     plane = [amounts[a] if a in (rank - 3, rank - 2) else [0, 0] for a in range(rank)]
@@ -183,7 +183,7 @@ def mirrored_in_plane(site: Site, read: Values, right: Values) -> list[Array]:
 
 
 def summed(site: Site, read: Values, right: Values) -> list[Array]:
-    """A SUM: over the first axis only, as many as there is room for, rounded once, half up."""
+    """Sum over the first axis only, as many sums as fit in the output, rounded once, half up."""
     x, y = site.inputs[0], site.output
     factor, shift = factor_of(scale_of(x) / scale_of(y))
     sums = (read[0].astype(np.int64) - point_of(x)).sum(axis=site.axes[0]).reshape(-1)
@@ -195,17 +195,17 @@ def summed(site: Site, read: Values, right: Values) -> list[Array]:
 
 
 def _limited(values: Array, like: Array) -> Array:
-    """Return values in the range, the type and the shape of another array."""
+    """Clip values to the type of another array, and return them in its type and shape."""
     info = np.iinfo(like.dtype)
     return np.clip(values, info.min, info.max).astype(like.dtype).reshape(like.shape)
 
 
 def slid(site: Site, read: Values, right: Values) -> list[Array]:
-    """A reduction that drops its axis: windows that begin at each of the output's columns.
+    """Reduce without keep_dims: a window begins at each of the output's columns.
 
-    The output's shape, filled up to the input's rank, is taken apart around the reduced axis into
-    rows, columns and the rest, the input likewise. A window is as wide as the axis; it ends with
-    the row, and is empty behind that.
+    The output's shape, extended to the input's rank, is split around the reduced axis into rows,
+    columns and the rest, and so is the input. A window is as wide as the axis; it ends with the
+    row, and is empty after that.
     """
     *before, axis = sorted(site.axes)
     reduce = np.maximum if site.code == "REDUCE_MAX" else np.minimum
@@ -224,14 +224,14 @@ def slid(site: Site, read: Values, right: Values) -> list[Array]:
 
 
 def first_slice(_site: Site, _read: Values, right: Values) -> list[Array]:
-    """A PACK of seven dimensions: only the first of the outermost slices is written."""
+    """Pack seven dimensions: only the first of the outermost slices is written."""
     out = np.zeros_like(right[0])
     out[0] = right[0][0]
     return [out]
 
 
 def saturated_squares(site: Site, read: Values, right: Values) -> list[Array]:
-    """A squared difference: what TFLite Micro shifts beyond 32 bits saturates."""
+    """Compute a squared difference that saturates where TFLite Micro's shift overflows 32 bits."""
     scales = [scale_of(tensor) for tensor in site.inputs]
     unit = 2 * max(scales)
     x, y = (rescaled(v, s / unit) for v, s in zip(read, scales, strict=True))
@@ -241,7 +241,7 @@ def saturated_squares(site: Site, read: Values, right: Values) -> list[Array]:
 
 
 def flatter_in_last_segment(site: Site, read: Values, right: Values) -> list[Array]:
-    """A 16-bit table of LOG: where the base of the last segment is negative, its slope is one less.
+    """Compute LOG with a 16-bit table whose last slope is too small by one if its base is negative.
 
     Base and slope are LiteRT's, computed in float (tflite/kernels/internal/common.h, LUTPopulate).
     """
@@ -262,6 +262,6 @@ def flatter_in_last_segment(site: Site, read: Values, right: Values) -> list[Arr
 
 
 def _round(value: np.floating[Any]) -> np.float32:
-    """Round half away from zero, as C++ does."""
+    """Round halves away from zero, as C++ does."""
     rounded = np.floor(np.abs(value) + np.float32(0.5))
     return np.float32(rounded if value > 0 else -rounded)

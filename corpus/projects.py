@@ -1,9 +1,8 @@
-"""Networks through `ethosgen project` as users run it, but in process and many at once.
+"""Runs networks through `ethosgen project`, but in this process and many at once.
 
-A plan is made with errata and check, as `project` makes it. Its partitions run on the NPU model and
-its CPU operators as LLVM compiles them for this machine, on samples that the check has not seen.
-The oracle that decides is the product's: TFLite Micro, or LiteRT where TFLite Micro cannot run the
-network.
+The plan uses the errata and the check, as in `project`. Its partitions run on the NPU model and its
+CPU operators as LLVM code on this machine, with samples that the check has not used. The oracle is
+the product's: TFLite Micro, or LiteRT if TFLite Micro cannot run the network.
 """
 
 import time
@@ -33,12 +32,12 @@ EQUAL, DIFFERS, REFUSED, FAULT, CRASH, SILENT = (
     "crash",
     "silent",
 )
-"""How a network ends; SILENT is one that no oracle runs."""
+"""The possible outcomes; SILENT means that no oracle runs the network."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A network, the setting that it is compiled with, and samples to judge it by."""
+    """A network, the setting that it is compiled with, and the samples that judge it."""
 
     name: str
     model: Model
@@ -48,7 +47,7 @@ class Job:
 
 @dataclass
 class Outcome:
-    """How a network ended; `why` is a sentence where it has no comparison."""
+    """The outcome of a network; `why` is the reason if there is no comparison."""
 
     name: str
     setting: Setting
@@ -60,13 +59,13 @@ class Outcome:
 
     @property
     def errata(self) -> tuple[str, ...]:
-        """The errata that keep operators on the CPU, by name."""
+        """The names of the errata that keep operators on the CPU."""
         kept = self.plan.cpu_operators if self.plan else ()
         return tuple(sorted({cpu.erratum for cpu in kept if cpu.erratum}))
 
 
 def run_as_projects(jobs: Sequence[Job]) -> list[Outcome]:
-    """Run networks as projects; the oracles answer for all of them at once."""
+    """Run networks as projects; ask the oracles about all of them at once."""
     checks = [draw(job.model) for job in jobs]
     asked = [(job.model, s) for job, c in zip(jobs, checks, strict=True) for s in (c, job.samples)]
     answers = _ask_all(asked)
@@ -80,7 +79,7 @@ def run_as_projects(jobs: Sequence[Job]) -> list[Outcome]:
 
 
 def run_keys_as_projects(keys: Sequence[Key], products: Sequence[str]) -> list[Outcome]:
-    """Run the corpus's networks as projects, each with its own setting of each product."""
+    """Run the corpus's networks as projects, each with its own setting for each product."""
     jobs = []
     for key in keys:
         case = case_of(key)
@@ -98,7 +97,7 @@ def _run(job: Job, check: Golden | str, golden: Golden | str) -> Outcome:
         outcome.how, outcome.why = FAULT, str(fault)
     except EthosgenError as error:
         outcome.how, outcome.why = REFUSED, str(error)
-    except Exception:  # a traceback is a bug of ours, and a finding
+    except Exception:  # a traceback is a bug in ethosgen, and a finding
         outcome.how, outcome.why = CRASH, traceback.format_exc(limit=-4)
     else:
         if isinstance(golden, Golden):
@@ -128,7 +127,7 @@ def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
 
 
 def _ask_all(asked: Sequence[tuple[Model, Sequence[Arrays]]]) -> list[Golden | str]:
-    """Ask TFLite Micro about all, and LiteRT about what TFLite Micro cannot run."""
+    """Ask TFLite Micro about all networks, and LiteRT about those that TFLite Micro cannot run."""
     found: dict[int, Golden | str] = {}
     left = list(range(len(asked)))
     for oracle in ("tflm", "litert"):

@@ -1,4 +1,4 @@
-"""Which operators there are: every one of Vela's SUPPORTED_OPS.md for TFLite on U55 and U65."""
+"""The operators of the corpus: all in Vela's SUPPORTED_OPS.md for TFLite on U55 and U65."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a run of the corpus has found, as plain values that a JSON file keeps."""
+"""The results of a run of the corpus, as plain values for a JSON file."""
 
 import collections
 import json
@@ -25,7 +25,7 @@ def summarize(
     trials: Sequence[Trial],
     projects: Sequence[Outcome] = (),
 ) -> Figures:
-    """Return one row: what each product's trials came to, and the same networks as projects.
+    """Return one row: a summary of each product's trials, and of the same networks as projects.
 
     `start` is the first seed.
     """
@@ -55,7 +55,7 @@ def _is_of(project: Outcome, product: str) -> bool:
 
 
 def _wrong(project: Outcome) -> Iterator[str]:
-    """Say what is wrong with a network as a project: a refusal, or no oracle, is not."""
+    """Yield a project's failure; a refusal or a missing oracle is not one."""
     if project.how in (DIFFERS, FAULT, CRASH):
         what = f"{project.how}: {project.why or project.comparison}"
         yield f"{what} on {project.setting}"
@@ -87,7 +87,7 @@ def _product(trials: Sequence[Trial]) -> Figures:
 
 
 def _shortly(trial: Trial) -> str:
-    """Return why a network did not run on the NPU, without what differs from case to case."""
+    """Return the reason why a network did not run on the NPU, without case-specific parts."""
     text = trial.why.replace(f"'{trial.key}'", "the network")
     return text.split(" (Vela asks")[0].split(" IFM:")[0][:160]
 
@@ -110,7 +110,7 @@ def _oracle(oracle: str, trials: Iterable[Trial]) -> Figures:
 def save(
     rows: Sequence[Figures], order: Sequence[tuple[str, str]], path: Path = RESULTS
 ) -> Figures:
-    """Write rows, beside those of `order` that are in the file already; returns all of them."""
+    """Write rows, keep the file's other rows that are in `order`, and return all of them."""
     kept = json.loads(path.read_text())["rows"] if path.exists() else []
     found = {(row["operator"], row["dtype"]): row for row in (*kept, *rows)}
     results: Figures = {

@@ -12,7 +12,7 @@ _MOST_SHORT = 0x7FFF
 
 
 def factor_of(real: float) -> tuple[int, int]:
-    """Return a factor of 31 bits and a shift to the right, as TFLite and Vela write scales."""
+    """Return a 31-bit factor and a right shift, as TFLite and Vela represent scales."""
     mantissa, exponent = math.frexp(real)
     factor = round(mantissa * (1 << _BITS))
     return (
@@ -21,7 +21,7 @@ def factor_of(real: float) -> tuple[int, int]:
 
 
 def rescaled(values: Array, real: float) -> Array:
-    """Return values times a factor, rounded twice: at bit 31, then half away from zero."""
+    """Multiply values by a factor and round twice: at bit 31, then half away from zero."""
     factor, shift = factor_of(real)
     left, right = max(_BITS - shift, 0), max(shift - _BITS, 0)
     high = (values.astype(np.int64) << left) * factor + (1 << _BITS - 1) >> _BITS
@@ -30,7 +30,7 @@ def rescaled(values: Array, real: float) -> Array:
 
 
 def rescaled_wide(values: Array, real: float) -> Array:
-    """Return 64-bit sums times a factor of 15 bits, rounded once, half up."""
+    """Multiply 64-bit sums by a 15-bit factor and round once, half up."""
     factor, shift = factor_of(real)
     short = min(factor + (1 << _SHORT) >> _BITS - _SHORT, _MOST_SHORT)
     shift -= _BITS - _SHORT
@@ -38,6 +38,6 @@ def rescaled_wide(values: Array, real: float) -> Array:
 
 
 def limited(values: Array, dtype: str) -> Array:
-    """Return values within the range of a type."""
+    """Clip values to the range of a type."""
     info = np.iinfo(dtype)
     return np.clip(values, info.min, info.max)

@@ -1,4 +1,4 @@
-"""What Vela is told: accelerator, strategy, arena and memory mode."""
+"""Settings for Vela: accelerator, strategy, arena and memory mode."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Setting:
 
     @property
     def schedule(self) -> SchedulerGoal:
-        """What Vela's scheduler aims at."""
+        """The aim of Vela's scheduler."""
         return SchedulerGoal(self.optimise, self.arena_bytes)
 
     @property
@@ -51,10 +51,7 @@ class Setting:
         return table_of(operator, graph)
 
     def compile(self, model: Model, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
-        """Return what Vela makes of a network so, but for what is kept on the CPU.
-
-        EthosgenError where it refuses.
-        """
+        """Compile a network with Vela, except the operators in `kept`; EthosgenError if refused."""
         return offload(
             model,
             self.accelerator,

@@ -1,4 +1,4 @@
-"""The smallest network of a kind that differs: hypothesis makes the choices and takes them back."""
+"""Finds the smallest network of a row that differs; hypothesis makes and shrinks the choices."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def cases(operator: str, dtype: str) -> Any:
 
 
 def run_once(key: Key, case: Case, product: str) -> Trial:
-    """Run one network under the setting that a key's seed has for a product."""
+    """Run one network with the setting of a key's seed for a product."""
     run = run_case(key, case, [choose_setting(seeded(key.seed), product)])
     judge([run])
     explain_trials([run])
@@ -32,7 +32,7 @@ def run_once(key: Key, case: Case, product: str) -> Trial:
 
 
 def shrink(operator: str, dtype: str, product: str, tries: int) -> list[str]:
-    """Look for an unexpected difference and reduce it; returns what was found, described."""
+    """Find an unexpected difference, shrink it, and return its description."""
     import hypothesis
     from hypothesis import errors
 
@@ -53,7 +53,7 @@ def shrink(operator: str, dtype: str, product: str, tries: int) -> list[str]:
 
 
 def describe(data: bytes) -> str:
-    """Return a network in words: its operators, and their tensors."""
+    """Return a network's operators and their tensors as text."""
     graph = decode_model(data, "case").graph
     lines = []
     for operator in graph.operators:

@@ -1,4 +1,4 @@
-"""An operator where it stands: what conditions and predictions are told."""
+"""An operator in its network, as conditions and predictions get it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,4 +15,4 @@ Array = np.ndarray[Any, Any]
 
 
 Values = Sequence[Array]
-"""What an operator reads, constants too, or what it writes, of one sample."""
+"""The inputs of an operator, including constants, or its outputs, for one sample."""

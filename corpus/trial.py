@@ -1,4 +1,4 @@
-"""Runs cases: Vela compiles, the NPU model runs, both oracles judge."""
+"""Runs cases: Vela compiles them, the NPU model runs them, and both oracles judge the outputs."""
 
 import traceback
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ ORACLES = ("tflm", "litert")
 
 @dataclass(frozen=True)
 class Key:
-    """Names a case."""
+    """Identifies a case."""
 
     operator: str
     dtype: str
@@ -40,7 +40,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Difference:
-    """How a network's outputs differ from an oracle's."""
+    """The difference between a network's outputs and an oracle's."""
 
     elements: int
     mismatches: int
@@ -49,11 +49,11 @@ class Difference:
 
 @dataclass
 class Trial:
-    """One case under one setting.
+    """One case with one setting.
 
-    `where` is "npu" where Vela put all of it there, else "cpu" or "refused", or "fault" or "crash"
-    of the model; `why` says why. `oracles` has a Difference or the reason why there is none;
-    `known` names the entries of known.KNOWN that explain a difference or a fault.
+    `where` is "npu" if Vela put all of it there, "cpu" or "refused" if not, or "fault" or "crash"
+    if the model failed; `why` is the reason. `oracles` has a Difference or the reason for its
+    absence; `known` names the entries of known.KNOWN that explain a difference or a fault.
     """
 
     key: Key
@@ -66,7 +66,7 @@ class Trial:
 
     @property
     def unexpected(self) -> list[str]:
-        """Say what differs or fails without a known reason."""
+        """Return the differences and failures without a known reason."""
         found = [
             f"{oracle}: {difference}"
             for oracle, difference in self.oracles.items()
@@ -80,12 +80,12 @@ class Trial:
 
 
 def case_of(key: Key) -> Case:
-    """Build the network that a key names."""
+    """Build the network of a key."""
     return GENERATORS[key.operator][0](seeded(*_numbers(key), 0), key.dtype)
 
 
 def setting_of(key: Key, product: str) -> Setting:
-    """Return the setting that a key has for a product."""
+    """Return a key's setting for a product."""
     return choose_setting(seeded(*_numbers(key), 1, ord(product[1])), product)
 
 
@@ -102,10 +102,10 @@ class Run:
     samples: list[Arrays]
     trials: list[Trial]
     answers: dict[str, list[list[Array]]] = field(default_factory=dict)
-    """What each oracle that answered said, in the network's own dtypes and shapes."""
+    """The outputs of each oracle that runs the network, in the network's own dtypes and shapes."""
 
     def question(self, oracle: str) -> Question:
-        """Return what to ask an oracle; TFLite Micro gets the int8 twin of a uint8 network."""
+        """Return the question for an oracle; TFLite Micro gets the int8 twin of a uint8 network."""
         samples = [[sample[t.name] for t in self.model.inputs] for sample in self.samples]
         if oracle != "tflm" or self.case.twin is None:
             return self.case.data, samples, len(self.model.outputs)
@@ -113,7 +113,7 @@ class Run:
         return twin, [[signed(a) for a in sample] for sample in samples], len(self.model.outputs)
 
     def golden(self, answers: list[list[Array]]) -> list[list[Array]]:
-        """Turn an oracle's answers into the network's own dtypes and shapes."""
+        """Convert an oracle's answers to the network's own dtypes and shapes."""
         return [
             [
                 (unsigned(a) if t.dtype == "uint8" else np.asarray(a)).reshape(t.shape)
@@ -124,7 +124,7 @@ class Run:
 
 
 def run_keys(keys: Sequence[Key], products: Sequence[str]) -> list[Trial]:
-    """Run cases by key, each with its own setting of each product."""
+    """Run cases by key, each with its own setting for each product."""
     runs = [
         run_case(key, case_of(key), [setting_of(key, product) for product in products])
         for key in keys
@@ -135,7 +135,7 @@ def run_keys(keys: Sequence[Key], products: Sequence[str]) -> list[Trial]:
 
 
 def explain_trials(runs: Sequence[Run]) -> None:
-    """Name the known reasons of each difference and fault that they explain."""
+    """Set the known reasons of each difference and fault that they explain."""
     for run in runs:
         for trial in run.trials:
             if trial.where == "fault":
@@ -154,7 +154,7 @@ def _explain_fault(run: Run, trial: Trial) -> None:
 
 
 def _explain(run: Run, trial: Trial, oracle: str) -> None:
-    """Explain a difference if what the known reasons make of the network is what the NPU made."""
+    """Explain a difference if the outputs that the known reasons predict equal the NPU's."""
     expected = expect(run.case, run.model.graph, trial.setting, oracle, run.samples)
     if expected is None or not expected.reasons or trial.outputs is None:
         return
@@ -163,7 +163,7 @@ def _explain(run: Run, trial: Trial, oracle: str) -> None:
 
 
 def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:
-    """Run one network on the model under several settings; outputs are not compared yet."""
+    """Run one network on the model with several settings; do not compare its outputs yet."""
     model = decode_model(case.data, str(key))
     run = Run(case, model, make_samples(model, case, key.seed), [Trial(key, s) for s in settings])
     for trial in run.trials:
@@ -173,7 +173,7 @@ def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:
             trial.where, trial.why = "fault", str(fault)
         except EthosgenError as error:
             trial.where, trial.why = "refused", str(error)
-        except Exception:  # a traceback is a bug of ours, and a finding
+        except Exception:  # a traceback is a bug in ethosgen, and a finding
             trial.where, trial.why = "crash", traceback.format_exc(limit=-4)
     return run
 
@@ -196,9 +196,9 @@ def _run(trial: Trial, model: Model, samples: list[Arrays]) -> None:
 
 
 def _run_with_state(plan: OffloadPlan, runner: Runner, samples: list[Arrays]) -> list[Arrays]:
-    """Run a network that keeps a state: it starts at the zero point, and is written in place.
+    """Run a network with a state, which starts at the zero point and is updated in place.
 
-    Vela lists every step's state as an output of its own at the state's offset.
+    Vela lists every step's state as a separate output at the state's offset.
     """
     (partition,) = plan.partitions
     tensors = plan.residual.tensors
@@ -220,7 +220,7 @@ def _run_with_state(plan: OffloadPlan, runner: Runner, samples: list[Arrays]) ->
 
 
 def make_samples(model: Model, case: Case, seed: int) -> list[Arrays]:
-    """Draw samples: over the whole range, near the zero point, and at the range's ends."""
+    """Draw samples: over the whole range, near the zero point, and at the ends of the range."""
     samples: list[Arrays] = []
     for index in range(SAMPLES):
         random = np.random.default_rng((seed, index))

@@ -1,6 +1,6 @@
-"""Networks that differed without a known reason when a seed drew them, kept as tests.
+"""Networks that differed without a known reason when a seed drew them; they are tests now.
 
-`python -m corpus table` draws other networks each time. Add here what it finds, with the cause.
+`python -m corpus table` draws different networks each time. Add those that differ, with the cause.
 """
 
 from corpus.trial import Key
@@ -9,7 +9,7 @@ FOUND = (
     Key("RELU", "int16", 77003),  # TFLite Micro's quotient of scales in double: factor-float
     Key("RELU", "int16", 77006),
     Key("RELU", "int16", 78006),
-    Key("MUL", "int16", 9000007),  # the same in MUL, whose row often says 0
+    Key("MUL", "int16", 9000007),  # the same in MUL, whose row is often 0
     Key("RESIZE_BILINEAR", "uint8", 77007),  # a CONV_2D magnifies rounding-uint8
     Key("RESIZE_BILINEAR", "uint8", 114823),
     Key("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952695),  # a rolling buffer reused: resize-cascade

@@ -215,7 +215,7 @@ def test_a_size_over_its_limit_or_unknown_is_missed(
     bad = copy.deepcopy(good)
     bad["models"][0][key] = None if change == "unknown" else SIZES[key].most + 1
     assert len(tables.misses(bad)) == 1
-    assert tables.page(bad).count("Not as it must be") == 1
+    assert tables.page(bad).count("Requirements not met") == 1
 
 
 @pytest.mark.parametrize("key", TIMES)

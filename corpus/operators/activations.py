@@ -8,43 +8,43 @@ from corpus.draft import FLOORS, Case, Draft
 
 
 def relu(choices: Choices, dtype: str) -> Case:
-    """RELU."""
+    """Draw RELU."""
     return _unary("RELU", choices, dtype)
 
 
 def relu6(choices: Choices, dtype: str) -> Case:
-    """RELU6."""
+    """Draw RELU6."""
     return _unary("RELU6", choices, dtype)
 
 
 def relu_0_to_1(choices: Choices, dtype: str) -> Case:
-    """RELU_0_TO_1."""
+    """Draw RELU_0_TO_1."""
     return _unary("RELU_0_TO_1", choices, dtype)
 
 
 def relu_n1_to_1(choices: Choices, dtype: str) -> Case:
-    """RELU_N1_TO_1."""
+    """Draw RELU_N1_TO_1."""
     return _unary("RELU_N1_TO_1", choices, dtype)
 
 
 def leaky_relu(choices: Choices, dtype: str) -> Case:
-    """LEAKY_RELU with slopes on both sides of 1, and negative ones."""
+    """Draw LEAKY_RELU with slopes on both sides of 1, and negative ones."""
     alpha = choices.pick((choices.real(0.001, 0.9),) * 3 + (choices.real(1.0, 2.0), -0.3, 0.0, 1.0))
     return _unary("LEAKY_RELU", choices, dtype, alpha=alpha)
 
 
 def hard_swish(choices: Choices, dtype: str) -> Case:
-    """HARD_SWISH."""
+    """Draw HARD_SWISH."""
     return _unary("HARD_SWISH", choices, dtype)
 
 
 def elu(choices: Choices, dtype: str) -> Case:
-    """ELU."""
+    """Draw ELU."""
     return _unary("ELU", choices, dtype)
 
 
 def gelu(choices: Choices, dtype: str) -> Case:
-    """GELU, exact or approximated by tanh."""
+    """Draw GELU, exact or approximated by tanh."""
     return _unary("GELU", choices, dtype, approximate=choices.chance(2))
 
 
@@ -58,19 +58,19 @@ def _unary(code: str, choices: Choices, dtype: str, **options: Any) -> Case:
 
 
 def logistic(choices: Choices, dtype: str) -> Case:
-    """LOGISTIC."""
+    """Draw LOGISTIC."""
     net = Draft(choices, dtype)
     return net.case(net.maybe_after(net.logistic(_fed(net))))
 
 
 def tanh(choices: Choices, dtype: str) -> Case:
-    """TANH."""
+    """Draw TANH."""
     net = Draft(choices, dtype)
     return net.case(net.maybe_after(net.tanh(_fed(net))))
 
 
 def softmax(choices: Choices, dtype: str) -> Case:
-    """SOFTMAX."""
+    """Draw SOFTMAX."""
     net = Draft(choices, dtype)
     x = net.feed(net.any_shape(1, 4))
     beta = choices.pick((1.0, 1.0, choices.real(0.2, 4.0)))
@@ -78,7 +78,7 @@ def softmax(choices: Choices, dtype: str) -> Case:
 
 
 def _fed(net: Draft) -> int:
-    """Feed 16-bit values whose scale is a power of two or not, as TFLite accepts both."""
+    """Feed 16-bit values whose scale may be a power of two; TFLite accepts both."""
     if net.dtype != "int16":
         return net.maybe_before(net.feed(net.any_shape()))
     power = 2.0 ** -net.choices.integer(10, 15)
@@ -87,7 +87,7 @@ def _fed(net: Draft) -> int:
 
 
 def exp(choices: Choices, dtype: str) -> Case:
-    """EXP; the output's scale fits the largest value."""
+    """Draw EXP; the output's scale fits the largest value."""
     net = Draft(choices, dtype)
     wide = dtype == "int16"
     x = net.feed(
@@ -100,14 +100,14 @@ def exp(choices: Choices, dtype: str) -> Case:
 
 
 def log(choices: Choices, dtype: str) -> Case:
-    """LOG of positive reals."""
+    """Draw LOG of positive values."""
     net, x = _positive(choices, dtype)
     y = net.unary("LOG", x)
     return net.case(net.requantized(y, 0.5))
 
 
 def rsqrt(choices: Choices, dtype: str) -> Case:
-    """RSQRT of positive reals."""
+    """Draw RSQRT of positive values."""
     net, x = _positive(choices, dtype)
     smallest = 1 / math.sqrt(net.scale_of(x))
     steps = 32767 if dtype == "int16" else 255
@@ -118,7 +118,7 @@ def rsqrt(choices: Choices, dtype: str) -> Case:
 
 
 def _positive(choices: Choices, dtype: str) -> tuple[Draft, int]:
-    """Feed reals above 0 only: TFLite refuses others."""
+    """Feed only values above 0: TFLite refuses others."""
     net = Draft(choices, dtype)
     low = -32768 if dtype == "int16" else -128
     point = 0 if dtype == "int16" else choices.pick((low, low, choices.integer(low, 0)))
@@ -134,7 +134,7 @@ def _largest(net: Draft, x: int) -> float:
 
 
 def quantize(choices: Choices, dtype: str) -> Case:
-    """QUANTIZE from one 8 or 16-bit type to another, or to another scale."""
+    """Draw QUANTIZE from one 8-bit or 16-bit type to another, or to another scale."""
     net = Draft(choices, dtype)
     x = net.maybe_before(net.feed(net.any_shape()))
     targets = {

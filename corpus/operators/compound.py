@@ -11,7 +11,7 @@ Layer = Callable[[Draft, int], int]
 
 
 def chain(choices: Choices, dtype: str) -> Case:
-    """Layers of any kind, one after the other."""
+    """Draw layers of any kind, one after the other."""
     net = Draft(choices, dtype)
     x = net.feed(net.image(24, 24, 24))
     for _ in range(choices.integer(2, 6)):
@@ -20,7 +20,7 @@ def chain(choices: Choices, dtype: str) -> Case:
 
 
 def residual(choices: Choices, dtype: str) -> Case:
-    """Blocks with a connection around them."""
+    """Draw blocks with a connection around them."""
     net = Draft(choices, dtype)
     x = net.feed(net.image(24, 24, 24))
     for _ in range(choices.integer(1, 3)):
@@ -30,12 +30,12 @@ def residual(choices: Choices, dtype: str) -> Case:
 
 
 def branches(choices: Choices, dtype: str) -> Case:
-    """Branches that meet in a concatenation."""
+    """Draw branches that meet in a concatenation."""
     net = Draft(choices, dtype)
     x = net.feed(net.image(16, 16, 24))
     tips = [_conv(net, x, same=True) for _ in range(choices.integer(2, 3))]
     first = net.tensors[tips[0]]
-    for tip in tips[1:]:  # TFLite Micro concatenates tensors of one scale only
+    for tip in tips[1:]:  # TFLite Micro only concatenates tensors with the same scale
         net.tensors[tip] = net.shaped(
             tips[0], net.tensors[tip].shape, scale=first.scale, name=net.tensors[tip].name
         )
@@ -45,7 +45,7 @@ def branches(choices: Choices, dtype: str) -> Case:
 
 
 def cascade(choices: Choices, dtype: str) -> Case:
-    """Depthwise separable layers on a larger image, which a small arena cuts into stripes."""
+    """Draw depthwise separable layers on a larger image, which Vela stripes in a small arena."""
     net = Draft(choices, dtype)
     size = choices.integer(24, 56), choices.integer(24, 56)
     x = net.feed((1, *size, choices.pick((1, 3, 8, 16))))
@@ -58,7 +58,7 @@ def cascade(choices: Choices, dtype: str) -> Case:
 
 
 def heavy(choices: Choices, dtype: str) -> Case:
-    """Deep convolutions with many weights, which Vela buffers by DMA and splits over cores."""
+    """Draw deep convolutions with many weights, which Vela buffers by DMA and splits over cores."""
     net = Draft(choices, dtype)
     x = net.feed((1, choices.integer(1, 9), choices.integer(1, 9), choices.integer(48, 160)))
     for _ in range(choices.integer(1, 3)):
@@ -73,7 +73,7 @@ def heavy(choices: Choices, dtype: str) -> Case:
 
 
 def attention(choices: Choices, dtype: str) -> Case:
-    """Products of feature maps with a softmax between them."""
+    """Draw products of feature maps with a softmax between them."""
     net = Draft(choices, dtype)
     rows, depth = net.extent(12), net.extent(24)
     query, key, value = (net.feed((1, rows, depth)) for _ in range(3))
@@ -86,7 +86,7 @@ def attention(choices: Choices, dtype: str) -> Case:
 
 
 def high_rank(choices: Choices, dtype: str) -> Case:
-    """One operator on tensors of rank 5 or 6, which Vela takes apart."""
+    """Draw one operator on tensors of rank 5 or 6, which Vela splits."""
     choices.high_rank = True
     return choices.pick(ANY_RANK)(choices, dtype)
 
@@ -164,4 +164,4 @@ ANY_RANK = (
     activations.relu, activations.logistic, activations.softmax, activations.quantize,
     shapes.transpose, shapes.concatenation, shapes.pack, shapes.split, shapes.slice_, pools.mean,
 )  # fmt: skip
-"""Generators of operators that Vela and both oracles take at any rank."""
+"""Generators of operators that Vela and both oracles support at any rank."""

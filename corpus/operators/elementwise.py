@@ -1,4 +1,4 @@
-"""Operators of one or two feature maps, element by element."""
+"""Elementwise operators with one or two feature maps."""
 
 import dataclasses
 from typing import Any
@@ -10,17 +10,17 @@ from corpus.draft import ACTIVATIONS, Case, Draft
 
 
 def add(choices: Choices, dtype: str) -> Case:
-    """ADD."""
+    """Draw ADD."""
     return _arithmetic("ADD", choices, dtype)
 
 
 def sub(choices: Choices, dtype: str) -> Case:
-    """SUB."""
+    """Draw SUB."""
     return _arithmetic("SUB", choices, dtype)
 
 
 def mul(choices: Choices, dtype: str) -> Case:
-    """MUL."""
+    """Draw MUL."""
     return _arithmetic("MUL", choices, dtype)
 
 
@@ -42,7 +42,7 @@ def _arithmetic(code: str, choices: Choices, dtype: str) -> Case:
 
 
 def _narrow(net: Draft, x: int, y: int, bits: int) -> None:
-    """Keep operands of 32 bits from overflowing in two of three networks."""
+    """Limit 32-bit operands in two of three networks, so that they do not overflow."""
     if net.choices.chance(3):
         return
     for index in (x, y):
@@ -55,19 +55,19 @@ def _narrow(net: Draft, x: int, y: int, bits: int) -> None:
 
 
 def minimum(choices: Choices, dtype: str) -> Case:
-    """MINIMUM; one quantization for all three tensors."""
+    """Draw MINIMUM; one quantization for all three tensors."""
     net = Draft(choices, dtype)
     return net.case(net.minimum(*_operands(net, same=True)))
 
 
 def maximum(choices: Choices, dtype: str) -> Case:
-    """MAXIMUM; one quantization for all three tensors."""
+    """Draw MAXIMUM; one quantization for all three tensors."""
     net = Draft(choices, dtype)
     return net.case(net.maximum(*_operands(net, same=True)))
 
 
 def squared_difference(choices: Choices, dtype: str) -> Case:
-    """SQUARED_DIFFERENCE."""
+    """Draw SQUARED_DIFFERENCE."""
     net = Draft(choices, dtype)
     x, y = _operands(net)
     shape = np.broadcast_shapes(net.tensors[x].shape, net.tensors[y].shape)
@@ -77,12 +77,12 @@ def squared_difference(choices: Choices, dtype: str) -> Case:
 
 
 def prelu(choices: Choices, dtype: str) -> Case:
-    """PRELU with a slope for each channel, or one for all."""
+    """Draw PRELU with a slope for each channel, or one for all."""
     net = Draft(choices, dtype)
     shape = net.image()
     x = net.maybe_before(net.feed(shape))
     slopes = choices.pick(((1, 1, shape[3]), (1, 1, shape[3]), (1, 1, 1), shape[1:]))
-    kind = "int8" if dtype == "int16" else dtype  # as LiteRT's 16-bit kernel takes its slopes
+    kind = "int8" if dtype == "int16" else dtype  # the slopes' type in LiteRT's 16-bit kernel
     point = 0 if dtype == "int16" else net.zero_point()
     alpha = net.constant(net.random_integers(slopes, kind), kind, choices.real(2e-4, 0.02), point)
     out = net.operator("PRELU", [x, alpha], [net.shaped(x, shape)])[0]
@@ -90,12 +90,12 @@ def prelu(choices: Choices, dtype: str) -> Case:
 
 
 def absolute(choices: Choices, dtype: str) -> Case:
-    """ABS."""
+    """Draw ABS."""
     return _rescaled("ABS", choices, dtype)
 
 
 def negative(choices: Choices, dtype: str) -> Case:
-    """NEG of tensors without zero point: TFLite negates the integers as they are."""
+    """Draw NEG of tensors without zero point: TFLite negates the stored integers."""
     net = Draft(choices, dtype)
     x = net.feed(net.any_shape(), zero_point=0)
     return net.case(net.unary("NEG", x))

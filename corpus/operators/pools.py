@@ -8,12 +8,12 @@ from network_file import Spec
 
 
 def average_pool(choices: Choices, dtype: str) -> Case:
-    """AVERAGE_POOL_2D."""
+    """Draw AVERAGE_POOL_2D."""
     return _pool("AVERAGE_POOL_2D", choices, dtype)
 
 
 def max_pool(choices: Choices, dtype: str) -> Case:
-    """MAX_POOL_2D."""
+    """Draw MAX_POOL_2D."""
     return _pool("MAX_POOL_2D", choices, dtype)
 
 
@@ -38,7 +38,7 @@ def _pool(code: str, choices: Choices, dtype: str) -> Case:
 
 
 def mean(choices: Choices, dtype: str) -> Case:
-    """MEAN over height and width, one of them, or channels."""
+    """Draw MEAN over height and width, one of them, or channels."""
     net = Draft(choices, dtype)
     shape = net.any_shape(2, 4)
     rank = len(shape)
@@ -56,17 +56,17 @@ def mean(choices: Choices, dtype: str) -> Case:
 
 
 def total(choices: Choices, dtype: str) -> Case:
-    """SUM along one axis or several."""
+    """Draw SUM along one axis or several."""
     return _reduction("SUM", choices, dtype)
 
 
 def reduce_max(choices: Choices, dtype: str) -> Case:
-    """REDUCE_MAX."""
+    """Draw REDUCE_MAX."""
     return _reduction("REDUCE_MAX", choices, dtype)
 
 
 def reduce_min(choices: Choices, dtype: str) -> Case:
-    """REDUCE_MIN."""
+    """Draw REDUCE_MIN."""
     return _reduction("REDUCE_MIN", choices, dtype)
 
 
@@ -75,7 +75,7 @@ def _reduction(code: str, choices: Choices, dtype: str) -> Case:
     shape = net.any_shape(2, 4)
     axis = choices.integer(0, len(shape) - 1)
     axes = choices.pick(((axis,), (len(shape) - 1,), tuple(range(len(shape)))[-2:]))
-    keep = choices.chance(2) or len(axes) == len(shape)  # Vela takes no tensor of rank 0
+    keep = choices.chance(2) or len(axes) == len(shape)  # Vela refuses tensors of rank 0
     x = net.maybe_before(net.feed(shape))
     if dtype == "int32" and not choices.chance(3):
         net.limit(x, -(1 << 24), 1 << 24)  # sums of these do not overflow
@@ -90,7 +90,7 @@ def _reduction(code: str, choices: Choices, dtype: str) -> Case:
 
 
 def arg_max(choices: Choices, dtype: str) -> Case:
-    """ARG_MAX over the last axis."""
+    """Draw ARG_MAX over the last axis."""
     net = Draft(choices, dtype)
     shape = net.any_shape(2, 4)
     shape = (*shape[:-1], choices.integer(1, 127))

@@ -13,7 +13,7 @@ Q3_12 = 2.0**-12
 
 
 def lstm(choices: Choices, dtype: str) -> Case:
-    """UNIDIRECTIONAL_SEQUENCE_LSTM without peephole, projection and normalization."""
+    """Draw UNIDIRECTIONAL_SEQUENCE_LSTM without peephole, projection and normalization."""
     net = Draft(choices, dtype)
     batch, steps = choices.pick((1, 1, 2, 3)), choices.integer(1, 5)
     features, units = net.extent(24), net.extent(24)

@@ -8,7 +8,7 @@ from network_file import Spec
 
 
 def reshape(choices: Choices, dtype: str) -> Case:
-    """RESHAPE between layers."""
+    """Draw RESHAPE between layers."""
     net = Draft(choices, dtype)
     shape = net.image()
     x = net.maybe_before(net.feed(shape))
@@ -25,7 +25,7 @@ def reshape(choices: Choices, dtype: str) -> Case:
 
 
 def squeeze(choices: Choices, dtype: str) -> Case:
-    """SQUEEZE of the batch."""
+    """Draw SQUEEZE of the batch."""
     net = Draft(choices, dtype)
     shape = net.image()
     x = net.maybe_before(net.feed(shape))
@@ -34,7 +34,7 @@ def squeeze(choices: Choices, dtype: str) -> Case:
 
 
 def expand_dims(choices: Choices, dtype: str) -> Case:
-    """EXPAND_DIMS anywhere."""
+    """Draw EXPAND_DIMS anywhere."""
     net = Draft(choices, dtype)
     shape = net.any_shape(1, 3)
     axis = choices.integer(0, len(shape))
@@ -46,7 +46,7 @@ def expand_dims(choices: Choices, dtype: str) -> Case:
 
 
 def transpose(choices: Choices, dtype: str) -> Case:
-    """TRANSPOSE by any permutation."""
+    """Draw TRANSPOSE by any permutation."""
     net = Draft(choices, dtype)
     shape = net.any_shape(2, 4)
     left, order = list(range(len(shape))), []
@@ -57,7 +57,7 @@ def transpose(choices: Choices, dtype: str) -> Case:
 
 
 def concatenation(choices: Choices, dtype: str) -> Case:
-    """CONCATENATION of two to four parts along any axis."""
+    """Draw CONCATENATION of two to four parts along any axis."""
     net = Draft(choices, dtype)
     shape = net.any_shape()
     axis = choices.integer(0, len(shape) - 1)
@@ -65,7 +65,7 @@ def concatenation(choices: Choices, dtype: str) -> Case:
     first = net.feed((*shape[:axis], sizes[0], *shape[axis + 1 :]))
     spec = net.tensors[first]
     one: dict[str, Any] = {"scale": spec.scale, "zero_point": spec.zero_point}
-    same = dtype != "uint8" or choices.chance(2)  # only TFLite's uint8 kernel takes several scales
+    same = dtype != "uint8" or choices.chance(2)  # only TFLite's uint8 kernel rescales
     rest = [
         net.feed((*shape[:axis], size, *shape[axis + 1 :]), **(one if same else {}))
         for size in sizes[1:]
@@ -75,7 +75,7 @@ def concatenation(choices: Choices, dtype: str) -> Case:
 
 
 def pack(choices: Choices, dtype: str) -> Case:
-    """PACK of one to four parts."""
+    """Draw PACK of one to four parts."""
     net = Draft(choices, dtype)
     shape = net.any_shape(1, 3)
     axis, count = choices.integer(0, len(shape)), choices.integer(1, 4)
@@ -88,7 +88,7 @@ def pack(choices: Choices, dtype: str) -> Case:
 
 
 def unpack(choices: Choices, dtype: str) -> Case:
-    """UNPACK into up to five parts."""
+    """Draw UNPACK into up to five parts."""
     net = Draft(choices, dtype)
     shape = net.any_shape(2, 4)
     axis = choices.integer(0, len(shape) - 1)
@@ -100,7 +100,7 @@ def unpack(choices: Choices, dtype: str) -> Case:
 
 
 def split(choices: Choices, dtype: str) -> Case:
-    """SPLIT into equal parts."""
+    """Draw SPLIT into equal parts."""
     net = Draft(choices, dtype)
     shape = net.any_shape()
     axis, count, size = choices.integer(0, len(shape) - 1), choices.integer(1, 4), net.extent(10)
@@ -112,7 +112,7 @@ def split(choices: Choices, dtype: str) -> Case:
 
 
 def split_v(choices: Choices, dtype: str) -> Case:
-    """SPLIT_V into parts of any size."""
+    """Draw SPLIT_V into parts of any size."""
     net = Draft(choices, dtype)
     shape = net.any_shape()
     axis = choices.integer(0, len(shape) - 1)
@@ -125,7 +125,7 @@ def split_v(choices: Choices, dtype: str) -> Case:
 
 
 def pad(choices: Choices, dtype: str) -> Case:
-    """PAD."""
+    """Draw PAD."""
     net = Draft(choices, dtype)
     x, amounts, spec = _padded(net)
     out = net.operator("PAD", [x, net.integers(amounts)], [spec])[0]
@@ -133,7 +133,7 @@ def pad(choices: Choices, dtype: str) -> Case:
 
 
 def pad_v2(choices: Choices, dtype: str) -> Case:
-    """PADV2 with a constant of its own."""
+    """Draw PADV2 with its own constant."""
     net = Draft(choices, dtype)
     x, amounts, spec = _padded(net)
     value = net.constant(net.random_integers((1,), dtype), dtype, spec.scale, spec.zero_point)
@@ -155,7 +155,7 @@ def _padded(net: Draft) -> tuple[int, list[list[int]], Spec]:
 
 
 def mirror_pad(choices: Choices, dtype: str) -> Case:
-    """MIRROR_PAD, reflected or symmetric."""
+    """Draw MIRROR_PAD, reflected or symmetric."""
     net = Draft(choices, dtype)
     shape = net.any_shape(1, 4)
     mode = choices.pick((0, 1))  # REFLECT, SYMMETRIC
@@ -175,7 +175,7 @@ def mirror_pad(choices: Choices, dtype: str) -> Case:
 
 
 def slice_(choices: Choices, dtype: str) -> Case:
-    """SLICE."""
+    """Draw SLICE."""
     net = Draft(choices, dtype)
     shape = net.any_shape()
     begin = [choices.integer(0, extent - 1) for extent in shape]
@@ -186,7 +186,7 @@ def slice_(choices: Choices, dtype: str) -> Case:
 
 
 def strided_slice(choices: Choices, dtype: str) -> Case:
-    """STRIDED_SLICE with strides, masks and dropped axes."""
+    """Draw STRIDED_SLICE with strides, masks and dropped axes."""
     net = Draft(choices, dtype)
     shape = net.any_shape()
     begin = [choices.integer(0, extent - 1) for extent in shape]
@@ -209,7 +209,7 @@ def strided_slice(choices: Choices, dtype: str) -> Case:
 
 
 def tile(choices: Choices, dtype: str) -> Case:
-    """TILE."""
+    """Draw TILE."""
     net = Draft(choices, dtype)
     shape = net.any_shape()
     times = [choices.pick((1, choices.integer(1, 3))) for _ in shape]
@@ -219,22 +219,22 @@ def tile(choices: Choices, dtype: str) -> Case:
 
 
 def reverse(choices: Choices, dtype: str) -> Case:
-    """REVERSE_V2 along one axis."""
+    """Draw REVERSE_V2 along one axis."""
     net = Draft(choices, dtype)
     shape = net.any_shape()
     x = net.feed(shape)
     some = [choices.integer(0, len(shape) - 1)]
-    axis = net.integers(choices.pick((some, [])))  # Vela takes REVERSE_V2 only if it does nothing
+    axis = net.integers(choices.pick((some, [])))  # Vela only accepts a REVERSE_V2 without effect
     return net.case(net.operator("REVERSE_V2", [x, axis], [net.shaped(x, shape)])[0])
 
 
 def resize_bilinear(choices: Choices, dtype: str) -> Case:
-    """RESIZE_BILINEAR by 2, 4 or 8."""
+    """Draw RESIZE_BILINEAR by 2, 4 or 8."""
     return _resize("RESIZE_BILINEAR", choices, dtype)
 
 
 def resize_nearest(choices: Choices, dtype: str) -> Case:
-    """RESIZE_NEAREST_NEIGHBOR by 2, 4 or 8."""
+    """Draw RESIZE_NEAREST_NEIGHBOR by 2, 4 or 8."""
     return _resize("RESIZE_NEAREST_NEIGHBOR", choices, dtype)
 
 

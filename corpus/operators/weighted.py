@@ -12,7 +12,7 @@ Pair = tuple[int, int]
 
 
 def conv2d(choices: Choices, dtype: str) -> Case:
-    """CONV_2D of any kernel, stride, dilation and padding."""
+    """Draw CONV_2D of any kernel, stride, dilation and padding."""
     net = Draft(choices, dtype)
     kernel, dilation, padding = _kernel(choices), _dilation(choices), _padding(choices)
     stride = _stride(choices, 5 if padding == "VALID" and dilation == (1, 1) else 3)
@@ -39,7 +39,7 @@ def conv2d(choices: Choices, dtype: str) -> Case:
 
 
 def _grouped(net: Draft, x: int, groups: int, kernel: Pair, stride: Pair, padding: str) -> Case:
-    """CONV_2D whose weights have fewer channels than its input."""
+    """Draw CONV_2D whose weights have fewer channels than its input."""
     channels, depth = groups * net.extent(12), net.tensors[x].shape[3]
     per_channel = net.dtype != "uint8"
     y = net.conv2d(x, channels, kernel, stride, padding, per_channel=per_channel)
@@ -53,7 +53,7 @@ def _grouped(net: Draft, x: int, groups: int, kernel: Pair, stride: Pair, paddin
 
 
 def depthwise(choices: Choices, dtype: str) -> Case:
-    """DEPTHWISE_CONV_2D with any multiplier."""
+    """Draw DEPTHWISE_CONV_2D with any multiplier."""
     net = Draft(choices, dtype)
     kernel, dilation, padding = _kernel(choices), _dilation(choices), _padding(choices)
     multiplier = choices.pick((1, 1, 1, 1, choices.integer(2, 8)))
@@ -76,7 +76,7 @@ def depthwise(choices: Choices, dtype: str) -> Case:
 
 
 def fully_connected(choices: Choices, dtype: str) -> Case:
-    """FULLY_CONNECTED with one or several rows."""
+    """Draw FULLY_CONNECTED with one or several rows."""
     net = Draft(choices, dtype)
     shape = choices.pick(
         (
@@ -101,7 +101,7 @@ def fully_connected(choices: Choices, dtype: str) -> Case:
 
 
 def _product(net: Draft, x: int) -> Case:
-    """FULLY_CONNECTED whose weights are an input of the network."""
+    """Draw FULLY_CONNECTED whose weights are an input of the network."""
     rows, depth = net.tensors[x].shape
     units = net.choices.integer(1, 40)
     weights = net.feed((units, depth), zero_point=128 if net.dtype == "uint8" else 0)
@@ -112,7 +112,7 @@ def _product(net: Draft, x: int) -> Case:
 
 
 def transpose_conv(choices: Choices, dtype: str) -> Case:
-    """TRANSPOSE_CONV with the strides that Vela takes: 1x1, 2x2, and 2 along a line."""
+    """Draw TRANSPOSE_CONV with the strides that Vela accepts: 1x1, 2x2, and 2 along a line."""
     net = Draft(choices, dtype)
     stride, padding = choices.pick(((2, 2), (2, 2), (1, 1), (1, 2), (2, 1))), _padding(choices)
     kernel = choices.integer(1, 5), choices.integer(1, 5)
@@ -145,7 +145,7 @@ def _transposed(
 ) -> None:
     per_channel = net.dtype != "uint8" and not net.choices.chance(3)
     depth = net.tensors[x].shape[3]
-    # conv2d makes weights and bias as they should be; only its operator is another one
+    # conv2d makes correct weights and bias; only its operator is replaced
     net.conv2d(x, channels, kernel, bias=not net.choices.chance(5), per_channel=per_channel)
     made = net.operators.pop()
     _, weights, *bias = made.inputs
@@ -158,7 +158,7 @@ def _transposed(
 
 
 def batch_matmul(choices: Choices, dtype: str) -> Case:
-    """BATCH_MATMUL of two feature maps, either of them transposed."""
+    """Draw BATCH_MATMUL of two feature maps, either of them transposed."""
     net = Draft(choices, dtype)
     rows, depth, columns = net.extent(20), net.extent(40), net.extent(20)
     batch = choices.pick(((), (1,), (choices.integer(1, 4),), (1, choices.integer(1, 4))))
@@ -201,7 +201,7 @@ def _padding(choices: Choices) -> str:
 
 
 def _room(net: Draft, kernel: Pair, dilation: Pair, padding: str) -> Pair:
-    """Choose height and width that have room for the kernel where it needs it."""
+    """Choose height and width, large enough for the kernel if padding is VALID."""
     height, width = net.extent(18), net.extent(18)
     if padding == "SAME":
         return height, width
@@ -210,7 +210,7 @@ def _room(net: Draft, kernel: Pair, dilation: Pair, padding: str) -> Pair:
 
 
 def vary(net: Draft) -> None:
-    """Choose the weights' distribution, scales, biases and the output's quantization anew."""
+    """Change the weights' distribution, scales, biases and the output's quantization."""
     made = net.operators[-1]
     weights = next(i for i in made.inputs if len(net.tensors[i].shape) >= 2 and net.tensors[i].data)
     gain = _vary_weights(net, weights)
@@ -221,7 +221,7 @@ def vary(net: Draft) -> None:
 
 
 def _vary_weights(net: Draft, index: int) -> float:
-    """Change the distribution of weights; returns by how much they have become smaller."""
+    """Change the distribution of weights; return the factor by which they have become smaller."""
     spec, choices = net.tensors[index], net.choices
     assert spec.data is not None
     values = np.frombuffer(spec.data, spec.dtype).astype(np.int64)
@@ -240,9 +240,9 @@ def _vary_weights(net: Draft, index: int) -> float:
 
 
 def _shift_weights(net: Draft, index: int) -> None:
-    """Choose another zero point for weights where TFLite takes one.
+    """Choose another zero point for weights if TFLite accepts one.
 
-    An int8 kernel takes one in FULLY_CONNECTED only, so a uint8 network has no twin then.
+    Of the int8 kernels only FULLY_CONNECTED's accepts one, so a uint8 network then has no twin.
     """
     spec = net.tensors[index]
     if spec.dtype == "uint8":

@@ -21,7 +21,7 @@ LOG = ROOT / "build" / "wild.jsonl"
 
 
 def main() -> None:
-    """Run the command that was asked for; status 1 if a network differs, fails or hangs."""
+    """Run the given command; exit with status 1 if a network differs, fails or hangs."""
     arguments = _arguments()
     match arguments.command:
         case "one":

@@ -1,7 +1,7 @@
-"""Calls functions in forked processes; ethosgen.host.child starts one in 100 ms.
+"""Calls functions in forked processes, since ethosgen.host.child takes 100 ms to start one.
 
-Vela and both interpreters are imported once, in a small process. For each call that forks a child,
-which can die or hang: the answer is then the same ChildError that ethosgen.host.child raises.
+A small process imports Vela and both interpreters once. For each call it forks a child, which can
+die or hang: that raises the same ChildError as in ethosgen.host.child.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _modules: dict[str, Any] = {}
 
 
 class Asker:
-    """The small process, from this end of its pipes."""
+    """The caller's side of the small process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,7 +41,7 @@ class Asker:
     def call(self, script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -> Answer:
         """Run a function of a file and return its answer, as ethosgen.host.child.call does."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        with self._lock:  # the reference asks both oracles at once, from threads
+        with self._lock:  # the reference asks both oracles at once, from two threads
             _write(self._process.stdin, (str(script), function, arguments, limit_s))
             how, value, log = _read(self._process.stdout)
         if how != "returned":
@@ -84,7 +84,7 @@ def _serve() -> None:
 
 
 def _preload() -> None:
-    """Import what takes long."""
+    """Import the packages that take long to import."""
     import ai_edge_litert.interpreter  # noqa: F401
     import numpy  # noqa: F401
     from ethosu import regor  # noqa: F401
@@ -137,7 +137,7 @@ def _run(function: Any, arguments: Any, writing: int, prints: IO[bytes]) -> None
 
 
 def _collect(reading: int, limit_s: float) -> tuple[bytes, bool]:
-    """Read all that a child writes; say whether its time ran out."""
+    """Read a child's output; return it, and whether its time ran out."""
     data, end = b"", time.monotonic() + limit_s
     while True:
         ready, _, _ = select.select([reading], [], [], max(0.0, end - time.monotonic()))

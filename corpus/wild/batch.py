@@ -1,4 +1,4 @@
-"""Many random networks, in processes that may die or hang, with a log that can be gone on with."""
+"""Runs many random networks in processes that may die or hang, with a log that can be resumed."""
 
 import json
 import multiprocessing
@@ -12,16 +12,16 @@ from typing import Any
 from corpus.wild.trial import Verdict
 
 DEADLINE_S = 120.0
-"""For one network; the slowest took a tenth of it on a busy machine."""
+"""The time limit for one network; the slowest took a tenth of it on a busy machine."""
 LIFE = 300
-"""Networks after which a process is replaced: TVM keeps what it has compiled."""
+"""A process is replaced after this many networks: TVM keeps everything that it has compiled."""
 
 BAD = ("differs", "fault", "traceback", "died", "hang")
-"""Verdicts that there must be none of."""
+"""Verdicts that mean a bug."""
 
 
 class Worker:
-    """A process that runs one network after the other."""
+    """A process that runs networks one after the other."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -32,7 +32,7 @@ class Worker:
         self.left = LIFE
 
     def run(self, seed: int) -> Verdict:
-        """Run a network; what ends the process, or does not end, is a verdict too."""
+        """Run a network; if the process dies or hangs, that is a verdict too."""
         self.left -= 1
         try:
             self._pipe.send(seed)
@@ -62,15 +62,15 @@ def _work(pipe: Connection) -> None:
         seed = pipe.recv()
         try:
             verdict = run_wild(seed, asker)
-        except Exception:  # of the corpus itself: as bad as one of what it tries
+        except Exception:  # a bug in the corpus itself, which counts as one too
             verdict = Verdict(seed, "traceback", why=traceback.format_exc(limit=-6))
         pipe.send(verdict)
 
 
 def use_asker(asker: Any) -> None:
-    """Let Vela and the oracles be asked through an Asker in this process.
+    """Call Vela and the oracles through an Asker in this process.
 
-    Kernels run three times only, so LLVM's optimisations cost more than they save.
+    Kernels run only three times, so LLVM's optimizations cost more time than they save.
     """
     from ethosgen.aot.host import llvm
     from ethosgen.backend.ethosu.offload import vela
@@ -99,14 +99,14 @@ def run_batch(seeds: Iterable[int]) -> Iterator[Verdict]:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the verdicts of a log, none where there is no log."""
+    """Return the verdicts in a log; an empty list if there is no log."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
 
 
 def run_logged(seeds: Sequence[int], path: Path) -> Iterator[Verdict]:
-    """Run the networks that a log lacks, and add each to it."""
+    """Run the networks that are not in a log, and add each to it."""
     done = {entry["seed"] for entry in read_log(path)}
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as log:

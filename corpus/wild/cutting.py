@@ -1,4 +1,4 @@
-"""The smallest part of a random network that still differs, on the values that it met there."""
+"""Finds the smallest part of a random network that still differs, with the same values there."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,13 +15,13 @@ Still = Callable[[WildNetwork, list[dict[str, Any]]], bool]
 def cut(
     wild: WildNetwork, samples: list[dict[str, Any]], call: Any, still: Still
 ) -> tuple[WildNetwork, list[dict[str, Any]]]:
-    """Remove operators for as long as a network `still` does what it is cut for.
+    """Remove operators while `still` is true for the network.
 
-    What a removed operator made becomes an input, with the value that it had.
+    The output of a removed operator becomes an input with the same value.
     """
     try:
         values, _ = take_apart(call, wild, samples, 60.0)
-    except Exception:  # no oracle for one operator: what leads there cannot be replaced
+    except Exception:  # no oracle runs one of the operators, so its inputs are unknown
         return wild, samples
     kept = [*range(len(wild.net.operators))]
     best = wild, samples
@@ -42,7 +42,7 @@ def cut(
 
 
 class part_of:  # noqa: N801 - reads as a function
-    """A network of some operators of another one; `sources` are the other's tensors it reads."""
+    """A network from some operators of another; `sources` are the tensors that it reads there."""
 
     def __init__(self, whole: WildNetwork, kept: Sequence[int]) -> None:
         net, source = Network("part"), whole.net
@@ -70,7 +70,7 @@ class part_of:  # noqa: N801 - reads as a function
 
 
 def _pruned(net: Network, outputs: Sequence[int]) -> tuple[Network, list[int]]:
-    """Return a network without the tensors that nobody uses."""
+    """Return a network without unused tensors."""
     import dataclasses
 
     ends = {*net.inputs, *outputs}
@@ -95,7 +95,7 @@ def _pruned(net: Network, outputs: Sequence[int]) -> tuple[Network, list[int]]:
 
 
 def as_text(samples: list[dict[str, Any]]) -> str:
-    """Show the beginning of each input."""
+    """Return the beginning of each input as text."""
     return "\n".join(
         f"  {name} = {np.asarray(array).reshape(-1)[:16].tolist()}"
         for sample in samples[:1]

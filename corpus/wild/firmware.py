@@ -1,6 +1,6 @@
-"""A sample of random networks as firmware on QEMU, several in each.
+"""Runs a sample of random networks as firmware on QEMU, several in each firmware.
 
-They are networks that a run has found equal on this machine, and that TFLite Micro runs whole.
+The networks' outputs were equal in a run on this machine, and TFLite Micro runs them whole.
 """
 
 import itertools
@@ -25,19 +25,19 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 
 TOGETHER = 6
-"""Networks of a firmware, which then share its compilation."""
+"""Networks in one firmware, to compile once for all of them."""
 SAMPLES = 2
 
 
 def sample_of(log: Sequence[Any], count: int, seed: int) -> list[int]:
-    """Choose networks of a log."""
+    """Choose networks from a log."""
     able = [e["seed"] for e in log if e["verdict"] == "equal" and list(e["oracles"]) == ["tflm"]]
     chosen = np.random.default_rng(seed).permutation(able)[:count]
     return sorted(int(number) for number in chosen)
 
 
 def run_firmware(seeds: Sequence[int], log: Path, followed: dict[int, str]) -> Iterator[Any]:
-    """Verify networks on QEMU, and add what each did to a log; those that are there are done."""
+    """Verify the networks on QEMU that are not in a log yet, and add each result to it."""
     asker = Asker()
     use_asker(asker)
     done = {entry["seed"] for entry in read_log(log)}
@@ -82,7 +82,7 @@ def _verify(seeds: Sequence[int], setting: WildSetting) -> list[dict[str, Any]]:
                 watch=Watch(),
             )
         except EthosgenError as error:
-            if len(seeds) > 1:  # one of them: each alone, then
+            if len(seeds) > 1:  # one of them failed: verify each alone
                 return [entry for seed in seeds for entry in _verify([seed], setting)]
             return [{"seed": seeds[0], "verdict": "refused", "why": str(error)}]
     each = round((time.perf_counter() - started) / len(seeds), 2)

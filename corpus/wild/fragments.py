@@ -1,4 +1,4 @@
-"""Pieces of random networks: what the corpus and the tests build around one operator, or a few."""
+"""Pieces of random networks, from the builders of the corpus and the tests."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,19 +21,19 @@ from operator_cases import CASES
 Range = tuple[float, float]
 
 MAX_ELEMENTS = 40_000
-"""Of a tensor; larger ones cost time and show nothing else."""
+"""The limit for a tensor; larger ones cost time and find nothing more."""
 
 WHOLE = {"int32": 1 << 20, "int64": 1 << 20, "uint32": 1 << 20, "uint64": 1 << 20}
-"""Magnitude up to which samples of wide types go: sums stay exact, products mostly."""
+"""The largest magnitude of samples of wide types: sums stay exact, and most products."""
 
 LARGE = ("cascade", "heavy")
-"""Networks of the corpus that are too large to be pieces."""
+"""Networks of the corpus that are too large for pieces."""
 
 NO_ORACLE = {
     ("NEG", "uint8"), ("EXP", "uint8"), ("RELU_N1_TO_1", "int16"), ("RELU_0_TO_1", "int16"),
     ("LOG", "uint8"), ("RSQRT", "uint8"), ("ELU", "int16"),
 }  # fmt: skip
-"""Operators of the corpus that neither oracle has in a type."""
+"""Operators and types of the corpus that neither oracle supports."""
 
 STREAMS = (stream_networks.delays, stream_networks.rings)
 """Builders of streams whose outputs are defined from the first sample on."""
@@ -41,7 +41,7 @@ STREAMS = (stream_networks.delays, stream_networks.rings)
 
 @dataclass
 class Fragment:
-    """A small network; `ranges` narrows inputs, which are then not connected to other tensors."""
+    """A small network; inputs in `ranges` have limits and are not connected to other tensors."""
 
     net: Network | Layout
     outputs: Sequence[int]
@@ -49,7 +49,7 @@ class Fragment:
 
 
 class OfferBench(Bench):
-    """A Bench that takes shapes and quantizations of tensors that are offered."""
+    """A Bench that uses shapes and quantizations of offered tensors."""
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices.integer(0, 1 << 16))
@@ -57,7 +57,7 @@ class OfferBench(Bench):
         self.narrow: dict[str, Range] = {}
 
     def sizes(self, rank: int, least: int = LEAST) -> tuple[int, ...]:
-        """Draw a shape, or take an offered one."""
+        """Draw a shape, or choose an offered one."""
         drawn = super().sizes(rank, least)
         for spec in self.offers:
             fits = len(spec.shape) == rank and min(spec.shape, default=1) >= least
@@ -75,7 +75,7 @@ class OfferBench(Bench):
         zero_point: int | None = None,
         name: str | None = None,
     ) -> int:
-        """Add an input, and remember whether its elements are restricted."""
+        """Add an input, and record whether its elements are restricted."""
         if scale is None and zero_point is None:
             for spec in self.offers:
                 same = (spec.shape, spec.dtype) == (tuple(shape), dtype)
@@ -89,9 +89,9 @@ class OfferBench(Bench):
 
 
 def draw_fragment(choices: Choices, dtype: str, *, special: bool) -> Fragment | None:
-    """Draw a piece that computes mostly on a type; None where the type has no such piece.
+    """Draw a piece that computes mostly on a type; return None if the type has no such piece.
 
-    `special` lets it be one with subgraphs or a stream, which a network has once at most.
+    `special` allows a piece with subgraphs or a stream, of which a network has at most one.
     """
     kind = choices.integer(0, 31)
     if kind == 31 and special and choices.chance(2):
@@ -175,9 +175,9 @@ def _special(choices: Choices) -> Fragment:
 
 
 def is_fit(net: Network | Layout) -> bool:
-    """Say whether no tensor is too large, and none that is read empty.
+    """Return whether no tensor is too large, and no tensor that is read is empty.
 
-    TFLite Micro reads at address 0 then, as for REVERSE_V2 along no axis.
+    TFLite Micro would read address 0, as for REVERSE_V2 along no axis.
     """
     read = {i for made in net.operators for i in made.inputs if i >= 0}
     is_full = all(math.prod(net.tensors[i].shape) for i in read)
@@ -185,7 +185,7 @@ def is_fit(net: Network | Layout) -> bool:
 
 
 def draw_values(random: np.random.Generator, spec: Spec, limits: Range | None, how: int) -> Any:
-    """Draw a sample of an input: over all of its range, near the zero point, or at the ends."""
+    """Draw a sample of an input: over its whole range, near the zero point, or at the ends."""
     kind = np.dtype(spec.dtype)
     if kind.kind == "b":
         return random.integers(0, 2, spec.shape).astype(bool)

@@ -1,8 +1,7 @@
-"""The golden outputs of a random network: TFLite Micro's, or each operator's of whoever has it.
+"""The golden outputs of a random network, from TFLite Micro or operator by operator.
 
-TFLite Micro is asked for the whole network first. Where it lacks an operator or a type, the network
-is taken apart: each operator is a network of its own, which TFLite Micro runs if it can, and LiteRT
-else.
+TFLite Micro first runs the whole network. If it lacks an operator or a type, the network is split:
+each operator becomes a separate network, which TFLite Micro runs if it can, otherwise LiteRT.
 """
 
 import dataclasses
@@ -14,14 +13,14 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 Part = tuple[str, list[tuple[str, bytes]], tuple[Any, Any, Any]]
-"""An operator, its file for each oracle, the tensors that it reads and writes, their types."""
+"""An operator, its file for each oracle, the tensors that it reads and writes, and their types."""
 
 
 def is_odd(net: Any, made: Any) -> bool:
-    """Say whether TFLite Micro computes an operator with numbers that nothing has set.
+    """Return whether TFLite Micro computes an operator with uninitialized numbers.
 
-    SPACE_TO_BATCH_ND takes its padding's value so, and GREATER of int16 its multipliers; what they
-    answer changes with what was in memory. LiteRT is the oracle there.
+    In SPACE_TO_BATCH_ND the padding's value is uninitialized, in int16 GREATER the multipliers;
+    their outputs depend on the memory's old content. LiteRT is the oracle there.
     """
     dtype = net.tensors[made.inputs[0]].dtype if made.inputs else ""
     return made.code == "SPACE_TO_BATCH_ND" or (made.code == "GREATER" and dtype == "int16")
@@ -29,9 +28,9 @@ def is_odd(net: Any, made: Any) -> bool:
 
 @dataclass
 class Golden:
-    """What the oracles say: outputs by name for each sample, and which oracles they are of.
+    """The oracles' outputs by name for each sample, and the oracles that computed them.
 
-    `why` says why there are none.
+    `why` is the reason if there are none.
     """
 
     outputs: list[dict[str, Array]] | None
@@ -40,7 +39,7 @@ class Golden:
 
 
 def make_parts(net: Any) -> list[Part]:
-    """Return a file for each operator, by oracle, and what it reads and writes."""
+    """Return for each operator a file for each oracle, and the tensors that it reads and writes."""
     return [_part(net, made) for made in net.operators]
 
 
@@ -84,7 +83,7 @@ def run_parts(
             inputs = [[sample[i] for i in given] for sample in values]
             try:
                 outputs = _run_part(oracle, data, inputs, len(made), arena_bytes)
-            except Exception as error:  # whatever an interpreter raises means that it cannot
+            except Exception as error:  # any exception means that the interpreter cannot run it
                 why.append(f"{oracle}: {type(error).__name__}: {str(error)[:200]}")
                 continue
             for sample, answer in zip(values, outputs, strict=True):
@@ -110,7 +109,7 @@ def _run_part(
 def golden(
     call: Any, wild: Any, model: Any, samples: list[dict[str, Array]], limit_s: float
 ) -> Golden:
-    """Ask the oracles; `call` is an Asker's."""
+    """Ask the oracles through `call`, a method of an Asker."""
     from ethosgen.host.child import ChildError
     from ethosgen.oracle import reference
     from ethosgen.values.errors import InputError

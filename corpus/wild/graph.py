@@ -13,13 +13,13 @@ from network_file import Layout, OperatorSpec, Spec
 from networks import Network
 
 MOST = 30
-"""Operators of a network."""
+"""The largest number of operators in a network."""
 ATTEMPTS = 60
-"""Pieces that are drawn for a network at most."""
+"""The largest number of pieces that are drawn for a network."""
 WORLDS = ("int8",) * 9 + ("int16",) * 3 + ("float32", "float32", "uint8", "int32", "bool")
-"""What a network mostly computes on."""
+"""The main type of a network."""
 GUESTS = ("int8", "int8", "int16", "uint8", "int32", "float32", "int64", "bool")
-"""What some of its operators compute on otherwise."""
+"""Other types for some of its operators."""
 
 REQUANTIZING = {
     "ADD", "SUB", "MUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV",
@@ -41,7 +41,7 @@ SLICEABLE = (*PADDABLE, "uint8", "bool")
 
 @dataclasses.dataclass(frozen=True)
 class WildNetwork:
-    """A random network: its file, what its inputs are restricted to, and what it was made from."""
+    """A random network: its file, the ranges of its inputs, and its pieces."""
 
     data: bytes
     ranges: dict[str, Range]
@@ -50,7 +50,7 @@ class WildNetwork:
 
 
 def make_network(seed: int) -> WildNetwork:
-    """Build the network that a seed names."""
+    """Build the network of a seed."""
     choices = seeded(seed, 0)
     grown = _Growth(choices)
     grown.grow(choices.pick((2, 4, 8, 8, 14, MOST)))
@@ -72,7 +72,7 @@ class _Growth:
         self.tolerances = cpu_operators()
 
     def grow(self, most: int) -> None:
-        """Add pieces until there are about so many operators."""
+        """Add pieces until there are about `most` operators."""
         wanted = self.choices.integer(1, most)
         for _ in range(ATTEMPTS):
             room = min(MOST, wanted + 2) - len(self.net.operators)
@@ -131,7 +131,7 @@ class _Growth:
         return spec.dtype != "resource" and not spec.is_variable
 
     def _is_exact(self, source: Network | Layout) -> bool:
-        """Say whether no operator computes reals that may differ in their last bits."""
+        """Return whether no operator computes floats that may differ in their last bits."""
         reals = {i for i, spec in enumerate(source.tensors) if spec.dtype == "float32"}
         return not source.others and not any(
             self.tolerances.get(o.code, {}).get("float32") and reals & {*o.inputs, *o.outputs}
@@ -141,7 +141,7 @@ class _Growth:
     # ---- connections -----------------------------------------------------------------------------
 
     def _feed(self, piece: Fragment, index: int, room: int) -> tuple[int, int]:
-        """Return a tensor for an input of a piece, and how many operators it took."""
+        """Return a tensor for an input of a piece, and the number of operators added for it."""
         spec = piece.net.tensors[index]
         name = f"input_{len(self.net.tensors)}"
         if (spec.name or "") not in piece.ranges and not self.choices.chance(7):
@@ -157,7 +157,7 @@ class _Growth:
         return place, 0
 
     def _connect(self, wanted: Spec, room: int) -> tuple[int, int] | None:
-        """Find the tensor that becomes an input with the fewest operators between, two at most."""
+        """Find the tensor that becomes an input with the fewest added operators, at most two."""
         candidates = [self.choices.pick(self.live) for _ in range(min(8, len(self.live)))]
         candidates += [i for i in self.live[-4:] if i not in self.read]
         ways = [(way, i) for i in candidates if (way := self._way(self.net.tensors[i], wanted))]
@@ -170,7 +170,7 @@ class _Growth:
         return index, len(way) - 1
 
     def _way(self, have: Spec, wanted: Spec) -> list[Spec]:
-        """Return the tensors from one to the other, both included; empty where there is no way."""
+        """Return the tensors from one to the other, both included; empty if they do not connect."""
         way = [have]
         if not _same_type(have, wanted):
             if not _is_convertible(have, wanted):
@@ -189,7 +189,7 @@ class _Growth:
         return way
 
     def _adapt(self, x: int, target: Spec) -> int:
-        """Add the operator that makes a tensor like `target` of x."""
+        """Add the operator that converts x to a tensor like `target`."""
         have = self.net.tensors[x]
         self.read.add(x)
         code, inputs, options = self._adapter(x, have, target)
@@ -223,7 +223,7 @@ class _Growth:
     # ---- quantization that is seldom met ---------------------------------------------------------
 
     def _stretch(self, operators: Sequence[OperatorSpec], places: dict[int, int]) -> None:
-        """Now and then give an output, or a channel's weights, a scale that is far from usual."""
+        """Sometimes give an output, or a channel's weights, an unusual scale."""
         tensors = self.net.tensors
         for made in operators:
             out = places[made.outputs[0]] if made.outputs else -1
@@ -259,7 +259,7 @@ class _Growth:
     # ---- the end ---------------------------------------------------------------------------------
 
     def finish(self) -> WildNetwork:
-        """Choose the outputs: what nobody reads, and some of the rest."""
+        """Choose the outputs: all tensors without a reader, and some others."""
         unread = [i for i in self.made if i not in self.read]
         others = [i for i in self.made if i in self.read and self.choices.chance(8)]
         outputs = (*dict.fromkeys(unread + others),)
@@ -281,7 +281,7 @@ def _same_type(have: Spec, wanted: Spec) -> bool:
 
 
 def _is_convertible(have: Spec, wanted: Spec) -> bool:
-    """Say whether QUANTIZE, DEQUANTIZE or CAST makes the one of the other."""
+    """Return whether QUANTIZE, DEQUANTIZE or CAST converts one tensor to the other."""
     if wanted.dtype == "float32" and have.dtype in QUANTIZED:
         return isinstance(have.scale, float)
     if wanted.scale is not None:

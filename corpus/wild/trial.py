@@ -1,4 +1,4 @@
-"""Takes one random network through what `project` does, runs it, and compares all its outputs."""
+"""Runs one random network through the steps of `project`, and compares all its outputs."""
 
 import re
 import traceback
@@ -31,7 +31,7 @@ ORACLE_S = 60.0
 
 @dataclass(frozen=True)
 class WildSetting:
-    """How `project` is asked to compile a network."""
+    """The options of `project` for a network."""
 
     npu: str
     memory_mode: str | None
@@ -45,8 +45,7 @@ class WildSetting:
 
 @dataclass
 class Verdict:
-    """What became of a network: equal, differs, fault, refused, dropped,
-    traceback, died or hang."""
+    """The verdict on a network: equal, differs, fault, refused, dropped, traceback, died, hang."""
 
     seed: int
     verdict: str
@@ -55,9 +54,9 @@ class Verdict:
     on_npu: int = 0
     why: str = ""
     followed: str = ""
-    """What --io a refusal advised, which was followed."""
+    """The --io that a refusal advised and the run then used."""
     errata: list[str] = field(default_factory=list)
-    """What kept operators on the CPU; "found-by-check" has no name yet."""
+    """The errata that kept operators on the CPU; "found-by-check" stands for unnamed ones."""
     oracles: tuple[str, ...] = ()
     elements: int = 0
     mismatches: int = 0
@@ -65,12 +64,12 @@ class Verdict:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON takes it."""
+        """Return the verdict as a JSON object."""
         return asdict(self)
 
 
 def choose_wild_setting(choices: Choices, board: Board) -> WildSetting:
-    """Choose NPU, memory mode, where inputs and outputs lie, and what is offered to the NPU."""
+    """Choose NPU, memory mode, --io and --offload."""
     npu = choices.pick(NPUS)
     accelerator = None if npu == "none" else board.accelerator(npu)
     mode = choices.pick(board.memory_modes(accelerator))
@@ -94,7 +93,7 @@ def wild_samples(wild: WildNetwork, model: Model, seed: int) -> list[dict[str, A
 
 
 def run_wild(seed: int, asker: Asker) -> Verdict:
-    """Run the network that a seed names."""
+    """Run the network of a seed."""
     wild = make_network(seed)
     setting = choose_wild_setting(seeded(seed, 1), load_board(BOARD))
     try:
@@ -111,7 +110,7 @@ def run_network(
     asker: Asker,
     seed: int = 0,
 ) -> Verdict:
-    """Run a network under a setting on samples, and compare."""
+    """Run a network with a setting on samples, and compare."""
     verdict = Verdict(seed, "traceback", str(setting))
     verdict.codes = tuple(o.custom_code or o.code for o in wild.net.operators)
     verdict.operators = len(verdict.codes)
@@ -199,7 +198,7 @@ def _project_and_run(
 
 
 def _asking(wild: WildNetwork, asker: Asker) -> Any:
-    """Return what asks the oracles for the check, operator by operator where it has to."""
+    """Return a function that asks the oracles for the check, if necessary operator by operator."""
     from ethosgen.pipeline.exactness import Golden
 
     def ask(model: Model, samples: Any, _oracle: str | None) -> Any:

@@ -35,7 +35,7 @@ MUTATIONS = {
     "part of a stream": (" && npu.last.qread == npu.qsize", ""),
     "a hook that gives up": ("if (!npu.is_finished) {", "if (0) {"),
     "a second interrupt": ("if (!npu.is_running) {", "if (0) {"),
-    "an earlier run's end": ("    npu.is_finished = false;\n}\n\n/* Just", "}\n\n/* Just"),
+    "an earlier run's end": ("    npu.is_finished = false;\n}\n\n/* Mark", "}\n\n/* Mark"),
     "a hook that never sleeps": ("!is_up(&timer, ETHOSGEN_NPU_TIMEOUT_MS)", "!is_up(&timer, ~0u)"),
 }
 

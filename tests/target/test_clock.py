@@ -54,11 +54,11 @@ def test_the_clock_counts_the_ticks_of_an_rtos(tmp_path: Path) -> None:
             pytest.skip(str(error))
     place = tmp_path / "p"
     write(render(make_program(), load_board("corstone300")), place)
-    handler = "static void SysTick_Handler(void)\n{\n}\n\n/* Interrupts that are not in use"
+    handler = "static void SysTick_Handler(void)\n{\n}\n\n/* Unused interrupts"
     edit(
         place / "board" / "startup.c",
         [
-            ("/* Interrupts that are not in use", handler),
+            ("/* Unused interrupts", handler),
             ("    [16 + IRQ_CONSOLE_RX]", "    [15] = SysTick_Handler,\n    [16 + IRQ_CONSOLE_RX]"),
         ],
     )

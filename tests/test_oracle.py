@@ -20,6 +20,7 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from networks import Network, Spec
+from signal_networks import plain, window
 
 
 def _tiled(version: int) -> bytes:
@@ -95,6 +96,25 @@ def test_the_command_line_and_junit_name_the_oracle(tmp_path: Path) -> None:
         junit.record(_simulate(_tiled(3), tmp_path, "none"))
     cases = ET.parse(tmp_path / "junit.xml").getroot().findall(".//testcase")
     assert "outputs equal LiteRT's" in [case.get("name") for case in cases]
+
+
+def _mixed() -> bytes:
+    """Return a TILE, which TFLite Micro lacks, and a window of its signal library, which it has."""
+    net = Network("mixed", seed=3)
+    x = net.relu(net.fully_connected(net.input((1, 6)), 4))
+    many = net.constant(np.array([1, 3], np.int32))
+    (tiled,) = net.operator("TILE", [x, many], [net._like(x, (1, 12))])
+    return net.build(tiled, window(net, plain(net, (1, 32), "int16"), 32, 12))
+
+
+@pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
+def test_each_oracle_runs_what_it_has_where_neither_has_all(npu: str, tmp_path: Path) -> None:
+    report = _simulate(_mixed(), tmp_path, npu)
+    assert report.passed and report.golden is not None and report.second is None
+    assert (report.golden.oracle, report.golden.elements) == ("mixed", 5 * (12 + 32))
+    assert report.golden.title == "TensorFlow Lite Micro and LiteRT"
+    assert report.golden.note.startswith("operator by operator: LiteRT for TILE, TFLite Micro")
+    assert report.golden.version == f"{TFLM.version} and {LITERT.version}"
 
 
 def test_a_project_asks_the_oracle_that_it_is_told_and_remembers_it(tmp_path: Path) -> None:

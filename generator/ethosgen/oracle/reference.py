@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ethosgen.host.child import ChildError, call, end_children
+from ethosgen.oracle.oddities import answers_by_chance
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import Model, Tensor
@@ -24,6 +25,9 @@ from ethosgen.values.workload import has_state, multiplications
 
 Array = np.ndarray[Any, Any]
 Result = TypeVar("Result")
+Part = tuple[str, list[tuple[str, bytes, int]], list[int], list[tuple[int, tuple[int, ...], str]]]
+"""An operator, its files with the oracles that may run them and TFLite Micro's arena, the tensors
+that it reads, and those that it makes with shape and type."""
 
 _log = logging.getLogger(__name__)
 
@@ -120,7 +124,7 @@ class Oracle:
     @property
     def version(self) -> str:
         """Return the version of what is installed."""
-        return version(self.package)
+        return " and ".join(version(package) for package in self.package.split("+"))
 
     def opinion(self, model: Model, samples: Sequence[Arrays]) -> list[Arrays] | None:
         """Run samples; None for a network that the oracle cannot run."""
@@ -135,6 +139,35 @@ TFLM = Oracle("tflm", "TensorFlow Lite Micro", "tflite-micro", golden_outputs)
 LITERT = Oracle("litert", "LiteRT", "ai-edge-litert", litert_outputs)
 """LiteRT's reference kernels: the default ones differ from TensorFlow Lite Micro's nearly
 everywhere."""
+
+
+def outputs_in_pieces(
+    model: Model, pieces: Sequence[Model], samples: Sequence[Arrays], within_s: float
+) -> tuple[list[dict[int, Array]], list[str]]:
+    """Run a network operator by operator, each by TFLite Micro if it has it, else by LiteRT.
+
+    `pieces` are its operators as networks whose tensors have the same indices. Return the value of
+    every tensor by index, for each sample, and the short name of each operator's oracle.
+    UnsupportedError for an operator that neither has.
+    """
+    parts = [_part(piece) for piece in pieces]
+    given = [{tensor.index: _fitting(s, tensor) for tensor in model.inputs} for s in samples]
+    try:
+        answer = call(Path(__file__), "run_pieces", parts, given, limit_s=within_s)
+    except ChildError as error:
+        raise UnsupportedError(f"'{model.name}' cannot be run piece by piece: {error}") from None
+    values, oracles = answer.value
+    return values, oracles
+
+
+def _part(piece: Model) -> Part:
+    (operator,) = piece.graph.operators
+    files = [("litert", _for_litert(piece), 0)]
+    dtype = piece.graph.tensors[operator.inputs[0]].dtype if operator.inputs else ""
+    if not answers_by_chance(operator.code, dtype):
+        files.insert(0, ("tflm", piece.data, _arena_bytes(piece)))
+    made = [(tensor.index, tensor.shape, tensor.dtype) for tensor in piece.outputs]
+    return operator.code, files, [tensor.index for tensor in piece.inputs], made
 
 
 def awaited(
@@ -278,3 +311,30 @@ def run_litert(data: bytes, samples: list[list[Array]]) -> list[list[Array]]:
         interpreter.invoke()
         outputs.append([np.array(interpreter.get_tensor(index)) for index in output_indices])
     return outputs
+
+
+def run_pieces(
+    parts: list[Part], samples: list[dict[int, Array]]
+) -> tuple[list[dict[int, Array]], list[str]]:
+    """Return the value of every tensor for each sample, and which oracle ran each operator."""
+    values, oracles = [dict(sample) for sample in samples], []
+    for code, files, given, made in parts:
+        inputs = [[value[i] for i in given] for value in values]
+        why = []
+        for oracle, data, arena_bytes in files:
+            try:
+                if oracle == "tflm":
+                    outputs = run_tflite_micro(data, inputs, len(made), arena_bytes)
+                else:
+                    outputs = run_litert(data, inputs)
+            except Exception as error:  # whatever an interpreter raises means that it cannot
+                why.append(f"{oracle}: {type(error).__name__}: {str(error)[:200]}")
+                continue
+            for value, answer in zip(values, outputs, strict=True):
+                for (index, shape, dtype), array in zip(made, answer, strict=True):
+                    value[index] = np.asarray(array).reshape(shape).astype(dtype, copy=False)
+            oracles.append(oracle)
+            break
+        else:
+            raise RuntimeError(f"no oracle runs {code}: {'; '.join(why)}")
+    return values, oracles

@@ -181,7 +181,7 @@ def _oracle(golden: Golden | str, model: Model) -> str:
     from ethosgen.aot import decided_by_litert
 
     if isinstance(golden, Golden):
-        return golden.oracle
+        return "tflm" if golden.oracle == "mixed" else golden.oracle
     return "litert" if any(map(decided_by_litert, model.graphs)) else "tflm"
 
 

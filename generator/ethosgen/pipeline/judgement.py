@@ -1,5 +1,6 @@
 """Samples, and what TFLite Micro and LiteRT make of them."""
 
+import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from ethosgen.values.workload import SAMPLES, default_samples
 
 if TYPE_CHECKING:
     from ethosgen.oracle.reference import Oracle
+
+_log = logging.getLogger(__name__)
 
 SECOND_S = 30.0
 """Seconds that LiteRT has for its second opinion, which decides nothing."""
@@ -63,8 +66,9 @@ def judge(
     """Compare outputs with those of the oracle that decides, and with the other one's.
 
     TFLite Micro decides unless LiteRT is asked for by name, or TFLite Micro cannot run the network,
-    as it lacks an operator or a type. `original` is the network to ask instead of `model`: what a
-    compiled file was made from. Without it a compiled file has no golden answer.
+    as it lacks an operator or a type. Where each lacks something, each runs the operators that it
+    has. `original` is the network to ask instead of `model`: what a compiled file was made from.
+    Without it a compiled file has no golden answer.
     """
     if original is not None:
         theirs = read_model(original)
@@ -119,8 +123,10 @@ def _ask_both(
         except UnsupportedError as error:
             if isinstance(second, str) and not oracle:
                 second = LITERT.opinion(model, samples)
-            if oracle or not isinstance(second, list):
+            if oracle:
                 raise
+            if not isinstance(second, list):
+                return *_in_pieces(model, samples, error), None
             return LITERT, str(error).partition(";")[0], second, None
     return TFLM, "", golden, second
 
@@ -144,10 +150,26 @@ def _ask(
     try:
         return TFLM, "", TFLM.run(model, samples)
     except UnsupportedError as error:
+        if oracle == TFLM.name:
+            raise
         theirs = None if oracle else LITERT.opinion(model, samples)
         if theirs is None:
-            raise
+            return _in_pieces(model, samples, error)
         return LITERT, str(error).partition(";")[0], theirs
+
+
+def _in_pieces(
+    model: Model, samples: Sequence[Arrays], lacking: UnsupportedError
+) -> tuple["Oracle", str, list[Arrays]]:
+    """Ask for each operator whoever has it; `lacking` says why neither has the whole."""
+    from ethosgen.pipeline.pieces import MIXED, take_apart
+
+    try:
+        pieces = take_apart(model, samples)
+    except UnsupportedError as error:
+        _log.info("%s", error)
+        raise lacking from None
+    return MIXED, pieces.note(model), pieces.outputs(model)
 
 
 def _other(oracle: "Oracle") -> "Oracle":

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-ORACLES = {"tflm": "TensorFlow Lite Micro", "litert": "LiteRT"}
+ORACLES = {
+    "tflm": "TensorFlow Lite Micro",
+    "litert": "LiteRT",
+    "mixed": "TensorFlow Lite Micro and LiteRT",
+}
 """The oracles' names in messages, by their short names."""
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]

@@ -29,12 +29,18 @@ from ethosgen.values.model import ABSENT, HANDLE, STATEFUL, Model
 _MODEL_BUFFERS, _BUFFER_DATA = 4, 0
 
 
-def single_operator(model: Model, index: int) -> Model | None:
-    """Return an operator of the entry graph as a network; None for one with effects or a state."""
+def single_operator(model: Model, index: int, with_states: bool = False) -> Model | None:
+    """Return an operator of the entry graph as a network; None for one with effects.
+
+    Also None for one with a state, unless `with_states`: the network then keeps it.
+    """
     operator, tensors = model.graph.operators[index], model.graph.tensors
     used = [i for i in (*operator.inputs, *operator.outputs) if i != ABSENT]
-    is_plain = all(tensors[i].dtype != HANDLE and not tensors[i].is_variable for i in used)
+    is_plain = all(tensors[i].dtype != HANDLE for i in used)
+    has_states = any(tensors[i].is_variable for i in used)
     if operator.code in STATEFUL or not is_plain or not operator.outputs:
+        return None
+    if has_states and not with_states:
         return None
     data = padded(model.data)
     root = Table(data, int.from_bytes(data[:4], "little"))
@@ -45,7 +51,8 @@ def single_operator(model: Model, index: int) -> Model | None:
     data[first : first + 4] = (place - first).to_bytes(4, "little")
     shorten(data, table, GRAPH_OPERATORS, 1)
     shorten(data, root, MODEL_SIGNATURES, 0)
-    inputs = dict.fromkeys(i for i in operator.inputs if i != ABSENT and tensors[i].data is None)
+    read = (i for i in operator.inputs if i != ABSENT and not tensors[i].is_variable)
+    inputs = dict.fromkeys(i for i in read if tensors[i].data is None)
     replace_vector(data, table, GRAPH_INPUTS, list(inputs))
     replace_vector(data, table, GRAPH_OUTPUTS, list(operator.outputs))
     return decode_model(bytes(data), model.name)

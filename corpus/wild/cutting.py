@@ -5,23 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from corpus.wild.golden import take_apart
 from corpus.wild.graph import WildNetwork
+from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.pipeline.pieces import take_apart
 from networks import Network
 
 Still = Callable[[WildNetwork, list[dict[str, Any]]], bool]
 
 
 def cut(
-    wild: WildNetwork, samples: list[dict[str, Any]], call: Any, still: Still
+    wild: WildNetwork, samples: list[dict[str, Any]], still: Still
 ) -> tuple[WildNetwork, list[dict[str, Any]]]:
     """Remove operators while `still` is true for the network.
 
     The output of a removed operator becomes an input with the same value.
     """
     try:
-        values, _ = take_apart(call, wild, samples, 60.0)
-    except Exception:  # no oracle runs one of the operators, so its inputs are unknown
+        values = take_apart(decode_model(wild.data, "wild"), samples, 60.0).values
+    except Exception:  # no oracle for one operator: what leads there cannot be replaced
         return wild, samples
     kept = [*range(len(wild.net.operators))]
     best = wild, samples

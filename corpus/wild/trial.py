@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from corpus.choices import Choices, seeded
-from corpus.wild.asker import Asker
 from corpus.wild.fragments import draw_values
 from corpus.wild.golden import golden
 from corpus.wild.graph import WildNetwork, make_network
 from ethosgen.board import Board, load_board
 from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.pipeline import exactness as checked
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays, compare
@@ -92,22 +92,21 @@ def wild_samples(wild: WildNetwork, model: Model, seed: int) -> list[dict[str, A
     ]
 
 
-def run_wild(seed: int, asker: Asker) -> Verdict:
-    """Run the network of a seed."""
+def run_wild(seed: int) -> Verdict:
+    """Run the network that a seed names."""
     wild = make_network(seed)
     setting = choose_wild_setting(seeded(seed, 1), load_board(BOARD))
     try:
         samples = wild_samples(wild, decode_model(wild.data, "wild"), seed)
     except Exception:
         return Verdict(seed, "traceback", str(setting), why=traceback.format_exc(limit=-6))
-    return run_network(wild, setting, samples, asker, seed)
+    return run_network(wild, setting, samples, seed)
 
 
 def run_network(
     wild: WildNetwork,
     setting: WildSetting,
     samples: list[dict[str, Any]],
-    asker: Asker,
     seed: int = 0,
 ) -> Verdict:
     """Run a network with a setting on samples, and compare."""
@@ -117,14 +116,12 @@ def run_network(
     watch = Watch()
     try:
         model = decode_model(wild.data, "wild")
-        outputs, refusal = _project_and_run(wild, model, setting, samples, asker, verdict, watch)
+        outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
         advice = re.search(r"use --io (arena|caller)", refusal or "")
         if advice is not None:
             verdict.followed = advice[1]
             setting = replace(setting, io=advice[1])
-            outputs, refusal = _project_and_run(
-                wild, model, setting, samples, asker, verdict, watch
-            )
+            outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
     except NpuFault as fault:
         verdict.verdict, verdict.why = "fault", str(fault)
         return verdict
@@ -132,7 +129,7 @@ def run_network(
         verdict.why = traceback.format_exc(limit=-6)
         return verdict
     with watch.stage("oracle", ""):
-        said = golden(asker.call, wild, model, samples, ORACLE_S)
+        said = golden(model, samples, ORACLE_S)
     verdict.oracles = said.oracles
     verdict.seconds = {name: round(s, 4) for name, s in watch.wall_s.items()}
     if said.outputs is None:
@@ -163,16 +160,13 @@ def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Ve
 
 
 def _project_and_run(
-    wild: WildNetwork,
     model: Model,
     setting: WildSetting,
     samples: list[dict[str, Any]],
-    asker: Asker,
     verdict: Verdict,
     watch: Watch,
 ) -> tuple[list[Arrays], str | None]:
     """Plan, compile, render in memory, and run on this machine; or return the refusal."""
-    from ethosgen.pipeline.exactness import Wish
     from ethosgen.pipeline.execution import simulate_samples
     from ethosgen.pipeline.planning import choose_accelerator, make_plan, make_program
     from ethosgen.project import render
@@ -182,7 +176,7 @@ def _project_and_run(
         accelerator = choose_accelerator(model, setting.npu, board)
         memories = board.choose_memory_mode(setting.memory_mode, accelerator)
         vela = board.vela_options(memories, accelerator) if accelerator else None
-        io, wish = IoStyle(setting.io), Wish(ask=_asking(wild, asker), oracle="tflm")
+        io, wish = IoStyle(setting.io), checked.Wish(ask=_ask, oracle="tflm")
         plan = make_plan(model, accelerator, io, watch, (), vela, setting.offload, wish)
         verdict.on_npu = plan.npu_operators or 0
         verdict.errata = sorted({op.erratum for op in plan.cpu_operators if op.erratum})
@@ -197,12 +191,7 @@ def _project_and_run(
         return [], f"{type(error).__name__}: {error}"
 
 
-def _asking(wild: WildNetwork, asker: Asker) -> Any:
-    """Return a function that asks the oracles for the check, if necessary operator by operator."""
-    from ethosgen.pipeline.exactness import Golden
-
-    def ask(model: Model, samples: Any, _oracle: str | None) -> Any:
-        said = golden(asker.call, wild, model, samples, ORACLE_S)
-        return said.why if said.outputs is None else Golden("tflm", said.outputs)
-
-    return ask
+def _ask(model: Model, samples: Any, _oracle: str | None) -> checked.Golden | str:
+    """Ask the oracles for the check, operator by operator where it has to be."""
+    said = golden(model, samples, ORACLE_S)
+    return said.why if said.outputs is None else checked.Golden("tflm", said.outputs)

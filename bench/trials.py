@@ -33,10 +33,11 @@ HEAD = """
 ## Networks in public repositories
 
 Tried on {date}: {count} networks of {sources} repositories as they are, on the simulator with
-{npu} and with no NPU, {samples} random samples each, {limit:g} s for each. "Equal" is bit for bit,
-for float32 within the tolerance of [operators.md](operators.md): to TensorFlow Lite Micro, or to
-LiteRT where TensorFlow Lite Micro lacks an operator or a type ({litert} networks). Files above
-{largest} MB were left out{rest}.
+{npu} and with no NPU, {samples} random samples each, at most {limit:g} s each on a machine with two
+cores and other work to do. "Equal" is bit for bit, for float32 within the tolerance of
+[operators.md](operators.md): to TensorFlow Lite Micro, or to LiteRT where TensorFlow Lite Micro
+lacks an operator or a type ({litert} networks). Files above {largest} MB were left
+out{rest}.
 """
 CLASSES = {
     "compiled before, for another NPU or without --golden": r"is compiled for",
@@ -178,10 +179,7 @@ def _refused(trials: list[Trial]) -> list[str]:
     for trial in trials:
         for npu in NPUS:
             if trial.verdicts[npu] == "REFUSED":
-                fits = (
-                    name for name, words in CLASSES.items() if re.search(words, trial.words[npu])
-                )
-                found[next(fits, "another reason"), npu] += 1
+                found[_class(trial.words[npu]), npu] += 1
     names = [name for name in (*CLASSES, "another reason") if any(found[name, n] for n in NPUS)]
     rows = [_cells([name, *(str(found[name, npu]) for npu in NPUS)]) for name in names]
     return [_cells(["refused because", *NPUS]), _cells(["---", "---:", "---:"]), *rows, ""]

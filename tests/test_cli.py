@@ -81,8 +81,8 @@ def test_a_float_network_is_told_what_to_do(tmp_path: Path) -> None:
     [
         (["--board", "nowhere"], "unknown board 'nowhere'"),
         (["--board", "corstone300", "--npu", "ethos-u99-1"], "unknown NPU 'ethos-u99-1'"),
-        (["--board", "corstone300", "--name", "2nd"], "no C identifier"),
-        (["--board", "corstone300", "--name", "while"], "taken by C"),
+        (["--board", "corstone300", "--name", "2nd"], "not a C identifier"),
+        (["--board", "corstone300", "--name", "while"], "reserved by C"),
     ],
 )
 def test_bad_options_are_one_sentence(
@@ -97,7 +97,7 @@ def test_bad_options_are_one_sentence(
 def test_simulate_takes_one_network_and_says_what_takes_more(model: Path) -> None:
     done = ethosgen("simulate", model, model)
     assert_one_sentence(done)
-    assert "simulate runs one network, and there are 2" in done.stderr
+    assert "simulate runs one network but got 2" in done.stderr
 
 
 def test_a_directory_of_the_users_is_left_alone(model: Path, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_missing_tools_are_named(model: Path, tmp_path: Path, monkeypatch: objec
     )
     assert_one_sentence(done)
     assert done.returncode == 3
-    assert "install it by: " in done.stderr
+    assert "install it with: " in done.stderr
 
 
 def test_wrong_inputs_are_named(model: Path, tmp_path: Path) -> None:

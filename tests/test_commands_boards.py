@@ -30,7 +30,7 @@ def test_a_board_is_shown_with_its_doubts() -> None:
     lines = run("show", "psoc-e84").stdout.splitlines()
     assert '? npu.default = "ethos-u55-128"' in lines
     assert "  cpu.clock_hz = 400000000" in lines
-    assert "  ? npu.base_addr  (left blank: not known)" in lines
+    assert "  ? npu.base_addr  (left blank: unknown)" in lines
     assert any(line.startswith("? memories.xip.start_addr = 0x60500000") for line in lines)
     assert json.loads(run("show", "corstone300", "--json").stdout)["npu"]["irq"] == 56
 

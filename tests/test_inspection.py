@@ -199,7 +199,7 @@ def test_simulate_says_that_a_compiled_file_has_no_golden_answer(compiled: Path)
     done = ethosgen("simulate", compiled)
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith("NOT COMPARED")
-    assert "give it with --golden" in done.stdout
+    assert "pass it with --golden" in done.stdout
     answer = json.loads(ethosgen("simulate", compiled, "--json").stdout)
     assert (answer["passed"], answer["verdict"]) == (False, "NOT COMPARED")
     assert answer["mismatches"] is None and answer["oracles"] == {}

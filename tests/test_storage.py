@@ -106,7 +106,7 @@ def test_a_read_only_project_is_not_built_but_said_to_be_one(
     script = made_project(place, model, "--board", "corstone300", "--platform", platform)
     done = in_namespace(f"{script} && exec {sys.executable} -m ethosgen build {place}")
     assert done.returncode == 2
-    assert f"'{place}' cannot be written to" in done.stderr
+    assert f"'{place}' is not writable" in done.stderr
 
 
 @needs_mounts
@@ -161,7 +161,7 @@ def test_packs_are_fetched_where_no_cache_can_be_kept(tmp_path: Path) -> None:
 
 def test_a_project_that_cannot_be_written_to_is_not_built(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         require_writable(tmp_path / "file" / "build")
     require_writable(tmp_path / "new" / "build")
 

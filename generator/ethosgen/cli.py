@@ -1,4 +1,4 @@
-"""The command line: it and `commands` are all that prints.
+"""The command line: only it and `commands` print.
 
 Results go to stdout; progress, the next command to type and errors go to stderr.
 """
@@ -35,8 +35,8 @@ def cli(verbose: bool) -> None:
 
     \b
     ethosgen verify MODEL.tflite --board corstone300     does my network work on this board?
-    ethosgen project MODEL.tflite --board corstone300    give me the firmware's sources
-    ethosgen simulate MODEL.tflite                       no compiler, no QEMU: only the NPU model
+    ethosgen project MODEL.tflite --board corstone300    generate the firmware's sources
+    ethosgen simulate MODEL.tflite                       only the NPU model: no compiler, no QEMU
     ethosgen doctor                                      is everything installed?
     """
     level = logging.DEBUG if verbose else logging.WARNING
@@ -60,7 +60,7 @@ for _command in (
 
 
 def main() -> None:
-    """Run the command line; an EthosgenError becomes one sentence and an exit status."""
+    """Run the command line; report an EthosgenError as one sentence and an exit status."""
     end_in_order()
     try:
         cli(standalone_mode=False)

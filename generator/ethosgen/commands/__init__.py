@@ -1,1 +1,1 @@
-"""The commands, a module each, and what they share; they print, as cli.py does."""
+"""The commands, one module each, and what they share; like cli.py, they print."""

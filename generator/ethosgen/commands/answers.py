@@ -17,7 +17,7 @@ def answer(
 ) -> None:
     """Print a report and end with status 0 only if it passed.
 
-    Where the question is not whether outputs are right, a run without golden answer will do.
+    Without `must_compare`, a run that has no golden output also ends with status 0.
     """
     if as_json:
         click.echo(json.dumps(report.as_json() | (more or {}), indent=2))
@@ -28,7 +28,7 @@ def answer(
 
 
 def tell_next(command: str, quiet: bool = False) -> None:
-    """Print the next command to type, with ethosgen as it was typed this time."""
+    """Print the next command to type, with ethosgen's name as the user typed it."""
     if quiet:
         return
     typed = sys.argv[0] if Path(sys.argv[0]).name == "ethosgen" else "ethosgen"

@@ -1,4 +1,4 @@
-"""`ethosgen boards`: which there are, what is known of one, and how a new one begins."""
+"""`ethosgen boards`: list boards, show one, start a new one."""
 
 import json
 import shlex
@@ -25,7 +25,7 @@ def boards(context: click.Context, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(name: str, as_json: bool) -> None:
-    """Print what is known of a board, and what of it nobody has verified."""
+    """Print the facts of a board, and mark those that nobody has verified."""
     from ethosgen.board import load_board
 
     board = load_board(name)
@@ -38,9 +38,9 @@ def show(name: str, as_json: bool) -> None:
 
 @boards.command()
 @click.argument("name")
-@click.option("--like", required=True, metavar="BOARD", help="The board that it resembles.")
+@click.option("--like", required=True, metavar="BOARD", help="The board to start from.")
 def new(name: str, like: str) -> None:
-    """Write NAME.toml here, as a copy of another board's file, for you to change."""
+    """Write NAME.toml here as a copy of another board's file, for you to change."""
     from ethosgen.board import start_board_file
 
     path = start_board_file(name, like, Path())
@@ -57,26 +57,26 @@ def new(name: str, like: str) -> None:
     "--pack",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A .pack or .pdsc file instead of an index; needs no network.",
+    help="A .pack or .pdsc file instead of an index; works offline.",
 )
 @click.option(
     "-o",
     "output",
     metavar="FILE.toml",
     type=click.Path(path_type=Path),
-    help="The board file to write [default: after the device]. An existing one is left alone.",
+    help="The board file to write [default: named after the device]. Never overwrites a file.",
 )
 @click.option(
     "--limit",
     "limit_s",
     metavar="SECONDS",
     type=click.FloatRange(min=1),
-    help="When to give up fetching [default: 300].",
+    help="Time limit for downloads [default: 300].",
 )
 def from_pack(
     device: str, index: str | None, pack: Path | None, output: Path | None, limit_s: float | None
 ) -> None:
-    """Write a board file from what a device's CMSIS pack says; "?" marks what it does not say."""
+    """Write a board file from a device's CMSIS pack; "?" marks what the pack does not say."""
     from ethosgen.board import find_blanks
     from ethosgen.board.pack import LIMIT_S, start_from_pack
 
@@ -136,7 +136,7 @@ def _summary(board: Any) -> dict[str, Any]:
 
 
 def _facts(board: Any) -> Iterator[str]:
-    """Yield a board's facts as lines; a fact that nobody verified has a question mark."""
+    """Yield a board's facts as lines; a question mark marks an unverified fact."""
     marked = set(board.unverified)
     yield f"{board.name}: {board.description}"
     yield from (f"  note: {note}" for note in board.notes)
@@ -145,7 +145,7 @@ def _facts(board: Any) -> Iterator[str]:
     yield from _lines("", facts, marked, doubtful=False)
     yield f"{counted(len(board.unverified), 'fact')} unverified, marked with ?:"
     for path, value in board.doubts():
-        what = "  (left blank: not known)" if value is None else ""
+        what = "  (left blank: unknown)" if value is None else ""
         yield f"  ? {path}{what}"
 
 

@@ -1,4 +1,4 @@
-"""How an internal error is told: one sentence, and a file with what we need to mend it."""
+"""Reports an internal error: one sentence, and a file with what we need to fix it."""
 
 import platform
 import sys
@@ -22,7 +22,7 @@ def record_bug(error: Exception) -> str:
     except OSError:
         return f"internal error: {what}; this is a bug in ethosgen, please report it:\n{head}{text}"
     return (
-        f"internal error: {what}; this is a bug in ethosgen and not a fault of your network: "
+        f"internal error: {what}; this is a bug in ethosgen, not a fault of your network: "
         f"please report it with '{log.name}', which has the traceback, and the network if you may"
     )
 

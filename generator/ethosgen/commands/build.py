@@ -1,4 +1,4 @@
-"""`ethosgen build`: a project's firmware, compiled."""
+"""`ethosgen build`: compile a project's firmware."""
 
 import shlex
 from pathlib import Path

@@ -20,7 +20,7 @@ from ethosgen.commands.progress import Progress
 def disasm(file: Path, npu: str | None, as_json: bool) -> None:
     """Show the NPU's commands in FILE, and what each operation does.
 
-    FILE is a .tflite that Vela compiled, one that it has not (it is asked then), Vela's raw output
+    FILE is a .tflite file, compiled by Vela or not (Vela compiles it then), Vela's raw output
     (.npz), or a command stream, with or without the driver's header.
     """
     from ethosgen.pipeline import inspection

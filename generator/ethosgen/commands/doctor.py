@@ -1,4 +1,4 @@
-"""`ethosgen doctor`: what is installed, and what is missing."""
+"""`ethosgen doctor`: list what is installed and what is missing."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from ethosgen.commands.options import JSON
 @click.command()
 @JSON
 def doctor(as_json: bool) -> None:
-    """Print what is installed, what is missing, and the command that installs it."""
+    """List what is installed and what is missing, with the command that installs it."""
     from ethosgen.pipeline import doctor as examination
 
     findings = examination.examine()

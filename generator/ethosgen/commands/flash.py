@@ -1,4 +1,4 @@
-"""`ethosgen flash`: a built firmware onto its board."""
+"""`ethosgen flash`: write a built firmware to its board."""
 
 import shlex
 from pathlib import Path
@@ -8,9 +8,9 @@ import click
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--with", "tool", metavar="TOOL", help="Tool of the board file [default: its first].")
+@click.option("--with", "tool", metavar="TOOL", help="Flash tool [default: the board's first].")
 def flash(directory: Path, tool: str | None) -> None:
-    """Write a project's firmware, built by --on serial, to the board by the board's own tool."""
+    """Write the firmware built with --on serial to the board, with the board's flash tool."""
     from ethosgen import pipeline
     from ethosgen.values.watch import Watch
 

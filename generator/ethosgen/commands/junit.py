@@ -17,8 +17,8 @@ _MARKER = "the firmware's end marker was seen"
 class JUnitFile:
     """One file for one run, written however the run ends; without a path it does nothing.
 
-    An older file of that name is removed first, so that a run that was killed leaves none. A run
-    without a report, or with an exception, becomes an error.
+    It first removes an older file of that name, so that a killed run leaves none. A run without a
+    report, or with an exception, becomes an error.
     """
 
     def __init__(self, path: Path | None, name: str) -> None:
@@ -35,7 +35,7 @@ class JUnitFile:
         return self
 
     def record(self, report: Report | FirmwareReport) -> None:
-        """Take the report that the file will tell."""
+        """Store the report that the file will contain."""
         self._report = report
 
     def __exit__(
@@ -57,9 +57,9 @@ class JUnitFile:
 def make_suite(
     name: str, report: Report | FirmwareReport | None, error: BaseException | None
 ) -> ET.Element:
-    """Return a <testsuites> with one suite; an error or a missing report is an <error> in it.
+    """Return a <testsuites> with one suite; an error or a missing report becomes an <error> in it.
 
-    Of several networks, each has its cases in a class of its own.
+    With several networks, the cases of each are in a class of its own.
     """
     cases = []
     if error is not None or report is None:
@@ -99,11 +99,11 @@ def _cases(name: str, report: Report) -> list[ET.Element]:
     oracle = (golden.title if golden else "") or _ORACLE
     outputs = ET.Element("testcase", classname=group, name=f"outputs equal {oracle}'s")
     if golden is None:
-        ET.SubElement(outputs, "skipped", message="no golden answer; give --golden")
+        ET.SubElement(outputs, "skipped", message="no golden output; pass --golden")
     elif golden.mismatches or not golden.elements:
         words = (
             f"{golden.mismatches} of {counted(golden.elements, 'element')} differ, by "
-            f"{golden.max_abs_diff:g} at most"
+            f"at most {golden.max_abs_diff:g}"
         )
         found = [f"{title}: {text}" for title, text in report.findings.items()]
         failure = ET.SubElement(

@@ -1,4 +1,4 @@
-"""`ethosgen ops`: which operators run on which NPU and on the CPU, in which types, how exactly."""
+"""`ethosgen ops`: list which operators run where, in which types, and whether exactly."""
 
 import json
 
@@ -11,20 +11,20 @@ import click
 def ops(names: tuple[str, ...], as_json: bool) -> None:
     """List the operators that run on an NPU or on the CPU.
 
-    NPU: the products whose compiler knows the operator, with the types that it takes (i8 is int8,
-    f32 float32), which Vela does not tell of Ethos-U85; whether it takes yours, Vela says for your
-    network. CPU: the types that there is code for. Exact means that results equal TFLite Micro's
-    reference kernels to the last bit.
+    NPU: the products whose compiler knows the operator, and the types that it supports (i8 is
+    int8, f32 float32); Vela does not list types for Ethos-U85. Only Vela can say whether it accepts
+    the operator in your network. CPU: the types that ethosgen has code for. Exact means that the
+    results equal those of TFLite Micro's reference kernels to the last bit.
     """
     from ethosgen.pipeline.coverage import survey, table
     from ethosgen.values.errors import InputError
 
     rows = survey()
-    wanted = {name.upper() for name in names}  # custom operators have small letters
+    wanted = {name.upper() for name in names}  # custom operators are in lower case
     unknown = sorted(wanted - {row.operator.upper() for row in rows})
     if unknown:
         raise InputError(
-            f"neither an NPU nor the CPU code runs {unknown[0]}; 'ethosgen ops' lists what there is"
+            f"neither an NPU nor the CPU code runs {unknown[0]}; 'ethosgen ops' lists the operators"
         )
     chosen = [row for row in rows if not wanted or row.operator.upper() in wanted]
     if as_json:

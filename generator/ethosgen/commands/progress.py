@@ -1,4 +1,4 @@
-"""What a command shows while it works."""
+"""Shows progress while a command works."""
 
 import contextlib
 import logging

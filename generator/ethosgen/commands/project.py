@@ -1,4 +1,4 @@
-"""`ethosgen project`: a network's firmware as sources."""
+"""`ethosgen project`: generate the sources of a network's firmware."""
 
 import shlex
 from pathlib import Path
@@ -34,7 +34,7 @@ from ethosgen.commands.wording import written_text
     "--output",
     "directory",
     type=click.Path(path_type=Path),
-    help="Directory [default: NAME].",
+    help="Output directory [default: NAME].",
 )
 @IO
 @CPU_OPS
@@ -49,7 +49,7 @@ from ethosgen.commands.wording import written_text
     "--ci-ethosgen",
     metavar="WHEEL|ADDRESS",
     help="What the workflow installs: a wheel's path, git+https://... [default: a wheel of this "
-    "ethosgen, put into the project].",
+    "ethosgen, stored in the project].",
 )
 def project(
     models: tuple[Path, ...],
@@ -68,11 +68,11 @@ def project(
     with_ci: bool,
     ci_ethosgen: str | None,
 ) -> None:
-    """Render a project: the model as a C library, and an application around it.
+    """Generate a project: the model as a C library, and an application around it.
 
-    Several models get a library each and share the NPU's driver and one arena, which is as large as
-    the largest needs. Generating again into a project leaves its application alone; of several
-    models, those that are not named stay as they are.
+    With several models, each gets its own library; they share the NPU's driver and one arena, which
+    is as large as the largest needs. Running it again on a project keeps its application; of
+    several models, those that are not named stay as they are.
     """
     from ethosgen import pipeline
 

@@ -1,4 +1,4 @@
-"""`ethosgen run`: a built firmware on a target, its outputs compared."""
+"""`ethosgen run`: run a built firmware on a target and compare its outputs."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from ethosgen.commands.wording import edits_line
 @click.command()
 @DIR
 @ON_THE_BOARDS
-@click.option("--network", metavar="NAME", help="Run this one of several [default: all in turn].")
+@click.option("--network", metavar="NAME", help="Run only this network [default: all in turn].")
 @INPUT
 @OUTPUT
 @GOLDEN
@@ -42,7 +42,7 @@ from ethosgen.commands.wording import edits_line
     "build_directory",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Zephyr: where west built it [default: build in the project].",
+    help="Zephyr: west's build directory [default: build in the project].",
 )
 def run(
     directory: Path,

@@ -1,4 +1,4 @@
-"""`ethosgen serve-npu`: the NPU of another process; not for people."""
+"""`ethosgen serve-npu`: the NPU of another process; not for interactive use."""
 
 import sys
 
@@ -7,7 +7,7 @@ import click
 
 @click.command(hidden=True)
 def serve_npu() -> None:
-    """Be the NPU of a Zephyr application on native_sim, over stdin and stdout."""
+    """Serve as the NPU of a Zephyr application on native_sim, over stdin and stdout."""
     from ethosgen import pipeline
 
     pipeline.serve_npu(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,4 +1,4 @@
-"""`ethosgen simulate`: a network on the functional model of the NPU."""
+"""`ethosgen simulate`: run a network on the functional model of the NPU."""
 
 from pathlib import Path
 
@@ -26,8 +26,8 @@ from ethosgen.commands.progress import Progress
 @click.option(
     "--npu",
     metavar="NPU",
-    help="NPU, e.g. ethos-u65-256, or none: all on the CPU [default: what MODEL was compiled for, "
-    "or ethos-u55-128].",
+    help="NPU, e.g. ethos-u65-256, or none to run all on the CPU [default: what MODEL was compiled "
+    "for, or ethos-u55-128].",
 )
 @CPU_OPS
 @OFFLOAD
@@ -37,19 +37,19 @@ from ethosgen.commands.progress import Progress
 @OUTPUT
 @GOLDEN
 @click.option("--trace", is_flag=True, help="List what each operation of the NPU did.")
-@click.option("--no-times", is_flag=True, help="Leave times out of the list, so that runs compare.")
+@click.option("--no-times", is_flag=True, help="Omit times from the list, so that runs compare.")
 @click.option(
     "--dump",
     "dumps",
     metavar="N=FILE.npz",
     multiple=True,
-    help="Keep inputs and outputs of operation N, as --trace counts them. May be given again.",
+    help="Store inputs and outputs of operation N, as --trace counts them. Repeatable.",
 )
 @click.option(
     "--samples",
     type=click.IntRange(1),
-    help="Random samples to try, from several distributions in turn [default: 10, fewer for a "
-    "network that computes very much, 1 with --trace or --dump].",
+    help="Number of random samples, from several distributions in turn [default: 10, fewer for "
+    "a large network, 1 with --trace or --dump].",
 )
 @SEED
 @ORACLE
@@ -75,7 +75,7 @@ def simulate(
     """Run a network's partitions on the NPU model, in process: no compiler, no QEMU.
 
     \b
-    Two runs differ from the first operation on that this shows:
+    To find the first operation where two runs differ:
         ethosgen simulate MODEL.tflite --trace --no-times > one.txt
         diff one.txt other.txt
     """
@@ -99,7 +99,7 @@ def simulate(
                 trace=observer,
                 watch=progress.watch(),
             )
-        finally:  # what led to a fault is what the list is for
+        finally:  # the list must show what led to a fault
             if observer is not None and trace and not as_json:
                 for line in inspection.trace_lines(observer.entries, not no_times):
                     click.echo(line)

@@ -52,7 +52,7 @@ from ethosgen.commands.progress import Progress
 @ORACLE
 @JSON
 @JUNIT
-@click.option("--flash", "flasher", metavar="TOOL", help="Flash the board first, by this tool.")
+@click.option("--flash", "flasher", metavar="TOOL", help="First flash the board with this tool.")
 @with_line
 def verify(
     models: tuple[Path, ...],
@@ -77,10 +77,10 @@ def verify(
     flasher: str | None,
     line: Any,
 ) -> None:
-    """Answer "does my network work on this board?": project, build and run, in a temporary place.
+    """Answer "does my network work on this board?": project, build and run in a temporary folder.
 
-    Several go into one firmware and take turns there, with one arena. Exit status 0 only if every
-    element of every sample equals TensorFlow Lite Micro's.
+    Several networks go into one firmware with one arena and run in turn. Exit status 0 means that
+    every element of every sample equals TensorFlow Lite Micro's.
     """
     from ethosgen import pipeline
 

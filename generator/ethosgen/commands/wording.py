@@ -1,4 +1,4 @@
-"""What commands print of projects and reports, for people."""
+"""Prints projects and reports for people."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from ethosgen.values.plan import Check, CpuOperator
 from ethosgen.values.report import FirmwareReport
 
 MOST_EDITS = 6
-"""So many files are named."""
+"""The number of files that are named."""
 MOST_REASONS = 12
-"""So many lines about what stays on the CPU are read; a float network has one for each operator."""
+"""The number of lines about CPU operators; a float network has one for each operator."""
 
 
 def written_text(written: Any) -> str:
@@ -61,14 +61,14 @@ def plan_lines(plan: Any) -> list[str]:
 
 
 def _check_lines(check: Check | None) -> list[str]:
-    """Describe the check of the plan before anything was written."""
+    """Describe the check that ran on the plan before anything was written."""
     if check is None:
         return []
     if check.oracle is None:
-        return [f"  check     not made: {check.skipped}"]
+        return [f"  check     skipped: {check.skipped}"]
     of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
     lines = [f"  check     {of} on the NPU model equal {ORACLES[check.oracle]}'s"]
-    return [*lines, *(f"            what differed: {case}" for case in check.cases)]
+    return [*lines, *(f"            differing network: {case}" for case in check.cases)]
 
 
 def _decompressed_line(plan: Any) -> str:
@@ -87,7 +87,7 @@ def _fused_text(fused: Sequence[str]) -> str:
 
 
 def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
-    """Explain why operators are on the CPU, one of each kind, in MOST_REASONS lines."""
+    """Explain why operators are on the CPU, one of each kind, in at most MOST_REASONS lines."""
     alike: dict[tuple[str, str], list[str]] = {}
     for operator in operators:
         alike.setdefault((operator.code, operator.reason), []).append(operator.output)
@@ -98,7 +98,7 @@ def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
     ]
     left = len(lines) - MOST_REASONS
     if left > 1:
-        lines[MOST_REASONS:] = [f"            and {left} reasons more, which --json lists"]
+        lines[MOST_REASONS:] = [f"            and {left} more reasons, listed by --json"]
     return lines
 
 
@@ -112,7 +112,7 @@ def _choice_line(choice: Any) -> str:
 
 
 def report_text(report: Any) -> str:
-    """Describe the result of a run of one network, or of several in turn."""
+    """Describe the result of a run, of one network or of several."""
     if isinstance(report, FirmwareReport):
         shared = ", ".join(f"{key} {value}" for key, value in report.shared_bytes.items())
         return "\n".join(
@@ -163,46 +163,46 @@ def _drawn_lines(report: Any) -> list[str]:
     if report.drawn is None:
         return []
     shares = ", ".join(f"{count} {name}" for name, count in report.drawn.distributions.items())
-    few = "; fewer than usual, as this network computes much" if report.drawn.is_short else ""
+    few = "; fewer than usual, as this network is large" if report.drawn.is_short else ""
     return [f"  samples   {shares}; seed {report.drawn.seed}{few}"]
 
 
 def _advice_lines(report: Any) -> list[str]:
-    """Return the remedy for a missing or bad verdict."""
+    """Advise what to do after a missing or bad verdict."""
     golden = report.golden
     if golden is None:
         return [
-            "  no golden answer: Vela compiled this file before, and what it was made from is "
-            "needed; give it with --golden MODEL.tflite"
+            "  no golden output: this file was compiled by Vela, and the comparison needs the "
+            "uncompiled original; pass it with --golden MODEL.tflite"
         ]
     if report.ended and not golden.elements:
         return [
             "  nothing was compared: every sample ended where a CIRCULAR_BUFFER waits for inputs; "
-            "give more with --samples or --input"
+            "use more with --samples or --input"
         ]
     culprit = report.diagnosis.culprit if report.diagnosis else None
     if golden.mismatches and culprit and culprit.on == "npu":
         return [
-            f"  next: keep it on the CPU by --cpu-ops {culprit.code}; docs/exactness.md names what "
-            "Vela compiles otherwise"
+            f"  next: keep it on the CPU with --cpu-ops {culprit.code}; docs/exactness.md lists "
+            "what Vela compiles differently"
         ]
     if golden.mismatches and report.plan.npu != NO_NPU:
         return [
-            "  next: with --npu none, or with --cpu-ops OPERATOR, see whose part differs; "
-            "docs/exactness.md names what Vela compiles otherwise"
+            "  next: use --npu none or --cpu-ops OPERATOR to see which part differs; "
+            "docs/exactness.md lists what Vela compiles differently"
         ]
     return []
 
 
 def comparison_text(comparison: Comparison) -> str:
     """Describe how many elements differ, and by how much."""
-    far = f"by {comparison.max_abs_diff:g} at most"
+    far = f"by at most {comparison.max_abs_diff:g}"
     if comparison.skipped:
         return f"skipped, {comparison.skipped}"
     if comparison.mismatches:
         return f"{comparison.mismatches} differ, {far}"
     if comparison.close:
-        near = f"{FLOAT_TOLERANCE:g} of the largest are allowed where expf and its kin compute"
+        near = f"up to {FLOAT_TOLERANCE:g} of the largest is allowed for expf and similar functions"
         return f"{comparison.close} differ within the tolerance, {far} ({near})"
     return "equal"
 
@@ -212,8 +212,8 @@ def edits_line(directory: Path, edits: Mapping[str, str]) -> str:
     named = [f"{path} ({what})" for path, what in edits.items()]
     more = f" and {len(named) - MOST_EDITS} more" if len(named) > MOST_EDITS else ""
     return (
-        f"warning: '{directory}' does not have the library that ethosgen generated: "
-        f"{', '.join(named[:MOST_EDITS])}{more}; the verdict is of the files as they were built"
+        f"warning: the library in '{directory}' is not what ethosgen generated: "
+        f"{', '.join(named[:MOST_EDITS])}{more}; the verdict covers the files as they were built"
     )
 
 

@@ -1,8 +1,8 @@
-"""Calls a function in a Python process of its own.
+"""Calls a function in a separate Python process.
 
-Vela's compiler and both reference interpreters are C++ that trusts its input: a damaged network can
-end the process, eat its memory or never return. In a child that is an answer like any other. One
-that imports only the compiler costs 15 ms, and what it prints stays off our standard output.
+Vela's compiler and both reference interpreters are C++ that trusts its input: a damaged network
+can crash the process, exhaust its memory or hang it. In a child, that is an answer like any
+other. A child that imports only the compiler costs 15 ms, and its output stays off our stdout.
 """
 
 import contextlib
@@ -18,19 +18,19 @@ from pathlib import Path
 from typing import IO, Any
 
 MEMORY_BYTES = 16 << 30
-"""Address space of a child; what asks for more has gone wrong."""
+"""Address space of a child; a child that asks for more has gone wrong."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the function returned, and what was printed meanwhile."""
+    """The function's return value, and what it printed."""
 
     value: Any
     log: str
 
 
 class ChildError(Exception):
-    """The child did not return: `how` is "raised", "died" or "late"; `log` what it printed."""
+    """The child did not return: `how` is "raised", "died" or "late"; `log` is its output."""
 
     def __init__(self, how: str, message: str, log: str = "") -> None:
         super().__init__(message)
@@ -41,8 +41,8 @@ class ChildError(Exception):
 def call(script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -> Answer:
     """Run `function(*arguments)` of the file `script` in a child and return its answer.
 
-    The script is run by itself, not as part of its package, so that the child imports only what the
-    script imports. Arguments and value are pickled. Raises ChildError.
+    The script runs on its own, not as part of its package, so that the child imports only what
+    the script imports. Arguments and the return value are pickled. Raises ChildError.
     """
     command = [sys.executable, "-P", __file__, str(script), function]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -70,7 +70,7 @@ _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 
 def end_children() -> None:
-    """End all calls that other threads wait for, as this process is about to end."""
+    """End all calls that other threads wait for, because this process is about to end."""
     for started in list(_RUNNING):
         started.kill()
 
@@ -93,14 +93,14 @@ def _limit_resources() -> None:
 
 
 def _memory_file() -> IO[bytes]:
-    """Return a file that needs no folder to write to, where the system has such."""
+    """Return an anonymous file in memory, or a temporary file where the system has no such."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("prints"), "w+b")
     return tempfile.TemporaryFile()
 
 
 def _serve() -> None:
-    """Answer one call: the arguments come on stdin, the answer goes to what stdout was."""
+    """Answer one call: arguments arrive on stdin, the answer goes to the original stdout."""
     _limit_resources()
     script, function = sys.argv[1:3]
     arguments = pickle.load(sys.stdin.buffer)
@@ -121,7 +121,7 @@ def _serve() -> None:
         prints.seek(0)
         pickle.dump((*outcome, prints.read().decode("utf-8", "replace")), answers)
         answers.flush()
-    os._exit(0)  # destructors of damaged C++ objects are not our business
+    os._exit(0)  # do not run destructors of damaged C++ objects
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Package managers: what each calls the tools that ethosgen runs."""
+"""Package managers, and their packages for the tools that ethosgen runs."""
 
 import shutil
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PackageManager:
-    """A package manager: its program, the words that install, and its packages by tool."""
+    """A package manager: its program, its install command, and its packages by tool."""
 
     program: str
     install: str
@@ -57,11 +57,11 @@ MANAGERS = (
         },
     ),
 )
-"""Those of the system come before brew, which Linux has beside its own."""
+"""The system's own come before brew, which on Linux is an addition."""
 
 
 def how_to_install(tool: str) -> str:
-    """Return the command that installs a tool here, or Debian's names where no manager is known."""
+    """Return the command that installs a tool here, or Debian's names for an unknown system."""
     for manager in MANAGERS:
         if shutil.which(manager.program):
             return f"{manager.install} {manager.packages[tool]}"

@@ -1,4 +1,4 @@
-"""Places to write to: what is wrong with one, in a sentence."""
+"""Explains errors of files and folders in a sentence."""
 
 import errno
 import os
@@ -12,10 +12,10 @@ _PLACES = frozenset(
         *(errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EMFILE, errno.ENFILE, errno.EFBIG),
     }
 )
-"""What a user can mend: another place, more room, fewer open files. All else is a bug of ours."""
+"""Errors that a user can fix: another place, more room, fewer open files. Others are our bugs."""
 
 _NO_TEMPORARY = "No usable temporary directory"
-"""How Python's tempfile begins its complaint."""
+"""The start of the message from Python's tempfile."""
 
 
 def explain_storage(error: BaseException | None) -> str | None:
@@ -24,22 +24,20 @@ def explain_storage(error: BaseException | None) -> str | None:
         return None
     reason = error.strerror or str(error)
     if reason.startswith(_NO_TEMPORARY):
-        return "no folder for temporary files can be written to; name one in TMPDIR"
+        return "no folder for temporary files is writable; name one in TMPDIR"
     if error.errno not in _PLACES:
         return None
     place = f"'{os.fsdecode(error.filename)}'" if error.filename is not None else "a file"
     return (
-        f"cannot use {place}: {reason}; choose a place that you may write to and that has room, "
+        f"cannot use {place}: {reason}; choose a writable place that has room, "
         "with -o or --output for results and TMPDIR for temporary files"
     )
 
 
 def require_writable(folder: Path) -> None:
-    """Raise InputError if nothing can be written into a folder, or made in the one above it."""
+    """Raise InputError if a folder is not writable, or cannot be created in its parent."""
     place = next((p for p in (folder, *folder.absolute().parents) if p.exists()), folder)
     if not place.is_dir():
-        raise InputError(f"'{place}' is no folder, so nothing can be written to '{folder}'")
+        raise InputError(f"'{place}' is not a folder, so nothing can be written to '{folder}'")
     if not os.access(place, os.W_OK):
-        raise InputError(
-            f"'{place}' cannot be written to; copy what is there to a place where it can be"
-        )
+        raise InputError(f"'{place}' is not writable; copy its contents to a writable place")

@@ -1,4 +1,4 @@
-"""An orderly end by a signal: temporary folders and shared memory go, children are ended."""
+"""Ends the process in order on a signal: removes temporary folders, ends children."""
 
 import signal
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ _SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class Terminated(BaseException):
-    """A signal asked this process to end; it unwinds everything, as KeyboardInterrupt does."""
+    """A signal asked this process to end; like KeyboardInterrupt, it unwinds everything."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -17,19 +17,19 @@ class Terminated(BaseException):
 
     @property
     def exit_status(self) -> int:
-        """The status that a shell reports for a process which a signal ended."""
+        """The status that a shell reports for a process ended by this signal."""
         return 128 + self.number
 
 
 class _Hold:
-    """Whether signals are postponed now, and the one that came meanwhile."""
+    """Whether signals are postponed now, and the one that arrived meanwhile."""
 
     depth = 0
     pending: int | None = None
 
 
 def end_in_order() -> None:
-    """Let signals that end this process raise Terminated; those that are ignored stay ignored.
+    """Let signals that end this process raise Terminated; ignored signals stay ignored.
 
     Ctrl-C raises KeyboardInterrupt, as before.
     """
@@ -45,8 +45,8 @@ def end_in_order() -> None:
 def hold_signals() -> Iterator[None]:
     """Postpone signals until the block ends.
 
-    A program that subprocess.Popen has started is lost if the exception comes before Popen returns:
-    nobody ends it, and it writes on into a folder that is being removed.
+    If the exception arrives before subprocess.Popen returns, the program that it has started is
+    lost: it is never ended, and keeps writing into a folder that is being removed.
     """
     _Hold.depth += 1
     try:
@@ -68,5 +68,5 @@ def _receive(number: int, _frame: FrameType | None) -> None:
 def _raise(number: int) -> None:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
-    signal.signal(number, signal.SIG_IGN)  # a second one must not cut the clean-up short
+    signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
     raise Terminated(number)

@@ -1,4 +1,4 @@
-"""External programs: where they are looked for, and what to do when they are not there."""
+"""External programs: where ethosgen looks for them, and what to do if they are missing."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ _GRACE_S = 2.0
 
 
 class CommandError(Exception):
-    """A program that did not start, did not end in time, or failed; `words` are its last ones."""
+    """A program that did not start, timed out or failed; `words` are its last output."""
 
     def __init__(self, what: str, words: str = "") -> None:
         super().__init__(what)
@@ -30,9 +30,9 @@ class CommandError(Exception):
 def run_command(
     command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
 ) -> str:
-    """Run a program, without a shell and without input, and return all that it said.
+    """Run a program, without a shell and without input, and return all its output.
 
-    Raises CommandError, whose text says in a few words what went wrong.
+    Raises CommandError, whose text gives the cause in a few words.
     """
     _LOG.info("%s", " ".join(command))
     started = None
@@ -64,15 +64,15 @@ def run_command(
 def _end(started: subprocess.Popen[bytes]) -> None:
     """End a program and all that it started: Ninja's compilers, a flash tool's server.
 
-    Asked first, Ninja removes what it has half written; what is still there then is killed. CMake
-    ends before the Ninja that it started, so the whole group gets the time.
+    When asked to end, Ninja removes its half-written files; what is left after that is killed.
+    CMake ends before the Ninja that it started, so the whole group gets the same time.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + _GRACE_S
         with suppress(ProcessLookupError):
             os.killpg(started.pid, number)
             while time.monotonic() < deadline:
-                started.poll()  # the first of the group stays in it until it is waited for
+                started.poll()  # the group's first process stays in it until it is waited for
                 os.killpg(started.pid, 0)
                 time.sleep(0.01)
     started.wait()
@@ -88,7 +88,7 @@ class Tool:
     variable: str
     purpose: str
     remedy: str = ""
-    """What to do where no package manager has it."""
+    """What to do if no package manager has it."""
 
     @property
     def install_command(self) -> str:
@@ -98,21 +98,21 @@ class Tool:
     def find(self) -> Path:
         """Return the program's path.
 
-        ToolError says what was looked for, where, which variable overrides that, and how to
-        install it.
+        ToolError gives the name, the places searched, the variable that overrides them, and how to
+        install the program.
         """
         override = os.environ.get(self.variable)
         if override:
             found = shutil.which(override)
             if found is None:
                 raise ToolError(
-                    f"{self.variable} names '{override}', which is no program that can be run; "
+                    f"{self.variable} names '{override}', which is not an executable program; "
                     "correct or unset it"
                 )
             return Path(found)
         found = shutil.which(self.name)
         if found is None:
-            how = self.remedy or f"install it by: {self.install_command}"
+            how = self.remedy or f"install it with: {self.install_command}"
             raise ToolError(
                 f"{self.name} ({self.purpose}) was not found on PATH "
                 f"({os.environ.get('PATH', '')}); {how}; "
@@ -138,4 +138,4 @@ CBUILD = Tool(
 QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "simulates the board")
 
 TOOLS = (GCC, CMAKE, NINJA, QEMU)
-"""All of them, in the order in which a user meets them."""
+"""All of them, in the order in which a user needs them."""

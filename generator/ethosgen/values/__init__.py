@@ -1,1 +1,1 @@
-"""Frozen values and plain functions of them: the network, the plan, the program, the outcome."""
+"""Frozen values and plain functions on them: the network, the plan, the program, the outcome."""

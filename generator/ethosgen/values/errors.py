@@ -1,7 +1,7 @@
-"""The one tree of errors that a user may see.
+"""The tree of all errors that a user may see.
 
 An EthosgenError is an answer: one sentence that says what is wrong, where, and what to do. The
-command line prints it and exits with `exit_status`. Anything else that escapes is a bug of ours:
+command line prints it and exits with `exit_status`. Any other exception that escapes is a bug:
 the command line says so in one sentence, keeps the traceback in a file, and exits with BUG_STATUS.
 """
 
@@ -9,21 +9,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 BUG_STATUS = 70
-"""Exit status of an internal error, EX_SOFTWARE of sysexits.h: not that of a FAIL, which is 1."""
+"""Exit status of an internal error: EX_SOFTWARE of sysexits.h, distinct from 1 for FAIL."""
 
 
 class InternalError(Exception):
-    """A bug of ours that is known by the operator where it shows; its cause is __cause__."""
+    """A bug of ours, located at the operator where it shows; __cause__ has the cause."""
 
 
 class EthosgenError(Exception):
-    """Base of every error that is the user's to mend."""
+    """Base of every error that the user can fix."""
 
     exit_status = 1
 
 
 class InputError(EthosgenError):
-    """A file, an option or an array that cannot be used."""
+    """An unusable file, option or array."""
 
     exit_status = 2
 
@@ -41,7 +41,7 @@ class UnsupportedError(InputError):
 
 
 class RefusalError(UnsupportedError):
-    """A network that Vela refuses as a whole, perhaps for one operator; `why` are its words."""
+    """A network that Vela refuses as a whole, perhaps for one operator; `why` quotes Vela."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class RefusalError(UnsupportedError):
 class CapacityError(InputError):
     """A network that does not fit the board's memories.
 
-    `overflows` are memories and the bytes that they lack, where the linker found it.
+    `overflows` maps memories to the bytes that they lack, if the linker found it.
     """
 
     def __init__(self, message: str, overflows: Mapping[str, int] | None = None) -> None:
@@ -60,7 +60,7 @@ class CapacityError(InputError):
 
 
 class ToolError(EthosgenError):
-    """An external program that is missing or unusable."""
+    """A missing or unusable external program."""
 
     exit_status = 3
 
@@ -72,20 +72,20 @@ class BuildError(EthosgenError):
 
 
 class TargetError(EthosgenError):
-    """A target that died, hung or answered nonsense."""
+    """A target that crashed, hung or gave invalid answers."""
 
     exit_status = 5
 
 
 class ProtocolError(TargetError):
-    """A console conversation that could not be repaired by retrying."""
+    """A console conversation that retries could not repair."""
 
 
-class NpuFault(EthosgenError):  # noqa: N818 - the manual's word, not ours
+class NpuFault(EthosgenError):  # noqa: N818 - the term of Arm's manual
     """A fault of the NPU model: what the command stream did wrong, and where.
 
     `kind` is the STATUS bit that reports it: "bus" (bus_status), "parse" (cmd_parse_error),
-    "weights" (wd_fault, of the weight decoder), or "timeout" (the model's own limit). `offset` is
+    "weights" (wd_fault, the weight decoder's), or "timeout" (the model's own limit). `offset` is
     the byte offset of the command in its stream, `command` its name in Arm's register description.
     """
 

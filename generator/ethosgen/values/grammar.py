@@ -1,16 +1,16 @@
-"""Small parts of sentences: counted nouns, and the name that somebody meant."""
+"""Small parts of sentences: counted nouns, and the likely name for a mistyped one."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return "1 operator" or "1,200 operators"; `plural` is for nouns that take no plain s."""
+    """Return "1 operator" or "1,200 operators"; pass `plural` if the noun takes no plain s."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return " (did you mean 'x'?)" for a name that is nearly a known one, else nothing."""
+    """Return " (did you mean 'x'?)" for a name close to a known one, else an empty string."""
     close = difflib.get_close_matches(name.lower(), list(known), 1)
     return f" (did you mean '{close[0]}'?)" if close else ""
 

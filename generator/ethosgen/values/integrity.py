@@ -1,4 +1,4 @@
-"""Whether a network that was read holds together, so that nothing behind has to ask again."""
+"""Checks that a network is consistent, so that later stages need not check it."""
 
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import ABSENT, HANDLE, Model
@@ -7,14 +7,14 @@ NPU_CUSTOM_CODE = "ethos-u"
 """The custom operator that stands for a command stream."""
 
 NPU_MEMORIES = 4
-"""Its first inputs, which are no tensors: commands, read-only blob, scratch, fast scratch."""
+"""Its first inputs, which are not tensors: commands, read-only blob, scratch, fast scratch."""
 
 
 def check(model: Model) -> None:
-    """Refuse a network that has no ends, dynamic shapes, or operators that read the unwritten.
+    """Refuse a network without inputs or outputs, with dynamic shapes, or with reads before writes.
 
-    Raises InputError where the file is damaged or has nothing to run, UnsupportedError for shapes
-    and ends that no firmware can have.
+    Raises InputError if the file is damaged or has nothing to run, UnsupportedError for shapes,
+    inputs and outputs that no firmware can have.
     """
     _check_ends(model)
     _refuse_dynamic(model)
@@ -54,9 +54,9 @@ def _refuse_dynamic(model: Model) -> None:
 
 
 def _check_dataflow(model: Model) -> None:
-    """Refuse a graph in which an operator reads what nothing has written yet.
+    """Refuse a graph in which an operator reads a tensor that nothing has written yet.
 
-    TFLite's interpreters run operators in the file's order and do not look.
+    TFLite's interpreters run operators in the file's order and do not check.
     """
     for graph in model.graphs:
         ready = set(graph.inputs) | {

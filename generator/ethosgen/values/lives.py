@@ -1,7 +1,7 @@
-"""When tensors live, in a time that Vela's order of operators and ours have in common.
+"""When tensors live, on a clock that Vela's order of operators and ours share.
 
-Vela reuses the bytes of scratch by its own order. Partitions run in the same order in both, so they
-are the clock: partition k runs at 2k + 1, and what the CPU runs just before it at 2k.
+Vela reuses bytes of scratch according to its own order. Partitions run in the same order in both,
+so they are the clock: partition k runs at 2k + 1, and CPU operators just before it at 2k.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ Life = tuple[int, int]
 
 
 def times(on_npu: Iterable[bool]) -> list[int]:
-    """Return the time of each step, and as one more that of the end; the NPU runs some of them."""
+    """Return the time of each step, then the time of the end; `on_npu` marks the NPU's steps."""
     found, partitions = [], 0
     for is_partition in on_npu:
         found.append(2 * partitions + is_partition)
@@ -25,7 +25,7 @@ def times(on_npu: Iterable[bool]) -> list[int]:
 def lives(graph: Graph, operators: Sequence[Operator]) -> dict[int, Life]:
     """Return the life of each tensor when a graph's operators run in this order.
 
-    Inputs are there from the start, and outputs are read at the end.
+    Inputs exist from the start, and outputs are read at the end.
     """
     *clock, end = times(op.custom_code == NPU_CUSTOM_CODE for op in operators)
     first, last = dict.fromkeys(graph.inputs, 0), dict.fromkeys(graph.inputs, 0)
@@ -40,7 +40,7 @@ def lives(graph: Graph, operators: Sequence[Operator]) -> dict[int, Life]:
 
 
 def outgrows(life: Life, velas: Life, end: int) -> bool:
-    """Return whether a tensor lives when Vela may have given its bytes to another.
+    """Return whether a tensor lives when Vela may have reused its bytes for another.
 
     Before the first partition and after the last one, at `end`, the NPU keeps nothing in scratch.
     """

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 ABSENT = -1
-"""The index that TFLite writes for an optional input that is not there."""
+"""The index that TFLite writes for an absent optional input."""
 
 HANDLE = "resource"
-"""The dtype of what VAR_HANDLE makes: it tells one variable from another and has no bytes."""
+"""The dtype of VAR_HANDLE's output: it identifies a variable and has no bytes."""
 
 CONTROL = frozenset({"IF", "WHILE", "CALL_ONCE"})
 """Operators that run subgraphs."""
 
 STATEFUL = CONTROL | {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}
-"""Operators whose order among each other must stay as it is in the file."""
+"""Operators whose relative order must stay as in the file."""
 
 
 @dataclass(frozen=True)
 class Quantization:
-    """Affine quantization: real = scale * (q - zero_point), per tensor or along `axis`."""
+    """Affine quantization: value = scale * (q - zero_point), per tensor or along `axis`."""
 
     scale: tuple[float, ...]
     zero_point: tuple[int, ...]
@@ -31,7 +31,7 @@ class Quantization:
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor of a graph; `dtype` is a numpy name ("int8"), `data` the bytes of a constant."""
+    """One tensor of a graph; `dtype` is a numpy name ("int8"), `data` a constant's bytes."""
 
     index: int
     name: str
@@ -52,15 +52,15 @@ class Tensor:
         return 0 if self.dtype == HANDLE else self.elements * np.dtype(self.dtype).itemsize
 
     def array(self) -> np.ndarray[Any, Any]:
-        """Return a constant's value in its shape; ValueError if the tensor is no constant."""
+        """Return a constant's value in its shape; ValueError if the tensor is not a constant."""
         if self.data is None:
-            raise ValueError(f"tensor '{self.name}' is no constant")
+            raise ValueError(f"tensor '{self.name}' is not a constant")
         return np.frombuffer(self.data, self.dtype).reshape(self.shape)
 
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator; `code` is TFLite's builtin name ("CONV_2D"), ABSENT marks no input."""
+    """One operator; `code` is TFLite's builtin name ("CONV_2D"), ABSENT marks a missing input."""
 
     index: int
     code: str
@@ -75,7 +75,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Graph:
-    """One subgraph; inputs and outputs are tensor indices in order of the signature."""
+    """One subgraph; inputs and outputs are tensor indices in the signature's order."""
 
     name: str
     tensors: tuple[Tensor, ...]
@@ -94,9 +94,9 @@ class Graph:
 
 @dataclass(frozen=True)
 class Compressed:
-    """What a network was before its constants were decompressed: its file, and how many bytes.
+    """A network before its constants were decompressed: its file, and the size of its constants.
 
-    `bytes_before` are those of the encoded constants and their tables, each counted once.
+    `bytes_before` counts the encoded constants and their tables, each once.
     """
 
     data: bytes = field(repr=False)
@@ -107,10 +107,10 @@ class Compressed:
 
 @dataclass(frozen=True)
 class Model:
-    """A network: the file's bytes and what was read from them. `graphs[0]` is the entry.
+    """A network: the file's bytes and its parsed contents. `graphs[0]` is the entry.
 
-    A compressed one has the bytes of the same network without compression. `contradictions` are
-    sentences about what the file says in two ways and TFLite runs all the same.
+    For a compressed network, the bytes are those of the same network without compression.
+    `contradictions` are sentences about contradictions in the file that TFLite ignores.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Names that C will accept."""
+"""Valid C names."""
 
 import re
 
@@ -15,18 +15,18 @@ _C_KEYWORDS = frozenset(
 
 
 def check_name(name: str) -> str:
-    """Return `name` if C and the project can use it as a prefix; InputError says why not."""
+    """Return `name` if C and the project can use it as a prefix; InputError gives the reason."""
     if not _C_IDENTIFIER.match(name):
         raise InputError(
-            f"--name '{name}' is no C identifier; use letters, digits and '_', a letter first"
+            f"--name '{name}' is not a C identifier; use letters, digits and '_', a letter first"
         )
     if name in _C_KEYWORDS or name.startswith("ethosgen"):
-        raise InputError(f"--name '{name}' is taken by C or by ethosgen; choose another")
+        raise InputError(f"--name '{name}' is reserved by C or ethosgen; choose another")
     return name
 
 
 def name_from_file(stem: str) -> str:
-    """Return a C identifier made from a file's stem: "my-net.v2" becomes "my_net_v2"."""
+    """Return a C identifier for a file's stem: "my_net_v2" for "my-net.v2"."""
     name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_").lower()
     if not name or not name[0].isalpha() or name in _C_KEYWORDS or name.startswith("ethosgen"):
         name = f"model_{name}".rstrip("_")

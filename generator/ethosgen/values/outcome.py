@@ -1,4 +1,4 @@
-"""What a run produced, and how it compares with the golden answers."""
+"""The outputs of a run, and their comparison with the golden outputs."""
 
 import math
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ ORACLES = {
     "litert": "LiteRT",
     "mixed": "TensorFlow Lite Micro and LiteRT",
 }
-"""The oracles' names in messages, by their short names."""
+"""The oracles' full names, by their short names."""
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 """Tensors by name: one sample's inputs or outputs."""
 
 FLOAT_TOLERANCE = 1e-5
-"""By how much real outputs may differ where a network has functions of the C library (expf, tanhf),
-of the largest magnitude in their tensor. It is what TFLite's own kernel tests allow
-(ArrayFloatNear)."""
+"""How far float outputs may differ, relative to the largest magnitude in their tensor, if the
+network uses functions of the C library (expf, tanhf). It is the tolerance of TFLite's own
+kernel tests (ArrayFloatNear)."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Difference:
     got: int | float | bool | None
 
     def text(self) -> str:
-        """Return where it is and what both sides say, for people."""
+        """Return the place and both values, for people."""
         where = f"sample {self.sample}, '{self.tensor}'"
         if self.index is None:
             missing = "is missing or has another shape" if self.got is None else "is not expected"
@@ -48,7 +48,7 @@ class Difference:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as one object of JSON types."""
+        """Return an object of JSON types."""
         return {
             "sample": self.sample,
             "output": self.tensor,
@@ -59,18 +59,18 @@ class Difference:
 
 
 def _json_number(value: float | None) -> float | str | None:
-    """Return a number as JSON has it; infinities and NaN as texts."""
+    """Return a number as JSON can represent it; infinities and NaN as strings."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How outputs differ from an oracle's: elements that differ, and by how much at most.
+    """How outputs differ from an oracle's: how many elements, and by how much at most.
 
-    `close` counts real elements that differ, but within the tolerance: they are no mismatches.
-    `first` is the first mismatch, None if there is none. `version` and `title` are the oracle's,
-    and `note` says why it decides where it usually does not, or why it may disagree with the other.
-    `skipped` says why an oracle was not waited for.
+    `close` counts float elements that differ within the tolerance: they are not mismatches. `first`
+    is the first mismatch, None if there is none. `version` and `title` are the oracle's, and `note`
+    says why this oracle decides where it usually does not, or why it may disagree with the other.
+    `skipped` says why the oracle was skipped.
     """
 
     oracle: str
@@ -87,7 +87,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Sample:
-    """One inference as the target reports it; None where it cannot tell.
+    """One inference as the target reports it; None for figures that the target cannot measure.
 
     cpu_instructions counts outside the wait for the NPU; stack_bytes is the painted stack's use;
     npu_pmu is what the firmware read from the NPU's performance monitor, by event.
@@ -119,9 +119,9 @@ def compare(
 ) -> Comparison:
     """Compare outputs with golden ones, sample by sample and name by name.
 
-    Shapes and dtypes must agree: a missing output or another shape counts every golden element as a
-    mismatch. NaN equals NaN. Real elements may differ by `tolerance` of the largest finite
-    magnitude that is expected in their tensor; integers never may.
+    Shapes and dtypes must agree: a missing output or another shape counts every golden element as
+    a mismatch. NaN equals NaN. Float elements may differ by `tolerance` times the largest finite
+    magnitude expected in their tensor; integers must be equal.
     """
     mismatches, elements, max_abs_diff, close = 0, 0, 0.0, 0
     first: Difference | None = None
@@ -165,15 +165,15 @@ def _first(
 def _difference(
     actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Return by how much elements differ, as far as float64 can tell: 64-bit integers have more."""
-    with np.errstate(invalid="ignore"):  # infinity less infinity, which is equal
+    """Return how far elements differ, within float64's precision: 64-bit integers have more."""
+    with np.errstate(invalid="ignore"):  # infinity minus infinity, which are equal
         diff = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
-    # A NaN where a number belongs is as wrong as can be, not a difference of 0.
+    # A NaN instead of a number is an infinite difference, not a difference of 0.
     return np.asarray(np.nan_to_num(diff, nan=np.inf, posinf=np.inf))
 
 
 def _allowed(expected: np.ndarray[Any, Any], tolerance: float) -> float:
-    """Return the most that elements may differ by; -1 where they may not at all."""
+    """Return the largest difference allowed for each element; -1 where none is."""
     if not tolerance or not np.issubdtype(expected.dtype, np.floating):
         return -1.0
     finite = expected[np.isfinite(expected)]

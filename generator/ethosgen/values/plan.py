@@ -9,20 +9,20 @@ from ethosgen.values.lives import Life
 from ethosgen.values.model import Graph, Model, Tensor
 
 OWN_BASES = 5
-"""Tensors of a partition that can have a base pointer of their own: BASEP3 to BASEP7."""
+"""Number of a partition's tensors that can have their own base pointer: BASEP3 to BASEP7."""
 
 
 class IoStyle(Enum):
-    """Where a network's inputs and outputs live."""
+    """Where a network's inputs and outputs are."""
 
     ARENA = "arena"
-    """In the arena, where the plan put them; they may share space with what comes later."""
+    """In the arena, where the plan put them; later tensors may reuse their bytes."""
     CALLER = "caller"
-    """In the caller's own buffers, by pointer, each through a base pointer of its own."""
+    """In the caller's buffers, by pointer, each through its own base pointer."""
 
 
 class RegionKind(Enum):
-    """What a region's base pointer points to, when it is not a tensor of its own."""
+    """The target of a region's base pointer, if it is not a tensor."""
 
     READ_ONLY = "read_only"
     SCRATCH = "scratch"
@@ -56,9 +56,9 @@ class Partition:
 
 @dataclass(frozen=True)
 class CpuOperator:
-    """An operator that stayed on the CPU, and why, in the user's words.
+    """An operator that stayed on the CPU, with the reason as the user reads it.
 
-    `erratum` names the entry of the table of errata that keeps it there, "" if none does.
+    `erratum` names the erratum that keeps it there, "" if none does.
     """
 
     operator: int
@@ -70,7 +70,7 @@ class CpuOperator:
 
 @dataclass(frozen=True)
 class Kept:
-    """Why an operator must stay on the CPU though the NPU could run it; `erratum` as above."""
+    """Why an operator must stay on the CPU although the NPU supports it; `erratum` as above."""
 
     reason: str
     erratum: str = ""
@@ -78,10 +78,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class Check:
-    """How a plan did on the functional model before anything was written.
+    """The result of the check of a plan on the NPU model before anything was written.
 
-    `oracle` is whose outputs it was compared with, None where it was not compared: `skipped` says
-    why. `cases` are the folders with the minimal networks that differed and were kept from the NPU.
+    `oracle` names the oracle that it was compared with, None without a comparison: `skipped` says
+    why. `cases` are the folders of the minimal differing networks, whose operators stay on the CPU.
     """
 
     oracle: str | None
@@ -92,20 +92,20 @@ class Check:
 
 
 class OffloadMode(Enum):
-    """What the NPU gets of what it can run."""
+    """Which of its supported operators the NPU runs."""
 
     ALL = "all"
     AUTO = "auto"
-    """What is estimated faster there."""
+    """Those that are estimated to be faster there."""
     NONE = "none"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Two estimates, in cycles, for operators that the NPU can run, and where they went.
+    """Two estimates, in cycles, for operators that the NPU supports, and the choice.
 
-    `part` numbers the partitions as they were with everything on the NPU; `cpu_cycles` is None
-    where it cannot be told. `on` is "npu" or "cpu".
+    `part` numbers the partitions of the plan with everything on the NPU; `cpu_cycles` is None if
+    unknown. `on` is "npu" or "cpu".
     """
 
     part: int
@@ -117,9 +117,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """What a user wants to know of a plan: how much the NPU runs, and why the rest does not.
+    """The user's summary of a plan: how much the NPU runs, and why it does not run the rest.
 
-    `npu` is NO_NPU for a plan without one. `choices` is empty unless OffloadMode.AUTO chose.
+    `npu` is NO_NPU for a plan without an NPU. `choices` is empty unless OffloadMode.AUTO chose.
     """
 
     npu: str
@@ -128,27 +128,27 @@ class PlanSummary:
     cpu_operators: tuple[CpuOperator, ...]
     sram_bytes: int
     npu_cycles: int | None
-    """Vela's estimate for one inference; None for a file that was compiled before."""
+    """Vela's estimate for one inference; None for a precompiled file."""
     choices: tuple[Choice, ...] = ()
     fused: tuple[str, ...] = ()
-    """Operators of the CPU that share a function, "CONV_2D + RELU6"; () before it is compiled."""
+    """CPU operators that share a function, "CONV_2D + RELU6"; () before compilation."""
     npu_operations: int | None = None
-    """For a file that was compiled before: what its command streams start, copies apart."""
+    """For a precompiled file: the operations in its command streams, without copies."""
     decompressed: Mapping[str, int] | None = None
-    """For a network with TFLM_DECODE: constants, their bytes in the file, and decoded ones."""
+    """For a network with TFLM_DECODE: the number of constants, their encoded and decoded bytes."""
     check: Check | None = None
-    """None where it was not asked for."""
+    """None if no check was requested."""
 
 
 @dataclass(frozen=True)
 class OffloadPlan:
-    """The split of a model between NPU and CPU; `accelerator` is None where there is no NPU.
+    """The split of a model between NPU and CPU; `accelerator` is None without an NPU.
 
     `residual` is the graph with each partition folded into one `ethos-u` CUSTOM operator.
-    `offsets` gives, for IoStyle.ARENA, the byte offset in scratch of each tensor that Vela placed
+    `offsets` has, for IoStyle.ARENA, the byte offset in scratch of each tensor that Vela placed
     (partition inputs and outputs, and CPU tensors between them); the NPU's addresses rely on it.
-    `sram_bytes` is what Vela itself reports as SRAM used, inputs and outputs included.
-    `npu_operators` is None for a file that was compiled before: it does not say how many it ran.
+    `sram_bytes` is the SRAM that Vela reports as used, inputs and outputs included.
+    `npu_operators` is None for a precompiled file, which does not record it.
     """
 
     model: Model
@@ -164,19 +164,19 @@ class OffloadPlan:
     offsets: Mapping[int, int]
     sram_bytes: int
     npu_cycles: int | None = 0
-    """Vela's own estimate for the NPU, for one inference; None for a file compiled before."""
+    """Vela's own estimate for one inference on the NPU; None for a precompiled file."""
     choices: tuple[Choice, ...] = ()
     reach: Mapping[int, int] = field(default_factory=dict)
-    """For IoStyle.CALLER, the bytes that the NPU copies of a tensor, where it has fewer."""
+    """For IoStyle.CALLER, the bytes of a tensor that the NPU copies, if more than it has."""
     npu_operations: int | None = None
-    """Of a file that was compiled before; see PlanSummary."""
+    """For a precompiled file; see PlanSummary."""
     lives: Mapping[int, Life] = field(default_factory=dict)
-    """For tensors with an offset, when they live in Vela's own order of operators."""
+    """The lives, in Vela's own order of operators, of the tensors that have an offset."""
 
     def buffer_bytes(self, tensor: Tensor) -> int:
-        """Return how large a tensor's buffer must be: as the tensor, or as far as the NPU reaches.
+        """Return the size of a tensor's buffer: the tensor's, or as far as the NPU reads.
 
-        What lies behind the tensor means nothing, but it is read.
+        The bytes after the tensor have no meaning, but the NPU reads them.
         """
         return max(tensor.bytes, self.reach.get(tensor.index, 0))
 

@@ -1,4 +1,4 @@
-"""What TVM emitted: C sources, the memory plan and the I/O contract."""
+"""TVM's output: C sources, the memory plan and the I/O contract."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from ethosgen.values.workload import period
 
 @dataclass(frozen=True)
 class ArenaTensor:
-    """A tensor's place in the arena, from byte `offset`, live over operators first..last."""
+    """A tensor's place in the arena: byte `offset`, live over operators first..last."""
 
     tensor: int
     name: str
@@ -24,7 +24,7 @@ class ArenaTensor:
 class Port:
     """An input or output of the network as C sees it.
 
-    `c_name` is unique and a C identifier; `offset` is its place in the arena, None where the caller
+    `c_name` is unique and a C identifier; `offset` is its place in the arena, None if the caller
     owns the buffer.
     """
 
@@ -37,8 +37,8 @@ class Port:
 class Variable:
     """A tensor that keeps its value from one inference to the next (the state of an LSTM).
 
-    It lies `offset` bytes into `memory`: "arena" where the NPU uses it, else "state". Each of its
-    bytes is `initial_byte` at first.
+    It lies `offset` bytes into `memory`: "arena" if the NPU uses it, else "state". Each of its
+    bytes is initially `initial_byte`.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Constant:
-    """Constant bytes of CPU operators that the C names; `alignment` in bytes."""
+    """Constant bytes of CPU operators that the C code names; `alignment` in bytes."""
 
     c_name: str
     dtype: str
@@ -82,13 +82,13 @@ class Program:
     state_bytes: int = 0
     variables: tuple[Variable, ...] = ()
     fused: tuple[str, ...] = ()
-    """Operators of the CPU that share a function, "CONV_2D + RELU6"."""
+    """CPU operators that share a function, "CONV_2D + RELU6"."""
 
     @property
     def may_wait(self) -> bool:
-        """Whether an inference may end without outputs, as a CIRCULAR_BUFFER collects inputs."""
+        """Whether an inference may have no outputs, because a CIRCULAR_BUFFER collects inputs."""
         return period(self.plan.model) > 1
 
     def summary(self) -> PlanSummary:
-        """Return the plan's figures, with what was fused."""
+        """Return the plan's figures, with the fused operators."""
         return replace(self.plan.summary(), fused=self.fused)

@@ -1,4 +1,4 @@
-"""A project on disk, as its manifest tells it: what building and running it need to know."""
+"""A project on disk, as its manifest describes it, for building and running it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from ethosgen.values.plan import IoStyle, OffloadMode, PlanSummary
 class NetworkInfo:
     """A network's facts; inputs and outputs are in the network's order.
 
-    `parts` are the bytes that it puts into memory, by the placement's names. `cpu_ops` and `mode`
-    are what was asked for when it was made.
+    `parts` are the bytes that it puts into each memory, by the placement's names. `cpu_ops` and
+    `mode` are the options that it was created with.
     """
 
     name: str
@@ -37,8 +37,8 @@ class NetworkInfo:
 class ProjectInfo:
     """A project's facts.
 
-    `npu` is NO_NPU for networks that are wholly on the CPU. `files` maps each file of the library
-    to the SHA-256 that it was written with.
+    `npu` is NO_NPU for networks that run wholly on the CPU. `files` maps each file of the library
+    to the SHA-256 of its generated content.
     """
 
     directory: Path
@@ -62,7 +62,7 @@ class ProjectInfo:
         return self.networks[0]
 
     def index(self, name: str) -> int:
-        """Return a network's place; InputError names those that there are."""
+        """Return a network's index; InputError names the project's networks."""
         if name not in self.names:
             raise InputError(
                 f"'{self.directory}' has no network '{name}'{nearest(name, self.names)}; it has: "

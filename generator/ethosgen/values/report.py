@@ -1,4 +1,4 @@
-"""What `verify` and `simulate` answer: figures, comparisons and the verdict."""
+"""The answers of `verify` and `simulate`: figures, comparisons and the verdict."""
 
 import dataclasses
 import math
@@ -12,11 +12,11 @@ from ethosgen.values.plan import PlanSummary
 
 @dataclass(frozen=True)
 class Culprit:
-    """The first operator whose result differs from the oracle's, all before it being equal.
+    """The first operator whose result differs from the oracle's, after equal ones only.
 
-    `operator` is its index in the network, `output` the tensor that it makes, `on` "npu" or "cpu".
-    `difference` is in that tensor or another that is alive then; None where the NPU model stops
-    with `fault`. `unclear` counts the operators right before it that might be the one instead.
+    `operator` is its index in the network, `output` the tensor that it writes, `on` "npu" or
+    "cpu". `difference` is in that tensor or another that is then alive; None if the NPU model stops
+    with `fault`. `unclear` counts the operators right before it that might be the cause instead.
     """
 
     operator: int
@@ -28,7 +28,7 @@ class Culprit:
     unclear: int = 0
 
     def text(self) -> str:
-        """Return which operator it is and what it made, for people."""
+        """Return the operator and its result, for people."""
         of = f" or one of the {self.unclear} before it" if self.unclear else ""
         return (
             f"operator {self.operator}, {self.code} ('{self.output}'){of}, on the "
@@ -36,7 +36,7 @@ class Culprit:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as one object of JSON types."""
+        """Return an object of JSON types."""
         return {
             "operator": self.operator,
             "code": self.code,
@@ -50,9 +50,9 @@ class Culprit:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Why outputs differ: an operator that the simulator shows, or a note that says why none is.
+    """Why outputs differ: the operator that the simulator found, or a note why it found none.
 
-    `is_firmware` says that the simulator agrees with the oracle: only the firmware is wrong.
+    `is_firmware` means that the simulator agrees with the oracle: only the firmware is wrong.
     """
 
     culprit: Culprit | None
@@ -64,7 +64,7 @@ class Diagnosis:
         return self.culprit.text() if self.culprit else self.note
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as one object of JSON types."""
+        """Return an object of JSON types."""
         culprit = self.culprit.as_json() if self.culprit else None
         return {"operator": culprit, "only_firmware": self.is_firmware, "note": self.note}
 
@@ -73,7 +73,7 @@ class Diagnosis:
 class Drawn:
     """How random samples were drawn: `distributions` counts them by distribution.
 
-    `is_short` says that they are fewer than usual, since the network computes much.
+    `is_short` means that they are fewer than usual, because the network is large.
     """
 
     seed: int
@@ -83,12 +83,12 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Report:
-    """The answer to "does my network work on this board?"; None where a figure does not apply.
+    """The answer to "does my network work on this board?"; None for a figure that does not apply.
 
-    `golden` is the comparison with TFLite Micro, or with LiteRT where that cannot run the network,
-    and alone decides; it is None for a file that Vela compiled before, which TFLite Micro cannot
-    run without an NPU. `second` is LiteRT's, None where LiteRT cannot run the network, or decided
-    already. `ended` tells that the firmware's own end marker was seen.
+    `golden` is the comparison with TFLite Micro, or with LiteRT if TFLite Micro cannot run the
+    network, and alone decides; it is None for a file that Vela compiled, which TFLite Micro cannot
+    run without an NPU. `second` is LiteRT's, None if LiteRT cannot run the network or has already
+    decided. `ended` means that the firmware's own end marker was seen.
     """
 
     model: str
@@ -107,18 +107,18 @@ class Report:
     init_instructions: int | None = None
     stack_bytes: int | None = None
     npu_pmu: Mapping[str, int] | None = None
-    """What the firmware read from the NPU's PMU: cycles, and events by Arm's names."""
+    """The firmware's readings of the NPU's PMU: cycles, and events by Arm's names."""
     wall_s: Mapping[str, float] = field(default_factory=dict)
     network_bytes: Mapping[str, int] | None = None
-    """Of several networks in a firmware, what this one takes alone."""
+    """With several networks in a firmware, what this one alone takes."""
     drawn: Drawn | None = None
-    """How the samples were drawn; None where the user gave them."""
+    """How the samples were drawn; None if the user passed them."""
     diagnosis: Diagnosis | None = None
-    """Which layer differs, where the golden comparison failed."""
+    """Which layer differs, if the golden comparison failed."""
 
     @property
     def findings(self) -> dict[str, str]:
-        """What is known of a mismatch or of the oracle, by a short title, for people."""
+        """What is known about a mismatch or about the oracle, by a short title, for people."""
         found = {}
         if self.golden and self.golden.note:
             found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
@@ -132,19 +132,19 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """True only if every element of every sample was there and equal, or near enough."""
+        """True only if every element of every sample was there and equal, or close enough."""
         golden = self.golden
         return self.ended and golden is not None and golden.elements > 0 and golden.mismatches == 0
 
     @property
     def verdict(self) -> str:
-        """PASS, FAIL, or NOT COMPARED for a run that ended well but has no golden answer."""
+        """PASS, FAIL, or NOT COMPARED for a complete run that has no golden output."""
         if self.passed:
             return "PASS"
         return "NOT COMPARED" if self.ended and self.golden is None else "FAIL"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as one object of JSON types."""
+        """Return the report as an object of JSON types."""
         first = self.golden.first if self.golden else None
         return {
             "model": self.model,
@@ -191,9 +191,9 @@ class Report:
 
 @dataclass(frozen=True)
 class FirmwareReport:
-    """The answer for a firmware of several networks: a Report of each, and the whole one's sizes.
+    """The answer for a firmware of several networks: a Report of each, and the firmware's sizes.
 
-    `shared_bytes` is what the networks have together: the library's code, constants and data beside
+    `shared_bytes` is what the networks share: the library's code, constants and data apart from
     their own, and the arena.
     """
 
@@ -218,7 +218,7 @@ class FirmwareReport:
         return "NOT COMPARED" if "FAIL" not in verdicts and verdicts else "FAIL"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as one object of JSON types; "samples" are of each network."""
+        """Return the report as an object of JSON types; "samples" counts each network's."""
         first = self.reports[0]
         counts = [report.golden.mismatches for report in self.reports if report.golden]
         return {
@@ -257,7 +257,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | int | None:
-    """JSON has no infinity; a difference that has no number is null."""
+    """Return a difference; null if it is infinite, which JSON cannot express."""
     if not math.isfinite(value):
         return None
     return int(value) if value == int(value) else value

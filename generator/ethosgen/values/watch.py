@@ -1,4 +1,4 @@
-"""Where the work is, and how long each stage took."""
+"""Reports the current stage, and measures how long each one took."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ def _silent(text: str) -> None:
 class Watch:
     """Times named stages and announces them.
 
-    `wall_s` maps a stage's name to its seconds, in order; a stage entered twice adds up.
+    `wall_s` maps a stage's name to its seconds, in order; the times of one name add up.
     """
 
     def __init__(self, announce: Announce = _silent) -> None:

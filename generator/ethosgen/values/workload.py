@@ -1,11 +1,11 @@
-"""How much a network computes, so that what is slow gets more time and fewer samples."""
+"""How much a network computes, so that slow ones get more time and fewer samples."""
 
 import math
 
 from ethosgen.values.model import ABSENT, STATEFUL, Graph, Model, Operator
 
 SAMPLES = 10
-"""How many samples are drawn unless the user says otherwise: two of each distribution."""
+"""Default number of samples: two of each distribution."""
 
 MOST_WORK = 4_000_000_000
 """How much all samples together may multiply by default.
@@ -20,7 +20,7 @@ _RECURRENT = {"SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
 
 
 def multiplications(model: Model) -> int:
-    """Return about how many numbers an inference multiplies or moves, subgraphs counted once."""
+    """Return about how many values an inference multiplies or moves, subgraphs counted once."""
     return sum(_of_operator(graph, op) for graph in model.graphs for op in graph.operators)
 
 
@@ -34,7 +34,7 @@ def default_samples(model: Model, most: int = SAMPLES, work: int | None = None) 
 
 
 def has_state(model: Model) -> bool:
-    """Return whether an inference may depend on those before it."""
+    """Return whether an inference may depend on earlier ones."""
     return any(tensor.is_variable for graph in model.graphs for tensor in graph.tensors) or any(
         op.code in STATEFUL or op.code == "CUSTOM"
         for graph in model.graphs

@@ -64,7 +64,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "broken.toml"
     file.write_bytes(content)
-    with pytest.raises(InputError, match=r"broken\.toml' is no TOML"):
+    with pytest.raises(InputError, match=r"broken\.toml' is not TOML"):
         load_board(str(file))
 
 
@@ -76,7 +76,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
         (("[cpu]", "[cpu]\nmve = 1"), r"cpu\.mve: .*boolean"),
         (("irq = 56", 'irq = "56"'), r"npu\.irq: .*integer"),
         (("irq = 56", "irq = 481"), r"npu\.irq: .*less than 480"),
-        (("irq = 56", ""), r"npu\.irq: missing, and platforms has \"baremetal\""),
+        (("irq = 56", ""), r"npu\.irq: missing, but platforms has \"baremetal\""),
         (("\nsecure = true", ""), r"npu\.secure: Field required"),
         (('(MPS3 AN547)"', '\\nAN547"'), "description: must be one line of plain text"),
         (('(MPS3 AN547)"', '*/"'), "description: must be one line of plain text"),
@@ -91,15 +91,18 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
         (("[cpu]", "[cpu]\ncolour = 1"), r"cpu\.colour: Extra inputs"),
         (("size_bytes = 0x00080000", "size_bytes = 0"), r"memories\.itcm\.size_bytes: .*greater"),
         (("base_addr = 0x58102000", "base_addr = 0x58102001"), r"npu\.base_addr: .*multiple of 4"),
-        (('"ethos-u55-32"', '"ethos-u55-31"'), r"npu\.configurations: 'ethos-u55-31' is no NPU"),
+        (
+            ('"ethos-u55-32"', '"ethos-u55-31"'),
+            r"npu\.configurations: 'ethos-u55-31' is not an NPU",
+        ),
         (('default = "ethos-u55-128"', 'default = "ethos-u85-128"'), r"npu\.default: 'ethos-u85"),
         (('arena = "isram"', 'arena = "sram9"'), r"shared_sram\.arena: .*no memory 'sram9'"),
         (('arena = "isram"', 'arena = "dtcm"'), r"shared_sram\.arena: the NPU does not reach"),
         (('arena = "isram"', 'arena = "ddr"'), r"shared_sram\.arena: 'ddr' is dram, not SRAM"),
         (('weights = "ddr"', 'weights = "isram"'), r"shared_sram\.weights: .*port 1"),
         (('fast = "isram"', ""), r"dedicated_sram\.fast: missing"),
-        (('data = "dtcm"', 'data = "itcm"'), r"shared_sram\.data: 'itcm' cannot be written"),
-        (('code = "itcm"', 'code = "dtcm"'), r"shared_sram\.code: 'dtcm' cannot be executed"),
+        (('data = "dtcm"', 'data = "itcm"'), r"shared_sram\.data: 'itcm' is not writable"),
+        (('code = "itcm"', 'code = "dtcm"'), r"shared_sram\.code: 'dtcm' is not executable"),
         (("[placements.shared_sram]", "[placements.sram]"), r"placements\.sram: .*'sram_only'"),
         (
             ("start_addr = 0x30000000", "start_addr = 0x10040000"),
@@ -110,13 +113,22 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
         (('npu_memory = "ddr"', 'npu_memory = "flash"'), r"npu_memory: there is no memory 'flash'"),
         (("npu_base_addr = 0x7ffff000", "npu_base_addr = 0x7fffe000"), r"must be the last page"),
         (("instruction_ns = 64", "instruction_ns = 50"), r"run\.qemu\.instruction_ns"),
-        (('uart = "cmsdk"', 'uart = "scb"'), r"console\.uart: bare-metal projects drive cmsdk"),
+        (
+            ('uart = "cmsdk"', 'uart = "scb"'),
+            r"console\.uart: bare-metal projects support only cmsdk",
+        ),
         (
             ('reset = "none"', 'reset = "dtr"\nreset_command = ["x"]'),
             r"serial\.reset_command: excl",
         ),
-        (('"flash.pyocd"', '"flash.west"'), r"unverified: 'flash\.west' is no fact of this file"),
-        (('"baremetal", "zephyr"', '"baremetal"'), r"run\.zephyr: \"zephyr\" among platforms"),
+        (
+            ('"flash.pyocd"', '"flash.west"'),
+            r"unverified: 'flash\.west' is not a fact of this file",
+        ),
+        (
+            ('"baremetal", "zephyr"', '"baremetal"'),
+            r"run\.zephyr: set both \"zephyr\" in platforms",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_file_line_and_field(
@@ -141,7 +153,7 @@ def test_the_line_is_the_fields_own_or_its_tables(tmp_path: Path) -> None:
 def test_an_npu_that_the_board_does_not_have(tmp_path: Path) -> None:
     board = load_board(write_board(tmp_path, ('"ethos-u65-256", "ethos-u65-512",', "")))
     assert board.accelerator("ethos-u55-32").macs == 32
-    with pytest.raises(InputError, match=r"'mine' has no ethos-u65-256; it comes with: ethos-u55"):
+    with pytest.raises(InputError, match=r"'mine' has no ethos-u65-256; it has: ethos-u55"):
         board.accelerator("ethos-u65-256")
     with pytest.raises(InputError, match="unknown NPU"):
         board.accelerator("ethos-u99")
@@ -169,7 +181,7 @@ def test_each_mode_is_what_vela_can_do(name: str) -> None:
 
 def test_a_mode_that_the_npu_cannot_do() -> None:
     board = load_board("corstone300")
-    said = r"'dedicated_sram' cannot be with ethos-u55-128.*shared_sram, sram_only"
+    said = r"ethos-u55-128 does not support memory mode 'dedicated_sram'.*shared_sram, sram_only"
     with pytest.raises(InputError, match=said):
         board.choose_memory_mode("dedicated_sram", board.accelerator(None))
     u65 = board.accelerator("ethos-u65-256")
@@ -183,7 +195,9 @@ def test_an_npu_that_can_do_none_of_the_boards_modes(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('default_memory_mode = "dedicated_sram"\n' + placements + dedicated)
     board = load_board(str(file))
-    with pytest.raises(InputError, match=r"'dedicated_sram' cannot be with ethos-u55-128.*nothing"):
+    with pytest.raises(
+        InputError, match=r"ethos-u55-128 does not support memory mode 'dedicated_sram'.*nothing"
+    ):
         board.choose_memory_mode(None, board.accelerator("ethos-u55-128"))
 
 
@@ -205,7 +219,7 @@ def test_a_new_board_starts_as_a_copy_of_another(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "../up", "Big", "a b"])
 def test_a_new_board_needs_a_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="is no name for a board"):
+    with pytest.raises(InputError, match="is not a valid board name"):
         start_board_file(name, "corstone300", tmp_path)
 
 

@@ -154,7 +154,7 @@ def test_an_unknown_way_to_run(project: Path) -> None:
 
 
 def test_a_directory_that_is_no_project(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"is no project: it has no CMakeLists\.txt"):
+    with pytest.raises(InputError, match=r"is not a project: it has no CMakeLists\.txt"):
         build(tmp_path)
 
 

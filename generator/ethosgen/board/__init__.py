@@ -1,4 +1,4 @@
-"""Boards: facts from boards/*.toml, checked when they are read; what is wrong has file and line."""
+"""Boards: facts from boards/*.toml, checked on reading; errors give file and line."""
 
 import json
 import re
@@ -53,7 +53,7 @@ VELA_MEMORY_MODES: Mapping[MemoryMode, str] = {
     "shared_sram": "Shared_Sram",
     "dedicated_sram": "Dedicated_Sram",
 }
-"""Vela's own names, sections of its vela.ini."""
+"""Vela's names: sections of its vela.ini."""
 
 VELA_SYSTEM_CONFIGS: Mapping[tuple[str, MemoryMode], str] = {
     ("u55", "sram_only"): "Ethos_U55_High_End_Embedded",
@@ -65,15 +65,15 @@ VELA_SYSTEM_CONFIGS: Mapping[tuple[str, MemoryMode], str] = {
     ("u85", "shared_sram"): "Ethos_U85_SYS_Flash_High",
     ("u85", "dedicated_sram"): "Ethos_U85_SYS_DRAM_Mid",
 }
-"""Vela's system for a product in a mode: what it lacks, the product cannot do. Port 1 of the U55
-only reads, so that no arena can lie behind it."""
+"""Vela's system configuration for a product in a memory mode; a missing one means that the product
+lacks the mode. Port 1 of the U55 is read-only, so it cannot reach an arena."""
 
 
 @dataclass(frozen=True)
 class VelaOptions:
-    """What a memory mode means to Vela; `arena_cache_bytes` is its --arena-cache-size.
+    """Vela's options for a memory mode; `arena_cache_bytes` is its --arena-cache-size.
 
-    `max_beats` is what the same choice means to the NPU's AXI port 0 and 1.
+    `max_beats` is the corresponding limit for the NPU's AXI ports 0 and 1.
     """
 
     system_config: str
@@ -83,7 +83,7 @@ class VelaOptions:
 
 
 class Board(BoardFacts):
-    """Everything that ethosgen knows of a board."""
+    """All facts of a board, checked."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -92,7 +92,7 @@ class Board(BoardFacts):
         return self
 
     def placement(self, mode: str = DEFAULT_MEMORY_MODE) -> Placement:
-        """Return where the parts go in a memory mode; InputError lists the board's modes."""
+        """Return the memory of each part in a memory mode; InputError lists the board's modes."""
         for known, placement in self.placements.items():
             if known == mode:
                 return placement
@@ -100,7 +100,7 @@ class Board(BoardFacts):
         raise InputError(f"board '{self.name}' has no memory mode '{mode}'; it has: {modes}")
 
     def memory_modes(self, accelerator: Accelerator | None) -> list[MemoryMode]:
-        """Return the modes that board and NPU can do, the board's default first."""
+        """Return the modes that board and NPU support, the board's default first."""
         able = [
             mode
             for mode in self.placements
@@ -109,7 +109,7 @@ class Board(BoardFacts):
         return sorted(able, key=lambda mode: mode != self.default_memory_mode)
 
     def choose_memory_mode(self, mode: str | None, accelerator: Accelerator | None) -> MemoryMode:
-        """Return the mode of that name, by default the board's; InputError if it cannot be."""
+        """Return the mode of that name, by default the board's; InputError if unsupported."""
         modes = self.memory_modes(accelerator)
         if mode is None and modes:
             return modes[0]
@@ -120,12 +120,12 @@ class Board(BoardFacts):
                 return known
         npu = accelerator.name if accelerator else "the CPU"
         raise InputError(
-            f"memory mode '{mode}' cannot be with {npu}, whose second port only reads; board "
-            f"'{self.name}' can do with it: {', '.join(modes) or 'nothing'}"
+            f"{npu} does not support memory mode '{mode}': its second AXI port is read-only; board "
+            f"'{self.name}' supports with it: {', '.join(modes) or 'nothing'}"
         )
 
     def vela_options(self, mode: MemoryMode, accelerator: Accelerator) -> VelaOptions:
-        """Return Vela's configuration, from the placement that also gives the linker script."""
+        """Return Vela's options, from the placement that also determines the linker script."""
         placement = self.placement(mode)
         cache = self.memories[placement.fast or placement.arena].size_bytes
         system = VELA_SYSTEM_CONFIGS[accelerator.product, mode]
@@ -133,25 +133,25 @@ class Board(BoardFacts):
         return VelaOptions(system, VELA_MEMORY_MODES[mode], cache, beats)
 
     def accelerator(self, name: str | None) -> Accelerator:
-        """Return the NPU of that name, by default the board's own; InputError if it has no such."""
+        """Return the NPU of that name, by default the board's; InputError if the board lacks it."""
         wanted = name or self.npu.default
         found = find_accelerator(wanted)
         if found.name not in self.npu.configurations:
             raise InputError(
-                f"board '{self.name}' has no {found.name}; it comes with: "
+                f"board '{self.name}' has no {found.name}; it has: "
                 f"{', '.join(self.npu.configurations)}"
             )
         return found
 
     @property
     def default_target(self) -> str:
-        """What runs it where nobody says: QEMU if it can, else an FVP, else the board itself."""
+        """The default of --on: QEMU if it has the board, else an FVP, else the board itself."""
         if self.run.qemu is not None:
             return "qemu"
         return "fvp" if self.run.fvp is not None else "serial"
 
     def doubts(self) -> Iterator[tuple[str, Any]]:
-        """Yield path and value of each fact that is not verified."""
+        """Yield path and value of each unverified fact."""
         facts = self.model_dump()
         for path in self.unverified:
             value: Any = facts
@@ -166,16 +166,16 @@ def board_names() -> list[str]:
 
 
 def load_board(name_or_path: str) -> Board:
-    """Read a board by its name, or from a file of the user's that ends in .toml.
+    """Read a board by its name, or from the user's file, whose name ends in .toml.
 
-    InputError names the file, the line and the field that is wrong, or lists the boards there are.
+    InputError names the file, the line and the field that is wrong, or lists the known boards.
     """
     path = find_board_file(name_or_path)
     text = _read(path)
     try:
         facts = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"board file '{path}' is no TOML: {error}") from None
+        raise InputError(f"board file '{path}' is not TOML: {error}") from None
     if question := ask_for_blanks(str(path), text, facts):
         raise InputError(question)
     try:
@@ -185,30 +185,30 @@ def load_board(name_or_path: str) -> Board:
 
 
 def find_blanks(name_or_path: str) -> str | None:
-    """Return the question for what a board file leaves blank, None if it leaves nothing."""
+    """Return the question for the blanks of a board file, None if it has none."""
     path = find_board_file(name_or_path)
     text = _read(path)
     return ask_for_blanks(str(path), text, tomllib.loads(text))
 
 
 def find_board_file(name_or_path: str) -> Path:
-    """Return the file of a board; InputError lists the boards there are."""
+    """Return the file of a board; InputError lists the known boards."""
     path = Path(name_or_path)
     if path.suffix == ".toml":
         return path
     if name_or_path not in board_names():
-        raise InputError(f"{unknown('board', name_or_path, board_names())}, or give a .toml file")
+        raise InputError(f"{unknown('board', name_or_path, board_names())}, or pass a .toml file")
     return board_folder() / f"{name_or_path}.toml"
 
 
 def start_board_file(name: str, like: str, folder: Path) -> Path:
     """Write NAME.toml as a copy of another board's, for the user to change; return its path.
 
-    InputError if the name is no name, if there is no such board, or if the file exists.
+    InputError if the name is invalid, if there is no such board, or if the file exists.
     """
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"'{name}' is no name for a board; use lower case letters, digits, '-' and '_'"
+            f"'{name}' is not a valid board name; use lower case letters, digits, '-' and '_'"
         )
     board = load_board(like)
     source = _read(find_board_file(like))
@@ -217,8 +217,8 @@ def start_board_file(name: str, like: str, folder: Path) -> Path:
     body = re.sub(r"(?m)^description = .*$", lambda _: f"description = {quoted}", source, count=1)
     body = re.sub(r"\A#:schema .*\n", "", body)  # its path is relative to the folder of that file
     head = (
-        f"# {name}: a board of yours, started from {board.name}. The facts below are its facts:\n"
-        "# go through them from top to bottom, and check with: ethosgen boards show "
+        f"# {name}: your board, started as a copy of {board.name}, whose facts it still has.\n"
+        "# Go through them from top to bottom, then check with: ethosgen boards show "
         f"{shlex.quote(f'./{path.name}')}\n\n"
     )
     try:
@@ -251,7 +251,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise InputError(f"cannot read board file '{path}': {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"board file '{path}' is no TOML: {error}") from None
+        raise InputError(f"board file '{path}' is not TOML: {error}") from None
 
 
 def _first_fault(error: ValidationError, text: str) -> str:

@@ -1,21 +1,21 @@
-"""The board that stands for any: a library's integrator knows the memories, ethosgen need not."""
+"""A stand-in for any board, for a library: its integrator knows the memories, ethosgen does not."""
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, DEFAULT_NPU, WITHOUT_MODEL
 from ethosgen.board import Board
 from ethosgen.board.facts import ConsoleFacts, Counter, Cpu, Memory, Npu, Placement
 
 ANY_BOARD = "any"
-"""Its name, which no board file has."""
+"""Its name; no board file has it."""
 
 _SIZE_BYTES = 0x2000_0000
-"""Of each memory: more than a network takes."""
+"""Size of each memory: more than any network takes."""
 
 
 def any_board() -> Board:
     """Return a board with every NPU, and with SRAM, flash and DRAM that hold every network.
 
-    The NPU reaches SRAM by its port 0 and the others by port 1, as Arm's subsystems have it. Lines
-    of a data cache are taken into account.
+    The NPU reaches SRAM by its port 0 and the others by port 1, as in Arm's subsystems. The board
+    has a data cache, so that its lines are taken into account.
     """
     near = {"data": "sram", "arena": "sram", "io": "sram"}
     far = {"code": "flash", "commands": "flash", "weights": "flash"}

@@ -1,4 +1,4 @@
-"""The tables of a board file: each class is one, each field documented, for editors too."""
+"""The tables of a board file: a class for each, with documented fields (also for editors)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, Self
@@ -10,7 +10,7 @@ from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL
 MemoryMode = Literal["sram_only", "shared_sram", "dedicated_sram"]
 
 DEFAULT_MEMORY_MODE: MemoryMode = "shared_sram"
-"""Weights stay where the NPU only reads; every board can do it."""
+"""Weights stay where the NPU only reads; every board supports it."""
 
 BAREMETAL_UARTS = ("cmsdk", "dw")
 """UARTs that there is a templates/baremetal/board/console_NAME.c for."""
@@ -23,7 +23,7 @@ Command = Annotated[list[str], Field(min_length=1)]
 
 
 class Facts(BaseModel):
-    """A table of a board file: unknown fields are faults, and "56" is no number."""
+    """A table of a board file: unknown fields are errors, and "56" is not a number."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
@@ -34,26 +34,26 @@ class Cpu(Facts):
     """The processor."""
 
     core: Literal["cortex-m33", "cortex-m52", "cortex-m55", "cortex-m85"]
-    """Its name in lower case."""
+    """The core's name in lower case."""
     mve: bool | None = None
-    """Whether it has Helium (MVE); without this, what the core usually has."""
+    """Whether it has Helium (MVE) [default: as the core usually has]."""
     mve_float: bool = True
-    """Whether its Helium has floating-point numbers too, if it has one."""
+    """Whether its Helium, if any, supports floating point."""
     fpu: Literal["none", "single", "double"] | None = None
-    """Its floating-point unit; without this, what the core usually has."""
+    """Its floating-point unit [default: as the core usually has]."""
     icache: bool = False
-    """Whether start-up turns an instruction cache on."""
+    """Whether start-up enables an instruction cache."""
     dcache: bool = False
-    """Whether start-up turns a data cache on; the firmware then keeps it coherent with the NPU."""
+    """Whether start-up enables a data cache; the firmware then keeps it coherent with the NPU."""
     clock_hz: Hz | None = None
-    """What the processor runs at."""
+    """The processor's clock rate."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.core == "cortex-m33" and self.mve:
-            raise ValueError("mve: a cortex-m33 has none")
+            raise ValueError("mve: a cortex-m33 has no Helium; delete the line")
         if self.core == "cortex-m33" and (self.icache or self.dcache):
-            raise ValueError("dcache: a cortex-m33 has no caches of its own")
+            raise ValueError("dcache: a cortex-m33 has no data cache; delete the line")
         return self
 
     @property
@@ -63,12 +63,12 @@ class Cpu(Facts):
 
     @property
     def gcc_cpu(self) -> str:
-        """What follows -mcpu= where the compiler knows the core."""
+        """The argument of -mcpu=, for compilers that know the core."""
         return self.core + "".join(self._extensions())
 
     @property
     def gcc_older_arch(self) -> str | None:
-        """What follows -march= where it does not know the core, None if every GCC does.
+        """The argument of -march= for compilers that do not know the core, None if every GCC does.
 
         GCC knows cortex-m85 from version 13 on and cortex-m52 from 14 on.
         """
@@ -81,11 +81,11 @@ class Cpu(Facts):
 
     @property
     def gcc_float_abi(self) -> str:
-        """What follows -mfloat-abi=."""
+        """The argument of -mfloat-abi=."""
         return "soft" if self.fpu == "none" and not self.has_mve else "hard"
 
     def _extensions(self) -> Iterator[str]:
-        """Yield what is switched off for GCC: by default it takes a core to have everything."""
+        """Yield the extensions to disable: by default GCC assumes that a core has all of them."""
         if self.fpu == "none":
             yield "+nofp"
         if self.core == "cortex-m33":
@@ -97,33 +97,33 @@ class Cpu(Facts):
 
 
 class OtherNpu(Facts):
-    """One more NPU of the chip, that the generated firmware leaves alone."""
+    """Another NPU of the chip; the generated firmware does not use it."""
 
     configuration: str
     """Its name."""
     base_addr: Addr
     """Address of its registers."""
     irq: Irq
-    """Its interrupt at this processor."""
+    """Its interrupt number at this processor."""
 
 
 class Npu(Facts):
-    """Where the NPU is, which configurations the board comes in, and which level it runs at."""
+    """Address and interrupt of the NPU, its configurations on this board, its security level."""
 
     default: str
-    """The configuration that is meant without --npu."""
+    """The configuration used without --npu."""
     configurations: list[str] = Field(min_length=1)
-    """All that the board comes in, for instance "ethos-u55-128"."""
+    """All configurations of the board, for example "ethos-u55-128"."""
     base_addr: Addr | None = None
-    """Address of its registers; left out where it is not known."""
+    """Address of its registers; omit it if unknown."""
     irq: Irq | None = None
-    """Its interrupt; left out where it is not known."""
+    """Its interrupt number; omit it if unknown."""
     secure: bool
     """Whether it runs in secure state."""
     privileged: bool
     """Whether it runs at privileged level."""
     others: list[OtherNpu] = []
-    """More NPUs of the chip."""
+    """Other NPUs of the chip."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -131,15 +131,15 @@ class Npu(Facts):
         for name in (*self.configurations, *(other.configuration for other in self.others)):
             if name not in known:
                 raise ValueError(
-                    f"configurations: '{name}' is no NPU; known are: {', '.join(known)}"
+                    f"configurations: '{name}' is not an NPU; choose from: {', '.join(known)}"
                 )
         if self.default not in self.configurations:
-            raise ValueError(f"default: '{self.default}' is not among configurations")
+            raise ValueError(f"default: '{self.default}' is not in configurations")
         return self
 
 
 MemoryName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""As it stands in linker scripts."""
+"""The memory's name in linker scripts."""
 
 
 class Memory(Facts):
@@ -148,24 +148,24 @@ class Memory(Facts):
     start_addr: Addr
     """The first address."""
     size_bytes: Size
-    """How much there is."""
+    """Its size."""
     kind: Literal["tcm", "sram", "dram", "flash"]
-    """What it is; flash stands for MRAM and RRAM too, and only a tcm is never cached."""
+    """Its kind; flash includes MRAM and RRAM, and only a tcm is never cached."""
     access: Literal["r", "rx", "rw", "rwx"]
-    """What the processor may do."""
+    """The processor's access rights."""
     npu_port: Literal[0, 1] | None = None
-    """The NPU's AXI port that reaches it; left out where none does. Port 1 of a U55 only reads."""
+    """The NPU's AXI port that reaches it; omit it if none does. A U55's port 1 is read-only."""
     npu_start_addr: Addr | None = None
-    """The first address as the NPU sees it, where that is another."""
+    """The first address as the NPU sees it, if different."""
 
     @property
     def end_addr(self) -> int:
-        """The first address behind it."""
+        """The first address after it."""
         return self.start_addr + self.size_bytes
 
 
 class Placement(Facts):
-    """The memory of each part of a firmware, by name, in one memory mode."""
+    """The memory, by name, of each part of a firmware in one memory mode."""
 
     code: str
     """Vectors, instructions and constants."""
@@ -180,12 +180,12 @@ class Placement(Facts):
     weights: str
     """Weights and other constants of the network."""
     fast: str | None = None
-    """In dedicated_sram, the SRAM that is the NPU's own."""
+    """In dedicated_sram, the SRAM reserved for the NPU."""
     copied_from: str | None = None
-    """Where commands and weights lie without power, if start-up copies them from there."""
+    """The non-volatile memory of commands and weights, if start-up copies them from there."""
 
     def npu_parts(self) -> dict[str, str]:
-        """Return the memory of each part that the NPU touches."""
+        """Return the memory of each part that the NPU accesses."""
         parts = {
             "arena": self.arena,
             "io": self.io,
@@ -201,11 +201,11 @@ class RegisterWrite(Facts):
     addr: Addr
     """The register."""
     clear: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
-    """Bits that become 0."""
+    """Bits to clear."""
     set: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
-    """Bits that become 1."""
+    """Bits to set."""
     why: str
-    """What for; it becomes a comment."""
+    """The purpose; it becomes a comment."""
 
 
 class ConsoleFacts(Facts):
@@ -214,19 +214,19 @@ class ConsoleFacts(Facts):
     uart: Literal["cmsdk", "dw", "lpuart", "sci_b", "scb"]
     """Arm CMSDK, Synopsys DesignWare (16550), NXP LPUART, Renesas SCI_B, Infineon SCB."""
     base_addr: Addr | None = None
-    """Address of its registers; left out where it is not known."""
+    """Address of its registers; omit it if unknown."""
     rx_irq: Irq | None = None
-    """The interrupt of received bytes; left out where it is not known."""
+    """Its receive interrupt; omit it if unknown."""
     clock_hz: Hz | None = None
-    """What its divider divides; left out where it is not known."""
+    """The clock that its divider divides; omit it if unknown."""
     baud: Hz
-    """Bits a second on the line."""
+    """The baud rate."""
     setup: list[RegisterWrite] = []
-    """What must be done before it works: clocks, pins."""
+    """Register writes that it needs first: clocks, pins."""
 
 
 class Counter(Facts):
-    """What the firmware measures time with: it starts by bit 0 of its control register."""
+    """The time counter; bit 0 of its control register starts it."""
 
     kind: Literal["sse300", "dwt"] = "sse300"
     """The system counter of an SSE-300 (CNTCR, CNTCV), or the processor's DWT (CTRL, CYCCNT)."""
@@ -239,14 +239,14 @@ class Counter(Facts):
 
 
 class Bell(Facts):
-    """The UART that stands for the NPU's interrupt line on QEMU."""
+    """The UART that serves as the NPU's interrupt line on QEMU."""
 
     base_addr: Addr
     """Address of its registers."""
     rx_irq: Irq
-    """The interrupt of received bytes."""
+    """Its receive interrupt."""
     serial: int = Field(ge=1, le=5)
-    """QEMU's number of it."""
+    """QEMU's number for it."""
 
 
 class Qemu(Facts):
@@ -255,23 +255,23 @@ class Qemu(Facts):
     machine: str
     """The argument of -M."""
     memory_backend: str
-    """The memory of the machine that can be a file."""
+    """The machine's memory that can be a file."""
     shared_start_addr: Addr
-    """Where that memory begins."""
+    """The first address of that memory."""
     shared_size_bytes: Size
-    """How large it is."""
+    """Its size."""
     npu_memory: str
-    """The memory that holds everything that the NPU touches."""
+    """The memory with everything that the NPU accesses."""
     npu_base_addr: Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4096)]
-    """The page of it that is the NPU's registers: its last."""
+    """The page of it with the NPU's registers: its last page."""
     bell: Bell
-    """What interrupts."""
+    """The interrupt line."""
     instruction_ns: Literal[1, 2, 4, 8, 16, 32, 64, 128]
     """The virtual time of one instruction (-icount)."""
 
     @property
     def shared_end_addr(self) -> int:
-        """The first address behind the shared memory."""
+        """The first address after the shared memory."""
         return self.shared_start_addr + self.shared_size_bytes
 
 
@@ -283,13 +283,13 @@ class Fvp(Facts):
     macs_parameter: str
     """The parameter that sets the NPU's size."""
     terminal: str
-    """The component that puts the console's UART onto a socket."""
+    """The component that connects the console's UART to a socket."""
     vectors_parameter: str | None = None
-    """The parameter that says where the vector table is, if a firmware's may be elsewhere."""
+    """The parameter for the vector table's address, if a firmware may place it elsewhere."""
     parameters: list[str] = []
-    """More parameters, as NAME=VALUE."""
+    """Additional parameters, as NAME=VALUE."""
     time_limit_s: int = Field(default=300, gt=0)
-    """When to give up at the latest (--timelimit)."""
+    """The time limit of a run (--timelimit)."""
 
 
 class Serial(Facts):
@@ -298,12 +298,12 @@ class Serial(Facts):
     reset: Literal["none", "dtr", "rts"] = "none"
     """The control line that resets it, pulsed before a run."""
     reset_command: Command | None = None
-    """A program that resets it instead, and its arguments."""
+    """A program that resets it instead, with its arguments."""
 
     @model_validator(mode="after")
     def _one_reset(self) -> Self:
         if self.reset != "none" and self.reset_command is not None:
-            raise ValueError("reset_command: excludes reset, and both are given")
+            raise ValueError("reset_command: excludes reset, but both are set; delete one")
         return self
 
 
@@ -312,33 +312,33 @@ class Flasher(Facts):
 
     command: Command
     """The program and its arguments; {elf}, {bin} and {hex} stand for the firmware's files, {jlink}
-    for a script of J-Link Commander that loads it."""
+    for a J-Link Commander script that loads the firmware."""
 
 
 class ZephyrBoard(Facts):
-    """One of Zephyr's boards that is this one."""
+    """A Zephyr board that is this board."""
 
     target: Annotated[str, Field(pattern=r"^[\w/]+$")]
-    """What `west build -b` takes."""
+    """The argument of `west build -b`."""
     since: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
-    """The first version of Zephyr that has it."""
+    """The first Zephyr version that has it."""
     before: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
-    """The first version that has it no more."""
+    """The first later version without it."""
     ways: list[Literal["qemu", "board"]] = Field(min_length=1)
-    """What it can run on."""
+    """The ways to run it."""
     program: str | None = None
-    """The memory that is Zephyr's flash, where parts of a network lie in it too."""
+    """The memory that is Zephyr's flash, if it also holds parts of a network."""
     program_bytes: Size | None = None
-    """How much of that memory stays Zephyr's: its beginning."""
+    """The size of Zephyr's part of that memory, which comes first."""
 
     @model_validator(mode="after")
     def _both(self) -> Self:
         if (self.program is None) != (self.program_bytes is None):
-            raise ValueError("program: program and program_bytes need each other")
+            raise ValueError("program: set program and program_bytes together, or neither")
         return self
 
     def exists_in(self, version: tuple[int, int]) -> bool:
-        """Return whether a version of Zephyr has the board."""
+        """Return whether a Zephyr version has the board."""
         is_known = _version(self.since) <= version
         return is_known and (self.before is None or version < _version(self.before))
 
@@ -350,31 +350,31 @@ def _version(text: str) -> tuple[int, int]:
 
 CmsisName = Annotated[str, Field(pattern=r"^[^:#\n]+::[^:#\n]+(:[^:#\n]+)?$")]
 PackName = Annotated[str, Field(pattern=r"^[^:#\n]+::[^:@#\n]+(@[^\s#]+)?$")]
-"""As they stand in YAML, without quotes."""
+"""Pack names as in YAML, without quotes."""
 
 
 class Cmsis(Facts):
-    """What CMSIS-Toolbox and Keil call the board, for --platform csolution."""
+    """The names of CMSIS-Toolbox and Keil for the board, for --platform csolution."""
 
     device: CmsisName
-    """VENDOR::DEVICE, and :CORE where it has several."""
+    """VENDOR::DEVICE, with :CORE if it has several."""
     packs: list[PackName] = Field(min_length=1)
-    """The packs that describe it: VENDOR::PACK, and @VERSION where it matters."""
+    """The packs that describe it: VENDOR::PACK, with @VERSION if it matters."""
     board: CmsisName | None = None
-    """VENDOR::BOARD, where a pack describes the board too."""
+    """VENDOR::BOARD, if a pack also describes the board."""
 
 
 class Run(Facts):
-    """The ways in which the board is run; and what Zephyr calls it."""
+    """Ways to run the board, and its Zephyr names."""
 
     qemu: Qemu | None = None
-    """On QEMU, with the NPU's model."""
+    """On QEMU, with the NPU model."""
     fvp: Fvp | None = None
     """On Arm's FVP."""
     serial: Serial | None = None
-    """On a board on the desk."""
+    """On the board itself."""
     zephyr: list[ZephyrBoard] = []
-    """Boards of Zephyr that are this one, by its version."""
+    """Zephyr boards that are this one, by Zephyr version."""
 
 
 class BoardFacts(Facts):
@@ -383,15 +383,15 @@ class BoardFacts(Facts):
     name: str
     """The file's name."""
     description: str
-    """Its name in words."""
+    """A one-line description."""
     unverified: list[str] = []
-    """Facts of this file that nobody has checked on the board or in its manual, by their path."""
+    """Facts of this file, by path, that nobody has checked on the board or in its manual."""
     notes: list[str] = []
-    """What one must know before using it."""
+    """What to know before using it."""
     platforms: list[Literal["baremetal", "zephyr", "csolution"]] = ["baremetal"]
-    """What projects can be rendered for."""
+    """The platforms that projects can be generated for."""
     default_memory_mode: MemoryMode = DEFAULT_MEMORY_MODE
-    """The mode that is meant without --memory-mode."""
+    """The mode used without --memory-mode."""
     cpu: Cpu
     """The processor that runs the firmware."""
     npu: Npu
@@ -399,14 +399,14 @@ class BoardFacts(Facts):
     memories: Mapping[MemoryName, Memory] = Field(min_length=1)
     """Memories by name."""
     placements: Mapping[MemoryMode, Placement] = Field(min_length=1)
-    """For each memory mode that the board can do, where everything goes."""
+    """The placement for each memory mode that the board supports."""
     console: ConsoleFacts
-    """The line to the outside."""
+    """The connection to the host."""
     counter: Counter
-    """The clock."""
+    """The time counter."""
     run: Run = Run()
     """Ways to run it."""
     flash: Mapping[str, Flasher] = {}
     """Ways to flash it, by the tool's name."""
     cmsis: Cmsis | None = None
-    """What CMSIS-Toolbox calls it."""
+    """Its names in CMSIS-Toolbox."""

@@ -1,4 +1,4 @@
-"""What facts of a board cannot be true together: each rule yields what breaks it, field first."""
+"""Rules that the facts of a board must satisfy together; each yields faults, the field first."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -13,7 +13,7 @@ _ENDS = ("*/", '"""', "\\")
 
 
 def faults(board: BoardFacts) -> Iterator[str]:
-    """Yield what is wrong, each as "field: what"."""
+    """Yield the faults, each as "field: fault"."""
     yield from _words(board)
     yield from _overlaps(board)
     yield from _modes(board)
@@ -28,25 +28,25 @@ def faults(board: BoardFacts) -> Iterator[str]:
 
 
 def _words(board: BoardFacts) -> Iterator[str]:
-    """Yield what would end the comments and docstrings that it stands in."""
+    """Yield characters that would end the comments and docstrings that contain them."""
     told = board.description
     if not told.strip() or not told.isprintable() or any(end in told for end in _ENDS):
         yield (
             "description: must be one line of plain text, without "
-            f"{' '.join(_ENDS)}: it stands in the comments of what is generated"
+            f"{' '.join(_ENDS)}: generated comments contain it"
         )
 
 
 def _overlaps(board: BoardFacts) -> Iterator[str]:
     for (one, first), (other, second) in combinations(board.memories.items(), 2):
         if one.upper() == other.upper():  # as the linker script writes them
-            yield f"memories.{other}: differs from memories.{one} by capital letters alone"
+            yield f"memories.{other}: differs from memories.{one} only in upper and lower case"
         if first.start_addr < second.end_addr and second.start_addr < first.end_addr:
             start = max(first.start_addr, second.start_addr)
             end = min(first.end_addr, second.end_addr)
             yield (
                 f"memories.{other}: overlaps '{one}' from 0x{start:08x} to 0x{end - 1:08x}; name "
-                "one alias of each memory only"
+                "only one alias of each memory"
             )
     for name, memory in board.memories.items():
         if memory.end_addr > 1 << 32:
@@ -56,8 +56,8 @@ def _overlaps(board: BoardFacts) -> Iterator[str]:
 def _modes(board: BoardFacts) -> Iterator[str]:
     if board.default_memory_mode not in board.placements:
         yield (
-            f"default_memory_mode: there is no placement for {board.default_memory_mode}; placed "
-            f"are: {', '.join(board.placements)}"
+            f"default_memory_mode: there is no placement for {board.default_memory_mode}, only "
+            f"for: {', '.join(board.placements)}"
         )
 
 
@@ -75,26 +75,26 @@ def _placement(board: BoardFacts, where: str, placement: Placement) -> Iterator[
     for part in _WRITTEN:
         memory = getattr(placement, part)
         if memory is not None and "w" not in board.memories[memory].access:
-            yield f"{where}.{part}: '{memory}' cannot be written"
+            yield f"{where}.{part}: '{memory}' is not writable"
     if "x" not in board.memories[placement.code].access:
-        yield f"{where}.code: '{placement.code}' cannot be executed"
+        yield f"{where}.code: '{placement.code}' is not executable"
     if placement.copied_from is None:
         return
     for part in ("commands", "weights"):
         memory = getattr(placement, part)
         if memory != placement.copied_from and "w" not in board.memories[memory].access:
-            yield f"{where}.{part}: is copied, and '{memory}' cannot be written"
+            yield f"{where}.{part}: is copied, but '{memory}' is not writable"
 
 
 def _mode(board: BoardFacts, mode: str, placement: Placement) -> Iterator[str]:
-    """Yield where a placement is not what Vela means by the mode (its vela.ini)."""
+    """Yield contradictions between a placement and Vela's definition of the mode (vela.ini)."""
     where = f"placements.{mode}"
     memories = board.memories
     if mode == "dedicated_sram" and placement.fast is None:
-        yield f"{where}.fast: missing; the SRAM that is the NPU's own must be named"
+        yield f"{where}.fast: missing; name the SRAM reserved for the NPU"
         return
     if mode != "dedicated_sram" and placement.fast is not None:
-        yield f"{where}.fast: only dedicated_sram has one"
+        yield f"{where}.fast: only dedicated_sram has one; delete the line"
         return
     near = {"fast": placement.fast} if placement.fast else {"arena": placement.arena}
     if mode == "sram_only":
@@ -103,11 +103,11 @@ def _mode(board: BoardFacts, mode: str, placement: Placement) -> Iterator[str]:
         if memories[memory].kind not in _SRAMS:
             yield f"{where}.{part}: '{memory}' is {memories[memory].kind}, not SRAM"
         if memories[memory].npu_port == 1:
-            yield f"{where}.{part}: must be reached by the NPU's port 0, and '{memory}' is by 1"
+            yield f"{where}.{part}: must be on the NPU's port 0, but '{memory}' is on port 1"
     if mode == "dedicated_sram" and memories[placement.arena].npu_port != 1:
-        yield f"{where}.arena: must be reached by the NPU's port 1"
+        yield f"{where}.arena: must be on the NPU's port 1"
     if mode != "sram_only" and memories[placement.weights].npu_port != 1:
-        yield f"{where}.weights: must be reached by the NPU's port 1"
+        yield f"{where}.weights: must be on the NPU's port 1"
 
 
 def _qemu(board: BoardFacts) -> Iterator[str]:
@@ -120,13 +120,13 @@ def _qemu(board: BoardFacts) -> Iterator[str]:
         return
     inside = qemu.shared_start_addr <= memory.start_addr
     if not inside or memory.end_addr > qemu.shared_end_addr:
-        yield f"run.qemu.npu_memory: '{qemu.npu_memory}' is not wholly shared"
+        yield f"run.qemu.npu_memory: '{qemu.npu_memory}' is not wholly in the shared memory"
     elif qemu.npu_base_addr != memory.end_addr - _PAGE_BYTES:
         yield "run.qemu.npu_base_addr: must be the last page of npu_memory"
 
 
 def _baremetal(board: BoardFacts) -> Iterator[str]:
-    """Yield what the start-up code of a bare-metal project would have to guess."""
+    """Yield missing facts that the start-up code of a bare-metal project needs."""
     platforms = [p for p in board.platforms if p in ("baremetal", "csolution")]
     if not platforms:
         return
@@ -139,17 +139,17 @@ def _baremetal(board: BoardFacts) -> Iterator[str]:
     }
     for path, value in needed.items():
         if value is None:
-            yield f'{path}: missing, and platforms has "{platforms[0]}", which needs it'
+            yield f'{path}: missing, but platforms has "{platforms[0]}", which needs it'
     if board.console.uart not in BAREMETAL_UARTS:
         yield (
-            f"console.uart: bare-metal projects drive {' and '.join(BAREMETAL_UARTS)} only; take "
-            f'"{platforms[0]}" out of platforms'
+            f"console.uart: bare-metal projects support only {' and '.join(BAREMETAL_UARTS)}; "
+            f'remove "{platforms[0]}" from platforms'
         )
 
 
 def _zephyr(board: BoardFacts) -> Iterator[str]:
     if ("zephyr" in board.platforms) != bool(board.run.zephyr):
-        yield 'run.zephyr: "zephyr" among platforms and a [[run.zephyr]] need each other'
+        yield 'run.zephyr: set both "zephyr" in platforms and a [[run.zephyr]], or neither'
     shared = {(known.program, known.program_bytes) for known in board.run.zephyr}
     if len(shared) > 1:
         yield "run.zephyr: program and program_bytes must be the same in each: they share overlays"
@@ -159,12 +159,12 @@ def _zephyr(board: BoardFacts) -> Iterator[str]:
         if program not in board.memories:
             yield f"run.zephyr.program: there is no memory '{program}'"
         elif program_bytes >= board.memories[program].size_bytes:
-            yield f"run.zephyr.program_bytes: leaves nothing of '{program}' to networks"
+            yield f"run.zephyr.program_bytes: leaves nothing of '{program}' for networks"
 
 
 def _csolution(board: BoardFacts) -> Iterator[str]:
     if "csolution" in board.platforms and board.cmsis is None:
-        yield 'cmsis: missing, and platforms has "csolution", which needs its device and packs'
+        yield 'cmsis: missing, but platforms has "csolution", which needs its device and packs'
 
 
 def _doubts(board: BoardFacts) -> Iterator[str]:
@@ -173,6 +173,6 @@ def _doubts(board: BoardFacts) -> Iterator[str]:
         value: Any = facts
         for part in path.split("."):
             if not isinstance(value, dict) or part not in value:
-                yield f"unverified: '{path}' is no fact of this file"
+                yield f"unverified: '{path}' is not a fact of this file"
                 break
             value = value[part]

@@ -1,4 +1,4 @@
-"""Lines of a TOML file: where a field stands, which the parser does not tell."""
+"""Finds the lines of fields in a TOML file, which the parser does not report."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ def find_line(text: str, field: str) -> int | None:
 
 
 def _note(places: dict[str, int], path: str, number: int) -> None:
-    """Remember where a path begins, and the tables around it that have no header of their own."""
+    """Record the line where a path begins, and those of tables around it without a header."""
     parts: list[Any] = path.split(".")
     for length in range(1, len(parts) + 1):
         places.setdefault(".".join(parts[:length]), number)

@@ -1,4 +1,4 @@
-"""Building a project with the compiler that its platform uses; and the sizes of what comes out."""
+"""Builds a project with its platform's compiler, and measures the firmware's sizes."""
 
 import shlex
 from pathlib import Path
@@ -26,7 +26,7 @@ __all__ = [
 def find_built(directory: Path, on: str = "qemu", target: str | None = None) -> Built:
     """Return the firmware that `build` left; InputError if there is none, with what to do.
 
-    `target` is what --on has to be to build it, where that is not `on`.
+    `target` is the --on that builds it, if different from `on`.
     """
     elf = directory / "build" / on / "firmware.elf"
     if not elf.is_file():

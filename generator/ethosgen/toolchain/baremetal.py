@@ -1,4 +1,4 @@
-"""Building a bare-metal project: cmake, ninja and arm-none-eabi-gcc."""
+"""Builds a bare-metal project with cmake, ninja and arm-none-eabi-gcc."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,13 +12,13 @@ from ethosgen.values.errors import BuildError, InputError
 def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None = None) -> Built:
     """Compile a project into DIR/build/ON.
 
-    `options` are CMake's cache variables, ETHOSU_CORE_DRIVER for instance. ToolError if a program
-    is missing, CapacityError if a memory is too small, BuildError with the compiler's words.
+    `options` are CMake cache variables, for example ETHOSU_CORE_DRIVER. ToolError if a program is
+    missing, CapacityError if a memory is too small, BuildError with the compiler's message.
     """
     cmake, gcc, ninja = CMAKE.find(), GCC.find(), NINJA.find()
     source = directory.absolute()
     if not (source / "CMakeLists.txt").is_file():
-        raise InputError(f"'{directory}' is no project: it has no CMakeLists.txt")
+        raise InputError(f"'{directory}' is not a project: it has no CMakeLists.txt")
     place = source / "build" / on
     variables = {
         "CMAKE_TOOLCHAIN_FILE": str(source / "cmake" / "arm-none-eabi.cmake"),
@@ -32,5 +32,5 @@ def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None =
     run_step([str(cmake), "--build", str(place)], directory)
     elf = place / "firmware.elf"
     if not elf.is_file():
-        raise BuildError(f"building '{directory}' left no {elf.name} in '{place}'")
+        raise BuildError(f"the build of '{directory}' produced no {elf.name} in '{place}'")
     return Built(elf, on, measure_elf(elf))

@@ -1,4 +1,4 @@
-"""Building a project for CMSIS-Toolbox: its cbuild, where it is installed."""
+"""Builds a project for CMSIS-Toolbox with its cbuild, if it is installed."""
 
 import shutil
 from pathlib import Path
@@ -13,9 +13,9 @@ _SOLUTION = "firmware.csolution.yml"
 
 
 def build_csolution(directory: Path, on: str) -> Built:
-    """Compile the Release of the target type `on`, and leave it where every platform leaves it.
+    """Compile the Release of the target type `on` into the folder that every platform uses.
 
-    ToolError, with what to do instead, where there is no cbuild.
+    ToolError, with what to do instead, if cbuild is missing.
     """
     source = directory.absolute()
     require_writable(source)  # cbuild writes beside the solution, not into build/ alone
@@ -24,7 +24,7 @@ def build_csolution(directory: Path, on: str) -> Built:
     run_step([str(cbuild), str(source / _SOLUTION), "--packs", "--context", context], directory)
     made = source / "out" / "firmware" / on / "Release" / "firmware.elf"
     if not made.is_file():
-        raise BuildError(f"cbuild left no '{made}'")
+        raise BuildError(f"cbuild produced no '{made}'")
     elf = source / "build" / on / "firmware.elf"
     elf.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(made, elf)

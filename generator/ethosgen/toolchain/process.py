@@ -1,4 +1,4 @@
-"""Steps of a build: programs that are run, and what their failures mean."""
+"""Runs the steps of a build and explains their failures."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _OWN_WORDS = re.compile(
     r"CMake Error at \S*model/ethosgen/CMakeLists\.txt:\d+ \(message\):\n((?:  .+\n)+)"
 )
 _CONSEQUENCE = re.compile(r"CMake Error at .+\n\s+command failed", re.IGNORECASE)
-"""Where a program that CMake calls has failed: the program's own words are the lines before."""
+"""Matches a failure of a program that CMake calls: the lines before it are the program's own."""
 _BEFORE_LINES = 6
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
@@ -23,7 +23,7 @@ _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 def run_step(
     command: list[str], directory: Path, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Run a step of building `directory`; BuildError or CapacityError says why it failed."""
+    """Run a build step of `directory`; BuildError or CapacityError gives the cause of a failure."""
     try:
         run_command(command, _TIMEOUT_S, environment)
     except CommandError as error:

@@ -1,4 +1,4 @@
-"""What a firmware takes: sizes from its ELF, by the sections of its linker script."""
+"""Sizes of a firmware from its ELF, by the sections of its linker script."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,19 +15,19 @@ _WEIGHTS = ".ethosgen_weights"
 _ARENA = ".ethosgen_arena"
 _IO = ".ethosgen_io"
 _LIBRARY = {"code": ".model_text", "constants": ".model_rodata", "data": ".model_bss"}
-"""Sections of the model library; of several networks, each has its own, "." and its name behind."""
+"""The model library's sections; with several networks, each has its own, suffixed ".NAME"."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a firmware takes, in bytes.
+    """The sizes of a firmware, in bytes.
 
-    `flash` and `ram` are by category, `total` among them. In `flash`, constants are vectors, string
+    `flash` and `ram` are by category, including `total`. In `flash`, constants are vectors, string
     and table constants, and initial values of variables. In `ram`, io is what the application owns
-    beside the arena (none with --io arena, whose buffers the arena holds); total includes static
-    data and the stack's reservation. `library` is the share of the model library and its driver,
-    beside command streams, weights and arena: code, constants, data. `networks` is, of several
-    networks, what each of their libraries takes of that; the rest is what they share.
+    besides the arena (none with --io arena, whose buffers are in the arena); total includes static
+    data and the stack's reservation. `library` is the share of the model library and its driver
+    apart from command streams, weights and arena: code, constants, data. With several networks,
+    `networks` has each library's own part of that; the rest is shared.
     """
 
     flash: Mapping[str, int]
@@ -38,7 +38,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Built:
-    """A firmware, ready to run."""
+    """A firmware that is ready to run."""
 
     elf: Path
     on: str
@@ -48,7 +48,7 @@ class Built:
 def measure_elf(elf: Path) -> Sizes:
     """Return a firmware's sizes, by the sections of its linker script.
 
-    InputError if the file is no ELF.
+    InputError if the file is not an ELF.
     """
     try:
         with elf.open("rb") as file:

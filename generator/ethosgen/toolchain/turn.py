@@ -1,4 +1,4 @@
-"""Builds of one project take turns: two of them in one directory would spoil each other's files."""
+"""Lets builds of one project take turns: two in one directory would corrupt each other's files."""
 
 import fcntl
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ _LOCK = Path("build") / ".lock"
 
 @contextmanager
 def take_turn(directory: Path, watch: Watch) -> Iterator[None]:
-    """Hold a project's build directory for the block; wait, and say so, while another build does.
+    """Hold a project's build directory for the block; wait, and say so, during another build.
 
-    The system releases it when a process ends, however that ends.
+    The system releases it when the process ends, in whatever way.
     """
     path = directory / _LOCK
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Building a Zephyr application as west does: Zephyr's own CMake, with ninja."""
+"""Builds a Zephyr application as west does: with Zephyr's own CMake, and ninja."""
 
 import configparser
 import os
@@ -23,7 +23,7 @@ _CACHE = "CMakeCache.txt"
 _ELF = Path("zephyr") / "zephyr.elf"
 _NATIVE = "native"
 _NATIVE_BOARD = "native_sim/native/64"
-"""Zephyr's board that is a program of this machine; 64 bits need no further C library."""
+"""Zephyr's board for a program on this machine; 64 bits need no other C library."""
 _NATIVE_PROGRAM = Path("zephyr") / "zephyr.exe"
 _VERSION_LINE = re.compile(r"^(VERSION_MAJOR|VERSION_MINOR)\s*=\s*(\d+)", re.MULTILINE)
 
@@ -35,9 +35,9 @@ def build_zephyr(
 ) -> Built:
     """Build a Zephyr project into DIR/build/ON.
 
-    `options` are CMake's cache variables. ToolError without Zephyr or a compiler, InputError if
-    Zephyr's version or board will not do, CapacityError if a memory is too small, BuildError with
-    the compiler's words.
+    `options` are CMake cache variables. ToolError without Zephyr or a compiler, InputError for an
+    unsupported Zephyr version or board, CapacityError if a memory is too small, BuildError with
+    the compiler's message.
     """
     base = find_zephyr_base(info.directory)
     target = choose_target(info.board, read_version(base), on)
@@ -57,17 +57,17 @@ def build_zephyr(
     run_step([str(cmake), "--build", str(place)], info.directory, environment)
     built = _find(info, place, on)
     if built is None:
-        raise BuildError(f"building '{info.directory}' left no application in '{place}'")
+        raise BuildError(f"the build of '{info.directory}' produced no application in '{place}'")
     return built
 
 
 def find_zephyr(
     info: ProjectInfo, on: str = "qemu", build: Path | None = None, target: str | None = None
 ) -> Built:
-    """Return the ELF that `build_zephyr` or `west build` built for a target; InputError if none.
+    """Return the ELF that `build_zephyr` or `west build` built; InputError if there is none.
 
-    `build` is west's build directory if it is not DIR/build; `target` is what --on has to be to
-    build it, where that is not `on`.
+    `build` is west's build directory if it is not DIR/build; `target` is the --on that builds it,
+    if different from `on`.
     """
     build = build or info.directory / "build"
     for place in (build / on, build):
@@ -95,36 +95,36 @@ def find_zephyr_base(directory: Path) -> Path:
                 base = parent / parser.get("zephyr", "base", fallback="zephyr")
             except (configparser.Error, UnicodeDecodeError, OSError) as error:
                 raise ToolError(
-                    f"west's settings in '{settings}' cannot be read: {str(error).splitlines()[0]}"
+                    f"west's settings in '{settings}' are unreadable: {str(error).splitlines()[0]}"
                 ) from None
             if base.is_dir():
                 return base
     raise ToolError(
-        f"Zephyr was not found: ZEPHYR_BASE is not set, and '{directory}' is in no west workspace; "
-        "set ZEPHYR_BASE to Zephyr's directory, or make a workspace by: west init -l zephyr_app && "
-        "west update"
+        f"Zephyr was not found: ZEPHYR_BASE is not set, and '{directory}' is not in a west "
+        "workspace; set ZEPHYR_BASE to Zephyr's directory, or create a workspace with: west init "
+        "-l zephyr_app && west update"
     )
 
 
 def read_version(base: Path) -> Version:
-    """Return Zephyr's version; ToolError if it has none, InputError for one that will not do."""
+    """Return Zephyr's version; ToolError if it has none, InputError for an unsupported one."""
     try:
         found = dict(_VERSION_LINE.findall((base / "VERSION").read_text(encoding="utf-8")))
         version = int(found["VERSION_MAJOR"]), int(found["VERSION_MINOR"])
     except (OSError, KeyError):
         raise ToolError(
-            f"ZEPHYR_BASE names '{base}', which has no VERSION file of Zephyr's; correct it"
+            f"ZEPHYR_BASE names '{base}', which has no VERSION file of Zephyr; correct ZEPHYR_BASE"
         ) from None
     if version < (3, 7) or (3, 7) < version < (4, 2):
         raise InputError(
-            f"Zephyr {version[0]}.{version[1]} in '{base}' is not supported; ethosgen builds with "
+            f"Zephyr {version[0]}.{version[1]} in '{base}' is not supported; ethosgen supports "
             f"{_SUPPORTED}: set ZEPHYR_BASE to one of these"
         )
     return version
 
 
 def choose_target(board: Board, version: Version, on: str) -> str:
-    """Return Zephyr's name of the board for a way to run; InputError lists the known ones."""
+    """Return Zephyr's board name for a way to run; InputError lists the known ones."""
     if on == _NATIVE:
         return _NATIVE_BOARD
     for candidate in board.run.zephyr:
@@ -132,13 +132,13 @@ def choose_target(board: Board, version: Version, on: str) -> str:
             return candidate.target
     known = ", ".join(f"{c.target} ({' or '.join(c.ways)})" for c in board.run.zephyr)
     raise InputError(
-        f"board '{board.name}' has no board of Zephyr {version[0]}.{version[1]} for --on {on}; "
+        f"Zephyr {version[0]}.{version[1]} has no board for '{board.name}' with --on {on}; "
         + (f"it has: {known}" if known else "name one in the board file's run.zephyr")
     )
 
 
 def _toolchain(on: str) -> dict[str, str]:
-    """Return Zephyr's toolchain variables, unless the user has set them: our own compiler."""
+    """Return Zephyr's toolchain variables (our own compiler), unless the user has set them."""
     if on == _NATIVE or "ZEPHYR_TOOLCHAIN_VARIANT" in os.environ:
         return {}
     if "ZEPHYR_SDK_INSTALL_DIR" in os.environ:
@@ -151,7 +151,7 @@ def _toolchain(on: str) -> dict[str, str]:
 def _find(info: ProjectInfo, place: Path, on: str) -> Built | None:
     if on == _NATIVE:
         program = place / _NATIVE_PROGRAM
-        sizes = Sizes({}, {}, {})  # of a program for this machine, which say nothing
+        sizes = Sizes({}, {}, {})  # a program for this machine has no meaningful sizes
         return Built(program, on, sizes) if program.is_file() else None
     elf = place / _ELF
     return Built(elf, on, measure_zephyr(elf)) if elf.is_file() else None
@@ -163,7 +163,7 @@ def _is_built_for(place: Path, on: str) -> bool:
 
 
 def measure_zephyr(elf: Path) -> Sizes:
-    """Return an application's sizes: sections that startup clears or copies are RAM.
+    """Return an application's sizes: sections that start-up clears or copies are RAM.
 
     `library` is empty: Zephyr's linker script does not keep the library's sections apart.
     """

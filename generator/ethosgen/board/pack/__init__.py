@@ -1,7 +1,7 @@
-"""CMSIS packs: what a device's pack says of it, written down as a board file with marked blanks.
+"""CMSIS packs: writes a board file from a device's pack, with marked blanks.
 
-Packs are found and fetched by cmsis-pack-manager. What it leaves out (NPUs, Helium, clocks, and
-whole packs that it cannot read) is read from the packs' descriptions themselves.
+cmsis-pack-manager finds and fetches packs. What it leaves out (NPUs, Helium, clocks, and whole
+packs that it cannot read) comes from the packs' descriptions themselves.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from ethosgen.values.errors import InputError, cannot_write
 __all__ = ["Device", "Selection", "find_in_pack", "start_from_pack", "write_board"]
 
 LIMIT_S = 300.0
-"""For fetching an index and the descriptions that it names: the public one has over a thousand."""
+"""Time to fetch an index and its descriptions: the public index lists over a thousand."""
 
 
 def start_from_pack(
@@ -27,12 +27,12 @@ def start_from_pack(
 ) -> Path:
     """Write a board file for `[VENDOR::]DEVICE[:CORE]` and return its path.
 
-    `pack` is a .pack or .pdsc file; else `index` is the address of a pack index, by default the
-    public one. InputError if there is no such device, if a pack is damaged or cannot be fetched, or
-    if the file exists; ToolError if cmsis-pack-manager is not installed.
+    `pack` is a .pack or .pdsc file; otherwise `index` is the address of a pack index, by default
+    the public one. InputError if there is no such device, if a pack is damaged or cannot be
+    fetched, or if the file exists; ToolError if cmsis-pack-manager is not installed.
     """
     selection = Selection.parse(device)
-    if output is not None:  # before minutes of fetching
+    if output is not None:  # check it before minutes of fetching
         _check_name(output)
     if pack is not None:
         found = find_in_pack(pack, selection)
@@ -46,7 +46,7 @@ def start_from_pack(
 
 def _check_name(path: Path) -> None:
     if path.suffix != ".toml":
-        raise InputError(f"'{path}' is no name for a board file; it must end in .toml")
+        raise InputError(f"'{path}' is not a board file's name; it must end in .toml")
     if path.exists():
         raise InputError(f"'{path}' exists; name another with -o, or delete it")
 
@@ -62,7 +62,7 @@ def find_in_pack(pack: Path, selection: Selection) -> Device:
 
 
 def write_board(path: Path, text: str) -> Path:
-    """Write a new file and return its path; InputError if there is one."""
+    """Write a new file and return its path; InputError if it exists."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

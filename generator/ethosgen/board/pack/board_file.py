@@ -1,4 +1,4 @@
-"""A device of a pack as a board file: what the pack says, what follows from it, and blanks."""
+"""Writes a device of a pack as a board file: the pack's facts, what follows from them, blanks."""
 
 import json
 import re
@@ -22,13 +22,13 @@ _KINDS = {
     "flash": re.compile(r"FLASH|ROM|MRAM|RRAM|NVM|XIP", re.IGNORECASE),
     "sram": re.compile(r"(?<!I)RAM", re.IGNORECASE),  # IRAM1 may be anything
 }
-"""Kinds by what is usual in a memory's name, the first that fits."""
+"""Kinds by the usual names of memories; the first match counts."""
 _LARGEST = 1 << 32
 
 
 @dataclass(frozen=True)
 class _Chosen:
-    """A memory of the pack that goes into the file, with what it is taken for; None is a blank."""
+    """A memory of the pack that goes into the file, with its assumed kind; None is a blank."""
 
     name: str
     start_addr: int
@@ -41,7 +41,7 @@ class _Chosen:
 
 
 def file_name(device: Device, processor: Processor) -> str:
-    """Return the usual name of the file: the device's, and the core's if there are several."""
+    """Return the file's default name: the device's, and the core's if there are several."""
     parts = [device.name] + (
         [processor.name] if len(device.processors) > 1 and processor.name else []
     )
@@ -49,7 +49,7 @@ def file_name(device: Device, processor: Processor) -> str:
 
 
 def board_text(device: Device, processor: Processor, path: Path) -> str:
-    """Return a board file whose blanks are to be filled in, each with what it asks."""
+    """Return a board file with blanks to fill in, each with a question."""
     memories = _memories(device, processor)
     flashers = _flash(device)
     doubts = [
@@ -61,8 +61,9 @@ def board_text(device: Device, processor: Processor, path: Path) -> str:
         doubts.append("cpu.core")
     lines = [
         f"# {device.vendor} {device.name}, from the CMSIS pack {device.pack}.",
-        f'# The pack does not say everything: fill in each "{BLANK}", or delete its line where the',
-        f"# comment says so, then check with: ethosgen boards show {shlex.quote(f'./{path.name}')}",
+        f'# The pack does not say everything: fill in each "{BLANK}" (or delete its line if',
+        f"# the comment says so), then check with: ethosgen boards show "
+        f"{shlex.quote(f'./{path.name}')}",
         "",
         f"description = {_quoted(_title(device, processor))}",
         'platforms = ["baremetal", "csolution"]',
@@ -77,7 +78,7 @@ def board_text(device: Device, processor: Processor, path: Path) -> str:
         *_placements(memories),
         *_devices(processor),
         *flashers,
-        "# What CMSIS-Toolbox calls it, for --platform csolution.",
+        "# Its names in CMSIS-Toolbox, for --platform csolution.",
         "[cmsis]",
         f"device = {_quoted(_cmsis_name(device, processor))}",
         f"packs = [{_quoted(device.pack)}]",
@@ -103,7 +104,7 @@ def _notes(device: Device, processor: Processor) -> list[str]:
     ]
     notes += [f"The pack names an NPU: {npu.words}" for npu in device.npus]
     if processor.trustzone == "TZ":
-        notes.append("The core has TrustZone and starts in secure state: give secure addresses.")
+        notes.append("The core has TrustZone and starts in secure state: use secure addresses.")
     return notes
 
 
@@ -126,7 +127,7 @@ def _cpu(processor: Processor) -> Iterator[str]:
     if processor.fpu in _FPUS:
         yield f"fpu = {_quoted(_FPUS[processor.fpu])}"
     if processor.clock_hz is None:
-        yield f'clock_hz = "{BLANK}"  # what the core runs at, or delete this line'
+        yield f'clock_hz = "{BLANK}"  # the core\'s clock rate, or delete this line'
     else:
         yield f"clock_hz = {processor.clock_hz:_}"
 
@@ -140,7 +141,7 @@ def _npu(device: Device, processor: Processor) -> Iterator[str]:
     else:
         choice = f": one of {', '.join(names)}" if names else ", for instance ethos-u55-128"
         yield f'default = "{BLANK}"  # the NPU of this core{choice}'
-        yield f'configurations = ["{BLANK}"]  # the same, and others that the chip comes in'
+        yield f'configurations = ["{BLANK}"]  # the same, and other configurations of the chip'
     yield f'base_addr = "{BLANK}"  # address of the NPU\'s registers'
     yield f'irq = "{BLANK}"  # the NPU\'s interrupt at this core'
     yield f"secure = {_bool(processor.trustzone != 'NO_TZ')}"
@@ -148,7 +149,7 @@ def _npu(device: Device, processor: Processor) -> Iterator[str]:
 
 
 def _own_npus(device: Device, processor: Processor) -> list[NpuFeature]:
-    """Return the NPUs that a feature gives to this core, or whose words end in its name's end."""
+    """Return the NPUs that the pack assigns to this core, or whose words end like its name."""
     for_all = [npu for npu in device.npus if npu.processor in (None, processor.name)]
     ending = (processor.name or "").split("_")[-1]
     named = [npu for npu in for_all if ending and re.search(rf"\b{re.escape(ending)}\b", npu.words)]
@@ -165,10 +166,10 @@ def _configurations(npu: NpuFeature) -> list[str]:
 
 
 def _memories(device: Device, processor: Processor) -> list[_Chosen]:
-    """Return the core's memories, one alias of each, the secure one where there are two.
+    """Return the core's memories, one alias of each, the secure one if there are two.
 
-    Where an alias is this core's own (its TCM), the other address is what the rest of the chip
-    knows the memory by, the NPU too; where it is another core's, the memory is left to that one.
+    If an alias belongs to this core (its TCM), the other address is the one that the rest of the
+    chip uses, the NPU included; if it belongs to another core, that core keeps the memory.
     """
     by_name = {memory.name: memory for memory in device.memories}
     cores = {m.alias: m.processor for m in device.memories if m.alias and m.processor}
@@ -243,7 +244,7 @@ def _memory(memory: _Chosen) -> Iterator[str]:
     if memory.kind != "tcm":
         yield (
             f'npu_port = "{BLANK}"  # 0 or 1, the NPU\'s AXI port that reaches it; delete this '
-            "line where none does"
+            "line if none does"
         )
     if memory.npu_start_addr is not None:
         yield f"npu_start_addr = {_hex(memory.npu_start_addr)}"
@@ -251,7 +252,7 @@ def _memory(memory: _Chosen) -> Iterator[str]:
 
 
 def _placements(memories: Sequence[_Chosen]) -> Iterator[str]:
-    """Yield a first placement, by what usually goes where."""
+    """Yield an initial placement, with the usual memory for each part."""
 
     def first(*choices: Iterator[_Chosen]) -> str:
         return next((m.name for choice in choices for m in choice), BLANK)
@@ -278,7 +279,7 @@ def _placements(memories: Sequence[_Chosen]) -> Iterator[str]:
         "data": "the memory of variables and the stack",
         "arena": "the SRAM of the network's tensors, at the NPU's port 0",
         "io": "the same",
-        "commands": "the memory of the NPU's commands, flash for instance",
+        "commands": "the memory of the NPU's commands, for example flash",
         "weights": "the memory of the network's weights, at the NPU's port 1",
     }
     parts = {"code": code, "data": data, "arena": arena, "io": arena, "commands": weights}
@@ -291,10 +292,10 @@ def _placements(memories: Sequence[_Chosen]) -> Iterator[str]:
 
 def _devices(processor: Processor) -> Iterator[str]:
     yield "[console]"
-    yield f'uart = "{BLANK}"  # "cmsdk" (Arm) or "dw" (DesignWare, 16550): what start-up can drive'
+    yield f'uart = "{BLANK}"  # "cmsdk" (Arm) or "dw" (DesignWare, 16550), which start-up can drive'
     yield f'base_addr = "{BLANK}"  # address of the UART\'s registers'
     yield f'rx_irq = "{BLANK}"  # its interrupt at this core'
-    yield f'clock_hz = "{BLANK}"  # what its divider divides'
+    yield f'clock_hz = "{BLANK}"  # the clock that its divider divides'
     yield "baud = 115_200"
     yield ""
     yield "# The processor's own cycle counter."
@@ -303,7 +304,7 @@ def _devices(processor: Processor) -> Iterator[str]:
     yield "control_addr = 0xe0001000"
     yield "value_addr = 0xe0001004"
     if processor.clock_hz is None:
-        yield f'hz = "{BLANK}"  # what the core runs at'
+        yield f'hz = "{BLANK}"  # the core\'s clock rate'
     else:
         yield f"hz = {processor.clock_hz:_}"
     yield ""
@@ -313,7 +314,7 @@ def _devices(processor: Processor) -> Iterator[str]:
 
 
 def _flash(device: Device) -> Iterator[str]:
-    yield "# pyOCD has the flash algorithms of a device once: pyocd pack install " + device.name
+    yield "# pyOCD gets a device's flash algorithms once, with: pyocd pack install " + device.name
     yield "[flash.pyocd]"
     target = re.sub(r"[^a-z0-9]", "_", device.name.lower())
     yield f'command = ["pyocd", "flash", "--target", {_quoted(target)}, "{{elf}}"]'

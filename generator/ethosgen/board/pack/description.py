@@ -1,7 +1,7 @@
-"""Pack descriptions (.pdsc): the devices in one, each with what its family says of it.
+"""Pack descriptions (.pdsc): the devices in one, with the properties of their family.
 
-Tags and attributes are those of the Open-CMSIS-Pack specification. A property that is said nearer
-to the device wins; processors are told apart by Pname, memories by their names.
+Tags and attributes are those of the Open-CMSIS-Pack specification. The definition of a property
+nearest to the device wins; Pname identifies processors, names identify memories.
 """
 
 import difflib
@@ -21,12 +21,12 @@ _SELECTION = re.compile(r"(?:(?P<vendor>[^:]+)::)?(?P<device>[^:]+)(?::(?P<proce
 _NPU = re.compile(r"ethos-?\s?(u\d+)", re.IGNORECASE)
 _MACS = re.compile(r"(\d+)\s*MACs?\b", re.IGNORECASE)
 _CORES = ("Cortex-M33", "Cortex-M52", "Cortex-M55", "Cortex-M85")
-"""Cores that firmware can be generated for."""
+"""Cores that ethosgen generates firmware for."""
 
 
 @dataclass(frozen=True)
 class Processor:
-    """A <processor>; None is what the pack does not say."""
+    """A <processor>; None means that the pack does not say."""
 
     name: str | None
     core: str
@@ -38,9 +38,9 @@ class Processor:
 
 @dataclass(frozen=True)
 class PackMemory:
-    """A <memory>; `access` has the letters of the specification, p, s, n and c among them.
+    """A <memory>; `access` has the specification's letters, which include p, s, n and c.
 
-    `alias` names the memory that this is another address of.
+    `alias` names the memory of which this is another address.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Algorithm:
 
 @dataclass(frozen=True)
 class NpuFeature:
-    """An NPU that a <feature> names: its product ("u55"), and its MACs where the pack has them."""
+    """An NPU that a <feature> names: its product ("u55"), and its MACs if the pack gives them."""
 
     product: str
     macs: int | None
@@ -86,12 +86,12 @@ class Device:
     npus: tuple[NpuFeature, ...]
 
     def processor(self, name: str | None) -> Processor:
-        """Return the core of that name, or the only one; InputError lists those there are."""
+        """Return the core of that name, or the only one; InputError lists the device's cores."""
         able = [p for p in self.processors if p.core in _CORES]
         told = ", ".join(f"{p.name or 'unnamed'} ({p.core})" for p in self.processors) or "none"
         if not able:
             raise InputError(
-                f"device '{self.name}' has no core that ethosgen compiles for "
+                f"device '{self.name}' has no core that ethosgen supports "
                 f"({', '.join(_CORES)}); its cores: {told}"
             )
         chosen = [p for p in able if name in (None, p.name)]
@@ -100,14 +100,14 @@ class Device:
         example = f"{self.name}:{able[0].name or 'CORE'}"
         raise InputError(
             f"device '{self.name}' has "
-            f"{'several cores' if name is None else f'no core {name!r} to compile for'}; name one "
+            f"{'several cores' if name is None else f'no supported core {name!r}'}; name one "
             f"after a colon, as in {example}; it has: {told}"
         )
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What a user asks for, as CMSIS-Toolbox writes it: [VENDOR::]DEVICE[:CORE]."""
+    """The user's selection, in CMSIS-Toolbox's notation: [VENDOR::]DEVICE[:CORE]."""
 
     vendor: str | None
     device: str
@@ -115,25 +115,25 @@ class Selection:
 
     @staticmethod
     def parse(text: str) -> "Selection":
-        """Read the three parts; InputError if there is no device."""
+        """Read the three parts; InputError if the device is missing."""
         parts = _SELECTION.fullmatch(text.strip())
         if parts is None:
             raise InputError(f"'{text}' names no device; write it as [VENDOR::]DEVICE[:CORE]")
         return Selection(parts["vendor"], parts["device"], parts["processor"])
 
     def matches(self, device: Device) -> bool:
-        """Return whether this is the device; case does not matter."""
+        """Return whether this is the device; ignores case."""
         is_vendor = self.vendor is None or self.vendor.casefold() == device.vendor.casefold()
         return is_vendor and self.device.casefold() == device.name.casefold()
 
     def similar(self, names: Sequence[str]) -> str:
-        """Return the end of an error: names like this one, or how many there are."""
+        """Return the end of an error: similar names, or their number."""
         known = {name.casefold(): name for name in names}
         wanted = self.device.casefold()
         near = [known[key] for key in known if wanted in key or key in wanted]
         near += [known[key] for key in difflib.get_close_matches(wanted, known, n=6)]
         if near:
-            return f"; similar are: {', '.join(sorted(set(near))[:6])}"
+            return f"; similar names: {', '.join(sorted(set(near))[:6])}"
         return f"; it has {counted(len(known), 'other')}" if known else "; it has none"
 
 
@@ -153,7 +153,7 @@ class Description:
         return f"{name}@{version}" if version else name
 
     def devices(self) -> Iterator[Device]:
-        """Yield every device and every variant of one."""
+        """Yield every device, and every variant of each."""
         for family in self._root.iterfind("devices/family"):
             yield from self._below(family, ())
 
@@ -184,36 +184,36 @@ class Description:
 
 
 def read_pack(path: Path) -> Description:
-    """Read a .pdsc, or the one in a .pack; InputError if it cannot be read."""
+    """Read a .pdsc file, or the one in a .pack file; InputError if it cannot be read."""
     try:
         if path.suffix.lower() == ".pack":
             with zipfile.ZipFile(path) as pack:
                 inside = [n for n in pack.namelist() if n.lower().endswith(".pdsc")]
                 if not inside:
-                    raise InputError(f"'{path}' is no CMSIS pack: it has no .pdsc file")
+                    raise InputError(f"'{path}' is not a CMSIS pack: it has no .pdsc file")
                 return read_description(pack.read(inside[0]), f"{path}:{inside[0]}")
         return read_description(path.read_bytes(), str(path))
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-        raise InputError(f"'{path}' is no CMSIS pack: {error}") from None
+        raise InputError(f"'{path}' is not a CMSIS pack: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read pack '{path}': {error.strerror}") from None
 
 
 def read_description(data: bytes, source: str) -> Description:
-    """Read a description; InputError names the line where it is damaged."""
+    """Read a description; InputError names the damaged line."""
     try:
         root = ET.fromstring(data)
-    except (ET.ParseError, LookupError, ValueError) as error:  # the latter two: its encoding
+    except (ET.ParseError, LookupError, ValueError) as error:  # the latter two: a bad encoding
         raise InputError(
             f"pack description '{source}' is damaged ({error}); fetch the pack again"
         ) from None
     if root.tag != "package":
-        raise InputError(f"'{source}' is no pack description: it begins with <{root.tag}>")
+        raise InputError(f"'{source}' is not a pack description: it begins with <{root.tag}>")
     return Description(root, source)
 
 
 def _processors(chain: tuple[ET.Element, ...]) -> Iterator[Processor]:
-    """Yield the cores: one without a Pname says what holds for all, or is the only one."""
+    """Yield the cores: one without a Pname applies to all, or is the only one."""
     shared: dict[str, str] = {}
     named: dict[str, dict[str, str]] = {}
     for element in chain:
@@ -259,7 +259,7 @@ def _memories(chain: tuple[ET.Element, ...]) -> Iterator[PackMemory]:
 
 
 def _access(memory: ET.Element) -> str:
-    """Return the access rights: an old id implies them, and a memory without any is readable."""
+    """Return the access rights: an old id implies them; a memory without any is readable."""
     name = memory.get("id", "")
     if name:
         return "rwx" if name.startswith("IRAM") else "rx"

@@ -1,4 +1,4 @@
-"""Finds a device in the packs of an index, in bounded time, whatever the network does."""
+"""Finds a device in the packs of an index, in bounded time even if the network hangs."""
 
 import logging
 import re
@@ -20,17 +20,17 @@ _VERSION = re.compile(r"(?P<pack>[^.]+\.[^.]+)\.(?P<version>\d.*)\.pdsc")
 def find_device(selection: Selection, index: str | None, limit_s: float) -> Device:
     """Return the device from the packs that an index names, None for the public index.
 
-    The packs' descriptions are searched themselves: cmsis-pack-manager leaves out all devices of a
-    pack where one overrides a core below two of its family, or has a core that it does not know,
-    and does not survive a release without a word of what is new.
-    InputError if there is no such device, or several packs have it, or nothing can be fetched.
+    It searches the packs' descriptions itself: cmsis-pack-manager omits all devices of a pack in
+    which one overrides a core two levels below its family, or which has a core that it does not
+    know, and it crashes on a release without release notes.
+    InputError if there is no such device, if several packs have it, or if nothing can be fetched.
     """
     if index is not None and not index.startswith(("http://", "https://")):
         raise InputError(
-            f"'{index}' is no address of a pack index; it begins with http:// or https://"
+            f"'{index}' is not the address of a pack index; it must begin with http:// or https://"
         )
     with tempfile.TemporaryDirectory(prefix="ethosgen-packs-") as scratch:
-        # What the public index names stays in the cache for the next time. Others may change.
+        # The public index's files stay in the cache for the next time. Others may change.
         folder = None if index is None else str(Path(scratch) / "descriptions")
         place, known = _fetch(index, folder, scratch, limit_s)
         files = _newest(place.glob("*.pdsc"))
@@ -42,7 +42,7 @@ def find_device(selection: Selection, index: str | None, limit_s: float) -> Devi
 def _fetch(
     index: str | None, folder: str | None, scratch: str, limit_s: float
 ) -> tuple[Path, list[str]]:
-    """Return where the descriptions are, and the devices that cmsis-pack-manager knows of."""
+    """Return the folder of the descriptions, and the devices that cmsis-pack-manager knows."""
     script = Path(__file__).with_name("fetch.py")
     note = Path(scratch) / "place.txt"
     try:
@@ -50,7 +50,7 @@ def _fetch(
     except ChildError as error:
         if error.how != "died" or not note.is_file():
             raise _refusal(index, error, limit_s) from None
-        _LOG.warning("cmsis-pack-manager did not survive the descriptions (%s)", error)
+        _LOG.warning("cmsis-pack-manager crashed on the descriptions (%s)", error)
         return Path(note.read_text(encoding="utf-8")), []
     _LOG.debug("%s", answer.log)
     return Path(note.read_text(encoding="utf-8")), answer.value
@@ -59,7 +59,7 @@ def _fetch(
 def _refusal(index: str | None, error: ChildError, limit_s: float) -> EthosgenError:
     if "No module named" in str(error):
         return ToolError(
-            "reading packs needs cmsis-pack-manager; install it: pip install 'ethosgen[packs]'"
+            "reading packs needs cmsis-pack-manager; install it with: pip install 'ethosgen[packs]'"
         )
     if error.how == "late":
         return InputError(
@@ -75,13 +75,13 @@ def _index(index: str | None) -> str:
 
 def _unreachable(index: str | None) -> str:
     return (
-        f"{_index(index)} cannot be fetched, or names no pack that can be; check the address and "
+        f"{_index(index)} cannot be fetched, or names no usable pack; check the address and "
         "the network, or download the pack and name it with --pack FILE"
     )
 
 
 def _newest(files: Iterable[Path]) -> list[Path]:
-    """Return one file for each pack: a cache has old versions too."""
+    """Return one file for each pack: a cache also has old versions."""
     newest: dict[str, tuple[list[tuple[int, str]], Path]] = {}
     for file in sorted(files):
         parts = _VERSION.fullmatch(file.name)
@@ -108,7 +108,7 @@ def _choose(selection: Selection, files: list[Path], known: list[str], index: st
     if len({device.pack for device in found}) > 1:
         told = ", ".join(f"{d.vendor}::{d.name} in {d.pack}" for d in found)
         raise InputError(
-            f"several packs have a device '{selection.device}': {told}; name its vendor as in "
+            f"several packs have a device '{selection.device}': {told}; name its vendor, as in "
             f"{found[0].vendor}::{found[0].name}, or the pack with --pack FILE"
         )
     if found[0].name not in known:
@@ -117,9 +117,9 @@ def _choose(selection: Selection, files: list[Path], known: list[str], index: st
 
 
 def _matching(selection: Selection, texts: dict[Path, bytes]) -> Iterator[Device]:
-    """Yield the devices that are meant; only files in which the name stands are parsed.
+    """Yield the matching devices; parse only files that contain the name.
 
-    A damaged one is an error if no other has the device.
+    A damaged file is an error if no other has the device.
     """
     wanted, damage, found = selection.device.casefold(), None, False
     for file, text in texts.items():
@@ -143,4 +143,4 @@ def _names(text: bytes) -> set[str]:
 def _damage(texts: dict[Path, bytes]) -> str:
     """Return the names of truncated descriptions: the device may be in one of them."""
     cut = [file.name for file, text in texts.items() if not text.rstrip().endswith(_END)]
-    return f"; it may be in one of these, which end too early: {', '.join(cut)}" if cut else ""
+    return f"; it may be in one of these truncated files: {', '.join(cut)}" if cut else ""

@@ -1,4 +1,4 @@
-"""Runs in a child: has cmsis-pack-manager fetch an index and the descriptions that it names."""
+"""Runs in a child: lets cmsis-pack-manager fetch an index and its descriptions."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ def fetch(index: str | None, folder: str | None, scratch: str) -> list[str]:
 
     Where that cannot be written to, nothing is kept for the next time.
     `scratch` is for its list of indexes, its database, and a note of where the descriptions are:
-    an odd one ends the process. Return the names of the devices that it made out.
+    invalid description ends the process. Return the names of the devices that it recognized.
     """
     addresses = None
     if index is not None:

@@ -100,7 +100,7 @@ def test_the_workflow_can_install_another(tmp_path: Path) -> None:
     mine.write_bytes(b"wheel")
     project = render(make_program(), board, with_ci=True, ci_ethosgen=str(mine))
     assert project.files[f"ci/{mine.name}"] == b"wheel"
-    with pytest.raises(InputError, match="is nothing that pip installs"):
+    with pytest.raises(InputError, match="pip cannot install"):
         render(make_program(), board, with_ci=True, ci_ethosgen="x' || rm")
 
 
@@ -121,9 +121,9 @@ def test_it_can_be_added_later_and_overwrites_nothing(tmp_path: Path) -> None:
 
 
 def test_where_nothing_runs_there_is_nothing_to_check() -> None:
-    with pytest.raises(InputError, match=r"'alif-e7-hp' has neither QEMU nor an FVP"):
+    with pytest.raises(InputError, match=r"'alif-e7-hp' has neither"):
         render(make_program(npu="ethos-u55-256"), load_board("alif-e7-hp"), with_ci=True)
-    with pytest.raises(InputError, match="--with-ci is for --platform baremetal"):
+    with pytest.raises(InputError, match="--with-ci needs --platform baremetal"):
         render(make_program(), load_board("corstone300"), platform="zephyr", with_ci=True)
     only_fvp = render(make_program(npu="ethos-u65-256"), load_board("corstone315"), with_ci=True)
     assert 'TARGETS = ["fvp"]' in only_fvp.files["tests/test_firmware.py"].decode()

@@ -123,7 +123,7 @@ def test_several_ports_and_odd_quantization() -> None:
 
 @pytest.mark.parametrize("name", ["server", "board", "main"])
 def test_names_of_the_applications_own(name: str) -> None:
-    with pytest.raises(InputError, match=f"the name '{name}' is taken"):
+    with pytest.raises(InputError, match=f"uses the name '{name}'"):
         render(make_program(name=name), BOARD)
 
 
@@ -255,7 +255,7 @@ def test_a_mode_that_would_do_is_named() -> None:
     ):
         render(dataclasses.replace(program, plan=plan), BOARD, memory_mode="sram_only")
     u65 = make_program(npu="ethos-u65-256")
-    with pytest.raises(CapacityError, match=r"'isram'; --memory-mode dedicated_sram would do"):
+    with pytest.raises(CapacityError, match=r"'isram'; use --memory-mode dedicated_sram"):
         render(dataclasses.replace(u65, arena_bytes=3 << 20), BOARD)
 
 
@@ -380,14 +380,14 @@ def test_a_strange_file_in_the_library_stops_it(tmp_path: Path, project: Project
 
 def test_another_directory_is_not_touched(tmp_path: Path, project: Project) -> None:
     (tmp_path / "thesis.tex").write_text("chapter 1")
-    with pytest.raises(InputError, match="exists and is no project of ethosgen"):
+    with pytest.raises(InputError, match="exists and is not an ethosgen project"):
         write(project, tmp_path)
     assert snapshot(tmp_path) == {"thesis.tex": b"chapter 1"}
 
 
 def test_a_file_is_no_directory(tmp_path: Path, project: Project) -> None:
     (tmp_path / "f").write_text("x")
-    with pytest.raises(InputError, match="exists and is no project"):
+    with pytest.raises(InputError, match="exists and is not an ethosgen project"):
         write(project, tmp_path / "f")
     with pytest.raises(InputError, match=r"cannot write .*Not a directory|cannot write .*exists"):
         write(project, tmp_path / "f" / "below")
@@ -485,7 +485,7 @@ def test_a_manifest_of_the_format_before_is_read(tmp_path: Path, project: Projec
 
 
 def test_what_is_no_project_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no project of ethosgen"):
+    with pytest.raises(InputError, match="is not an ethosgen project"):
         open_project(tmp_path)
     with pytest.raises(InputError, match="there is no directory"):
         open_project(tmp_path / "none")

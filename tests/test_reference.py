@@ -86,7 +86,7 @@ def test_inputs_must_fit() -> None:
     with pytest.raises(InputError, match="input 'x' is missing; there is z"):
         golden_outputs(model, [{"z": np.zeros((1, 2, 3), np.int8)}])
     with pytest.raises(
-        InputError, match=r"'x' is int8\[6\], but the network takes int8\[1, 2, 3\]"
+        InputError, match=r"'x' is int8\[6\], but the network expects int8\[1, 2, 3\]"
     ):
         golden_outputs(model, [{"x": np.zeros(6, np.int8)}])
     with pytest.raises(InputError, match="'x' is uint8"):
@@ -108,7 +108,7 @@ def test_what_tflite_micros_own_checks_end_is_no_damage() -> None:
     """512 elements share a softmax: it divides by a power of two that it does not allow for."""
     net = Network("flat")
     net.softmax(net.input((1, 512), name="x"))
-    with pytest.raises(UnsupportedError, match="ended itself on 'flat'"):
+    with pytest.raises(UnsupportedError, match="aborted on 'flat'"):
         golden_outputs(parse(net), [{"x": np.zeros((1, 512), np.int8)}])
 
 

@@ -44,9 +44,9 @@ def test_what_is_saved_can_be_loaded(tmp_path: Path) -> None:
     [
         ({"photo": np.zeros((1, 2, 3), np.int8)}, "no input is called 'photo'"),
         ({}, "input 'image' is missing"),
-        ({"image": np.zeros((1, 2, 3), np.float32)}, "is float32, the network takes int8"),
+        ({"image": np.zeros((1, 2, 3), np.float32)}, "is float32, but must be int8"),
         ({"image": np.zeros((3, 2, 1), np.int8)}, r"has shape \(3, 2, 1\)"),
-        ({"image": np.zeros((0, 2, 3), np.int8)}, "holds no sample"),
+        ({"image": np.zeros((0, 2, 3), np.int8)}, "has no samples"),
     ],
 )
 def test_wrong_arrays_are_named(tmp_path: Path, arrays: dict, says: str) -> None:

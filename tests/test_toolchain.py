@@ -135,7 +135,7 @@ def test_a_mode_that_would_do_is_named_where_only_the_linker_knows(tmp_path: Pat
         write(render(program, board, memory_mode=mode), tmp_path / mode)
         return build_project(tmp_path / mode, on="serial", watch=Watch())
 
-    said = r"overflows memory 'isram' by [\d,]+ bytes; --memory-mode shared_sram would do$"
+    said = r"overflows memory 'isram' by [\d,]+ bytes; use --memory-mode shared_sram$"
     with pytest.raises(CapacityError, match=said):
         build_in("sram_only")
     assert build_in("shared_sram").elf.is_file()

@@ -237,7 +237,7 @@ def test_firmware_of_another_project(firmware: Firmwares) -> None:
     ("sample", "said"),
     [
         ({}, "'serving/input:0' is missing"),
-        ({INPUT: np.zeros((1, 3), np.int8)}, r"is int8 \(1, 3\), and the network wants int8"),
+        ({INPUT: np.zeros((1, 3), np.int8)}, r"is int8 \(1, 3\), but the network expects int8"),
         ({INPUT: np.zeros((1, ELEMENTS), np.uint8)}, "is uint8 "),
     ],
 )
@@ -325,7 +325,7 @@ def test_an_application_that_fails_at_the_end(firmware: Firmwares, tmp_path: Pat
     main.write_text(
         source.replace("static void run", "static volatile uint32_t nine = 9;\n\nstatic void run")
     )
-    with pytest.raises(TargetError, match="left with status 9 after its end marker"):
+    with pytest.raises(TargetError, match="exited with status 9 after its end marker"):
         target.run(build(place).elf, info, [], attach=PlusOneNpu)
 
 

@@ -86,26 +86,28 @@ def test_a_restart_in_the_middle_is_made_good(
 
 def test_a_board_that_restarts_for_ever(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
     twin = Twin(info.digest, restarts=tuple(range(1, 50)))
-    with pytest.raises(TargetError, match=r"restarted 4 times while it ran; look at its power"):
+    with pytest.raises(TargetError, match=r"restarted 4 times while it ran; check its power"):
         run(info, terminal(twin), make_samples(1))
 
 
 def test_a_port_that_vanishes(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
     started = time.monotonic()
-    with pytest.raises(TargetError, match="the target's console broke"):
+    with pytest.raises(TargetError, match="lost the connection to the target's console"):
         run(info, terminal(Twin(info.digest, vanishes=(2,))), make_samples(3))
     assert time.monotonic() - started < 5
 
 
 def test_a_firmware_of_another_project(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
-    with pytest.raises(TargetError, match=r"answers is 'plus_one' 0123456789abcdef, and the proj"):
+    with pytest.raises(
+        TargetError, match=r"runs firmware 'plus_one' 0123456789abcdef, and the proj"
+    ):
         run(info, terminal(Twin("0123456789abcdef")), make_samples(1))
 
 
 def test_a_firmware_of_another_version(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
     twin = Twin(info.digest)
     twin.protocol = 3
-    with pytest.raises(ProtocolError, match="speaks version 3 of the console protocol"):
+    with pytest.raises(ProtocolError, match="uses version 3 of the console protocol"):
         run(info, terminal(twin), make_samples(1))
 
 
@@ -117,7 +119,7 @@ def test_a_socket_that_closes(info: ProjectInfo) -> None:
             serve(twin, listener.accept()[0].detach())
             session = target.Session(board.console)
             session.hello(5)
-            with pytest.raises(TargetError, match="the target's console broke"):
+            with pytest.raises(TargetError, match="lost the connection to the target's console"):
                 session.run(5)
 
 
@@ -155,7 +157,7 @@ def test_a_pulse_on_what_has_no_such_line_is_told(terminal: Callable[[Twin], str
     try:
         console.pulse("dtr", 0.01)
     except TargetError as error:
-        assert "cannot reset by DTR" in str(error)
+        assert "cannot reset with DTR" in str(error)
     finally:
         console.close()
 

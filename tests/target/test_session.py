@@ -126,7 +126,7 @@ def test_the_end_marker() -> None:
         (HELLO[:10], "makes no sense"),
         (HELLO[:20] + b"\xff" * 16 + HELLO[36:], "makes no sense"),
         (HELLO[:4] + bytes([8, 0, 0, 0]) + HELLO[8:], "makes no sense"),
-        (b"\x01" + HELLO[1:], r"speaks version 1 .* and this ethosgen version 2"),
+        (b"\x01" + HELLO[1:], r"uses version 1 .* but this ethosgen uses version 2"),
     ],
 )
 def test_a_strange_hello(body: bytes, said: str) -> None:
@@ -136,11 +136,11 @@ def test_a_strange_hello(body: bytes, said: str) -> None:
 
 def test_answers_of_the_wrong_size() -> None:
     asker, _ = greeted(lambda frame, _: say(frame, b"12345"))
-    with pytest.raises(ProtocolError, match="answer to a run makes no sense"):
+    with pytest.raises(ProtocolError, match="answer to a run is invalid"):
         asker.run(1)
     with pytest.raises(ProtocolError, match="sent 5 bytes of an output instead of 8"):
         asker.read_output(0, 8, 1)
-    with pytest.raises(ProtocolError, match="end marker makes no sense"):
+    with pytest.raises(ProtocolError, match="end marker is invalid"):
         asker.end(1)
 
 
@@ -152,7 +152,10 @@ def test_a_refusal() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "words"),
-    [(4, "Zephyr says kernel panic at 0x1000abcd"), (31, r"a processor fault \(its reason 31\)")],
+    [
+        (4, "Zephyr reports kernel panic at 0x1000abcd"),
+        (31, r"a processor fault \(its reason 31\)"),
+    ],
 )
 def test_a_crash_of_zephyrs_has_its_reason(reason: int, words: str) -> None:
     fault = Frame(0xFF, 0, struct.pack("<III", 0, 0x1000ABCD, reason)).encode()

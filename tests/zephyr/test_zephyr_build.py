@@ -88,9 +88,9 @@ def test_a_network_runs_in_every_memory_mode_and_without_an_npu(npu: str, mode: 
 
 
 FAULTS = {
-    "k_panic()": "Zephyr says kernel panic at 0x1",
-    "k_oops()": "Zephyr says kernel oops at 0x1",
-    "__builtin_trap()": r"Zephyr says a processor fault \(its reason \d+\) at 0x1",
+    "k_panic()": "Zephyr reports kernel panic at 0x1",
+    "k_oops()": "Zephyr reports kernel oops at 0x1",
+    "__builtin_trap()": r"Zephyr reports a processor fault \(its reason \d+\) at 0x1",
 }
 FAULTY = """
 #include <zephyr/kernel.h>

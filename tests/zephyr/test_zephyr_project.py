@@ -248,7 +248,7 @@ def test_an_npu_without_a_symbol_is_refused() -> None:
 
 def test_a_board_that_zephyr_does_not_know_is_refused() -> None:
     unknown = BOARD.model_copy(update={"run": BOARD.run.model_copy(update={"zephyr": []})})
-    with pytest.raises(InputError, match="has no board of Zephyr's"):
+    with pytest.raises(InputError, match="has no Zephyr board"):
         render(make_program(), unknown, platform=ZEPHYR)
 
 

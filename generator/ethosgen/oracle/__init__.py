@@ -1,1 +1,1 @@
-"""Oracles: what computes the golden outputs, independently of the compiler."""
+"""Oracles: they compute the golden outputs, independently of the compiler."""

@@ -1,6 +1,6 @@
-"""Where TensorFlow Lite Micro itself is known to compute oddly: what decides there is a choice.
+"""Known oddities of TensorFlow Lite Micro's own results, where the oracle matters.
 
-Each is a cause in docs/exactness.md, where LiteRT, and mostly the NPU too, computes otherwise.
+Each is a cause in docs/exactness.md, where LiteRT, and usually the NPU too, differs.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ethosgen.values.model import Model
 
 _QUOTIENT = "computes the quotient of scales in double, LiteRT in float"
-_FIXED = "computes it in fixed point, LiteRT by a table made in float"
+_FIXED = "computes it in fixed point, LiteRT with a table made in float"
 ODD = {
     ("RELU6", "int8"): "clamps without rescaling to the output's scale",
     ("RELU6", "int16"): "clamps without rescaling to the output's scale",
@@ -20,7 +20,7 @@ ODD = {
     ("MUL", "int16"): _QUOTIENT,
     ("RELU", "int16"): _QUOTIENT,
 }
-"""By operator and type of its first input: what TensorFlow Lite Micro does."""
+"""TensorFlow Lite Micro's behaviour, by operator and type of its first input."""
 
 
 def answers_by_chance(code: str, dtype: str) -> bool:
@@ -33,7 +33,7 @@ def answers_by_chance(code: str, dtype: str) -> bool:
 
 
 def oddities(model: Model) -> tuple[str, ...]:
-    """Return a sentence for each kind of operator in a network that is among them."""
+    """Return a sentence for each kind of operator in a network that has an oddity."""
     return tuple(dict.fromkeys(_all(model)))
 
 

@@ -1,6 +1,6 @@
 """Golden outputs: TensorFlow Lite Micro's, and LiteRT's as the second opinion.
 
-Both interpreters run in a child process: they do not check a network, and a damaged one ends them.
+Both interpreters run in a child process: they do not check a network, and crash on a damaged one.
 Samples are run in order by one interpreter, so a network with state sees them as a sequence.
 """
 
@@ -33,20 +33,20 @@ _log = logging.getLogger(__name__)
 
 _START_S = 120.0
 _SAMPLE_S = 30.0
-"""Seconds that a sample may take; TFLite Micro needs 0.3 s for MobileNetV2 at 224 x 224."""
+"""Seconds allowed for a sample; TFLite Micro needs 0.3 s for MobileNetV2 at 224 x 224."""
 _SLOWEST_HZ = 10_000_000
-"""Multiplications that an interpreter does in a second on a busy machine, or more."""
+"""An interpreter does at least this many multiplications a second, even on a busy machine."""
 _SPLIT_WORK = 1_000_000_000
-"""From so many multiplications on, samples are shared out among this machine's processors."""
+"""With this many multiplications or more, samples are shared among this machine's processors."""
 
 
 def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
     """Run samples through TFLite Micro's reference kernels; outputs by tensor name.
 
-    A sample has none where a CIRCULAR_BUFFER waits for more.
+    A sample has no outputs if a CIRCULAR_BUFFER waits for more inputs.
 
-    Raises InputError for inputs that do not fit the model or a network that ends the interpreter,
-    and UnsupportedError for one that TFLite Micro cannot run, or that its own checks end.
+    Raises InputError for inputs that do not fit the model or a network that crashes the
+    interpreter, and UnsupportedError for one that TFLite Micro cannot run or on which it aborts.
     """
     inputs = _ordered_inputs(model, samples)
     data = model.compressed.data if model.compressed else model.data
@@ -56,16 +56,16 @@ def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
     except ChildError as error:
         if error.how == "raised":
             raise UnsupportedError(
-                f"TFLite Micro cannot run '{model.name}': {_last_words(error)}; without its golden "
-                "outputs nothing can be checked"
+                f"TFLite Micro cannot run '{model.name}': {_last_words(error)}; nothing can be "
+                "checked without its golden outputs"
             ) from None
         if "SIGABRT" in str(error):
             raise UnsupportedError(
-                f"TFLite Micro ended itself on '{model.name}' ({error}): a check of one of its "
-                "kernels failed, on these inputs or on an option; without its golden outputs "
-                "nothing can be checked"
+                f"TFLite Micro aborted on '{model.name}' ({error}): a check of one of its kernels "
+                "failed, on these inputs or on an option; nothing can be checked without its "
+                "golden outputs"
             ) from None
-        what = "did not finish" if error.how == "late" else "did not survive"
+        what = "did not finish" if error.how == "late" else "crashed on"
         raise InputError(
             f"TFLite Micro {what} '{model.name}' ({error}); the file is probably damaged"
         ) from None
@@ -73,7 +73,7 @@ def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
 
 
 class LateError(UnsupportedError):
-    """An oracle that did not answer in the time that it was given."""
+    """An oracle that did not finish within its time limit."""
 
 
 def litert_outputs(
@@ -81,8 +81,8 @@ def litert_outputs(
 ) -> list[Arrays]:
     """Run samples through LiteRT's reference kernels (BUILTIN_REF); outputs by tensor name.
 
-    Raises InputError for inputs that do not fit the model, UnsupportedError where LiteRT cannot,
-    LateError if it takes longer than `within_s`.
+    Raises InputError for inputs that do not fit the model, UnsupportedError if LiteRT cannot run
+    it, LateError if it takes longer than `within_s`.
     """
     inputs = _ordered_inputs(model, samples)
     data = _for_litert(model)
@@ -97,12 +97,12 @@ def litert_outputs(
 
 
 def _for_litert(model: Model) -> bytes:
-    """Return the file as LiteRT's reference kernels take it.
+    """Return the file as LiteRT's reference kernels accept it.
 
-    They are registered for TILE up to version 2. Version 3 only stands for int8, which they copy
-    as any other type.
+    They are registered for TILE up to version 2. Version 3 only adds int8, which they copy like any
+    other type.
     """
-    from ethosgen.frontend.flatbuffer import relabel  # which the child processes do without
+    from ethosgen.frontend.flatbuffer import relabel  # the child processes do not need it
 
     has_tile = any(op.code == "TILE" for graph in model.graphs for op in graph.operators)
     return relabel(model.data, "TILE", 3, 2) if has_tile else model.data
@@ -110,10 +110,10 @@ def _for_litert(model: Model) -> bytes:
 
 @dataclass(frozen=True)
 class Oracle:
-    """What gives golden outputs: `run` raises UnsupportedError for a network that it cannot run.
+    """Computes golden outputs: `run` raises UnsupportedError for a network that it cannot run.
 
-    `name` is how the command line and JSON call it, `title` how people do, `package` the
-    distribution that has its version.
+    `name` is for the command line and JSON, `title` for people, `package` is the distribution that
+    has its version.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Oracle:
 
     @property
     def version(self) -> str:
-        """Return the version of what is installed."""
+        """Return the installed version."""
         return " and ".join(version(package) for package in self.package.split("+"))
 
     def opinion(self, model: Model, samples: Sequence[Arrays]) -> list[Arrays] | None:
@@ -195,7 +195,7 @@ def _call_shared(
     *more: int,
     within_s: float | None = None,
 ) -> list[list[Array]]:
-    """Have samples run in a child, or in several at once where that is worth it."""
+    """Run samples in one child, or in several at once if that is worth it."""
     work = multiplications(model)
     shares = [inputs]
     if work * len(inputs) >= _SPLIT_WORK and not has_state(model):
@@ -213,29 +213,27 @@ def _call_shared(
 
 
 def _ordered_inputs(model: Model, samples: Sequence[Arrays]) -> list[list[Array]]:
-    """Return each sample's arrays in the order of the signature, once they are known to fit."""
+    """Return each sample's arrays in the signature's order, after checking that they fit."""
     return [[_fitting(sample, tensor) for tensor in model.inputs] for sample in samples]
 
 
 def _fitting(sample: Arrays, tensor: Any) -> Array:
     array = sample.get(tensor.name)
     if array is None:
-        raise InputError(
-            f"input '{tensor.name}' is missing; there is {', '.join(sample) or 'none'}"
-        )
+        raise InputError(f"input '{tensor.name}' is missing; found: {', '.join(sample) or 'none'}")
     if array.shape != tensor.shape or array.dtype != np.dtype(tensor.dtype):
         raise InputError(
             f"input '{tensor.name}' is {array.dtype}{list(array.shape)}, "
-            f"but the network takes {tensor.dtype}{list(tensor.shape)}"
+            f"but the network expects {tensor.dtype}{list(tensor.shape)}"
         )
     return np.asarray(array, order="C")  # ascontiguousarray makes a scalar one-dimensional
 
 
 def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:
-    """Name and shape what an interpreter returned; TFLite Micro turns scalars into vectors.
+    """Name and reshape an interpreter's outputs; TFLite Micro turns scalars into vectors.
 
-    An inference that a CIRCULAR_BUFFER ended has no outputs. UnsupportedError for an output of
-    another size than the file says: LiteRT computes shapes anew.
+    An inference that a CIRCULAR_BUFFER ended has no outputs. UnsupportedError for an output whose
+    size differs from the file's: LiteRT computes shapes again.
     """
     return [
         {
@@ -249,14 +247,14 @@ def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:
 def _shaped(array: Array, tensor: Tensor) -> Array:
     if array.size != tensor.elements:
         raise UnsupportedError(
-            f"output '{tensor.name}' comes out with {counted(array.size, 'element')}, and the file "
-            f"says {tensor.elements}"
+            f"output '{tensor.name}' has {counted(array.size, 'element')}, but the file declares "
+            f"{tensor.elements}"
         )
     return array.reshape(tensor.shape)
 
 
 def _arena_bytes(model: Model) -> int:
-    """Estimate an arena that holds every activation at once, and TFLite Micro's own records."""
+    """Estimate an arena for all activations at once and TFLite Micro's own records."""
     activations = [t for graph in model.graphs for t in graph.tensors if t.data is None]
     records = sum(len(graph.tensors) + len(graph.operators) for graph in model.graphs)
     return (1 << 20) + 2 * sum(tensor.bytes for tensor in activations) + 4096 * records
@@ -268,17 +266,17 @@ def _last_words(error: ChildError) -> str:
     return lines[0] if lines else str(error)
 
 
-# ---- what runs in the child ----------------------------------------------------------------------
+# ---- code that runs in the child -----------------------------------------------------------------
 
 
 _ABORT = 15
-"""kTfLiteAbort, by which a CIRCULAR_BUFFER ends an inference (micro_context.h)."""
+"""kTfLiteAbort, with which a CIRCULAR_BUFFER ends an inference (micro_context.h)."""
 
 
 def run_tflite_micro(
     data: bytes, samples: list[list[Array]], output_count: int, arena_bytes: int
 ) -> list[list[Array]]:
-    """Return the outputs of each sample in order of the signature."""
+    """Return the outputs of each sample in the signature's order."""
     from tflite_micro.python.tflite_micro import runtime
 
     try:
@@ -295,7 +293,7 @@ def run_tflite_micro(
 
 
 def run_litert(data: bytes, samples: list[list[Array]]) -> list[list[Array]]:
-    """Return the outputs of each sample in order of the signature."""
+    """Return the outputs of each sample in the signature's order."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     interpreter = Interpreter(

@@ -1,8 +1,8 @@
-"""Programs and Board to a project for CMake, Zephyr or CMSIS-Toolbox, written in one step.
+"""Turns Programs and a Board into a project for CMake, Zephyr or CMSIS-Toolbox.
 
-`model/` is the model library: generated, never edited, replaced when it is generated again. Of
-several networks each has a folder there, beside what they share. All else is the application, which
-is the user's after the first time.
+`model/` is the model library: generated, never edited, and replaced on each generation. With
+several networks, each has a folder there, next to the shared files. Everything else is the
+application: generated once, then the user's.
 """
 
 from ethosgen.project.capacity import link_remedy

@@ -1,4 +1,4 @@
-"""Do networks fit a board's memories?"""
+"""Checks that networks fit a board's memories."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ethosgen.values.program import Program
 from ethosgen.values.project_info import ProjectInfo
 
 SHARED_PARTS = ("arena", "fast")
-"""What several networks have together, one after the other."""
+"""Parts that several networks share, one after the other."""
 
 _Sizes = Mapping[str, Mapping[str, int]]
 """Network → part → bytes."""
@@ -22,13 +22,13 @@ _Sizes = Mapping[str, Mapping[str, int]]
 def own_alignment(program: Program, board: Board) -> int:
     """Return the alignment of memory that processor and NPU share, of address and size.
 
-    It must not share a line of the data cache with anything else.
+    The memory must not share a data cache line with anything else.
     """
     return CACHE_LINE_BYTES if program.plan.accelerator and board.cpu.dcache else ALIGNMENT
 
 
 def part_sizes(program: Program, board: Board) -> dict[str, int]:
-    """Return the bytes of each part that a network puts into memory, by the placement's names."""
+    """Return the bytes of each part of a network in memory, by the placement's names."""
     alignment = own_alignment(program, board)
     ports = (*program.inputs, *program.outputs)
     owned = program.io is IoStyle.CALLER
@@ -45,11 +45,11 @@ def part_sizes(program: Program, board: Board) -> dict[str, int]:
 
 
 def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) -> None:
-    """Compare sizes with memories; CapacityError says which memory lacks how much.
+    """Compare sizes with memories; CapacityError gives the memory and the missing bytes.
 
     Networks share one arena, which is as large as the largest needs; all else adds up. The error
-    names the networks that take part in it, and the memory modes that would do, by the same sizes.
-    Code, data and stack are some kilobytes and the linker's to check.
+    names the networks concerned, and the memory modes that would have enough room. Code, data and
+    stack take some kilobytes; the linker checks them.
     """
     sizes = {program.name: part_sizes(program, board) for program in programs}
     lack = _find_lack(sizes, board, memory_mode)
@@ -72,11 +72,11 @@ def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) 
 def link_remedy(info: ProjectInfo, way: str, overflows: Mapping[str, int]) -> str:
     """Return the remedy if memories overflow by the given numbers of bytes.
 
-    A memory mode would do if it takes as much out of each such memory, by the networks' sizes, and
-    puts nothing more to where code and data, whose sizes are not known then, lie.
+    A memory mode has enough room if it moves as many bytes out of each such memory, by the
+    networks' sizes, and adds nothing to the memories of code and data, whose sizes are unknown.
     """
     board = info.board
-    named = {name.lower(): name for name in board.memories}  # the linker's are in one case
+    named = {name.lower(): name for name in board.memories}  # the linker's names are in one case
     overflows = {named.get(memory, memory): count for memory, count in overflows.items()}
     sizes = {network.name: network.parts for network in info.networks}
     now = placement(board, way, info.memory_mode)
@@ -95,15 +95,15 @@ def link_remedy(info: ProjectInfo, way: str, overflows: Mapping[str, int]) -> st
     accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
     modes = [mode for mode in board.memory_modes(accelerator) if mode != info.memory_mode]
     smaller = f"{_smaller(len(sizes))}, a smaller application or a board with more memory"
-    if not overflows.keys() <= board.memories.keys():  # regions of Zephyr's own
+    if not overflows.keys() <= board.memories.keys():  # Zephyr's own regions
         return f"choose {smaller}"
     return _would_do(list(filter(would_do, modes))) or (
-        f"no other memory mode of board '{board.name}' would do: choose {smaller}"
+        f"no other memory mode of board '{board.name}' has enough room: choose {smaller}"
     )
 
 
 def _would_do(modes: Sequence[str]) -> str:
-    return f"--memory-mode {' or '.join(modes)} would do" if modes else ""
+    return f"use --memory-mode {' or '.join(modes)}" if modes else ""
 
 
 def _smaller(count: int) -> str:
@@ -127,7 +127,7 @@ def _find_lack(sizes: _Sizes, board: Board, memory_mode: str) -> _Lack | None:
 
 
 def _by_memory(sizes: _Sizes, chosen: Placement) -> dict[str, list[str]]:
-    """Return the parts that each memory has to hold, where they are stored included."""
+    """Return the parts that each memory must hold, including where they are stored."""
     used = [part for part in chosen.npu_parts() if any(one[part] for one in sizes.values())]
     by_memory: dict[str, list[str]] = {}
     for part in used:
@@ -149,7 +149,7 @@ def _part_bytes(sizes: _Sizes, part: str) -> int:
 
 
 def _describe_lack(sizes: _Sizes, parts: Sequence[str], memory: str, have: int) -> _Lack:
-    """Blame the networks that do not fit alone; if each does, all that take part."""
+    """Blame the networks that do not fit alone; if each does, all that contribute."""
     alone = [name for name, one in sizes.items() if sum(one[part] for part in parts) > have]
     blamed = {name: sizes[name] for name in alone[:1] or sizes}
     what = " and ".join(f"{part} ({_part_bytes(blamed, part):,} bytes)" for part in parts)

@@ -1,7 +1,7 @@
-"""What lets continuous integration check a project: a workflow, and the test that it runs.
+"""The files that let continuous integration check a project: a workflow, and its test.
 
-The workflow installs the ethosgen that made the project: no index of packages has it. Its wheel
-lies in the project, unless something else is named.
+The workflow installs the ethosgen that created the project. No package index has it, so its wheel
+is stored in the project, unless the user names another source.
 """
 
 import re
@@ -18,20 +18,20 @@ CI_FILES = {
     ".github/workflows/firmware.yml": "workflow.yml",
     "tests/test_firmware.py": "test_firmware.py",
 }
-"""File → template; both are the user's after the first render."""
+"""File → template; both are the user's after the first generation."""
 _WHEELS = "ci/"
 _REQUIREMENT = re.compile(r"[\w.+:/@#=~\[\]-]+")
 
 
 def is_ci(path: str) -> bool:
-    """Return whether a file of a project is there for continuous integration alone."""
+    """Return whether a file of a project is only for continuous integration."""
     return path in CI_FILES or path.startswith(_WHEELS)
 
 
 def ci_wheel(source: str | None) -> dict[str, bytes]:
-    """Return the wheel that lies in the project, by its path there; none if pip fetches another.
+    """Return the wheel to store in the project, by its path there; none if pip fetches another.
 
-    `source` is the path of a wheel, or what pip takes; without it the wheel is of this ethosgen.
+    `source` is a wheel's path, or a pip requirement; by default the wheel is this ethosgen's.
     """
     if source is None:
         return {f"{_WHEELS}{WHEEL_NAME}": make_wheel()}
@@ -46,22 +46,22 @@ def ci_wheel(source: str | None) -> dict[str, bytes]:
 def ci_facts(
     program: Program, board: Board, platform: str, source: str | None = None
 ) -> dict[str, Any]:
-    """Return the templates' values; InputError if nothing can run without the board."""
+    """Return the templates' values; InputError if the board cannot be simulated."""
     if platform != "baremetal":
         raise InputError(
-            "--with-ci is for --platform baremetal; Zephyr's twister reads sample.yaml, and what "
-            "CMSIS-Toolbox or your own project builds is run by its own tools"
+            "--with-ci needs --platform baremetal; test a Zephyr project with twister, which reads "
+            "its sample.yaml, and others with the tools that build them"
         )
     fvp = _fvp(program, board)
     targets = [*(["qemu"] if board.run.qemu else []), *(["fvp"] if fvp else [])]
     if not targets:
         raise InputError(
-            f"--with-ci needs something that runs the firmware, and board '{board.name}' has "
-            "neither QEMU nor an FVP"
+            f"--with-ci needs QEMU or an FVP to run the firmware, and board '{board.name}' has "
+            "neither; omit --with-ci"
         )
     if source is not None and not _REQUIREMENT.fullmatch(source):
         raise InputError(
-            f"--ci-ethosgen '{source}' is nothing that pip installs; give a wheel's path, or an "
+            f"pip cannot install --ci-ethosgen '{source}'; pass a wheel's path, or an "
             "address such as git+https://HOST/ethosgen@TAG"
         )
     return {

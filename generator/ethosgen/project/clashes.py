@@ -1,4 +1,4 @@
-"""Names that a project's C would define twice."""
+"""Finds names that a project's C code would define twice."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,18 +7,18 @@ from itertools import combinations
 from ethosgen.values.errors import InputError
 
 _TAKEN = frozenset(("board", "console", "ethosgen", "frames", "main", "server", "startup"))
-"""Prefixes of the application's own functions: a network of that name would define them again."""
+"""Prefixes of the application's own functions; a network of that name would redefine them."""
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Check networks' names against the application's, and each other; InputError names one.
+    """Check networks' names against the application's and each other's; InputError names one.
 
-    Upper and lower case make no difference: macros are in upper case, and so may be files.
+    Case does not matter: macros are in upper case, and so may be files.
     """
     for name in names:
         if name in _TAKEN:
             raise InputError(
-                f"the name '{name}' is taken by the generated application; give another by --name"
+                f"the generated application uses the name '{name}'; pass another with --name"
             )
     for one, other in combinations(names, 2):
         if one.casefold() == other.casefold():
@@ -26,13 +26,13 @@ def check_names(names: Sequence[str]) -> None:
                 f"'{one}'" if one == other else f"'{one}' and '{other}', which C and file systems"
             )
             raise InputError(
-                f"two networks are called {both}{'' if one == other else ' may not tell apart'}; "
-                f"give each a name, in their order: {_example(names)}"
+                f"two networks are called {both}{'' if one == other else ' may not distinguish'}; "
+                f"pass a name for each, in their order: {_example(names)}"
             )
 
 
 def _example(names: Sequence[str]) -> str:
-    """Return options that give each network a name of its own."""
+    """Return options that give each network its own name."""
     folded = [name.casefold() for name in names]
     return " ".join(
         f"--name {name}_{folded[: i + 1].count(name)}"
@@ -43,9 +43,9 @@ def _example(names: Sequence[str]) -> str:
 
 
 def check_symbols(sources: Mapping[str, str]) -> None:
-    """Check that networks define nothing twice: `sources` is all of each network's C, by name.
+    """Check that no two networks define the same symbol; `sources` is each network's C, by name.
 
-    Networks 'net' and 'net_b' meet where 'net' has an input 'b_input', and 'net_b' one 'input'.
+    For example, 'net' with an input 'b_input' clashes with 'net_b' with an input 'input'.
     """
     symbols = {
         name: set(re.findall(rf"\b(?:{name}|{name.upper()})_\w+", text))
@@ -55,6 +55,6 @@ def check_symbols(sources: Mapping[str, str]) -> None:
         both = sorted(symbols[one] & symbols[other])
         if both:
             raise InputError(
-                f"networks '{one}' and '{other}' would both define {both[0]} in C; give one "
-                "another name by --name, in their order"
+                f"networks '{one}' and '{other}' would both define {both[0]} in C; rename one "
+                "with --name, in their order"
             )

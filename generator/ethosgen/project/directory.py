@@ -1,4 +1,4 @@
-"""Projects on disk: written in one step, regenerated without touching what is the user's."""
+"""Projects on disk: written in one step; generating again does not touch the user's files."""
 
 import hashlib
 import os
@@ -16,12 +16,12 @@ from ethosgen.values.project_info import ProjectInfo
 
 
 def write(project: Project, directory: Path) -> frozenset[str]:
-    """Write a project, or replace the library of the one that is there; return what was written.
+    """Write a project, or replace an existing one's library; return the written files.
 
-    Files for continuous integration are added to a project that has none. Everything is staged
-    beside its place and moved there at the end. InputError, and nothing changed, if the directory
-    is something else, if it is of other networks, another board, platform or I/O style, or if a
-    file of its library was edited.
+    Files for continuous integration are added to a project that has none. Everything is staged next
+    to its place and moved there at the end. InputError, and no change, if the directory is not a
+    project, if it is one of other networks, another board, platform or I/O style, or if a file of
+    its library was edited.
     """
     try:
         if _is_new(directory):
@@ -29,7 +29,7 @@ def write(project: Project, directory: Path) -> frozenset[str]:
             return frozenset(project.files)
         if not directory.is_dir() or not (directory / MANIFEST).is_file():
             raise InputError(
-                f"'{directory}' exists and is no project of ethosgen; choose another with -o"
+                f"'{directory}' exists and is not an ethosgen project; choose another with -o"
             )
         info = open_project(directory)
         _check_same(project, info)
@@ -55,7 +55,7 @@ def _write_new(project: Project, directory: Path) -> None:
     stage = _stage(project, project.files, place.parent)
     try:
         if place.exists():
-            # The directory may be somebody's working directory: fill it, do not replace it.
+            # The directory may be someone's working directory: fill it, do not replace it.
             _move_all(stage, place)
         else:
             stage.rename(place)
@@ -76,7 +76,7 @@ def _move_all(stage: Path, place: Path) -> None:
 
 
 def _add_ci(project: Project, directory: Path) -> frozenset[str]:
-    """Write the files of --with-ci that are not there yet; return them."""
+    """Write the missing files of --with-ci and return them."""
     missing = frozenset(
         path for path in project.files if is_ci(path) and not (directory / path).exists()
     )
@@ -113,7 +113,7 @@ def _stage(project: Project, paths: Iterable[str], parent: Path) -> Path:
             file = stage / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(project.files[path])
-        stage.chmod(0o777 & ~_umask())  # mkdtemp's are for one user only
+        stage.chmod(0o777 & ~_umask())  # mkdtemp's folders are private to one user
     except OSError:
         shutil.rmtree(stage, ignore_errors=True)
         raise
@@ -137,8 +137,8 @@ def _check_same(project: Project, info: ProjectInfo) -> None:
     ):
         if new != old:
             raise InputError(
-                f"'{info.directory}' was generated with {what} '{old}', and its application relies "
-                f"on it; for '{new}' choose another directory with -o"
+                f"'{info.directory}' was generated with {what} '{old}', and its application "
+                f"depends on that; for '{new}' choose another directory with -o"
             )
 
 
@@ -147,7 +147,7 @@ def _named(names: tuple[str, ...]) -> str:
 
 
 def find_edits(info: ProjectInfo) -> dict[str, str]:
-    """Return the files of the library that are not as they were written, by path.
+    """Return the files of the library that differ from what was written, by path.
 
     Each is "added", "edited" or "missing".
     """
@@ -165,7 +165,7 @@ def find_edits(info: ProjectInfo) -> dict[str, str]:
 
 
 def _library_files(info: ProjectInfo) -> Iterator[Path]:
-    """Yield all that is in the library's folder, but for the manifest and folders."""
+    """Yield every file in the library's folder except the manifest."""
     for path in sorted((info.directory / LIBRARY).rglob("*")):
         is_folder = path.is_dir() and not path.is_symlink()
         if not is_folder and path != info.directory / MANIFEST:
@@ -178,7 +178,7 @@ def _check_unedited(info: ProjectInfo) -> None:
         if what == "added":
             raise InputError(
                 f"'{path}' is not ethosgen's, and generating again replaces {LIBRARY}/; "
-                "move it out of there, for instance to app/"
+                "move it elsewhere, for example to app/"
             )
         if what == "edited":
             raise InputError(

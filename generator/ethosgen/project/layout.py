@@ -1,4 +1,4 @@
-"""What a project consists of, by platform: which template becomes which file."""
+"""The files of a project by platform: which template becomes which file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,8 +13,8 @@ ZEPHYR = "zephyr"
 CSOLUTION = "csolution"
 LIBRARY_ONLY = "library"
 PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION, LIBRARY_ONLY)
-"""What a project is made for; the first is the default. The last has no application, and so needs
-nothing of a board but its memories."""
+"""Platforms of projects; the first is the default. The last has no application, so it needs only
+the board's memories."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Layout:
     """A platform's files, each by its path in the project.
 
     `templates` are the folders of templates/ to search, in order. `library` is below model/ and
-    replaced when it is generated again; `network` adds to it each network's own files, `shared`
-    what several networks have together, `npu` what drives an NPU. `application` is the user's.
-    `way` is a file for each way in which the board runs, if there are any. `copies` (to the
-    library) and `application_copies` need no rendering.
+    replaced on each generation; `network` adds each network's own files to it, `shared` those that
+    several networks share, `npu` those that drive an NPU. `application` is the user's. `way` is a
+    file for each way in which the board runs, if there are any. `copies` (to the library) and
+    `application_copies` are not rendered.
     """
 
     templates: tuple[str, ...]
@@ -40,7 +40,7 @@ class Layout:
 
 
 def find_layout(platform: str, board: Board) -> Layout:
-    """Return a platform's layout; InputError lists the platforms there are."""
+    """Return a platform's layout; InputError lists the known platforms."""
     if platform == BAREMETAL:
         return _with_board(_BAREMETAL, board)
     if platform == ZEPHYR:
@@ -144,7 +144,7 @@ _SERVER = "ethosgen/lib/server"
 _PROTOCOL = ("frames.c", "frames.h", "semihosting.h", "server.c", "server.h", "services.h")
 _NPU = ("ethosgen_npu_pmu.c", "ethosgen_npu_identity.c", "ethosgen_npu_run.h", "ethosgen_npu_arm.h")
 _MODULE = ("zephyr", "dts", "lib", "CMakeLists.txt", "Kconfig")
-"""Of zephyr_app/: the module that goes into each project."""
+"""The parts of zephyr_app/ that form the module in each project."""
 
 
 def _zephyr(board: Board) -> Layout:

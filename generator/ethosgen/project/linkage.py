@@ -1,21 +1,21 @@
-"""Where a firmware's parts lie, for each way in which a board runs."""
+"""Where a firmware's parts are in memory, for each way in which a board runs."""
 
 from typing import Any
 
 from ethosgen.board import Board, Placement
 
 REGISTER_PAGE_BYTES = 4096
-"""What the NPU's register file takes of the memory that QEMU shares."""
+"""The size of the NPU's register file in the memory that QEMU shares."""
 
 
 def ways(board: Board) -> dict[str, str]:
-    """Return the ways in which a firmware can run on the board, the default first.
+    """Return the ways to run a firmware on the board, the default first.
 
-    "board" is the hardware itself, and a Fixed Virtual Platform, which has the same memory map.
+    "board" is the hardware itself, or a Fixed Virtual Platform, which has the same memory map.
     """
     found = {}
     if board.run.qemu is not None:
-        found["qemu"] = "on QEMU, with the NPU's model in another process"
+        found["qemu"] = "on QEMU, with the NPU model in another process"
     found["board"] = (
         "on the board, or on Arm's FVP of it" if board.run.fvp is not None else "on the board"
     )
@@ -23,20 +23,20 @@ def ways(board: Board) -> dict[str, str]:
 
 
 def npu_base_addr(board: Board, way: str) -> int | None:
-    """Return where the NPU's registers are, None if the board file does not know."""
+    """Return the address of the NPU's registers, None if the board file does not have it."""
     if way == "qemu" and board.run.qemu is not None:
         return board.run.qemu.npu_base_addr
     return board.npu.base_addr
 
 
 def placement(board: Board, way: str, memory_mode: str) -> Placement:
-    """Return the memory of each part; on QEMU one memory holds all that the NPU touches."""
+    """Return the memory of each part; on QEMU, one memory holds all that the NPU accesses."""
     chosen = board.placement(memory_mode)
     if way == "qemu" and board.run.qemu is not None:
         return chosen.model_copy(
             update={
                 **dict.fromkeys(chosen.npu_parts(), board.run.qemu.npu_memory),
-                "copied_from": None,  # QEMU's loader puts everything in its place
+                "copied_from": None,  # QEMU's loader puts everything into place
             }
         )
     return chosen

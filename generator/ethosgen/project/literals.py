@@ -1,4 +1,4 @@
-"""Values as C writes them."""
+"""Formats values as C literals."""
 
 from typing import Any
 
@@ -20,15 +20,15 @@ _INT64_MIN = -(1 << 63)
 
 
 def c_type(dtype: str) -> str:
-    """Return C's name of an element type; KeyError for one that no stage lets through."""
+    """Return C's name of an element type; KeyError for a type that earlier stages refuse."""
     return _C_TYPES[dtype]
 
 
 def float_text(value: float) -> str:
     """Return a float32 as the shortest decimal number that rounds to it, for C and any C++.
 
-    C++ has hexadecimal floating-point literals since 2017 only. What is not finite is a quotient,
-    which needs no <math.h>.
+    C++ has hexadecimal floating-point literals only since 2017. Infinities and NaN become
+    quotients, which need no <math.h>.
     """
     number = np.float32(value)
     if not np.isfinite(number):
@@ -39,21 +39,21 @@ def float_text(value: float) -> str:
 
 
 def word_text(data: bytes) -> dict[str, Any]:
-    """Return bytes as little-endian words: their count, and the text of the initializer."""
+    """Return bytes as little-endian words: their count, and the initializer's text."""
     padded = data + bytes(-len(data) % 4)
     words = [f"0x{word:08x}," for word in np.frombuffer(padded, "<u4").tolist()]
     return {"count": len(words), "text": _lines(words, 8)}
 
 
 def array_text(dtype: str, data: bytes) -> dict[str, Any]:
-    """Return elements of a numpy type: their count, and the text of the initializer."""
+    """Return elements of a numpy type: their count, and the initializer's text."""
     values = np.frombuffer(data, dtype).tolist()
     if dtype == "float32":
         items = [f"{float_text(value)}," for value in values]
     elif dtype == "bool":
         items = [f"{'true' if value else 'false'}," for value in values]
     else:
-        # C has no negative literals, so the smallest int64 cannot be written as one.
+        # C has no negative literals, so the smallest int64 needs an expression.
         suffix = "u" if dtype == "uint64" else ""
         items = [
             "(-9223372036854775807 - 1)," if v == _INT64_MIN else f"{v}{suffix}," for v in values

@@ -1,4 +1,4 @@
-"""What a project is: its files in memory, and the manifest that says so on disk."""
+"""Projects: their files in memory, and the manifest that describes them on disk."""
 
 import dataclasses
 import hashlib
@@ -23,8 +23,8 @@ from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 LIBRARY = "model"
 """The folder of the model library."""
 MANIFEST = f"{LIBRARY}/ethosgen.json"
-"""Says what the library is and what its files were when written. It lies in the library's folder,
-so that both change in one step."""
+"""Describes the library and its files as written. It is in the library's folder, so that both
+change in one step."""
 FORMAT = 3
 """Of the manifest. An ethosgen that knows only older formats cannot read it, and says so: the rule
 is to count up with each field that an older one does not expect."""
@@ -36,8 +36,8 @@ _READABLE = (2, FORMAT)
 class Project:
     """A project in memory: `files` maps a relative path to its content.
 
-    `names` are the networks'. `library` names the files that generating again replaces; `digest` is
-    of them all.
+    `names` are the networks'. `library` names the files that generating again replaces; `digest`
+    covers all of them.
     """
 
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ class Project:
 
     @property
     def application(self) -> frozenset[str]:
-        """The files that are the user's once they are written."""
+        """The files that belong to the user once they are written."""
         return frozenset(self.files) - self.library
 
 
@@ -73,7 +73,7 @@ def make_manifest(
     platform: str = BAREMETAL,
     memory_mode: str = DEFAULT_MEMORY_MODE,
 ) -> bytes:
-    """Return the manifest's text. The board's facts are in it, so that it stands alone."""
+    """Return the manifest's text. It includes the board's facts, to be self-contained."""
     content = {
         "ethosgen": __version__,
         "format": FORMAT,
@@ -90,7 +90,7 @@ def make_manifest(
 
 
 def folder_of(program: Program, programs: Sequence[Program]) -> str:
-    """Return where a network's files lie below LIBRARY, "" or a folder with a slash behind."""
+    """Return the folder of a network's files below LIBRARY: "", or a name with a final slash."""
     return f"{program.name}/" if len(programs) > 1 else ""
 
 
@@ -119,14 +119,14 @@ def open_project(directory: Path) -> ProjectInfo:
     """Read a project's manifest; InputError if the directory has none, or a damaged one."""
     path = directory / MANIFEST
     if not directory.is_dir():
-        raise InputError(f"there is no directory '{directory}'; make it by: ethosgen project")
+        raise InputError(f"there is no directory '{directory}'; create it with: ethosgen project")
     if not path.is_file():
-        raise InputError(f"'{directory}' is no project of ethosgen: it has no {MANIFEST}")
+        raise InputError(f"'{directory}' is not an ethosgen project: it has no {MANIFEST}")
     try:
         content = json.loads(path.read_bytes())
         if content["format"] not in _READABLE:
             raise InputError(
-                f"'{path}' has format {content['format']}, and this ethosgen knows {FORMAT}; "
+                f"'{path}' has format {content['format']}, but this ethosgen reads {FORMAT}; "
                 f"use ethosgen {content['ethosgen']}, or generate the project again elsewhere"
             )
         return _read_manifest(directory, content)
@@ -159,7 +159,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
     library = directory / LIBRARY
     path = library / str(network["model"])
     if not path.resolve().is_relative_to(library.resolve()):
-        raise ValueError("a path that leaves the library")
+        raise ValueError("a path outside the library")
     return NetworkInfo(
         name=str(network["name"]),
         summary=_read_summary(network["plan"]),

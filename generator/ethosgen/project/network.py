@@ -1,4 +1,4 @@
-"""What the templates say of one network."""
+"""The templates' values for one network."""
 
 import re
 from collections.abc import Mapping
@@ -17,19 +17,19 @@ FAST_BASE = 2
 """The base pointer to fast scratch, in Vela's order of memories."""
 SHARED_ARENA = "ethosgen_arena"
 SHARED_FAST = "ethosgen_fast"
-"""C names of the memory that several networks have together."""
+"""C name of the memory that several networks share."""
 
 _GUARD = "FP_CONTRACT"
-"""Stands in a graph's C that computes in floating point (see aot.code.float_flags)."""
+"""The placeholder in a graph's C code with floating point (see aot.code.float_flags)."""
 _UNTOLD = ("-Wno-conversion", "-Wno-sign-conversion")
 _EXACT = ("-ffp-contract=off", "-fno-fast-math", "-fno-tree-vectorize", "-fno-tree-slp-vectorize")
-"""Options of GCC and Clang for a graph's C: TVM narrows integers where its passes have shown that
-they fit, and does not say so; and results must not depend on the options of the rest."""
+"""Options of GCC and Clang for a graph's C: TVM narrows integers where its passes prove that they
+fit, which the compiler cannot know; and results must not depend on the options of the rest."""
 
 _LIBRARY_NAMES = re.compile(
     r"arena|commands\w*|entry|init|lock|npu_\w+|reset|run|state|unlock|weights"
 )
-"""What follows NAME_ in names of the library's own; ports of these names get a "_" behind."""
+"""Suffixes of NAME_ that the library itself uses; ports of these names get a "_" appended."""
 
 
 def network_facts(
@@ -37,8 +37,8 @@ def network_facts(
 ) -> dict[str, Any]:
     """Return the templates' values for a network.
 
-    `is_shared` says that its arena is one that other networks use too: what must stay there from
-    run to run gets a copy of its own.
+    `is_shared` means that other networks use its arena too: what must stay there between runs gets
+    its own copy.
     """
     plan = program.plan
     streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
@@ -76,7 +76,7 @@ def network_facts(
 
 
 def _memories(program: Program, board: Board, memory_mode: str, is_shared: bool) -> dict[str, Any]:
-    """Return the names of a network's memories, and what of it stays from run to run."""
+    """Return the names of a network's memories, and the parts that must stay between runs."""
     variables = [_variable_facts(variable) for variable in program.variables]
     kept_bytes = 0
     for variable in variables:
@@ -95,7 +95,7 @@ def _memories(program: Program, board: Board, memory_mode: str, is_shared: bool)
 
 
 def is_own(program: Program, source: str) -> bool:
-    """Return whether a source is of this network alone: the others serve every network alike."""
+    """Return whether only this network uses a source: the others serve every network."""
     return source.startswith(f"{program.name}_")
 
 
@@ -180,9 +180,9 @@ def _stream_facts(
 
 
 def _fast_bytes(program: Program, board: Board, memory_mode: str) -> int:
-    """Return the size of the SRAM that is the NPU's own, 0 where the arena holds fast scratch.
+    """Return the size of the NPU's own SRAM, 0 if the arena holds fast scratch.
 
-    UnsupportedError if a command stream has it elsewhere than Vela puts it.
+    UnsupportedError if a command stream uses another base pointer for it than Vela does.
     """
     if board.placement(memory_mode).fast is None:
         return 0
@@ -198,8 +198,8 @@ def _fast_bytes(program: Program, board: Board, memory_mode: str) -> int:
 def _region(base: Base | None, ports: Mapping[str, int]) -> int:
     """Return a region's REGIONCFG field: 0 and 1 are port 0's two AXI limits, 2 and 3 port 1's.
 
-    Each kind of traffic has a limit of its own, so that an application can tune them apart: weights
-    have the port's second, the arena its first.
+    Each kind of traffic has its own limit, so that an application can tune them separately: weights
+    use port 1's second limit, the arena port 0's first.
     """
     if base is None:
         return 0

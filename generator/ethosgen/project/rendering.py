@@ -1,4 +1,4 @@
-"""Templates, filled with the facts of Programs and a Board."""
+"""Fills templates with the facts of Programs and a Board."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -36,9 +36,9 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.program import Program
 
 DIGEST_LENGTH = 16
-"""Characters; the firmware tells them to whoever asks."""
+"""Number of characters; the firmware reports them."""
 _DIGESTED = "ethosgen_networks.h"
-"""The file of the library that tells the digest."""
+"""The library's file that contains the digest."""
 
 
 def render(
@@ -101,15 +101,15 @@ def _missing_platform(board: Board, platform: str) -> str:
         known = f"it has: {', '.join((*board.platforms, LIBRARY_ONLY))}"
     else:
         known = (
-            f"ethosgen does not know how it starts up; --platform {LIBRARY_ONLY} makes the network "
-            "a C library for an application of yours"
+            f"ethosgen has no start-up code for it; --platform {LIBRARY_ONLY} creates the network "
+            "as a C library for your own application"
         )
     return f"board '{board.name}' has no platform '{platform}'; {known}"
 
 
 @cache
 def _environment(folders: tuple[str, ...]) -> jinja2.Environment:
-    """Return the environment of some folders of templates, which are parsed once in a process."""
+    """Return the environment for some template folders; each is parsed once in a process."""
     root = resource_folder("templates")
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader([root / folder for folder in (*folders, "ci")]),
@@ -186,7 +186,7 @@ def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[
 
 
 def _axi_beats(board: Board, memory_mode: str, npu: Accelerator | None) -> tuple[int, int]:
-    """Return how long bursts are at the NPU's port 0 and 1, as the register has it."""
+    """Return the burst lengths at the NPU's ports 0 and 1, as encoded in the register."""
     if npu is None:
         return 0, 0
     return board.vela_options(board.choose_memory_mode(memory_mode, npu), npu).max_beats
@@ -198,7 +198,7 @@ def _render_library(
     programs: Sequence[Program],
     facts: Mapping[str, Any],
 ) -> dict[str, bytes]:
-    """Render what generating again replaces, but for the manifest."""
+    """Render the files that generating again replaces, except the manifest."""
     templates = {
         **layout.library,
         **(layout.npu if programs[0].plan.accelerator else {}),
@@ -250,7 +250,7 @@ def _render_network(
 def _render_application(
     environment: jinja2.Environment, layout: Layout, facts: Mapping[str, Any], with_ci: bool
 ) -> dict[str, bytes]:
-    """Render what is the user's after the first time."""
+    """Render the files that are the user's after the first generation."""
     templates = {**layout.application, **(CI_FILES if with_ci else {})}
     files = {path: source.read_bytes() for path, source in layout.application_copies.items()}
     files |= {path: _render(environment, template, facts) for path, template in templates.items()}

@@ -1,4 +1,4 @@
-"""The wheel of the ethosgen that runs: made anew from its files, however it was installed."""
+"""Makes a wheel of the running ethosgen from its files, however it was installed."""
 
 import csv
 import hashlib
@@ -16,9 +16,9 @@ from ethosgen.values.errors import InputError
 WHEEL_NAME = f"ethosgen-{__version__}-py3-none-any.whl"
 
 _DATA = ("templates", "boards", "zephyr_app")
-"""Folders that lie in the package where it is installed, and beside it in the repository."""
+"""Folders that are in the package when installed, and next to it in the repository."""
 _TIME = (1980, 1, 1, 0, 0, 0)
-"""Of every file in it, so that the same files make the same wheel."""
+"""The time stamp of every file, so that the same files make the same wheel."""
 _WHEEL = """\
 Wheel-Version: 1.0
 Generator: ethosgen
@@ -28,7 +28,7 @@ Tag: py3-none-any
 
 
 def make_wheel() -> bytes:
-    """Return a wheel of this ethosgen; InputError if nothing says what it depends on."""
+    """Return a wheel of this ethosgen; InputError if its dependencies are unknown."""
     files = _package_files()
     info = f"ethosgen-{__version__}.dist-info"
     installed = _distribution()
@@ -65,8 +65,8 @@ def _distribution() -> Distribution:
         installed = None
     if installed is None or installed.version != __version__:
         raise InputError(
-            "--with-ci cannot make a wheel of this ethosgen, which is not installed; say what the "
-            "workflow installs by --ci-ethosgen, for instance --ci-ethosgen git+https://ADDRESS"
+            "--with-ci cannot make a wheel of this ethosgen, which is not installed; name what the "
+            "workflow installs with --ci-ethosgen, for example --ci-ethosgen git+https://ADDRESS"
         )
     return installed
 

@@ -1,4 +1,4 @@
-"""Command streams and weights as C writes them: arrays of words and elements."""
+"""Formats command streams and weights as C arrays of words and elements."""
 
 from typing import Any
 
@@ -6,19 +6,19 @@ from ethosgen.project.literals import array_text, c_type, word_text
 from ethosgen.values.program import Program
 
 HEADER_BYTES = 32
-"""Of Arm's core driver, in front of each command stream."""
+"""Size of the header that Arm's core driver expects before each command stream."""
 ALIGNMENT = 16
-"""What the NPU asks of base pointers and command streams."""
+"""The alignment that the NPU requires of base pointers and command streams."""
 CACHE_LINE_BYTES = 32
-"""Of Cortex-M55's and M85's data caches."""
+"""Cache line size of Cortex-M55's and M85's data caches."""
 
 
 def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:
-    """Return the 32 bytes in front of a command stream that Arm's core driver wants.
+    """Return the 32 bytes that Arm's core driver expects before a command stream.
 
-    Eight words: the four letters COP1; OPTIMIZER_CONFIG with the CONFIG and ID words that the
-    stream was made for; three NOPs, so that the commands are aligned; COMMAND_STREAM with the
-    length in words (hal_ethos_u ethosu_driver.c).
+    Eight words: the letters COP1; OPTIMIZER_CONFIG with the CONFIG and ID words that the stream was
+    compiled for; three NOPs, to align the commands; COMMAND_STREAM with the length in words
+    (hal_ethos_u ethosu_driver.c).
     """
     words = len(commands) // 4
     length = 2 | (words >> 16 & 0xFF) << 8 | (words & 0xFFFF) << 16
@@ -45,7 +45,7 @@ def weight_arrays(program: Program) -> list[dict[str, Any]]:
         arrays.append(
             {
                 "symbol": f"{program.name}_weights",
-                "comment": "What the NPU reads: weights, scales, tables, as Vela packed them.",
+                "comment": "Data that the NPU reads: weights, scales, tables, as Vela packed them.",
                 "ctype": "uint32_t",
                 "alignment": ALIGNMENT,
                 **word_text(program.plan.read_only),

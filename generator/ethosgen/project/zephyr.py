@@ -1,4 +1,4 @@
-"""What a Zephyr application says beside what bare metal does: configuration symbols and sizes."""
+"""Additional values for a Zephyr application: configuration symbols and sizes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -10,31 +10,31 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.program import Program
 
 _WITHOUT_SYMBOL = ("ethos-u55-32",)
-"""Configurations that Zephyr's Kconfig does not have (drivers of 3.7 and 4.2)."""
+"""Configurations missing in Zephyr's Kconfig (drivers of 3.7 and 4.2)."""
 
 _POINTER_BYTES = 4
 _MUTEX_BYTES = 20
 _SEMAPHORE_BYTES = 16
 _DEVICE_BYTES = 16
-"""struct k_mutex and struct k_sem of Zephyr, struct ethosu_device of Arm's driver, on 32 bits. The
-firmware checks these at compile time, since options such as CONFIG_POLL make them larger."""
+"""Sizes of Zephyr's struct k_mutex and struct k_sem, and of Arm's struct ethosu_device, on 32
+bits. The firmware checks them at compile time: options such as CONFIG_POLL enlarge them."""
 _HEAP_CHUNK_BYTES = 8
 _HEAP_HEADER_BYTES = 4
 _HEAP_OWN_BYTES = 48
-"""What a heap below 512 bytes needs for itself: 16, six buckets of 4, and the end marker's 8
-(Zephyr lib/heap/heap.c)."""
+"""The overhead of a heap below 512 bytes: 16, six buckets of 4, and 8 for the end marker (Zephyr
+lib/heap/heap.c)."""
 
 
 def zephyr_facts(
     programs: Sequence[Program], board: Board, streams: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the values for a Zephyr project's templates; UnsupportedError if Zephyr cannot.
+    """Return the values for a Zephyr project's templates; UnsupportedError if Zephyr cannot run it.
 
-    `streams` are the templates' facts of the networks' command streams.
+    `streams` are the template facts of the networks' command streams.
     """
     if not board.run.zephyr:
         raise InputError(
-            f"board '{board.name}' has no board of Zephyr's; name one in run.zephyr of its board "
+            f"board '{board.name}' has no Zephyr board; name one in run.zephyr of its board "
             "file, or use --platform baremetal"
         )
     accelerator = programs[0].plan.accelerator
@@ -43,7 +43,7 @@ def zephyr_facts(
         "zephyr_targets": [known.target for known in board.run.zephyr],
         "qemu_targets": [known.target for known in board.run.zephyr if "qemu" in known.ways],
         "npu_symbol": _npu_symbol(accelerator) if accelerator else None,
-        # k_malloc keeps a pointer to the heap in front of what it gives.
+        # k_malloc stores a pointer to the heap before each block.
         "heap_bytes": heap_bytes(
             _POINTER_BYTES + object_bytes
             for object_bytes in (_MUTEX_BYTES, _SEMAPHORE_BYTES, _SEMAPHORE_BYTES)
@@ -57,14 +57,14 @@ def zephyr_facts(
 
 
 def _pyocd_target(board: Board) -> str | None:
-    """Return pyOCD's name of the board by the command that flashes it, None if there is none."""
+    """Return pyOCD's name of the board from its flash command, None if there is none."""
     command = board.flash["pyocd"].command if "pyocd" in board.flash else []
     named = [word for option, word in pairwise(command) if option in ("--target", "-t")]
     return named[0] if named else None
 
 
 def _program(board: Board) -> dict[str, Any]:
-    """Return which memory Zephyr's program shares with networks, and its part; None if none."""
+    """Return the memory that Zephyr's program shares with networks, and its part; None if none."""
     known = board.run.zephyr[0]
     if known.program is None or known.program_bytes is None:
         return {"program": None}
@@ -77,7 +77,7 @@ def _program(board: Board) -> dict[str, Any]:
 
 
 def shared_board(board: Board) -> Board:
-    """Return the board as networks see it: without what Zephyr's program takes of a memory."""
+    """Return the board as networks see it: without the memory of Zephyr's program."""
     for known in board.run.zephyr:
         if known.program is not None and known.program_bytes is not None:
             whole = board.memories[known.program]
@@ -92,10 +92,10 @@ def shared_board(board: Board) -> Board:
 
 
 def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
-    """Return the definitions with which Arm's driver until April 2025 reaches each region.
+    """Return the definitions for Arm's driver until April 2025, for each region's port.
 
-    By its macros' names: NPU_QCONFIG, and NPU_REGIONCFG_0 to 7 for the regions that are in use.
-    None if the streams disagree; later drivers ask for each run.
+    They are by the names of its macros: NPU_QCONFIG, and NPU_REGIONCFG_0 to 7 for the regions in
+    use. None if the streams disagree; later drivers set the ports for each run.
     """
     found: dict[str, int] = {}
     for stream in streams:
@@ -110,7 +110,7 @@ def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
 
 
 def heap_bytes(allocations: Iterable[int]) -> int:
-    """Return the size of a heap of Zephyr's, below 512 bytes, that holds these allocations."""
+    """Return the size of a Zephyr heap, below 512 bytes, that holds these allocations."""
     chunks = (-(-(_HEAP_HEADER_BYTES + a) // _HEAP_CHUNK_BYTES) for a in allocations)
     return _HEAP_OWN_BYTES + _HEAP_CHUNK_BYTES * sum(chunks)
 

@@ -1,1 +1,1 @@
-"""Samples: the inputs that are tried, drawn or from a file, and the outputs."""
+"""Samples: inputs to run, drawn or from a file, and outputs."""

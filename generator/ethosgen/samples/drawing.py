@@ -1,6 +1,6 @@
-"""Random samples that show faults: several distributions within what a network accepts.
+"""Random samples that reveal faults: several distributions within the accepted values.
 
-Uniform values alone saturate most networks, which then answer the same to every sample.
+Uniform values alone saturate most networks, which then give the same outputs for every sample.
 """
 
 from collections import Counter
@@ -16,20 +16,20 @@ from ethosgen.values.outcome import Arrays
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
 Draw = Callable[[Generator, Span, tuple[int, ...], int], Array]
-"""Draws values of a shape; the number counts the rounds of distributions."""
+"""Draws values of a shape; the number is the round of distributions."""
 
 _SIGMAS = 6.0
 """A normal distribution's range of values, in standard deviations."""
 _PLAIN_SIGMA = 64.0
-"""The standard deviation of integers that stand for themselves: counts, not full words."""
+"""The standard deviation of unquantized integers: counts, not full words."""
 _NARROWER = (1.0, 4.0, 16.0)
-"""By this a normal distribution is narrowed, from one round of distributions to the next."""
+"""A normal distribution is narrowed by this, from one round of distributions to the next."""
 _SPARSE = 0.1
-"""The share of elements of a sparse sample that are not zero."""
+"""The share of a sparse sample's elements that are not zero."""
 
 
 def draw_samples(model: Model, count: int, seed: int) -> list[Arrays]:
-    """Draw samples, each from the distribution whose turn it is, the uniform one first.
+    """Draw samples from each distribution in turn, the uniform one first.
 
     Sample i depends only on the seed and i, not on `count`.
     """
@@ -40,12 +40,12 @@ def draw_samples(model: Model, count: int, seed: int) -> list[Arrays]:
 
 
 def random_samples(model: Model, count: int, seed: int) -> list[Arrays]:
-    """Draw integers uniformly from what the network accepts, floats from a normal distribution."""
+    """Draw integers uniformly from the accepted values, floats from a normal distribution."""
     return [_sample(model, seed, index, _plain, 0) for index in range(count)]
 
 
 def distribution_of(index: int) -> str:
-    """Return the name of the distribution that sample `index` is drawn from."""
+    """Return the name of the distribution of sample `index`."""
     return list(_DRAWS)[index % len(_DRAWS)]
 
 
@@ -95,7 +95,7 @@ def _extremes(random: Generator, span: Span, shape: tuple[int, ...], _turn: int)
 
 
 def _constant(random: Generator, span: Span, shape: tuple[int, ...], turn: int) -> Array:
-    """Return one value everywhere: what stands for zero, then the ends, then any."""
+    """Return one value everywhere: the zero value, then the ends, then any."""
     share = random.random()
     between = np.asarray(span.low + share * np.subtract(span.high, span.low, dtype=float))
     values = (span.centre, span.high, span.low, np.rint(between) if span.is_whole else between)
@@ -109,4 +109,4 @@ _DRAWS: Mapping[str, Draw] = {
     "extremes": _extremes,
     "constant": _constant,
 }
-"""Distributions by name, in the order in which samples take turns."""
+"""Distributions by name, in the order of their turns."""

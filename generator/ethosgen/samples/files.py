@@ -1,4 +1,4 @@
-"""Inputs and outputs as .npz files: one array a tensor, samples along the first axis."""
+"""Inputs and outputs as .npz files: one array per tensor, samples along the first axis."""
 
 import zipfile
 import zlib
@@ -20,8 +20,8 @@ def load_samples(path: Path, inputs: Sequence[Tensor]) -> list[Arrays]:
     """Read samples from `path`: one array for each input, by name, of that input's dtype.
 
     An array has the input's shape (one sample), or one more axis in front, N, for N samples. For an
-    input whose first dimension is 1, (N, rest of the shape) will do as well. InputError says which
-    array is wrong, and how.
+    input whose first dimension is 1, (N, rest of the shape) is also accepted. InputError names the
+    wrong array and the fault.
     """
     arrays = _read_npz(path)
     names = [tensor.name for tensor in inputs]
@@ -40,14 +40,14 @@ def load_samples(path: Path, inputs: Sequence[Tensor]) -> list[Arrays]:
         raise InputError(f"{path}: the inputs hold different numbers of samples: {counts}")
     count = next(iter(counts.values()), 0)
     if count == 0:
-        raise InputError(f"{path}: holds no sample")
+        raise InputError(f"{path}: has no samples")
     return [{name: batch[i] for name, batch in batches.items()} for i in range(count)]
 
 
 def save_samples(path: Path, samples: Sequence[Arrays]) -> None:
-    """Write samples to `path` as one array a tensor, of shape (N, *shape).
+    """Write samples to `path` as one array per tensor, of shape (N, *shape).
 
-    A sample without outputs, of a network that waits for more inputs, is 0.
+    A sample without outputs, because the network waits for more inputs, is 0.
     """
     if path.suffix != ".npz":
         raise InputError(f"{path}: an output file must end in .npz")
@@ -62,7 +62,7 @@ def save_samples(path: Path, samples: Sequence[Arrays]) -> None:
             np.savez(file, **stacked)
         partial.replace(path)
     except OSError as error:
-        with suppress(OSError):  # it may be what cannot be removed either
+        with suppress(OSError):  # removing the file may fail too
             partial.unlink(missing_ok=True)
         raise cannot_write(path, error) from None
 
@@ -86,7 +86,7 @@ def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 def _as_batch(path: Path, tensor: Tensor, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.dtype != np.dtype(tensor.dtype):
         raise InputError(
-            f"{path}: input '{tensor.name}' is {array.dtype}, the network takes {tensor.dtype}"
+            f"{path}: input '{tensor.name}' is {array.dtype}, but must be {tensor.dtype}"
         )
     shape = tensor.shape
     if array.shape == shape:
@@ -96,6 +96,6 @@ def _as_batch(path: Path, tensor: Tensor, array: np.ndarray[Any, Any]) -> np.nda
     if shape[:1] == (1,) and array.ndim == len(shape) and array.shape[1:] == shape[1:]:
         return array.reshape(len(array), *shape)
     raise InputError(
-        f"{path}: input '{tensor.name}' has shape {array.shape}, the network takes {shape}, "
+        f"{path}: input '{tensor.name}' has shape {array.shape}, but must have {shape}, "
         f"or (N, {', '.join(map(str, shape))}) for N samples"
     )

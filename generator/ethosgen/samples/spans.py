@@ -1,7 +1,7 @@
-"""The values that each input of a network accepts, as far as its operators tell.
+"""The values that each input of a network accepts, as far as its operators show.
 
-An int32 input that indexes a table must lie within the table: TFLite Micro refuses other values, or
-reads behind the table. The same holds for the start of a slice and for the counter of a loop.
+An int32 input that indexes a table must be within the table: TFLite Micro refuses other values, or
+reads past the table. The same applies to the start of a slice and to the counter of a loop.
 RSQRT of integers ends an inference at the first negative number, a division at a divisor of 0.
 """
 
@@ -16,10 +16,10 @@ from ethosgen.values.model import ABSENT, Graph, Model, Operator, Tensor
 Array = np.ndarray[Any, Any]
 
 LOOPS = 16
-"""How far from 0 an integer that goes into a WHILE may lie: it may count for hours else."""
+"""How far from 0 an integer input of a WHILE may be: otherwise it may count for hours."""
 
 _FLOAT_REACH = 3.0
-"""Real inputs without a hint lie between -3 and 3, as data with a standard deviation of 1 does."""
+"""Float inputs are within -3 and 3 by default, like data with a standard deviation of 1."""
 
 _RESHAPES = frozenset({"RESHAPE", "EXPAND_DIMS", "SQUEEZE", "CAST"})
 """Operators that keep values and their order."""
@@ -28,15 +28,15 @@ _MOVES = _RESHAPES | {
     *("TRANSPOSE", "SLICE", "STRIDED_SLICE", "CONCATENATION", "PACK", "UNPACK", "SPLIT"),
     *("SPLIT_V", "TILE", "REVERSE_V2", "BROADCAST_TO", "GATHER", "GATHER_ND"),
 }
-"""Operators that keep values; those that index others are asked about that first."""
+"""Operators that keep values; those that also index tensors are checked for that first."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """The values from `low` to `high` that an input accepts, one bound or one for each element.
+    """The values from `low` to `high` that an input accepts, for all elements or for each one.
 
-    `centre` is what stands for zero. `is_whole` says that only whole numbers make sense.
-    `is_bounded` says that the network's operators set the bounds, not the type.
+    `centre` is the zero value. `is_whole` means that only whole numbers make sense.
+    `is_bounded` means that the network's operators set the bounds, not the type.
     """
 
     low: Any
@@ -48,7 +48,7 @@ class Span:
 
 @dataclass(frozen=True)
 class _Bounds:
-    """Bounds that an operator sets for a tensor, for each of its elements or the last dimension."""
+    """An operator's bounds for a tensor, for each of its elements or for the last dimension."""
 
     low: Array
     high: Array
@@ -74,7 +74,7 @@ def _span(model: Model, tensor: Tensor) -> Span:
 
 
 def _bounded(tensor: Tensor, bounds: Sequence[_Bounds]) -> Span:
-    """Return the values that satisfy all bounds, and the type."""
+    """Return the values within all bounds and the type's range."""
     low = np.max(np.stack([b.low for b in bounds]), axis=0)
     high = np.min(np.stack([b.high for b in bounds]), axis=0)
     kind = np.dtype(tensor.dtype)
@@ -86,7 +86,7 @@ def _bounded(tensor: Tensor, bounds: Sequence[_Bounds]) -> Span:
 
 
 def _real_span(graph: Graph, tensor: Tensor) -> Span:
-    """Return the reals that a QUANTIZE behind the input can represent, if there is one."""
+    """Return the floats that a QUANTIZE of the input can represent, if there is one."""
     for op in graph.operators:
         made = graph.tensors[op.outputs[0]] if op.outputs else None
         if op.code == "QUANTIZE" and tensor.index in op.inputs and made and made.quantization:
@@ -100,7 +100,7 @@ def _zero_point(tensor: Tensor) -> int:
     return tensor.quantization.zero_point[0] if tensor.quantization else 0
 
 
-# ---- what operators ask for ----------------------------------------------------------------------
+# ---- the operators' bounds -----------------------------------------------------------------------
 
 
 def _follow(
@@ -124,7 +124,7 @@ def _follow(
 
 
 _SHUFFLED = "shuffled"
-"""Among what was seen: elements are not in the input's order any more."""
+"""Among what was seen: elements are no longer in the input's order."""
 
 
 def _fitted(bounds: _Bounds, reader: Tensor, source: Tensor, seen: frozenset[Any]) -> _Bounds:
@@ -154,7 +154,7 @@ def _asked(graph: Graph, op: Operator, position: int) -> _Bounds | None:
 
 
 def _inner(graphs: Sequence[Graph], op: Operator, position: int) -> Iterator[tuple[Graph, int]]:
-    """Yield the tensors of subgraphs that an operator gives one of its inputs to."""
+    """Yield the tensors of subgraphs to which an operator passes one of its inputs."""
     first = 1 if op.code == "IF" else 0
     for name, number in op.options.items():
         if name.endswith("subgraph_index") and 0 < number < len(graphs):
@@ -198,7 +198,7 @@ def _update_start(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
 
 
 def _from_zero(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
-    """Return the bounds of an integer that stands for no negative number."""
+    """Return the bounds of an integer whose value must not be negative."""
     kind, quantization = np.dtype(tensors[0].dtype), tensors[0].quantization
     if kind.kind not in "iu" or quantization is None or not quantization.zero_point:
         return None
@@ -206,7 +206,7 @@ def _from_zero(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
 
 
 def _divisor(op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
-    """Return the bounds of an integer divisor: no oracle divides by what stands for zero."""
+    """Return the bounds of an integer divisor: no oracle divides by a zero value."""
     kind, quantization = np.dtype(tensors[1].dtype), tensors[1].quantization
     if kind.kind not in "iu":
         return None
@@ -229,4 +229,4 @@ _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | 
     ("FLOOR_DIV", 1): _divisor,
     ("FLOOR_MOD", 1): _divisor,
 }
-"""(operator, input): what it asks of that input, from the operator, its inputs and its outputs."""
+"""(operator, input): the bounds for that input, from the operator, its inputs and outputs."""

@@ -1,4 +1,4 @@
-"""Targets: something that runs a firmware and has a console.
+"""Targets: they run a firmware and have a console.
 
 target (QEMU, an FVP, a board) ── console ── session ── inputs there, outputs back
 """
@@ -75,15 +75,15 @@ PMU_EVENTS = {
     386: "axi1_rd_data_beat_received",
     391: "axi1_wr_data_beat_written",
 }
-"""Those of Arm's enum pmu_event that the generated application counts, and their neighbours."""
+"""The events of Arm's enum pmu_event that the generated application counts, and similar ones."""
 
 _NANOSECONDS = 1_000_000_000
 _ANSWER_S = 10.0
-"""For anything but an inference: the firmware answers at once."""
+"""Time limit for all requests but an inference: the firmware answers at once."""
 
 
 class Target(Protocol):
-    """Something that runs a firmware: entered to start it, left to end it and clean up."""
+    """Runs a firmware: entered to start it, left to end it and clean up."""
 
     def __enter__(self) -> Self: ...
 
@@ -96,28 +96,28 @@ class Target(Protocol):
 
     @property
     def console(self) -> Console:
-        """The line to the firmware."""
+        """The connection to the firmware."""
 
     @property
     def last_fault(self) -> Exception | None:
-        """What the NPU model stopped at, None if it did not, or if the NPU is a real one."""
+        """The fault at which the NPU model stopped, None if it did not, or if the NPU is real."""
 
     def check(self) -> None:
-        """Raise TargetError if the target has died, with its own words."""
+        """Raise TargetError, with the target's own output, if the target has died."""
 
     def settle(self) -> None:
-        """Take note that the firmware has answered: it has all that it needs."""
+        """Note that the firmware has answered, and so has all that it needs."""
 
     def buffer(self, place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
-        """Return the firmware's own buffer of an input or output; None to use the console."""
+        """Return the firmware's buffer of an input or output; None to use the console."""
 
     def wait_for_exit(self) -> int | None:
-        """Return the status that the firmware left with, None if it does not leave."""
+        """Return the firmware's exit status, None if it does not exit."""
 
 
 @dataclass(frozen=True)
 class Firmware:
-    """What a target needs: the ELF, its project, the NPU's model, and the line to a board."""
+    """The data a target needs: the ELF, its project, the NPU model, and the line to a board."""
 
     elf: Path
     info: ProjectInfo
@@ -151,22 +151,22 @@ TARGETS: Mapping[str, Callable[[Firmware], Target]] = {
     "serial": _start_serial,
     "native": _start_native,
 }
-"""What `run` can run on, by name: each makes a target for a firmware."""
+"""The targets of `run`, by name; each entry makes a target for a firmware."""
 
 _COUNTS_INSTRUCTIONS = ("qemu", "native")
 _COUNTS = 256
-"""The firmware tells how many inputs and outputs it has in a byte each."""
+"""The firmware reports its numbers of inputs and outputs in one byte each."""
 _RESTARTS = 3
-"""How often a target may restart before we give up."""
+"""The number of restarts of a target before we give up."""
 
 
 def way_of(on: str) -> str:
-    """Return the build variant for a target: an FVP runs the board's."""
+    """Return the build variant for a target: an FVP runs the board's variant."""
     return "board" if on in ("fvp", "serial") else on
 
 
 Progress = Callable[[int, int], None]
-"""Called with the samples that are done, and all."""
+"""Called with the number of finished samples, and the total."""
 
 
 def _silent(done: int, all_: int) -> None:
@@ -188,13 +188,13 @@ def run(
 ) -> Outcome:
     """Run samples through a firmware and return its outputs, counters and verdict.
 
-    `order` says which network each sample is for, by its place in `info.networks`; without it all
-    are for the first. `timeout_s` is for one inference. `attach` makes the NPU model that serves
-    the firmware's driver, None where there is none. `line` is the way to a board. With
-    `cache_seed`, QEMU has a data cache that evicts lines by this seed (ethosgen.target.cache). A
-    target that restarts gets all samples again, from the first, since a network may have a state.
-    TargetError if the firmware or the target fails, NpuFault if the NPU model stopped at a command,
-    ToolError if the target's program is missing.
+    `order` names the network for each sample, by its place in `info.networks`; by default all are
+    for the first. `timeout_s` is for one inference. `attach` creates the NPU model that serves the
+    firmware's driver, None without an NPU. `line` is the connection to a board. With `cache_seed`,
+    QEMU has a data cache that evicts lines, seeded with it (ethosgen.target.cache). A target that
+    restarts gets all samples again, from the first, because a network may have state. TargetError
+    if the firmware or the target fails, NpuFault if the NPU model stopped at a command, ToolError
+    if the target's program is missing.
     """
     if on not in TARGETS:
         raise InputError(unknown("target", on, TARGETS))
@@ -207,16 +207,16 @@ def run(
                 done = _run_session(session, target, info, jobs, timeout_s, progress, counts)
                 break
             except RestartError as error:
-                _LOG.warning("%s; asking again from the first sample", error)
+                _LOG.warning("%s; starting again from the first sample", error)
                 if restarts == _RESTARTS:
                     raise TargetError(
                         f"the target restarted {counted(restarts + 1, 'time')} while it ran; "
-                        "look at its power supply, and for a watchdog or a debugger that resets it"
+                        "check its power supply, and for a watchdog or debugger that resets it"
                     ) from None
         session.bye()
         status = target.wait_for_exit()
         if status:
-            raise TargetError(f"the firmware left with status {status} after its end marker")
+            raise TargetError(f"the firmware exited with status {status} after its end marker")
     return Outcome(tuple(done), ended=True)
 
 
@@ -229,7 +229,7 @@ def _run_session(
     progress: Progress,
     counts: bool,
 ) -> list[Sample]:
-    """Run all jobs, a sample for a network each, from the greeting to the end marker."""
+    """Run all jobs (a network and a sample each), from the greeting to the end marker."""
     hello = session.hello(_ANSWER_S)
     target.settle()
     _check_hello(hello, info)
@@ -241,8 +241,8 @@ def _run_session(
     marker = session.end(_ANSWER_S)
     if (marker.runs, marker.failed) != (len(jobs), 0):
         raise TargetError(
-            f"the firmware counted {marker.runs} runs and {marker.failed} failures, where "
-            f"{len(jobs)} succeeded"
+            f"the firmware counted {marker.runs} runs and {marker.failed} failures, but "
+            f"{len(jobs)} runs succeeded"
         )
     return done
 
@@ -250,14 +250,14 @@ def _run_session(
 def _check_hello(hello: Hello, info: ProjectInfo) -> None:
     if hello.digest != info.digest:
         raise TargetError(
-            f"the firmware that answers is '{hello.name}' {hello.digest}, and the project "
+            f"the target runs firmware '{hello.name}' {hello.digest}, but the project "
             f"'{', '.join(info.names)}' is {info.digest}; build the project again"
         )
     inputs = sum(len(network.inputs) for network in info.networks) % _COUNTS
     outputs = sum(len(network.outputs) for network in info.networks) % _COUNTS
     counts = (len(info.networks), inputs % 256, outputs % 256)  # hello has a byte for each
     if (hello.networks, hello.inputs, hello.outputs) != counts:
-        raise ProtocolError("the firmware has other inputs or outputs than its project")
+        raise ProtocolError("the firmware's inputs or outputs differ from its project's")
     if hello.init_status != 0:
         raise TargetError(f"the firmware could not start: {_status_name(hello.init_status)}")
 
@@ -290,7 +290,7 @@ def _run_sample(
         else:
             data = session.read_output(port, tensor.bytes, _ANSWER_S, index)
         outputs[tensor.name] = _output_array(data, tensor)
-    if not counts:  # the counter of hardware counts time
+    if not counts:  # on hardware the counter measures time
         return Sample(outputs=outputs, stack_bytes=reply.stack_bytes)
     instruction_ns = info.board.run.qemu.instruction_ns if info.board.run.qemu else 1
     ticks_per_instruction = hello.ticks_hz * instruction_ns / _NANOSECONDS
@@ -306,10 +306,10 @@ def _run_sample(
 def _input_bytes(sample: Arrays, tensor: Tensor) -> bytes:
     array = sample.get(tensor.name)
     if array is None:
-        raise InputError(f"input '{tensor.name}' is missing; given are: {', '.join(sample)}")
+        raise InputError(f"input '{tensor.name}' is missing; found: {', '.join(sample)}")
     if array.shape != tensor.shape or array.dtype != np.dtype(tensor.dtype):
         raise InputError(
-            f"input '{tensor.name}' is {array.dtype} {array.shape}, and the network wants "
+            f"input '{tensor.name}' is {array.dtype} {array.shape}, but the network expects "
             f"{tensor.dtype} {tensor.shape}"
         )
     return np.ascontiguousarray(array).tobytes()
@@ -320,7 +320,7 @@ def _output_array(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def _pmu_figures(reply: RunReply) -> dict[str, int] | None:
-    """Return the PMU's figures by name; None if it did not count, as where there is no NPU."""
+    """Return the PMU's figures by name; None if it did not count, for example without an NPU."""
     if not reply.npu_cycles:
         return None
     named = {PMU_EVENTS.get(e, f"event_{e}"): count for e, count in reply.npu_events.items()}
@@ -328,14 +328,14 @@ def _pmu_figures(reply: RunReply) -> dict[str, int] | None:
 
 
 def _explain(reply: RunReply, target: Target, network: NetworkInfo) -> Exception:
-    """Return why an inference failed; the NPU's registers matter only if the NPU failed."""
+    """Return the reason of a failed inference; the NPU's registers matter only if it failed."""
     if target.last_fault is not None:
         return target.last_fault
     what = f"the inference of '{network.name}' failed with {_status_name(reply.status)}"
     if reply.status == _BAD_VALUE:
         return TargetError(
-            f"{what}: an operator refuses a value that it got, such as an index outside its table "
-            "or a divisor of 0; give inputs that the network accepts with --input"
+            f"{what}: an operator refuses an input value, such as an index outside its table "
+            "or a divisor of 0; pass inputs that the network accepts with --input"
         )
     if reply.status in _NPU_FAILURES:
         what += f": NPU STATUS 0x{reply.npu_status:08x}, QREAD {reply.npu_qread}"

@@ -1,4 +1,4 @@
-"""Where the NPU model meets a target: a page of registers, shared memory, an interrupt line."""
+"""Connects the NPU model to a target: a page of registers, shared memory, an interrupt line."""
 
 import threading
 import time
@@ -11,14 +11,14 @@ import numpy as np
 from ethosgen.values.errors import EthosgenError
 
 _EAGER_S = 0.05
-"""For so long after something happened the registers are looked at as often as possible."""
+"""For this long after an event, the registers are polled as often as possible."""
 _EAGER_SLEEP_S = 20e-6
 _LAZY_SLEEP_S = 500e-6
 
 
 @dataclass(frozen=True)
 class SharedMemory:
-    """A part of the target's memory as the NPU sees it: its address, and the bytes themselves."""
+    """A part of the target's memory as the NPU sees it: its address and its bytes."""
 
     name: str
     start_addr: int
@@ -27,20 +27,20 @@ class SharedMemory:
 
 
 class NpuModel(Protocol):
-    """The NPU model as a target uses it: registers are in the page that it was made with."""
+    """The NPU model as a target uses it; its registers are in the page that it was created with."""
 
     def poll(self) -> bool:
-        """Poll the registers and execute what they request; return whether there was anything."""
+        """Poll the registers and execute requests; return whether there were any."""
 
     @property
     def last_fault(self) -> EthosgenError | None:
-        """What ended the last command stream, None if it came to its end."""
+        """The fault that ended the last command stream, None if it ended normally."""
 
 
 Attach = Callable[
     [np.ndarray[Any, np.dtype[np.uint32]], Sequence[SharedMemory], Callable[[], None]], NpuModel
 ]
-"""Makes a model: called with the register page, the memory, and what raises the interrupt."""
+"""Creates a model, from the register page, the memory and a function for the interrupt."""
 
 
 class NpuThread:
@@ -54,20 +54,20 @@ class NpuThread:
 
     @property
     def last_fault(self) -> EthosgenError | None:
-        """What ended the last command stream, None if it came to its end."""
+        """The fault that ended the last command stream, None if it ended normally."""
         return self._model.last_fault
 
     def start(self) -> None:
-        """Begin to serve."""
+        """Start to serve."""
         self._thread.start()
 
     def check(self) -> None:
-        """Raise what the model raised: a fault of the NPU it reports, all else is a bug."""
+        """Raise the model's exception, which is a bug: it reports faults of the NPU itself."""
         if self._crash is not None:
             raise self._crash
 
     def stop(self, timeout_s: float = 2.0) -> None:
-        """Stop serving; a model in the middle of a long operation is left behind."""
+        """Stop serving; abandon a model that is in the middle of a long operation."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
@@ -81,5 +81,5 @@ class NpuThread:
                     continue
                 is_eager = time.monotonic() - last_event < _EAGER_S
                 time.sleep(_EAGER_SLEEP_S if is_eager else _LAZY_SLEEP_S)
-        except BaseException as error:  # carried to the thread that waits for an answer
+        except BaseException as error:  # passed to the thread that waits for an answer
             self._crash = error

@@ -1,7 +1,7 @@
-"""Where a firmware keeps its inputs and outputs, as its library's table in the ELF says.
+"""Finds a firmware's inputs and outputs in memory, from its library's table in the ELF.
 
-QEMU takes some 20 us for a byte of its console. What lies in memory that we share need not go that
-way: a network with inputs of some megabytes spends minutes there.
+QEMU takes some 20 us for a byte of its console. Data in shared memory can bypass it: a network
+with inputs of some megabytes would spend minutes there.
 """
 
 import struct
@@ -15,7 +15,7 @@ from ethosgen.values.model import Tensor
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 
 LARGE_BYTES = 4096
-"""Tensors from here on take the short way; smaller ones the console's, as on a board."""
+"""Tensors of this size or more bypass the console; smaller ones use it, as on a board."""
 
 _TABLE = "ethosgen_networks"
 _NETWORK = struct.Struct("<IIIBBxxIII")
@@ -26,7 +26,7 @@ _PORT = struct.Struct("<II")
 
 @dataclass(frozen=True)
 class Place:
-    """An input or output of a network: `network` and `port` by their place in the project."""
+    """An input or output of a network: `network` and `port` are indices in the project."""
 
     network: int
     is_output: bool
@@ -34,7 +34,7 @@ class Place:
 
 
 def find_buffers(elf: Path, info: ProjectInfo) -> dict[Place, tuple[int, int]]:
-    """Return address and bytes of each large input and output; none if the table is another."""
+    """Return address and size of each large input and output; none if the table differs."""
     with elf.open("rb") as file:
         image = ELFFile(file)
         table = _symbol(image)
@@ -58,7 +58,7 @@ def find_buffers(elf: Path, info: ProjectInfo) -> dict[Place, tuple[int, int]]:
 def _ports(
     image: ELFFile, row: tuple[int, ...], network: NetworkInfo
 ) -> Mapping[tuple[bool, int], tuple[int, int]] | None:
-    """Return a network's ports; None if they are not those that the project has."""
+    """Return a network's ports; None if they differ from the project's."""
     _, inputs, outputs, input_count, output_count, *_ = row
     if (input_count, output_count) != (len(network.inputs), len(network.outputs)):
         return None
@@ -85,7 +85,7 @@ def _symbol(image: ELFFile) -> bytes | None:
 
 
 def _read(image: ELFFile, address: int, size: int) -> bytes | None:
-    """Return initialized bytes of the image; None where it has none."""
+    """Return initialized bytes of the image; None if it has none there."""
     for section in image.iter_sections("SHT_PROGBITS"):
         offset = address - section["sh_addr"]
         if section["sh_addr"] and offset >= 0 and offset + size <= section["sh_size"]:

@@ -1,13 +1,14 @@
-"""A write-back data cache for QEMU, which has none: it shows where cache maintenance is missing.
+"""A write-back data cache for QEMU, which has none: it reveals missing cache maintenance.
 
-The memory that QEMU shares is what the processor sees through the cache. The NPU works on main
-memory, which is a copy here. A line of 32 bytes travels between them only when the firmware flushes
-it, or when the cache evicts it, as caches do at any time. The cache is as large as the memory, so
-no line leaves it unasked but for that. A line is dirty if it differs from what was last read into
-it.
+The memory that QEMU shares is the processor's view through the cache. The NPU works on main
+memory, which is a copy here. A line of 32 bytes moves between them only when the firmware flushes
+it, or when the cache evicts it, which caches may do at any time. The cache is as large as the
+memory, so it never evicts a line for lack of space. A line is dirty if it differs from what was
+last read into it.
 
-The firmware reaches the cache by a page below the NPU's registers. `cache_header` is C that does
-so; GCC's -include puts it before the library's hooks, which take it for the processor's registers.
+The firmware accesses the cache through a page below the NPU's registers. `cache_header` is C
+code for that; GCC's -include puts it before the library's hooks, which take the page for the
+processor's registers.
 """
 
 import dataclasses
@@ -25,11 +26,11 @@ Words = np.ndarray[Any, np.dtype[np.uint32]]
 LINE_BYTES = 32
 PAGE_BYTES = 4096
 _FLUSH, _IS_ON = 0, 1
-"""Words of the page: the line to flush, plus 1 while the cache has not done so; and CCR.DC."""
+"""Words of the page: the line to flush, plus 1 until the cache has flushed it; and CCR.DC."""
 _CMD, _CMD_RUN = 2, 1
-"""Of the NPU's registers: a word, and its bit that starts a run."""
+"""A word of the NPU's registers, and its bit that starts a run."""
 _EVICTED = 0.5
-"""The share of lines that leave the cache where a run begins, and again where it ends."""
+"""The share of lines that leave the cache when a run begins, and again when it ends."""
 
 _HEADER = """\
 /* The data cache that ethosgen models for QEMU (ethosgen/target/cache.py). For tests alone. */
@@ -55,7 +56,7 @@ def cache_header(npu_base_addr: int) -> str:
 
 
 class _Part:
-    """A part of memory: as the processor sees it, as it was read into the cache, and itself."""
+    """A part of memory: the processor's view, the contents read into the cache, main memory."""
 
     def __init__(self, shared: SharedMemory) -> None:
         self.start_addr = shared.start_addr
@@ -64,7 +65,7 @@ class _Part:
         self.main = shared.memory.copy()
 
     def flush(self, line: int) -> None:
-        """Write a line back if it is dirty, and forget it: the processor sees main memory then."""
+        """Write a dirty line back and invalidate it: the processor sees main memory then."""
         low = max(line - self.start_addr, 0)
         here = slice(low, max(line - self.start_addr + LINE_BYTES, low))
         seen = self._seen[here].copy()
@@ -76,13 +77,13 @@ class _Part:
 
 
 def _lines(shared: SharedMemory) -> range:
-    """Return the addresses of the lines that hold a byte of a part."""
+    """Return the addresses of the lines that contain a byte of a part."""
     first = shared.start_addr // LINE_BYTES * LINE_BYTES
     return range(first, shared.start_addr + len(shared.memory), LINE_BYTES)
 
 
 class CachedNpu:
-    """An NPU model behind a data cache. One thread serves both, so lines move in order."""
+    """An NPU model with a data cache. One thread serves both, so lines move in order."""
 
     def __init__(
         self,
@@ -92,9 +93,9 @@ class CachedNpu:
         raise_irq: Callable[[], None],
         seed: int,
     ) -> None:
-        """Make the model on main memory. `pages` are the cache's and the NPU's.
+        """Create the model on main memory. `pages` are the cache's and the NPU's.
 
-        What `memory` holds, which is what was loaded with the firmware, is in main memory as well.
+        The contents of `memory`, which were loaded with the firmware, are also in main memory.
         """
         self._page, self._registers = pages
         self._parts = [_Part(shared) for shared in memory]
@@ -110,11 +111,11 @@ class CachedNpu:
 
     @property
     def last_fault(self) -> EthosgenError | None:
-        """What ended the last command stream, None if it came to its end."""
+        """The fault that ended the last command stream, None if it ended normally."""
         return self._model.last_fault
 
     def poll(self) -> bool:
-        """Flush the line that the firmware asks for, and serve the NPU's registers."""
+        """Flush the line that the firmware requests, and serve the NPU's registers."""
         asked = int(self._page[_FLUSH])
         if asked:
             self._flush(asked // LINE_BYTES * LINE_BYTES)
@@ -132,7 +133,7 @@ class CachedNpu:
             part.flush(line)
 
     def _evict(self) -> None:
-        """Let lines leave the cache. The processor waits for the NPU and writes to none of them."""
+        """Evict lines. The processor waits for the NPU and writes to none of them."""
         for line in self._evictable:
             if self._random.random() < _EVICTED:
                 self._flush(line)

@@ -1,4 +1,4 @@
-"""The line to a target: bytes there and back, by pyserial."""
+"""The connection to a target: bytes in both directions, through pyserial."""
 
 import select
 import threading
@@ -14,20 +14,20 @@ _OPEN_TIMEOUT_S = 5.0
 
 
 class Console(Protocol):
-    """A line to a target."""
+    """A connection to a target."""
 
     def write(self, data: bytes) -> None:
-        """Send all of `data`; TargetError if the line is gone."""
+        """Send all of `data`; TargetError if the connection is lost."""
 
     def read(self, timeout_s: float) -> bytes:
-        """Return the bytes received within `timeout_s`; TargetError if the line is gone."""
+        """Return the bytes received within `timeout_s`; TargetError if the connection is lost."""
 
     def close(self) -> None:
-        """Close the line."""
+        """Close the connection."""
 
 
 class SerialConsole:
-    """Any line that pyserial opens: a device, or a URL such as socket://127.0.0.1:5000."""
+    """Any connection that pyserial opens: a device, or a URL like socket://127.0.0.1:5000."""
 
     def __init__(self, url: str, baud: int = 115_200) -> None:
         try:
@@ -39,42 +39,42 @@ class SerialConsole:
         self._has_file = _has_file(self._port)
 
     def write(self, data: bytes) -> None:
-        """Send all of `data`; TargetError if the line is gone."""
+        """Send all of `data`; TargetError if the connection is lost."""
         try:
             self._port.write(data)
         except (serial.SerialException, OSError) as error:
-            raise TargetError(f"the target's console broke: {error}") from None
+            raise TargetError(f"lost the connection to the target's console: {error}") from None
 
     def read(self, timeout_s: float) -> bytes:
-        """Return the bytes received within `timeout_s`; TargetError if the line is gone."""
+        """Return the bytes received within `timeout_s`; TargetError if the connection is lost."""
         try:
             if not self._has_file:
                 self._port.timeout = timeout_s
                 return bytes(self._port.read(max(1, self._port.in_waiting)))
-            # pyserial waits until a read is full; we want what there is as soon as it is there.
+            # pyserial waits until a read is full; return what has arrived as soon as it arrives.
             ready, _, _ = select.select([self._port.fileno()], [], [], timeout_s)
             return bytes(self._port.read(_CHUNK)) if ready else b""
         except (serial.SerialException, OSError, ValueError) as error:
-            raise TargetError(f"the target's console broke: {error}") from None
+            raise TargetError(f"lost the connection to the target's console: {error}") from None
 
     def pulse(self, line: str, duration_s: float) -> None:
-        """Assert a control line ("dtr" or "rts") for a while, as boards take for a reset."""
+        """Assert a control line ("dtr" or "rts") for a while, to reset a board."""
         try:
             setattr(self._port, line, True)
             time.sleep(duration_s)
             setattr(self._port, line, False)
             self._port.reset_input_buffer()
         except (serial.SerialException, OSError) as error:
-            raise TargetError(f"cannot reset by {line.upper()}: {error}") from None
+            raise TargetError(f"cannot reset with {line.upper()}: {error}") from None
 
     def close(self) -> None:
-        """Close the line."""
-        # pyserial sleeps 0.3 s when it closes a socket, for the sake of who opens it again at once.
+        """Close the connection."""
+        # When it closes a socket, pyserial sleeps 0.3 s for callers that reopen it at once.
         threading.Thread(target=self._port.close, name="console-close", daemon=True).start()
 
 
 def _has_file(port: serial.SerialBase) -> bool:
-    """Return whether the system can wait for the port; not all that pyserial opens are files."""
+    """Return whether the system can wait for the port; not all pyserial ports are files."""
     try:
         return isinstance(port.fileno(), int)
     except (AttributeError, OSError, ValueError):
@@ -85,4 +85,4 @@ def _ports_here() -> str:
     from serial.tools import list_ports
 
     names = ", ".join(sorted(port.device for port in list_ports.comports()))
-    return f"; serial ports here: {names}" if names else "; no serial port is here"
+    return f"; serial ports here: {names}" if names else "; no serial port found"

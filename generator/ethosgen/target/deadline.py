@@ -6,7 +6,7 @@ from ethosgen.values.errors import TargetError
 
 
 class Deadline:
-    """A moment by which something must have happened; `what` says what, for the error."""
+    """A time limit; `what` describes what must happen within it, for the error."""
 
     def __init__(self, seconds: float, what: str) -> None:
         self.seconds = seconds

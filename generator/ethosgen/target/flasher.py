@@ -1,4 +1,4 @@
-"""Writing a firmware to a board by the board's own tool, as the board file has it."""
+"""Writes a firmware to a board with the flash tool of its board file."""
 
 import tempfile
 from pathlib import Path
@@ -17,7 +17,7 @@ def flash(elf: Path, board: Board, tool: str | None = None) -> list[str]:
     """Flash a firmware with a tool of the board file, by default its first; return the command.
 
     InputError if the board file has no such tool, ToolError if the program is missing, TargetError
-    with the program's words if it fails or does not end.
+    with the program's output if it fails or times out.
     """
     if not board.flash:
         raise InputError(f"board '{board.name}' has no flash tool; add one to its file: [flash.…]")

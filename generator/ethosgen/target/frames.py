@@ -1,4 +1,4 @@
-"""Frames on a serial line: the twin of the firmware's app/frames.c.
+"""Frames on a serial line, like app/frames.c in the firmware.
 
     type (1) | sequence number (1) | body | CRC-32 of all before (4, little endian)
 
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from cobs import cobs
 
 BODY_MAX = 1024
-"""Bytes of a request's body that the firmware can take."""
+"""The largest request body that the firmware accepts, in bytes."""
 _HEADER_BYTES = 2
 _CRC_BYTES = 4
 _LONGEST = 4 * BODY_MAX
-"""Of what may come before a zero; more is noise, and is dropped to bound the memory."""
+"""The most bytes before a zero; more is noise, and is dropped to bound the memory."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame, as sent or as received whole."""
+    """One frame, as sent or as received in full."""
 
     type: int
     sequence: int
@@ -34,14 +34,14 @@ class Frame:
 
 
 class Decoder:
-    """Finds frames in what arrives; what is damaged is dropped, for the sender to repeat."""
+    """Finds frames in received data; drops damaged ones, for the sender to repeat."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
         self.dropped = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take received bytes, in any portions, and return the frames that they complete."""
+        """Process received bytes, in any portions, and return the frames that they complete."""
         self._pending += data
         *whole, rest = self._pending.split(b"\0")
         self._pending = rest if len(rest) <= _LONGEST else bytearray()

@@ -1,7 +1,7 @@
 """Arm's Fixed Virtual Platforms: the board with its NPU, as a program.
 
-The console's UART comes out of a TCP socket. A run is judged by what the firmware says there, its
-end marker and its outputs; why the FVP ended, which is what its exit status tells, is no verdict.
+The console's UART is a TCP socket. The firmware's output there, its end marker and its outputs,
+decides about a run; the FVP's exit status only says why the FVP ended, so it is ignored.
 """
 
 import re
@@ -22,13 +22,13 @@ from ethosgen.values.errors import InputError
 
 _LISTENS = re.compile(r"Listening for serial connection on port (\d+)")
 _VECTORS = (".vectors", "rom_start")
-"""The section that begins with them: ours, or Zephyr's."""
+"""The section that begins with the vectors: ours, or Zephyr's."""
 _START_S = 60.0
-"""An FVP takes some seconds before its console listens."""
+"""An FVP takes some seconds until its console listens."""
 
 
 class FvpTarget(ProcessTarget):
-    """A firmware on an FVP, from entering the context to leaving it; it is its own console."""
+    """A firmware on an FVP, from entering the context to leaving it; also its console."""
 
     def __init__(self, elf: Path, board: Board, npu: str) -> None:
         if board.run.fvp is None:
@@ -39,7 +39,7 @@ class FvpTarget(ProcessTarget):
         self._elf = elf
 
     def wait_for_exit(self) -> int | None:
-        """Return None: the end marker has come, and an exit status would say nothing."""
+        """Return None: the end marker has arrived, and an exit status has no meaning."""
         return None
 
     def _open(self) -> None:
@@ -55,7 +55,7 @@ class FvpTarget(ProcessTarget):
         return f"{self._title} ended before the firmware's end marker ({limit})"
 
     def _await_port(self) -> int:
-        """Return the port of the console, as the FVP says it: it may take another than asked."""
+        """Return the console's port as the FVP reports it: it may differ from the requested one."""
         deadline = Deadline(_START_S, f"let {self._title} listen on its console")
         while True:
             found = _LISTENS.search(self._log())
@@ -67,7 +67,7 @@ class FvpTarget(ProcessTarget):
 
 
 def choose_executable(board: Board, facts: Fvp, npu: str) -> tuple[str, int | None]:
-    """Return the FVP's name and the NPU's MACs (None: its own) for an NPU, or for none at all."""
+    """Return the FVP's name and the NPU's MACs (None: its default) for an NPU, or without one."""
     if npu == NO_NPU:
         return next(iter(facts.executables.values())), None
     accelerator = find_accelerator(npu)
@@ -80,7 +80,7 @@ def choose_executable(board: Board, facts: Fvp, npu: str) -> tuple[str, int | No
 
 
 def fvp_tool(name: str) -> Tool:
-    """Return an FVP as a program to look for: on PATH, or where ETHOSGEN_FVP says."""
+    """Return an FVP as a program to find: on PATH, or in ETHOSGEN_FVP."""
     return Tool(
         name,
         "ETHOSGEN_FVP",
@@ -97,7 +97,7 @@ def find_vectors(elf: Path) -> int:
                 if section.name in _VECTORS:
                     return int(section["sh_addr"])
     except (OSError, ELFError) as error:
-        raise InputError(f"'{elf}' is no firmware: {error}") from None
+        raise InputError(f"'{elf}' is not a firmware: {error}") from None
     raise InputError(f"'{elf}' has no vector table, which is {' or '.join(_VECTORS)}")
 
 
@@ -106,7 +106,7 @@ def fvp_arguments(
 ) -> list[str]:
     """Return an FVP's arguments: the NPU's size, the console's port, and always a time limit.
 
-    `vectors` is the address of the vector table, where the board file has a parameter for it.
+    `vectors` is the address of the vector table, if the board file has a parameter for it.
     """
     placed = facts.vectors_parameter is not None and vectors is not None
     parameters = [

@@ -1,6 +1,6 @@
-"""A Zephyr application for native_sim: a program of this machine, with its console on its pipes.
+"""A Zephyr application for native_sim: a program on this machine, with its console on its pipes.
 
-The application starts the NPU's model by itself, so that its own unit tests need nothing else.
+The application itself starts the NPU model, so that its unit tests need nothing else.
 """
 
 import os
@@ -16,15 +16,15 @@ from ethosgen.values.errors import TargetError
 
 _CHUNK = 4096
 _COMMAND = "ETHOSGEN"
-"""The variable that names the command with the NPU's model to the application."""
+"""The variable that passes the NPU model's command to the application."""
 
 _CONSOLE = "ETHOSGEN_CONSOLE"
-"""The variable that tells the application that we are at its console. Without it the application
-starts `ethosgen run`, which comes back here."""
+"""The variable that tells the application that we are at its console. Without it, the application
+starts `ethosgen run`, which calls this code."""
 
 
 class NativeTarget(ProcessTarget):
-    """An application, from entering the context to leaving it; it is its own console."""
+    """An application, from entering the context to leaving it; also its console."""
 
     def __init__(self, program: Path) -> None:
         super().__init__("the application")
@@ -53,22 +53,22 @@ class _Pipes:
             self._to.write(data)
             self._to.flush()
         except OSError as error:
-            raise TargetError(f"the application's console broke: {error}") from None
+            raise TargetError(f"lost the application's console: {error}") from None
 
     def read(self, timeout_s: float) -> bytes:
         ready, _, _ = select.select([self._from], [], [], timeout_s)
         data = os.read(self._from.fileno(), _CHUNK) if ready else b""
         if ready and not data:
-            raise TargetError("the application's console broke: it was closed")
+            raise TargetError("lost the application's console: it was closed")
         return data
 
     def close(self) -> None:
-        with suppress(OSError):  # what was not sent is not wanted any more
+        with suppress(OSError):  # unsent data no longer matters
             self._to.close()
         self._from.close()
 
 
 def _own_command() -> str:
-    """Return the command ethosgen beside this Python, or by its name."""
+    """Return the ethosgen command next to this Python, or by its name."""
     beside = Path(sys.executable).parent / "ethosgen"
     return str(beside) if beside.is_file() else "ethosgen"

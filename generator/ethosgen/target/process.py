@@ -1,4 +1,4 @@
-"""A target that is a program of this machine: how it is started, watched, talked to and ended."""
+"""A target that is a program on this machine: starts, watches and ends it, and talks to it."""
 
 import logging
 import os
@@ -18,20 +18,20 @@ from ethosgen.values.errors import TargetError
 _LOG = logging.getLogger(__name__)
 
 _EXIT_S = 2.0
-"""A firmware that said goodbye leaves at once."""
+"""After its goodbye, a firmware exits at once."""
 _DEATH_S = 10.0
-"""A program whose console broke is about to end: so long we wait for its last words."""
+"""A program whose console was lost is about to end: the time to wait for its last output."""
 _SAID_LINES = 10
 
 
 class ProcessTarget:
-    """A program that runs a firmware, from entering the context to leaving it; its own console.
+    """A program that runs a firmware, from entering the context to leaving it; also its console.
 
-    `title` names it in errors. A subclass starts it in `_open`, by `_spawn`, and sets `_console`.
+    `title` names it in errors. A subclass starts it in `_open` with `_spawn`, and sets `_console`.
     """
 
     noise: Sequence[str] = ()
-    """What lines have in them that it says of every firmware."""
+    """Parts of output lines that every firmware causes."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -57,28 +57,28 @@ class ProcessTarget:
 
     @property
     def console(self) -> Console:
-        """The line to the firmware."""
+        """The connection to the firmware."""
         return self
 
     @property
     def last_fault(self) -> Exception | None:
-        """None: only where the NPU's model is ours we know more than the firmware."""
+        """None: we know more than the firmware only if the NPU model is ours."""
         return None
 
     def check(self) -> None:
-        """Raise TargetError with the program's words if it has ended."""
+        """Raise TargetError with the program's output if it has ended."""
         if self._process is not None and self._process.poll() is not None:
             raise TargetError(f"{self._death(self._process.returncode)}{self._words()}")
 
     def settle(self) -> None:
-        """Do nothing: the program needs nothing of ours."""
+        """Do nothing: the program needs nothing from us."""
 
     def buffer(self, _place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
-        """Return None: all goes through the console."""
+        """Return None: all data goes through the console."""
         return None
 
     def write(self, data: bytes) -> None:
-        """Send to the firmware; TargetError with the program's words if it has ended."""
+        """Send to the firmware; TargetError with the program's output if it has ended."""
         try:
             self._line().write(data)
         except TargetError:
@@ -94,7 +94,7 @@ class ProcessTarget:
             raise
 
     def wait_for_exit(self) -> int | None:
-        """Return the status that the firmware left with, None if it has not left in time."""
+        """Return the firmware's exit status, None if it has not exited in time."""
         return self._wait(_EXIT_S)
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class ProcessTarget:
         return f"{self._title} ended early with status {status}"
 
     def _spawn(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start the program; what it says is kept for errors. TargetError if it cannot start."""
+        """Start the program and keep its output for errors. TargetError if it cannot start."""
         _LOG.info("%s", " ".join(command))
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the target
         streams = {"stdin": subprocess.DEVNULL, "stdout": self._said, "stderr": self._said}
@@ -140,19 +140,19 @@ class ProcessTarget:
             return None
 
     def _explain_loss(self) -> None:
-        """Raise why the line is gone, once the program has ended, which takes a moment longer."""
+        """Raise the reason of the lost connection once the program has ended, a moment later."""
         self._wait(_DEATH_S)
         self.check()
 
     def _log(self) -> str:
         if self._said is None:
             return ""
-        # The program writes at the place in the file that it shares with us: we must not move it.
+        # The program shares the file's position with us and writes there: do not move it.
         handle = self._said.fileno()
         return os.pread(handle, os.fstat(handle).st_size, 0).decode(errors="replace")
 
     def _words(self) -> str:
-        """Return the end of what the program said, without what it always says."""
+        """Return the end of the program's output, without what it always prints."""
         lines = [line for line in self._log().splitlines() if line.strip()]
         said = [line for line in lines if not any(noise in line for noise in self.noise)]
         return ": " + "\n".join(said[-_SAID_LINES:]) if said else ""

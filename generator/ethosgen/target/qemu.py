@@ -1,9 +1,9 @@
 """QEMU with the NPU model attached.
 
-QEMU has no Ethos-U. Its board's DDR is a file that this process maps as well; one page of it is the
-NPU's register file, and the firmware's driver works on it as on the NPU's own. The model looks at
-the page, runs command streams on the mapped memory, and rings a UART that is not in use; the
-firmware's handler for that UART pends the NPU's interrupt.
+QEMU has no Ethos-U. Its board's DDR is a file that this process maps too; one page of it is the
+NPU's register file, and the firmware's driver uses it like the NPU's own. The model polls the page,
+runs command streams on the mapped memory, and sends a byte to an unused UART; the firmware's
+handler for that UART pends the NPU's interrupt.
 """
 
 import mmap
@@ -29,19 +29,19 @@ from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.project_info import ProjectInfo
 
 _SPARE_BYTES = 1 << 20
-"""Of shared memory, for the register page and what lies between sections."""
+"""Additional shared memory, for the register page and gaps between sections."""
 
 
 class QemuTarget(ProcessTarget):
-    """A firmware on QEMU, from entering the context to leaving it; it is its own console.
+    """A firmware on QEMU, from entering the context to leaving it; also its console.
 
     `program` is the path of qemu-system-arm. Without `attach` there is no NPU. With `info`, large
-    inputs and outputs need not go through the console. With `cache_seed` there is a data cache
-    between processor and NPU (ethosgen.target.cache), which evicts lines by this seed.
-    TargetError with QEMU's own words if it dies.
+    inputs and outputs can bypass the console. With `cache_seed` there is a data cache between
+    processor and NPU (ethosgen.target.cache), which evicts lines, seeded with it. TargetError with
+    QEMU's own output if it dies.
     """
 
-    noise = ("icount sleep disabled and no active timers",)  # said of every firmware that sleeps
+    noise = ("icount sleep disabled and no active timers",)  # printed for firmware that sleeps
 
     def __init__(
         self,
@@ -70,23 +70,23 @@ class QemuTarget(ProcessTarget):
 
     @property
     def last_fault(self) -> Exception | None:
-        """What ended the last command stream, None if it came to its end."""
+        """The fault that ended the last command stream, None if it ended normally."""
         return self._npu.last_fault if self._npu else None
 
     def check(self) -> None:
-        """Raise TargetError with QEMU's words if it has died, or what the NPU model raised."""
+        """Raise TargetError with QEMU's output if it has died, or the NPU model's exception."""
         if self._npu is not None:
             self._npu.check()
         super().check()
 
     def settle(self) -> None:
-        """Forget the shared memory's file: from here on it lives as long as QEMU does."""
+        """Delete the shared memory's file: from here on the memory lives as long as QEMU does."""
         if self._ram is not None:
             self._ram.unlink(missing_ok=True)
             self._ram = None
 
     def buffer(self, place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
-        """Return the firmware's own buffer of a large input or output, if it is shared with us."""
+        """Return the firmware's buffer of a large input or output, if it is in shared memory."""
         if self._memory is None or place not in self._buffers:
             return None
         address, size = self._buffers[place]
@@ -95,7 +95,7 @@ class QemuTarget(ProcessTarget):
         return self._memory[start : start + size] if inside else None
 
     def close(self) -> None:
-        """End QEMU and the model, and remove what they shared."""
+        """End QEMU and the model, and remove the shared memory."""
         super().close()
         if self._npu is not None:
             self._npu.stop()
@@ -139,8 +139,8 @@ class QemuTarget(ProcessTarget):
     def _death(self, status: int) -> str:
         if status == -signal.SIGBUS:
             return (
-                f"QEMU was ended by SIGBUS: '{self._ram_folder}', where the memory lies that it "
-                "shares with the NPU model, is full; free some of it"
+                f"QEMU was ended by SIGBUS: '{self._ram_folder}', which holds the memory that it "
+                "shares with the NPU model, is full; free some space"
             )
         return super()._death(status)
 
@@ -168,9 +168,9 @@ class QemuTarget(ProcessTarget):
     def _segments(
         self, memory: np.ndarray[Any, np.dtype[np.uint8]], load: bool = False
     ) -> list[SharedMemory]:
-        """Return the firmware's sections in shared memory: beyond them the NPU has no business.
+        """Return the firmware's sections in shared memory; the NPU must not access anything else.
 
-        With `load` they have their contents now, and not only when QEMU has started.
+        With `load` they have their contents at once, not only after QEMU has started.
         """
         end_addr = self._facts.npu_base_addr
         segments = []
@@ -215,8 +215,8 @@ def qemu_arguments(
         *("-display", "none", "-monitor", "none"),
         *("-icount", f"shift={facts.instruction_ns.bit_length() - 1},sleep=on"),
         # Without nodelay every answer waits 40 ms for the acknowledgement of its first byte.
-        # A multiplexed line has a buffer of 32 bytes where the UART has one; that is 2.5 times
-        # faster. Its escape character is set to what no byte is.
+        # A multiplexed line buffers 32 bytes where the UART buffers one, which is 2.5 times
+        # faster. Its escape character is set to a value that no byte has.
         *(
             "-chardev",
             f"socket,id=console,fd={listener.fileno()},server=on,wait=off,nodelay=on,mux=on",
@@ -230,9 +230,9 @@ def qemu_arguments(
 
 
 def _ram_folder(needed_bytes: int) -> Path:
-    """Return where shared memory goes: into memory, or onto a disk if there is too little room.
+    """Return the folder for shared memory: in memory, or on a disk if there is too little room.
 
-    What does not fit ends QEMU by SIGBUS in the middle of a run, so TargetError says it before.
+    Too little room would end QEMU by SIGBUS during a run, so TargetError reports it first.
     """
     temporary = Path(tempfile.gettempdir())
     folders = [p for p in (Path("/dev/shm"), temporary) if os.access(p, os.W_OK)]
@@ -243,7 +243,7 @@ def _ram_folder(needed_bytes: int) -> Path:
     there = " and ".join(f"'{folder}' has {free >> 10} KiB" for folder, free in room.items())
     raise TargetError(
         f"the memory that QEMU shares with the NPU model needs {needed_bytes >> 10} KiB, and "
-        f"{there or 'no folder for it can be written to'}; free some, or name another folder in "
+        f"{there or 'no folder for it is writable'}; free some, or name another folder in "
         "TMPDIR"
     )
 

@@ -1,4 +1,4 @@
-"""A board on the desk: reset over its serial line or by a command, then asked like any target."""
+"""A real board: reset over its serial line or by a command, then used like any target."""
 
 from dataclasses import dataclass
 from types import TracebackType
@@ -17,7 +17,7 @@ _SAID_CHARACTERS = 500
 
 @dataclass(frozen=True)
 class SerialLine:
-    """The way to a board: a device or a pyserial URL; None means what the board file says.
+    """The connection to a board: a device or a pyserial URL; None means the board file's value.
 
     `reset` is "none", "dtr" or "rts".
     """
@@ -33,7 +33,7 @@ class SerialTarget:
     def __init__(self, board: Board, line: SerialLine | None) -> None:
         if line is None:
             raise InputError(
-                f"where is board '{board.name}'? name its serial port with --port, for instance "
+                f"where is board '{board.name}'? name its serial port with --port, for example "
                 "--port /dev/ttyACM0"
             )
         self._board = board
@@ -60,7 +60,7 @@ class SerialTarget:
 
     @property
     def console(self) -> Console:
-        """The line to the firmware."""
+        """The connection to the firmware."""
         if self._console is None:
             raise TargetError("the serial port was not opened")
         return self._console
@@ -71,16 +71,16 @@ class SerialTarget:
         return None
 
     def check(self) -> None:
-        """Do nothing: a board that is gone shows when the line is read."""
+        """Do nothing: a lost board shows when its line is read."""
 
     def settle(self) -> None:
-        """Do nothing: a board needs nothing of ours."""
+        """Do nothing: a board needs nothing from us."""
 
     def buffer(self, _place: Place) -> None:
-        """Return None: all goes through the console."""
+        """Return None: all data goes through the console."""
 
     def wait_for_exit(self) -> int | None:
-        """Return None: a board does not leave."""
+        """Return None: a board does not exit."""
         return None
 
     def _reset(self, console: SerialConsole) -> None:

@@ -1,6 +1,6 @@
-"""The conversation with a firmware: the twin of its app/server.c.
+"""The conversation with a firmware, the counterpart of its app/server.c.
 
-We ask and it answers, one request at a time. What gets lost or damaged is asked again: every
+We send requests and it answers, one at a time. Lost or damaged messages are sent again: every
 request may be served twice without harm.
 """
 
@@ -17,7 +17,7 @@ from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
 
 PROTOCOL = 2
-"""The version of the protocol; the firmware tells its own in its first answer."""
+"""The protocol's version; the firmware reports its own in its first answer."""
 
 _ANSWER = 0x80
 _HELLO = struct.Struct("<IIIII16sBBBx")
@@ -25,7 +25,7 @@ _PLACE = struct.Struct("<HHI")
 _RUN_REQUEST = struct.Struct("<II")
 _RUN = struct.Struct("<IIIIII")
 _PMU = struct.Struct("<Q8I")
-"""Behind an answer to RUN, from firmware that reads the NPU's PMU: cycles, events, counts."""
+"""Appended to an answer to RUN by firmware that reads the NPU's PMU: cycles, events, counts."""
 _END = struct.Struct("<II")
 _FAULT = struct.Struct("<II")
 _ZEPHYR_FAULT = struct.Struct("<III")
@@ -39,11 +39,11 @@ _ZEPHYR_REASONS = {
 """enum k_fatal_error_reason of Zephyr's include/zephyr/fatal_types.h."""
 _HELLO_RETRY_S = 0.03
 _WAIT_SLICE_S = 0.05
-"""How often, while it waits, a session looks whether the target still lives."""
+"""How often a waiting session checks that the target is alive."""
 
 
 class Request(IntEnum):
-    """Types of frames that ask."""
+    """Frame types of requests."""
 
     HELLO = 1
     INPUT = 2
@@ -54,7 +54,7 @@ class Request(IntEnum):
 
 
 class Reply(IntEnum):
-    """Types of frames that answer out of the ordinary; the others are the request's | 0x80."""
+    """Frame types of special answers; the others are the request's | 0x80."""
 
     RESTARTED = 0xFD
     REFUSED = 0xFE
@@ -62,14 +62,14 @@ class Reply(IntEnum):
 
 
 class RestartError(TargetError):
-    """The firmware started anew in the middle of a session: what it was told is lost."""
+    """The firmware restarted in the middle of a session and lost its inputs."""
 
 
 @dataclass(frozen=True)
 class Hello:
-    """Who answers: versions, sizes, and how its start went.
+    """The firmware's first answer: versions, sizes, and the result of its start.
 
-    `inputs` and `outputs` are those of all networks together; `name` is the first one's.
+    `inputs` and `outputs` count those of all networks; `name` is the first network's.
     """
 
     protocol: int
@@ -86,7 +86,7 @@ class Hello:
 
 @dataclass(frozen=True)
 class RunReply:
-    """How one inference ended: the status of NAME_run(), the NPU's registers, the cost."""
+    """The result of one inference: the status of NAME_run(), the NPU's registers, the cost."""
 
     status: int
     npu_status: int
@@ -95,7 +95,7 @@ class RunReply:
     stack_bytes: int
     npu_cycles: int = 0
     npu_events: Mapping[int, int] = field(default_factory=dict)
-    """What the PMU's event counters counted, by the numbers of Arm's enum pmu_event."""
+    """The PMU's event counters, by the numbers of Arm's enum pmu_event."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,14 @@ class EndMarker:
 
 
 def _alive() -> None:
-    """Report that the target is alive: the default where nothing can find out."""
+    """Report that the target is alive: the default if nothing can find out."""
 
 
 class Session:
     """A conversation over a console.
 
-    `check` raises if the target has died; it is asked while we wait. `retry_s` is how long an
-    answer may take before the request is repeated; it doubles with each repetition.
+    `check` raises if the target has died; it is called while we wait. `retry_s` is the time until
+    an unanswered request is repeated; it doubles with each repetition.
     """
 
     def __init__(
@@ -130,26 +130,26 @@ class Session:
         self.retries = 0
 
     def hello(self, timeout_s: float) -> Hello:
-        """Find out who answers; ProtocolError if it speaks another version."""
-        # What is sent before the firmware listens is lost, so this one is repeated soon.
+        """Ask for the firmware's identity; ProtocolError if it uses another protocol version."""
+        # A request sent before the firmware listens is lost, so this one is repeated soon.
         body = self._ask(Request.HELLO, b"", timeout_s, "answer on its console", _HELLO_RETRY_S)
         hello = _read_hello(body)
         if hello.protocol != PROTOCOL:
             raise ProtocolError(
-                f"the firmware speaks version {hello.protocol} of the console protocol, and this "
-                f"ethosgen version {PROTOCOL}; generate the project again"
+                f"the firmware uses version {hello.protocol} of the console protocol, but this "
+                f"ethosgen uses version {PROTOCOL}; generate the project again"
             )
-        if hello.body_max <= _PLACE.size:  # nothing could be sent, portion by portion for ever
-            raise ProtocolError("the firmware's first answer makes no sense; build it anew")
+        if hello.body_max <= _PLACE.size:  # no room for data: sending it would never end
+            raise ProtocolError("the firmware's first answer is invalid; build it again")
         self._body_max = hello.body_max
         return hello
 
     def write_input(self, port: int, data: bytes, timeout_s: float, network: int = 0) -> None:
-        """Write an input of a network, in as many frames as it takes."""
+        """Write an input of a network, in as many frames as necessary."""
         chunk = self._body_max - _PLACE.size
         for offset in range(0, len(data), chunk):
             body = _PLACE.pack(port, network, offset) + data[offset : offset + chunk]
-            self._ask(Request.INPUT, body, timeout_s, "take the input")
+            self._ask(Request.INPUT, body, timeout_s, "accept the input")
 
     def run(self, timeout_s: float, network: int = 0) -> RunReply:
         """Run one inference of a network on the inputs that were written."""
@@ -157,10 +157,10 @@ class Session:
         request = _RUN_REQUEST.pack(number, network)
         body = self._ask(Request.RUN, request, timeout_s, "end its inference")
         if len(body) not in (_RUN.size, _RUN.size + _PMU.size):
-            raise ProtocolError("the firmware's answer to a run makes no sense; build it anew")
+            raise ProtocolError("the firmware's answer to a run is invalid; build it again")
         echoed, status, npu_status, npu_qread, ticks, stack_bytes = _RUN.unpack_from(body)
         if echoed != number:
-            raise ProtocolError("the firmware's answer to a run makes no sense; build it anew")
+            raise ProtocolError("the firmware's answer to a run is invalid; build it again")
         cycles, events = _read_pmu(body[_RUN.size :])
         return RunReply(status, npu_status, npu_qread, ticks, stack_bytes, cycles, events)
 
@@ -170,7 +170,7 @@ class Session:
         while len(data) < size:
             wanted = min(self._body_max, size - len(data))
             body = _PLACE.pack(port, network, len(data)) + wanted.to_bytes(4, "little")
-            answer = self._ask(Request.OUTPUT, body, timeout_s, "give its output")
+            answer = self._ask(Request.OUTPUT, body, timeout_s, "send its output")
             if len(answer) != wanted:
                 raise ProtocolError(
                     f"the firmware sent {counted(len(answer), 'byte')} of an output "
@@ -183,7 +183,7 @@ class Session:
         """Request the end marker."""
         body = self._ask(Request.END, b"", timeout_s, "send its end marker")
         if len(body) != _END.size:
-            raise ProtocolError("the firmware's end marker makes no sense; build it anew")
+            raise ProtocolError("the firmware's end marker is invalid; build it again")
         return EndMarker(*_END.unpack(body))
 
     def bye(self) -> None:
@@ -215,18 +215,18 @@ class Session:
             patience_s = min(2 * patience_s, 8 * self._retry_s)
 
     def _await(self, asked: Frame, patience: Deadline) -> bytes | None:
-        """Return the body of the answer, None if it does not come in time."""
+        """Return the body of the answer, None if it does not arrive in time."""
         while not patience.is_over:
             data = self._console.read(min(_WAIT_SLICE_S, patience.remaining_s))
             if not data:
-                self._check()  # what a target said before it died comes first
+                self._check()  # a target's output before it died comes first
             for frame in self._decoder.feed(data):
                 if frame.type == Reply.FAULT:
                     raise TargetError(_describe_fault(frame.body))
                 if frame.sequence != asked.sequence:
                     continue  # an answer to a repetition of an earlier request
                 if frame.type == Reply.RESTARTED:
-                    raise RestartError("the target restarted, and has forgotten the session")
+                    raise RestartError("the target restarted and lost the session")
                 if frame.type == Reply.REFUSED:
                     raise ProtocolError(
                         f"the firmware refused a request ({Request(asked.type).name}); it was "
@@ -247,7 +247,7 @@ def _read_hello(body: bytes) -> Hello:
             protocol, body_max, ticks_hz, status, ticks, digest, inputs, outputs, networks, name
         )
     except (struct.error, UnicodeDecodeError):
-        raise ProtocolError("the firmware's first answer makes no sense; build it anew") from None
+        raise ProtocolError("the firmware's first answer is invalid; build it again") from None
 
 
 def _read_pmu(body: bytes) -> tuple[int, dict[int, int]]:
@@ -262,7 +262,7 @@ def _describe_fault(body: bytes) -> str:
         _, pc, reason = _ZEPHYR_FAULT.unpack(body)
         named = _ZEPHYR_REASONS.get(reason, f"a processor fault (its reason {reason})")
         return (
-            f"the firmware crashed: Zephyr says {named} at 0x{pc:08x}; look the address up with "
+            f"the firmware crashed: Zephyr reports {named} at 0x{pc:08x}; look the address up with "
             "arm-none-eabi-addr2line"
         )
     cfsr, pc = _FAULT.unpack(body) if len(body) == _FAULT.size else (0, 0)

@@ -8,7 +8,7 @@
 
 #include "services.h"
 
-#if defined(BOARD_ON_QEMU) /* on QEMU, with the NPU's model in another process */
+#if defined(BOARD_ON_QEMU) /* on QEMU, with the NPU model in another process */
 #define BOARD_NPU_BASE 0x7ffff000u
 #elif defined(BOARD_ON_BOARD) /* on the board, or on Arm's FVP of it */
 #define BOARD_NPU_BASE 0x58102000u

@@ -8,7 +8,7 @@
 
 #define SECTION __attribute__((section(".ethosgen_weights.plus_one")))
 
-/* What the NPU reads: weights, scales, tables, as Vela packed them. */
+/* Data that the NPU reads: weights, scales, tables, as Vela packed them. */
 extern const uint32_t plus_one_weights[25];
 _Alignas(16) SECTION const uint32_t plus_one_weights[25] = {
     0x03020100, 0x07060504, 0x0b0a0908, 0x0f0e0d0c, 0x13121110, 0x17161514, 0x1b1a1918, 0x1f1e1d1c,

@@ -45,9 +45,9 @@ def test_a_target_is_one_that_the_firmware_can_run_on(project: Path, tmp_path: P
         with pytest.raises(InputError, match=r"unknown target 'mars'; choose one of: qemu, fvp"):
             run(*command, "--on", "mars")
     verify = ("verify", network, "--board", "corstone300")
-    with pytest.raises(InputError, match="native is for Zephyr"):
+    with pytest.raises(InputError, match="native needs a Zephyr"):
         run(*verify, "--on", "native")
-    with pytest.raises(InputError, match=r"--flash writes to a board; .*not with --on qemu"):
+    with pytest.raises(InputError, match=r"--flash writes to a board; .*instead of --on qemu"):
         run(*verify, "--flash", "pyocd")
 
 

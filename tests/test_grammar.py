@@ -87,5 +87,5 @@ def test_counts_of_one_are_singular_everywhere() -> None:
     assert (
         "  check     1 output of 1 sample on the NPU model equal TensorFlow Lite Micro's" in lines
     )
-    with pytest.raises(InputError, match=r"--name is given 1 time for 2 networks"):
+    with pytest.raises(InputError, match=r"got --name 1 time for 2 networks"):
         create_project([Path("a"), Path("b")], "corstone300", name=["a"], watch=Watch())

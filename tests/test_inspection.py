@@ -170,7 +170,7 @@ def test_objects_can_do_without_times_too() -> None:
 
 @pytest.mark.parametrize("text", ["conv.npz", "3=conv.txt", "x=conv.npz", "3", "-1.npz", "=a.npz"])
 def test_a_dump_needs_a_number_and_a_file(text: str) -> None:
-    with pytest.raises(InputError, match="names no operation and file"):
+    with pytest.raises(InputError, match="does not name an operation and a file"):
         make_trace([text])
 
 

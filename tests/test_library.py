@@ -89,7 +89,7 @@ def test_a_library_is_generated_again(tmp_path: Path) -> None:
 def test_a_library_is_neither_built_nor_run_by_ethosgen(tmp_path: Path) -> None:
     place = tmp_path / "lib"
     write(library(make_cpu_program(), load_board("ra8p1")), place)
-    sentence = "is a library without an application: add .*/lib/model to a CMake project"
+    sentence = "is a library without an application: add .*/lib/model to your own"
     with pytest.raises(InputError, match=sentence):
         pipeline.build_project(place, watch=Watch())
     with pytest.raises(InputError, match=sentence):
@@ -101,8 +101,8 @@ def test_a_library_is_neither_built_nor_run_by_ethosgen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ([], "--platform baremetal needs a board: name it by --board"),
-        (["--platform", "library"], "needs to know the NPU: name it by --npu"),
+        ([], "--platform baremetal needs a board: name it with --board"),
+        (["--platform", "library"], "needs to know the NPU: name it with --npu"),
         (["--board", "ra8p1"], "--platform library creates the network a C library"),
     ],
 )

@@ -120,7 +120,7 @@ def test_two_networks_that_define_the_same() -> None:
 def test_as_many_names_as_networks(tmp_path: Path) -> None:
     path = image_net(tmp_path / "n.tflite")
     for names, times in ((["one"], "1 time"), (["one", "two", "three"], "3 times")):
-        with pytest.raises(InputError, match=f"--name is given {times} for 2 networks"):
+        with pytest.raises(InputError, match=f"got --name {times} for 2 networks"):
             pipeline.create_project([path, path], "corstone300", name=names, watch=Watch())
 
 
@@ -252,7 +252,9 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
         ),
     )
     for ask in wrong:
-        with pytest.raises(InputError, match="is for one network, and there are 3; choose one by"):
+        with pytest.raises(
+            InputError, match="is for one network, but there are 3; choose one with"
+        ):
             ask()
 
 

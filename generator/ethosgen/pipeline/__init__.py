@@ -1,9 +1,9 @@
-"""The flow, joined: read, offload, compile, render, build, run, compare.
+"""Joins the stages: read, offload, compile, render, build, run, compare.
 
     .tflite ──▶ Model ──▶ OffloadPlan ──▶ Program ──▶ Project ──▶ ELF ──▶ Outcome ──▶ Report
 
-Every function takes a Watch, which times the stages and tells the user where the work is. The
-stages are imported when they are needed: Vela and TVM take seconds to load.
+Every function takes a Watch, which times the stages and reports the current one. Stages are
+imported on first use: Vela and TVM take seconds to load.
 """
 
 from ethosgen.pipeline.creation import Written, create_project

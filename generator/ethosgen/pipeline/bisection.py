@@ -1,7 +1,7 @@
-"""Finds the operator that makes a network's outputs differ, on the simulator.
+"""Finds, on the simulator, the operator that makes a network's outputs differ.
 
-The network is cut behind its first operators, and both sides run what is left: where all tensors
-that are alive at a cut are equal, only an operator behind it can differ.
+The network is cut after its first operators, and both sides run that part: if all tensors that
+are alive at a cut are equal, only an operator after it can differ.
 """
 
 import time
@@ -20,15 +20,15 @@ from ethosgen.values.watch import Watch
 from ethosgen.values.workload import has_state
 
 Make = Callable[[Model], OffloadPlan]
-"""Plans a network, or the first operators of it, with the settings of the whole."""
+"""Plans a network, or its first operators, with the whole network's settings."""
 
 LIMIT_S = 60.0
-"""Seconds after which a search ends with the operators that are left."""
+"""Time limit of a search, in seconds; it then reports the remaining candidates."""
 
 
 @dataclass(frozen=True)
 class _Look:
-    """What a network, or a part of it, does: its plan, and the first difference or fault if any."""
+    """The result of a network, or a part of it: its plan, and the first difference or fault."""
 
     plan: OffloadPlan
     difference: Difference | None
@@ -86,7 +86,7 @@ def diagnose(
     if golden is None or golden.first is None:
         return None
     if is_compiled(model):
-        return Diagnosis(None, "unknown: this file was compiled before and does not say its layers")
+        return Diagnosis(None, "unknown: this file is precompiled and does not list its layers")
     given, skipped = _needed(model, samples, golden.first.sample)
     try:
         with watch.stage("bisect", "looking for the first operator that differs"):
@@ -94,13 +94,13 @@ def diagnose(
     except EthosgenError as error:
         return Diagnosis(None, f"unknown: the simulator does not run it ({error})")
     if culprit is None:
-        note = f"none: the simulator equals {golden.oracle} here, and only the firmware differs"
+        note = f"none: the simulator equals {golden.oracle} here, so only the firmware differs"
         return Diagnosis(None, note, is_firmware=True)
     return Diagnosis(_later(culprit, skipped))
 
 
 def _needed(model: Model, samples: Sequence[Arrays], index: int) -> tuple[Sequence[Arrays], int]:
-    """Return the samples that show what sample `index` does, and how many are left out before."""
+    """Return the samples that sample `index` depends on, and the number left out before them."""
     if has_state(model):
         return samples[: index + 1], 0
     return samples[index : index + 1], index
@@ -109,7 +109,7 @@ def _needed(model: Model, samples: Sequence[Arrays], index: int) -> tuple[Sequen
 def _look_at_first(
     model: Model, count: int, samples: Sequence[Arrays], make: Make, oracle: str | None
 ) -> _Look | None:
-    """Compare what the first `count` operators make; None where that cannot be told."""
+    """Compare the results of the first `count` operators; None if they cannot be compared."""
     from ethosgen.backend.ethosu.offload import first_operators
 
     try:
@@ -145,7 +145,7 @@ def _culprit(model: Model, index: int, look: _Look, skipped: int, unclear: int) 
 
 
 def _later(culprit: Culprit, skipped: int) -> Culprit:
-    """Return it with its sample counted from the first of all."""
+    """Return it with its sample counted from the first of all samples."""
     if culprit.difference is None:
         return culprit
     sample = culprit.difference.sample + skipped

@@ -1,4 +1,4 @@
-"""Whose fault it is that a network cannot be compiled: ours, or that of a file nobody can run."""
+"""Finds whose fault a failed compilation is: ethosgen's, or that of a file that nobody can run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from ethosgen.values.model import Model
 
 @contextmanager
 def blaming(model: Model) -> Iterator[None]:
-    """Turn an internal error into one of the file, where TFLite's interpreters refuse it too."""
+    """Turn an internal error into an error of the file if TFLite's interpreters refuse it too."""
     try:
         yield
     except InternalError as error:
@@ -25,7 +25,7 @@ def blaming(model: Model) -> Iterator[None]:
 
 
 def _refusal(model: Model) -> str | None:
-    """Return why no interpreter runs the network; None where one does, or none can be asked."""
+    """Return why no interpreter runs the network; None if one does, or none is available."""
     if is_compiled(model):
         return None
     try:

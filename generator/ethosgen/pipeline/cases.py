@@ -1,7 +1,7 @@
-"""Networks that the NPU computes otherwise, kept in a folder so that they can be reported.
+"""Stores networks that the NPU computes differently in a folder, ready to be reported.
 
 The folder is ethosgen/cases in $XDG_STATE_HOME (~/.local/state by default). Each case has a folder
-there, named after its content: one that is there already is left alone.
+there, named after its content; an existing one is left alone.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ SAMPLES = 10
 
 
 def cases_folder() -> Path:
-    """Return where cases are kept."""
+    """Return the folder of all cases."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "ethosgen" / "cases"
 
@@ -38,10 +38,10 @@ def keep_case(
     make: Callable[[Model], OffloadPlan],
     asked: str | None = None,
 ) -> Path | None:
-    """Write the smallest network that shows a difference of an operator, and return its folder.
+    """Write the smallest network that shows an operator's difference, and return its folder.
 
-    That is the operator alone, or the whole network where it is right alone. None where the folder
-    cannot be written.
+    It is the operator alone, or the whole network if the operator alone is right. None if the
+    folder cannot be written.
     """
     from ethosgen.backend.ethosu.offload import single_operator
 
@@ -69,7 +69,7 @@ def _look(
     make: Callable[[Model], OffloadPlan],
     asked: str | None,
 ) -> tuple[str, Sequence[Arrays], Sequence[Arrays], str] | None:
-    """Return the oracle, its answers, the NPU model's, and a summary; None if they are equal."""
+    """Return the oracle, its outputs, the NPU model's, and a summary; None if they are equal."""
     plan = make(network)
     oracle, golden = decisive_outputs(network, samples, asked)
     try:
@@ -119,8 +119,8 @@ def _text(code: str, oracle: str, said: str) -> str:
     from ethosgen.backend.ethosu.offload import vela_version
 
     return (
-        f"{code}, compiled by Vela {vela_version()}, on ethosgen's model of the NPU.\n{said}.\n\n"
+        f"{code}, compiled by Vela {vela_version()}, on ethosgen's NPU model.\n{said}.\n\n"
         f"network.tflite  the network\ninputs.npz      samples\n"
-        f"expected.npz    what {ORACLES[oracle]} answers\nnpu.npz         what the NPU answers\n\n"
-        "A case of one operator has no constants of others: their bytes are 0. Please report it.\n"
+        f"expected.npz    {ORACLES[oracle]}'s outputs\nnpu.npz         the NPU model's outputs\n\n"
+        "In a case of one operator, the other operators' constants are all 0. Please report it.\n"
     )

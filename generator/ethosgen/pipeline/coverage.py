@@ -1,6 +1,6 @@
-"""What runs where: TFLite's operators by type, on the CPU and on each NPU, and how exactly.
+"""Lists TFLite's operators by type: which run on the CPU and on each NPU, and how exactly.
 
-Nothing is listed by hand: the CPU's side is the registry of kernels, the NPU's is what Regor says.
+Nothing is listed by hand: the CPU's part is the registry of kernels, the NPU's comes from Regor.
 """
 
 from collections.abc import Iterable
@@ -15,9 +15,9 @@ _SHORT = {"float32": "f32", "bool": "bool"}
 
 @dataclass(frozen=True)
 class Coverage:
-    """One operator: its types by NPU product, and its types on the CPU with tolerances in ulp.
+    """One operator: its types by NPU product, and its CPU types with tolerances in ulp.
 
-    A product without types runs the operator; in which types its compiler does not tell.
+    A product without types runs the operator, but its compiler does not list the types.
     """
 
     operator: str
@@ -26,7 +26,7 @@ class Coverage:
 
     @property
     def exactness(self) -> str:
-        """How the CPU's results compare with TFLite Micro's, or LiteRT's for types it lacks."""
+        """How the CPU's results compare with TFLite Micro's, or LiteRT's if it lacks the type."""
         loose = {dtype: ulp for dtype, ulp in self.cpu.items() if ulp}
         within = [f"{dtype} within {ulp} ulp" for dtype, ulp in sorted(loose.items())]
         exact = ["exact"] if len(loose) < len(self.cpu) else []
@@ -38,7 +38,7 @@ class Coverage:
         return f"{told} (LiteRT{which})"
 
     def as_json(self) -> dict[str, object]:
-        """Return the row as one object of JSON types."""
+        """Return the row as an object of JSON types."""
         return {
             "operator": self.operator,
             "npu": {product: list(dtypes) for product, dtypes in self.npu.items()},
@@ -47,9 +47,9 @@ class Coverage:
 
 
 def survey() -> list[Coverage]:
-    """Return every operator that the CPU or an NPU runs, by name."""
+    """Return every operator that the CPU or an NPU runs, sorted by name."""
     cpu, npu = cpu_operators(), npu_operators()
-    cpu = {**cpu, DECODE: dict.fromkeys(DECODED_DTYPES, 0)}  # when the network is read
+    cpu = {**cpu, DECODE: dict.fromkeys(DECODED_DTYPES, 0)}  # decoded when the network is read
     names = {*cpu, *(code for known in npu.values() for code in known)}
     return [
         Coverage(
@@ -62,7 +62,7 @@ def survey() -> list[Coverage]:
 
 
 def table(rows: Iterable[Coverage]) -> list[str]:
-    """Return the survey as lines of text, with a head."""
+    """Return the survey as lines of text, with a header."""
     cells = [("operator", "NPU", "CPU", "CPU against TFLite Micro")]
     cells += [(row.operator, _npu(row), _types(row.cpu) or "-", row.exactness) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -73,7 +73,7 @@ def table(rows: Iterable[Coverage]) -> list[str]:
 
 
 def _npu(row: Coverage) -> str:
-    """Return the products together where they take the same types."""
+    """Return the products, grouped if they support the same types."""
     groups: dict[str, list[str]] = {}
     for product, dtypes in row.npu.items():
         groups.setdefault(_types(dtypes), []).append(product)

@@ -1,4 +1,4 @@
-"""From networks to a project on disk."""
+"""Creates a project on disk from networks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from ethosgen.values.watch import Watch
 
 @dataclass(frozen=True)
 class Written:
-    """A project on disk: `files` are those that this call wrote, none if it was up to date."""
+    """A project on disk: `files` are those written by this call, none if it was up to date."""
 
     directory: Path
     files: frozenset[str]
@@ -34,7 +34,7 @@ class Written:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A network for a project, and what of it the NPU gets."""
+    """A network for a project, and its options for the NPU."""
 
     model: Model
     cpu_ops: Sequence[str]
@@ -61,11 +61,11 @@ def create_project(
     ci_ethosgen: str | None = None,
     watch: Watch,
 ) -> Written:
-    """Render a project into `directory`, by default one of the networks' names.
+    """Generate a project in `directory`, by default named after one of the networks.
 
-    A library needs no board: without `board_name` it is for any that has the NPU. Where a project
-    of several networks is there already and only some of them are named, the others
-    are made again from what the project has of them.
+    A library needs no board: without `board_name` it is for any board with the NPU. If a project of
+    several networks exists and only some of them are named, the others are generated again from the
+    project's copies.
     """
     from ethosgen.project import render, write
 
@@ -101,20 +101,20 @@ def create_project(
 
 
 def _find_board(name: str | None, npu: str | None, platform: str) -> Board:
-    """Return the board; InputError where what is asked for needs one and none is named."""
+    """Return the board; InputError if the options need one and none is named."""
     from ethosgen.project import LIBRARY_ONLY
 
     if name is not None:
         return load_board(name)
     if platform != LIBRARY_ONLY:
         raise InputError(
-            f"--platform {platform} needs a board: name it by --board, or make a library for any "
-            f"board by --platform {LIBRARY_ONLY}"
+            f"--platform {platform} needs a board: name it with --board, or generate a library for "
+            f"any board with --platform {LIBRARY_ONLY}"
         )
     if npu is None:
         raise InputError(
-            "a library for any board needs to know the NPU: name it by --npu, e.g. --npu "
-            "ethos-u55-128 or --npu none, or name the board by --board"
+            "a library for any board needs to know the NPU: name it with --npu, e.g. --npu "
+            "ethos-u55-128 or --npu none, or name the board with --board"
         )
     return any_board()
 
@@ -122,15 +122,15 @@ def _find_board(name: str | None, npu: str | None, platform: str) -> Board:
 def _read_all(
     networks: Path | Sequence[Path], name: str | Sequence[str] | None, watch: Watch
 ) -> list[Model]:
-    """Read networks and name them; InputError if there are more or fewer names than networks."""
+    """Read networks and name them; InputError if the number of names is wrong."""
     from ethosgen.project import check_names
 
     paths = [networks] if isinstance(networks, Path) else networks
     asked: Sequence[str | None] = [name] if isinstance(name, str) else name or [None] * len(paths)
     if len(asked) != len(paths):
         raise InputError(
-            f"--name is given {counted(len(asked), 'time')} for {counted(len(paths), 'network')}; "
-            "give it once for each, in their order, or not at all"
+            f"got --name {counted(len(asked), 'time')} for {counted(len(paths), 'network')}; "
+            "pass it once for each, in their order, or not at all"
         )
     models = [read(path, name, watch) for path, name in zip(paths, asked, strict=True)]
     check_names([model.name for model in models])
@@ -138,7 +138,7 @@ def _read_all(
 
 
 def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> list[_Wanted]:
-    """Return the networks in the order of the project that is there, with those that it keeps."""
+    """Return the networks in the existing project's order, with those that it keeps."""
     from ethosgen.project import is_project, open_project
 
     by_name = {one.model.name: one for one in wanted}
@@ -146,7 +146,7 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
         return wanted
     there = open_project(directory).networks
     if not by_name.keys() <= {network.name for network in there}:
-        return wanted  # which is refused when it comes to writing
+        return wanted  # writing refuses it later
     return [
         by_name.get(network.name)
         or _Wanted(
@@ -160,7 +160,7 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
 
 
 def _make_program(plan: OffloadPlan, placement: Placement, watch: Watch) -> Program:
-    """Compile, with fast scratch outside the arena where it has a memory of its own."""
+    """Compile, with fast scratch outside the arena if it has its own memory."""
     if placement.fast is None:
         return make_program(plan, watch)
     program = make_program(replace(plan, scratch_fast_bytes=0), watch)

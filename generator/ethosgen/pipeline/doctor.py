@@ -1,4 +1,4 @@
-"""What a machine has of what ethosgen needs, and the command that installs the rest."""
+"""Finds out what is missing on this machine, and the command that installs it."""
 
 import importlib.metadata
 import os
@@ -15,8 +15,8 @@ from ethosgen.values.errors import InputError, ToolError
 _PACKAGES = {
     "apache-tvm": "compiles what the NPU does not run",
     "ethos-u-vela": "compiles for the NPU",
-    "tflite-micro": "gives the golden answers",
-    "ai-edge-litert": "gives the second opinion",
+    "tflite-micro": "computes the golden outputs",
+    "ai-edge-litert": "computes the second opinion",
 }
 _LIMIT_S = 30.0
 _C_LIBRARY = "libc.a"
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked for; `remedy` is the command that installs it, or what to do."""
+    """A package or tool to find; `remedy` is the command that installs it, or other advice."""
 
     name: str
     found: bool
@@ -33,7 +33,7 @@ class Finding:
     remedy: str
 
     def as_json(self) -> dict[str, str | bool]:
-        """Return the finding as one object of JSON types."""
+        """Return the finding as an object of JSON types."""
         return {
             "name": self.name,
             "found": self.found,
@@ -43,10 +43,10 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look for Python packages and external tools, in the order in which they are used.
+    """Find Python packages and external tools, in the order in which they are used.
 
     Each tool is the one that a build or a run would start. Those that only some projects need are
-    examined where a variable names them.
+    examined if a variable names them.
     """
     return [*_packages(), *map(_tool, TOOLS), *_configured()]
 
@@ -64,7 +64,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _requirements() -> dict[str, str]:
-    """Return the requirement for pip, by package: with the versions that ethosgen needs."""
+    """Return pip's requirement for each package, with the versions that ethosgen needs."""
     try:
         lines = importlib.metadata.requires("ethosgen") or []
     except importlib.metadata.PackageNotFoundError:  # run from its sources
@@ -87,12 +87,12 @@ def _tool(tool: Tool) -> Finding:
 
 
 def _fault(tool: Tool, path: Path) -> str:
-    """Return the fault of an installed program, found by starting it; "" if it works."""
+    """Return the fault of an installed program, which is started for this; "" if it works."""
     try:
         run_command([str(path), "--version"], _LIMIT_S)
         if tool is GCC:
             library = run_command([str(path), f"-print-file-name={_C_LIBRARY}"], _LIMIT_S).strip()
-            if library == _C_LIBRARY:  # GCC repeats the name of a file that it does not find
+            if library == _C_LIBRARY:  # GCC repeats the name of a file that it cannot find
                 return "it has no C library (newlib)"
     except CommandError as error:
         return str(error)

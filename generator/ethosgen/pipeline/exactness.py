@@ -1,8 +1,8 @@
-"""Exact by default: what differs from the oracle on the NPU stays on the CPU.
+"""Exact by default: operators that differ from the oracle on the NPU stay on the CPU.
 
-The table of errata names what is known to differ. For what is not known yet, a plan runs on the
-functional model with a few samples before it becomes a project; where outputs differ, the operators
-behind the difference are found by halving, as they are where Vela refuses a network.
+The table of errata lists known differences. To find unknown ones, a plan runs on the NPU model with
+a few samples before it becomes a project; if outputs differ, the operators that cause it are
+found by bisection, as when Vela refuses a network.
 """
 
 import time
@@ -26,27 +26,27 @@ from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, has_state, period
 
 SAMPLES = 5
-"""Of the check: one of each distribution."""
+"""Number of samples of the check: one of each distribution."""
 MOST_SAMPLES = 100
 """Of the check of a network that has outputs only after several inferences."""
 MOST_WORK = 2_000_000_000
 """How much the check's samples together may multiply; a network that computes more gets fewer."""
 SEED = 1 << 20
-"""Of the check's samples; those of a user begin at 0."""
+"""Seed of the check's samples; a user's seeds start at 0."""
 
 UNKNOWN = "found-by-check"
-"""The name of an erratum that has none yet."""
+"""The name of an erratum that does not have one yet."""
 
 SEARCH_S = 60.0
-"""Seconds that the search for operators that differ may take."""
+"""Time limit in seconds for the search for operators that differ."""
 
 Planner = Callable[[Model, Mapping[int, Kept]], OffloadPlan]
-"""Lets Vela compile a network with operators kept on the CPU, by index."""
+"""Has Vela compile a network with operators kept on the CPU, by index."""
 
 
 @dataclass(frozen=True)
 class Golden:
-    """What an oracle says of samples; `oracle` is its short name."""
+    """An oracle's outputs for samples; `oracle` is its short name."""
 
     oracle: str
     outputs: Sequence[Arrays]
@@ -69,7 +69,7 @@ def ask_oracles(model: Model, samples: Sequence[Arrays], oracle: str | None = No
 
 @dataclass(frozen=True)
 class Wish:
-    """What a plan is asked to be: with Vela's errata avoided or not, checked or not, by whom.
+    """The requirements for a plan: with or without Vela's errata, checked or not, by which oracle.
 
     `oracle` names who decides, and whose errata count; None means TFLite Micro wherever it can.
     """
@@ -81,7 +81,7 @@ class Wish:
 
 
 EXACT = Wish()
-"""What a user gets who asks for nothing else."""
+"""The default requirements."""
 
 
 def exact_plan(
@@ -92,9 +92,9 @@ def exact_plan(
     wish: Wish,
     watch: Watch,
 ) -> OffloadPlan:
-    """Return a plan whose outputs equal the oracle's, as far as errata and check can tell.
+    """Return a plan whose outputs equal the oracle's, as far as errata and check can show.
 
-    UnsupportedError where an operator is right neither on the NPU nor on the CPU.
+    UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
     """
     if accelerator is None or wish.trust_vela or is_compiled(model):
         with watch.stage("offload", _planning(accelerator)):
@@ -132,7 +132,7 @@ def _answered_meanwhile(model: Model, wish: Wish) -> tuple[list[Arrays], Golden 
 
 
 def _answered(model: Model, wish: Wish) -> tuple[list[Arrays], Golden | str]:
-    """Draw samples and ask the oracle, which may refuse some: those are left out."""
+    """Draw samples and ask the oracle; omit those that it refuses."""
     samples = draw(model)
     said = wish.ask(model, samples, wish.oracle)
     if isinstance(said, Golden) or has_state(model):
@@ -154,14 +154,14 @@ def known_errata(
 ) -> dict[int, Kept]:
     """Return the operators that errata keep on the CPU.
 
-    UnsupportedError if there is no code for one of them there.
+    UnsupportedError if the CPU has no code for one of them.
     """
     from ethosgen.aot import can_run, decided_by_litert, table_of
     from ethosgen.backend.ethosu.offload import CompileTarget, find_errata
 
     target, graph = CompileTarget(accelerator.name, io, table_of), model.graph
     kept = find_errata(model, target, oracle)
-    if oracle == "tflm":  # each operator has its own, where a network is taken apart
+    if oracle == "tflm":  # in a bisection each operator has its own
         theirs = find_errata(model, target, "litert")
         kept |= {i: theirs[i] for i in decided_by_litert(graph) if i in theirs}
     for index, why in kept.items():
@@ -169,15 +169,15 @@ def known_errata(
         if not can_run(operator, graph):
             raise UnsupportedError(
                 f"operator {index + 1} of {len(graph.operators)} of '{model.name}', "
-                f"{operator.code} that makes '{_output(operator, graph)}', can run nowhere: "
-                f"{why.reason}, and there is no code for it on the CPU; --trust-vela takes what "
-                "Vela makes of it"
+                f"{operator.code} with output '{_output(operator, graph)}', can run nowhere: "
+                f"{why.reason}, and the CPU has no code for it; use --trust-vela to accept Vela's "
+                "result"
             )
     return kept
 
 
 def _oracle(golden: Golden | str, model: Model) -> str:
-    """Return which oracle decides, as it answered or by what TFLite Micro has."""
+    """Return the oracle that decides: the one that answered, or by TFLite Micro's operators."""
     from ethosgen.aot import decided_by_litert
 
     if isinstance(golden, Golden):
@@ -194,7 +194,7 @@ def _output(operator: Operator, graph: Graph) -> str:
 
 
 class _Check:
-    """Compares plans of a network with the golden outputs, and finds what differs."""
+    """Compares plans of a network with the golden outputs, and finds operators that differ."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class _Check:
         return replace(plan, check=check)
 
     def _case(self, index: int) -> Path | None:
-        """Keep the smallest network that shows what was found."""
+        """Store the smallest network that shows the difference."""
         return keep_case(
             self._model, index, self._samples, lambda part: self._planner(part, {}), self._asked
         )
@@ -244,31 +244,31 @@ class _Check:
             return ""
         return (
             f"{found.mismatches} of {counted(found.elements, 'output')} differ from "
-            f"{ORACLES[self._golden.oracle]}'s, by {found.max_abs_diff:g} at most"
+            f"{ORACLES[self._golden.oracle]}'s, by at most {found.max_abs_diff:g}"
         )
 
     def _culprits(self, plan: OffloadPlan, kept: Mapping[int, Kept], said: str) -> dict[int, Kept]:
-        """Return the operators to keep, beside those that are kept, so that nothing differs."""
+        """Return further operators to keep, besides those already kept, so that nothing differs."""
         from ethosgen.aot import can_run
 
         graph = self._model.graph
         offloaded = sorted(i for p in plan.partitions for i in p.operators)
         able = [i for i in offloaded if can_run(graph.operators[i], graph)]
-        why = Kept(f"the check found that the NPU computes it otherwise: {said}", UNKNOWN)
+        why = Kept(f"the check found that the NPU computes it differently: {said}", UNKNOWN)
         found: dict[int, Kept] = {}
         while not self._passes({**kept, **found}):
             if not self._passes({**dict.fromkeys(able, why), **kept, **found}):
                 raise UnsupportedError(
-                    f"'{self._model.name}' cannot be made exact: {said}, also with all on the CPU "
-                    "that there is code for; nothing was written; --no-check writes it, and "
-                    "'ethosgen verify' shows what differs"
+                    f"'{self._model.name}' cannot be made exact: {said}, even with every operator "
+                    "on the CPU that has code there; nothing was written; use --no-check to write "
+                    "it anyway, and 'ethosgen verify' to see what differs"
                 )
             found[self._first(able, {**kept, **found}, why)] = why
         return found
 
     def _first(self, able: Sequence[int], kept: Mapping[int, Kept], why: Kept) -> int:
-        """Return the operator up to which all must be kept at least, beside those that are."""
-        low, high = 0, len(able)  # with the first `low` kept it differs, with `high` it does not
+        """Return the operator up to which at least all must be kept, besides those already kept."""
+        low, high = 0, len(able)  # it differs with the first `low` kept, and not with `high`
         while high - low > 1:
             middle = (low + high) // 2
             if self._passes({**dict.fromkeys(able[:middle], why), **kept}):
@@ -280,8 +280,8 @@ class _Check:
     def _passes(self, kept: Mapping[int, Kept]) -> bool:
         if time.monotonic() > self._end:
             raise UnsupportedError(
-                f"what differs in '{self._model.name}' was not found in {SEARCH_S:g} s; "
-                "--npu none runs all of it on the CPU, --no-check takes it as it is"
+                f"the operator that differs in '{self._model.name}' was not found in "
+                f"{SEARCH_S:g} s; use --npu none to run all on the CPU, or --no-check to accept it"
             )
         try:
             return not self._against(self._planner(self._model, kept))

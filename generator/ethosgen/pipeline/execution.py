@@ -1,4 +1,4 @@
-"""A plan on this machine: partitions on the NPU model, the rest by LLVM."""
+"""Runs a plan on this machine: partitions on the NPU model, the rest through LLVM."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ def simulate_samples(
 ) -> list[Arrays]:
     """Run samples in order and return their outputs by tensor name.
 
-    `trace` sees every operation of the NPU. UnsupportedError if there is no model of this NPU.
+    `trace` observes every operation of the NPU. UnsupportedError if no model covers this NPU.
     """
     from ethosgen.aot import evaluate
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner

@@ -1,4 +1,4 @@
-"""Firmware: built, flashed, run and judged."""
+"""Builds, flashes, runs and judges firmware."""
 
 import tempfile
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _check_target(board: Board, on: str, platform: str) -> None:
-    """Refuse what the firmware cannot run on, before anything is compiled for it."""
+    """Refuse a target that cannot run the firmware, before anything is compiled for it."""
     from ethosgen.project import ZEPHYR
     from ethosgen.target import TARGETS
 
@@ -32,7 +32,7 @@ def _check_target(board: Board, on: str, platform: str) -> None:
         raise InputError(unknown("target", on, TARGETS))
     if on == "native" and platform != ZEPHYR:
         raise InputError(
-            "--on native is for Zephyr applications; choose another, or --platform zephyr"
+            "--on native needs a Zephyr application; use another --on, or --platform zephyr"
         )
     if on in ("qemu", "fvp") and getattr(board.run, on) is None:
         able = [name for name in ("qemu", "fvp") if getattr(board.run, name)] + ["serial"]
@@ -42,14 +42,14 @@ def _check_target(board: Board, on: str, platform: str) -> None:
 
 
 def _open_application(directory: Path) -> "ProjectInfo":
-    """Read a project that has an application; InputError for a library alone."""
+    """Read a project with an application; InputError for a library alone."""
     from ethosgen.project import LIBRARY_ONLY, open_project
 
     info = open_project(directory)
     if info.platform == LIBRARY_ONLY:
         raise InputError(
-            f"'{directory}' is a library without an application: add {directory}/model to a CMake "
-            f"project of yours, as {directory}/README.md shows, or make a whole firmware by: "
+            f"'{directory}' is a library without an application: add {directory}/model to your own "
+            f"CMake project, as {directory}/README.md shows, or create a firmware with: "
             "ethosgen project with another --platform"
         )
     return info
@@ -100,9 +100,9 @@ def run_project(
     line: "SerialLine | None" = None,
     watch: Watch,
 ) -> Report | FirmwareReport:
-    """Run a built project on a target, and compare its outputs with the golden ones.
+    """Run a built project on a target, and compare its outputs with the golden outputs.
 
-    All its networks take turns, or `network` alone does; of several, each has a Report.
+    All its networks run in turn, or only `network`; with several, each has a Report.
     """
     from ethosgen.project import ZEPHYR
     from ethosgen.target import way_of
@@ -113,7 +113,7 @@ def run_project(
     way = way_of(on)
     _check_target(info.board, on, info.platform)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
-    _check_one(len(chosen), inputs, output_path, original, "choose one by --network")
+    _check_one(len(chosen), inputs, output_path, original, "choose one with --network")
     is_zephyr = info.platform == ZEPHYR
     built = find_zephyr(info, way, build, on) if is_zephyr else find_built(directory, way, on)
     turns = [
@@ -144,18 +144,18 @@ def verify(
     flasher: str | None = None,
     watch: Watch,
 ) -> Report | FirmwareReport:
-    """Do all of it in a temporary directory: do these networks work on this board?
+    """Run all stages in a temporary directory, to check networks on a board.
 
-    Several go into one firmware, where they take turns.
+    Several networks go into one firmware and run in turn.
     """
     from ethosgen.project import open_project
 
     count = 1 if isinstance(networks, Path) else len(networks)
-    remedy = "make a project, and choose one by: ethosgen run --network"
+    remedy = "create a project, and choose one with: ethosgen run --network"
     _check_one(count, inputs, None, original, remedy)
     _check_target(load_board(board_name), on, platform)
     if flasher is not None and on != "serial":
-        raise InputError(f"--flash writes to a board; it goes with --on serial, not with --on {on}")
+        raise InputError(f"--flash writes to a board; it needs --on serial instead of --on {on}")
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         written = create_project(
@@ -185,22 +185,22 @@ def verify(
 def _check_one(
     count: int, inputs: Inputs, output: Path | None, original: Path | None, remedy: str
 ) -> None:
-    """Refuse for several networks what is of one."""
+    """Refuse options for one network if there are several."""
     given = (("--input", inputs.path), ("--output", output), ("--golden", original))
     for option, path in given:
         if count > 1 and path is not None:
-            raise InputError(f"{option} is for one network, and there are {count}; {remedy}")
+            raise InputError(f"{option} is for one network, but there are {count}; {remedy}")
 
 
 def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> Path:
-    """Write a project's firmware, built for its board, to the board; return the ELF."""
+    """Write a project's firmware to its board, for which it was built; return the ELF."""
     from ethosgen.project import ZEPHYR
     from ethosgen.target.flasher import flash
     from ethosgen.toolchain import find_built
 
     info = _open_application(directory)
     if info.platform == ZEPHYR:
-        raise InputError(f"'{directory}' is a Zephyr application; flash it by: west flash")
+        raise InputError(f"'{directory}' is a Zephyr application; flash it with: west flash")
     elf = find_built(directory, "board", "serial").elf
     with watch.stage("flash", f"flashing {info.board.name}"):
         flash(elf, info.board, tool)

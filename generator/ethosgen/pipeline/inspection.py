@@ -1,4 +1,4 @@
-"""Looks into an NPU's command streams: their text, and what their operations do.
+"""Inspects an NPU's command streams: their text, and the effects of their operations.
 
 Joins the reader, the offload and the NPU model, as the pipeline does.
 """
@@ -39,12 +39,12 @@ _HEADERS = (b"COP1", b"COP2")
 _ZIP = b"PK\3\4"
 _DAMAGE = (zipfile.BadZipFile, zlib.error)
 _RAW_COMMANDS = "cmd_data"
-"""The array of Vela's raw output that is the stream, behind the driver's header."""
+"""The array of Vela's raw output with the stream, after the driver's header."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """One command stream; `lines` raises NpuFault where the stream makes no sense."""
+    """One command stream; `lines` raises NpuFault if the stream is invalid."""
 
     name: str
     accelerator: Accelerator
@@ -52,7 +52,7 @@ class Listing:
     lines: Iterator[ListedCommand]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the listing as one object of JSON types."""
+        """Return the listing as an object of JSON types."""
         return {
             "name": self.name,
             "npu": self.accelerator.name,
@@ -64,8 +64,8 @@ class Listing:
 def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
     """Disassemble a file: a .tflite, compiled or not, Vela's raw output, or a command stream.
 
-    A network that is not compiled is given to Vela first. `npu` None means what the file says, or
-    else the default. Raises InputError for a file that is none of these, or for another NPU.
+    Vela first compiles a network that is not compiled. `npu` None means the file's, or else the
+    default. Raises InputError for another kind of file, or for another NPU.
     """
     accelerator = find_accelerator(npu) if npu is not None else None
     try:
@@ -94,7 +94,7 @@ def _list_network(
 
 
 def _raw_commands(data: bytes, path: Path) -> bytes:
-    """Return the command stream in what `vela --output-format raw` wrote."""
+    """Return the command stream from the output of `vela --output-format raw`."""
     try:
         with np.load(io.BytesIO(data)) as arrays:
             return bytes(arrays[_RAW_COMMANDS].tobytes())
@@ -120,7 +120,7 @@ def _list_bare(data: bytes, path: Path, accelerator: Accelerator | None) -> List
 
 
 def _same(wanted: Accelerator | None, found: Accelerator, path: Path) -> Accelerator:
-    """Return the NPU that a file says it is for, unless the user wants another."""
+    """Return the NPU that a file is for; InputError if the user names another."""
     if wanted is not None:
         require_npu(wanted, found, path.name)
     return found
@@ -134,8 +134,8 @@ def _listing(name: str, accelerator: Accelerator, stream: bytes) -> Listing:
 def make_trace(dumps: Sequence[str]) -> Trace:
     """Return an observer for `pipeline.simulate`.
 
-    A dump is "N=FILE.npz" or "N.npz": operation N's arrays go to that file. InputError for what is
-    neither.
+    A dump is "N=FILE.npz" or "N.npz": operation N's arrays go to that file. InputError for any
+    other text.
     """
     return Trace(dict(_dump(text) for text in dumps))
 
@@ -146,13 +146,14 @@ def _dump(text: str) -> tuple[int, Path]:
     digits = number if equals else path.stem
     if path.suffix != ".npz" or not digits.isdecimal():
         raise InputError(
-            f"'{text}' names no operation and file; write 3=FILE.npz, or 3.npz, for operation 3"
+            f"'{text}' does not name an operation and a file; write 3=FILE.npz, or 3.npz, "
+            "for operation 3"
         )
     return int(digits), path
 
 
 def trace_lines(entries: Sequence[Entry], times: bool) -> Iterator[str]:
-    """Yield a table of what ran; the time, which no two runs share, is its last column or none."""
+    """Yield a table of the operations; times, which differ from run to run, are the last column."""
     previous = None
     for entry in entries:
         where = (entry.sample, entry.partition)

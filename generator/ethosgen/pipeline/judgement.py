@@ -1,4 +1,4 @@
-"""Samples, and what TFLite Micro and LiteRT make of them."""
+"""Chooses samples, and compares outputs with TFLite Micro's and LiteRT's."""
 
 import logging
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 SECOND_S = 30.0
-"""Seconds that LiteRT has for its second opinion, which decides nothing."""
+"""Time limit in seconds for LiteRT's second opinion, which decides nothing."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where samples come from: a file, or `count` random ones from `seed`.
+    """The source of samples: a file, or `count` random ones from `seed`.
 
-    `oracle` names who decides about the outputs: "tflm", "litert", or None for TFLite Micro
-    wherever it can. Without a count there are as many samples as the network's work allows.
+    `oracle` names the oracle that decides: "tflm", "litert", or None for TFLite Micro wherever it
+    can. Without a count, the network's size determines the number of samples.
     """
 
     path: Path | None
@@ -63,9 +63,9 @@ def judge(
     original: Path | None = None,
     oracle: str | None = None,
 ) -> tuple[Comparison | None, Comparison | None]:
-    """Compare outputs with those of the oracle that decides, and with the other one's.
+    """Compare outputs with those of the oracle that decides, and with the other oracle's.
 
-    TFLite Micro decides unless LiteRT is asked for by name, or TFLite Micro cannot run the network,
+    TFLite Micro decides unless the user names LiteRT, or TFLite Micro cannot run the network,
     as it lacks an operator or a type. Where each lacks something, each runs the operators that it
     has. `original` is the network to ask instead of `model`: what a compiled file was made from.
     Without it a compiled file has no golden answer.
@@ -73,7 +73,7 @@ def judge(
     if original is not None:
         theirs = read_model(original)
         if is_compiled(theirs):
-            raise InputError(f"'{original}' is compiled too; the network before Vela is needed")
+            raise InputError(f"'{original}' is compiled too; pass the network before Vela")
         samples = _renamed(samples, model.inputs, theirs.inputs, theirs)
         outputs = _renamed(outputs, model.outputs, theirs.outputs, theirs)
         model = theirs
@@ -99,9 +99,9 @@ def judge(
 def _ask_both(
     model: Model, samples: Sequence[Arrays], oracle: str | None
 ) -> tuple["Oracle", str, list[Arrays], list[Arrays] | str | None]:
-    """Return what `_ask` does, and the other oracle's outputs or why they were not waited for.
+    """Return `_ask`'s result, and the other oracle's outputs, or why they are missing.
 
-    Both work at once, where TFLite Micro decides; LiteRT then has SECOND_S.
+    If TFLite Micro decides, both work at the same time; LiteRT then has SECOND_S.
     """
     from ethosgen.oracle.reference import LITERT, TFLM, LateError, awaited, litert_outputs
 
@@ -142,7 +142,7 @@ def decisive_outputs(
 def _ask(
     model: Model, samples: Sequence[Arrays], oracle: str | None
 ) -> tuple["Oracle", str, list[Arrays]]:
-    """Return the oracle that decides, why it is not TFLite Micro, and its outputs."""
+    """Return the oracle that decides, the reason if not TFLite Micro, and its outputs."""
     from ethosgen.oracle.reference import LITERT, TFLM
 
     if oracle == LITERT.name:
@@ -179,7 +179,7 @@ def _other(oracle: "Oracle") -> "Oracle":
 
 
 def tolerance_of(model: Model) -> float:
-    """Return by how much real outputs may differ: 0 where every operator's results are exact."""
+    """Return how much float outputs may differ: 0 if every operator's results are exact."""
     from ethosgen.aot import is_exact
 
     if all(tensor.dtype != "float32" for tensor in model.outputs):
@@ -190,11 +190,11 @@ def tolerance_of(model: Model) -> float:
 def _renamed(
     samples: Sequence[Arrays], ours: Sequence[Tensor], theirs: Sequence[Tensor], original: Model
 ) -> list[Arrays]:
-    """Call tensors as the original does: Vela keeps their order, but not always their names."""
+    """Rename tensors as in the original: Vela keeps their order, but not always their names."""
     if [(t.shape, t.dtype) for t in ours] != [(t.shape, t.dtype) for t in theirs]:
         raise InputError(
-            f"'{original.name}' is not what this network was compiled from: it has other inputs or "
-            "outputs"
+            f"'{original.name}' is not the original of this network: its inputs or outputs differ; "
+            "pass the network that was compiled"
         )
     pairs = [(ours.name, theirs.name) for ours, theirs in zip(ours, theirs, strict=True)]
     return [{new: sample[old] for old, new in pairs if old in sample} for sample in samples]

@@ -1,4 +1,4 @@
-"""The functional model of the NPU, put behind a target's registers."""
+"""Attaches the NPU model to a target's registers."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def attach_model(accelerator: Accelerator) -> "Attach":
-    """Return a function that attaches the functional model to a target's register page.
+    """Return a function that attaches the NPU model to a target's register page.
 
-    UnsupportedError if it is not of this NPU.
+    UnsupportedError if the model does not cover this NPU.
     """
     from ethosgen.backend.ethosu.simulator.machine import Machine
     from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
@@ -36,7 +36,7 @@ def attach_model(accelerator: Accelerator) -> "Attach":
 
 
 def serve_npu(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Run the NPU's model for an application of Zephyr's native_sim, until it is gone."""
+    """Run the NPU model for a Zephyr application on native_sim, until the application ends."""
     from ethosgen.backend.ethosu.simulator.server import serve
 
     serve(requests, answers)

@@ -1,4 +1,4 @@
-"""What a network becomes before there are files: Model, OffloadPlan, Program."""
+"""The steps from a network to C code: Model, OffloadPlan, Program."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ def choose_npu(model: Model, npu: str | None) -> str | None:
 def choose_accelerator(model: Model, npu: str | None, board: Board | None) -> Accelerator | None:
     """Return the NPU to compile for: the named one, else the file's, else the board's.
 
-    None for NO_NPU, where all runs on the CPU. InputError if the board has no such NPU.
+    None for NO_NPU, if all runs on the CPU. InputError if the board has no such NPU.
     """
     name = choose_npu(model, npu)
     if name == NO_NPU:
@@ -47,13 +47,13 @@ def choose_accelerator(model: Model, npu: str | None, board: Board | None) -> Ac
 
 
 def choose_common_npu(models: Sequence[Model], npu: str | None) -> str | None:
-    """Return the NPU that the user names, or compiled files agree on; None if nobody names one."""
+    """Return the NPU that the user names, or compiled files agree on; None if there is none."""
     found = {chosen: model.name for model in models if (chosen := choose_npu(model, npu))}
     if len(found) > 1:
         (one, its), (other, others) = list(found.items())[:2]
         raise InputError(
-            f"'{its}' was compiled for {one} and '{others}' for {other}, and a firmware has one "
-            "NPU; give the networks as they were before Vela"
+            f"'{its}' was compiled for {one} and '{others}' for {other}, but a firmware has one "
+            "NPU; pass the uncompiled networks"
         )
     return next(iter(found), None)
 
@@ -68,10 +68,10 @@ def make_plan(
     mode: str = "all",
     wish: Wish = EXACT,
 ) -> OffloadPlan:
-    """Let Vela decide what the NPU runs; `cpu_ops` names operators that it must leave.
+    """Let Vela decide what the NPU runs; `cpu_ops` names operators to leave to the CPU.
 
-    `vela` says what memories the board has, `mode` is an OffloadMode, `wish` how exact the plan
-    must be. Without an accelerator there is nothing to decide.
+    `vela` describes the board's memories, `mode` is an OffloadMode, `wish` how exact the plan must
+    be. Without an accelerator there is nothing to decide.
     """
     from ethosgen.aot import can_run
     from ethosgen.backend.ethosu.offload import SchedulerGoal, offload

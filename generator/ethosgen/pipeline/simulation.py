@@ -1,4 +1,4 @@
-"""A network on this machine: its partitions on the functional model of the NPU."""
+"""Runs a network on this machine: its partitions on the NPU model."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,9 +35,9 @@ def simulate(
     trace: "Trace | None" = None,
     watch: Watch,
 ) -> Report:
-    """Run a network with its partitions on the functional model, in process.
+    """Run a network with its partitions on the NPU model, in process.
 
-    `trace` is told of every operation of the NPU.
+    `trace` observes every operation of the NPU.
     """
     model = read(path, None, watch)
     accelerator = choose_accelerator(model, npu, None)

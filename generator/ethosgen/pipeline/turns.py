@@ -1,4 +1,4 @@
-"""Networks that take turns in one firmware, and what each answers."""
+"""Runs the networks of a firmware in turn, and judges each one's outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Turn:
-    """A network that runs, by its place in the project."""
+    """A network to run, with its index in the project."""
 
     index: int
     model: Model
@@ -44,9 +44,9 @@ def run_and_judge(
     watch: Watch,
     line: "SerialLine | None" = None,
 ) -> Report | FirmwareReport:
-    """Run samples of each network, one of each in turn so that they meet, and compare all.
+    """Run samples of each network, one of each in turn so that they interfere, and compare all.
 
-    The answer is a Report for one network, else a FirmwareReport.
+    Returns a Report for one network, a FirmwareReport for several.
     """
     samples = {turn.index: choose_samples(turn.model, inputs) for turn in turns}
     jobs = _interleave(samples)
@@ -138,7 +138,7 @@ def _model_for(info: "ProjectInfo", on: str) -> "Attach | None":
 
 
 def _interleave(samples: Mapping[int, Sequence[Arrays]]) -> list[tuple[int, Arrays]]:
-    """Return first samples, second samples, …: a network that spoils another's memory shows."""
+    """Return first samples, second samples, …: a network that corrupts another's memory shows."""
     rounds = zip_longest(*samples.values())
     return [
         (index, sample)

@@ -114,7 +114,7 @@ def test_the_performance_monitor_is_elsewhere() -> None:
 def test_where_our_model_is_asked_for_it_is_refused(tmp_path: Path) -> None:
     network = image_net(tmp_path / "image_net.tflite")
     inputs = pipeline.Inputs(None, 1, 1)
-    said = "disasm and QEMU use, is of Ethos-U55 and Ethos-U65, not of ethos-u85-256.*--on fvp"
+    said = "disasm and QEMU use, covers Ethos-U55 and U65, not ethos-u85-256.*--on fvp"
     with pytest.raises(UnsupportedError, match=said):
         pipeline.simulate(network, npu="ethos-u85-256", inputs=inputs, watch=Watch())
     with pytest.raises(UnsupportedError, match=said):

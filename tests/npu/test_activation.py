@@ -133,7 +133,7 @@ def test_built_in_curves_by_hand() -> None:
 
 
 def test_built_in_functions_need_int16() -> None:
-    with pytest.raises(NpuFault, match="16-bit signed OFMs only"):
+    with pytest.raises(NpuFault, match="only for 16-bit signed OFMs"):
         Bench().run(ifm(0, (1, 1, 1)), ofm(0x100, (1, 1, 1), function=3), kernel(1, 1), AVERAGE)
 
 

@@ -21,7 +21,7 @@ def stream(*words: int) -> bytes:
     ],
 )
 def test_an_unknown_word_is_a_parse_fault_at_its_offset(word: int) -> None:
-    with pytest.raises(NpuFault, match=f"0x{word:08x} is no command") as caught:
+    with pytest.raises(NpuFault, match=f"0x{word:08x} is not a command") as caught:
         list(decode(stream(0x00000002, word)))
     assert (caught.value.kind, caught.value.offset) == ("parse", 4)
 
@@ -33,5 +33,5 @@ def test_a_truncated_command_is_named() -> None:
 
 
 def test_a_length_that_is_no_multiple_of_words_is_a_fault() -> None:
-    with pytest.raises(NpuFault, match="no multiple of 4"):
+    with pytest.raises(NpuFault, match="not a multiple of 4"):
         list(decode(b"\0" * 6))

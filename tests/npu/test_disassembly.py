@@ -116,14 +116,14 @@ def test_a_convolution_shows_kernel_and_both_cores_streams() -> None:
 
 def test_an_operation_that_makes_no_sense_says_so_and_the_listing_goes_on() -> None:
     found = lines(("NPU_OP_POOL", {"pooling_mode": 5}))
-    assert found[0].summary == "makes no sense: undefined pooling mode 5"
+    assert found[0].summary == "invalid: undefined pooling mode 5"
     assert found[-1].command == "NPU_OP_STOP"
 
 
 def test_what_is_no_command_ends_the_listing_after_the_lines_before_it() -> None:
     stream = assemble([("NPU_SET_OFM_REGION", {"region": 1})]) + b"\x04\0\0\0"
     shown = []
-    with pytest.raises(NpuFault, match="0x00000004 is no command"):
+    with pytest.raises(NpuFault, match="0x00000004 is not a command"):
         for line in disassemble(stream, U55):
             shown.append(line.command)
     assert shown == ["NPU_SET_OFM_REGION"]

@@ -60,7 +60,7 @@ def test_a_length_of_zero_copies_nothing() -> None:
         ([*regions(), *sets(DMA0_LEN=4, DMA0_SRC=0xFFFE)], "read outside the memories"),
         ([*regions(source=5), *sets(DMA0_LEN=4)], "region 5 has no base pointer"),
         ([*regions(internal=1), *sets(DMA0_LEN=4, DMA0_DST=24 << 10)], "outside SHRAM"),
-        ([*regions(), *sets(DMA0_LEN=1 << 32)], "beyond the model"),
+        ([*regions(), *sets(DMA0_LEN=1 << 32)], "too large for the model"),
     ],
 )
 def test_what_cannot_be_copied_faults(program: Program, reason: str) -> None:

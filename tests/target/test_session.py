@@ -123,9 +123,9 @@ def test_the_end_marker() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (HELLO[:10], "makes no sense"),
-        (HELLO[:20] + b"\xff" * 16 + HELLO[36:], "makes no sense"),
-        (HELLO[:4] + bytes([8, 0, 0, 0]) + HELLO[8:], "makes no sense"),
+        (HELLO[:10], "is invalid"),
+        (HELLO[:20] + b"\xff" * 16 + HELLO[36:], "is invalid"),
+        (HELLO[:4] + bytes([8, 0, 0, 0]) + HELLO[8:], "is invalid"),
         (b"\x01" + HELLO[1:], r"uses version 1 .* but this ethosgen uses version 2"),
     ],
 )

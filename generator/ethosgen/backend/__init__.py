@@ -1,1 +1,1 @@
-"""Backends: what runs part of a network in place of the CPU."""
+"""Backends: they run parts of a network instead of the CPU."""

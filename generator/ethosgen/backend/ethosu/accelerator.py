@@ -8,7 +8,7 @@ from ethosgen.values.grammar import unknown
 
 @dataclass(frozen=True)
 class U85:
-    """How large an Ethos-U85 is built, each number by its log2 (Regor's ethos_u85.cpp)."""
+    """The size of an Ethos-U85, each number as its log2 (Regor's ethos_u85.cpp)."""
 
     sram_ports_log2: int
     external_ports_log2: int
@@ -35,8 +35,8 @@ class Accelerator:
     def config_word(self) -> int:
         """CONFIG: log2 MACs [3:0], cmd_stream_version [7:4], product [31:28].
 
-        Between them stand the SHRAM's KiB [15:8]; on U85 the log2 of numbers instead: AXI ports to
-        SRAM [9:8], to external memory [10], weight decoders [13:12].
+        Between them is the SHRAM's size in KiB [15:8]; on U85, the log2 of numbers instead: AXI
+        ports to SRAM [9:8], to external memory [10], weight decoders [13:12].
         """
         product = {"u55": 0, "u65": 1, "u85": 2}[self.product]
         macs_log2 = self.macs.bit_length() - 1
@@ -47,7 +47,7 @@ class Accelerator:
 
     @property
     def vela_architecture(self) -> str:
-        """The name that Regor knows the product by, for instance EthosU55."""
+        """Regor's name of the product, for example EthosU55."""
         return f"Ethos{self.product.upper()}"
 
 
@@ -77,14 +77,14 @@ WITHOUT_MODEL: dict[str, Accelerator] = {
         Accelerator("ethos-u85-2048", "u85", 2048, 1, 0, _ID_U85, U85(2, 1, 2)),
     )
 }
-"""NPUs that networks are compiled for, and that our functional model is not of."""
+"""NPUs that networks are compiled for, but that our NPU model does not cover."""
 
 DEFAULT_NPU = "ethos-u55-128"
-"""What is assumed where neither the user nor a board nor a compiled file says it."""
+"""The NPU if neither the user nor a board nor a compiled file names one."""
 
 
 NO_NPU = "none"
-"""What a user says instead of an NPU's name, so that the whole network runs on the CPU."""
+"""Used instead of an NPU's name to run the whole network on the CPU."""
 
 
 def find_accelerator(name: str) -> Accelerator:
@@ -97,11 +97,11 @@ def find_accelerator(name: str) -> Accelerator:
 
 
 def require_model(accelerator: Accelerator) -> Accelerator:
-    """Return it; UnsupportedError if our functional model is not of this NPU."""
+    """Return it; UnsupportedError if our NPU model does not cover it."""
     if accelerator.name in WITHOUT_MODEL:
         raise UnsupportedError(
-            "ethosgen's NPU model, which simulate, disasm and QEMU use, is of Ethos-U55 and "
-            f"Ethos-U65, not of {accelerator.name}; make firmware with 'ethosgen project' and try "
-            "it on an FVP or a board with 'ethosgen run', --on fvp or --on serial"
+            "ethosgen's NPU model, which simulate, disasm and QEMU use, covers Ethos-U55 and U65, "
+            f"not {accelerator.name}; create firmware with 'ethosgen project' and run it on "
+            "an FVP or a board with 'ethosgen run', --on fvp or --on serial"
         )
     return accelerator

@@ -1,7 +1,7 @@
-"""What a command stream keeps busy, counted from its operations alone: the PMU's figures.
+"""The PMU's figures of a command stream, counted from its operations alone.
 
-Each operand is counted once, as large as it is in memory. How often the hardware reads parts of it
-again depends on its block schedule, so beats are a lower bound.
+Each operand counts once, with its size in memory. How often the hardware reads parts of it again
+depends on its block schedule, so beats are a lower bound.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Commands to words: the inverse of decode, for tests and tools."""
+"""Encodes commands into words: the inverse of decode, for tests and tools."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,9 +8,9 @@ from ethosgen.backend.ethosu.simulator.isa import BY_NAME, PARAMETER_BITS
 def encode(name: str, fields: Mapping[str, int]) -> bytes:
     """Return one command as little-endian words.
 
-    Fields that are not given are 0; a negative value is taken as two's complement. `addr` stands
-    for addr_lo and addr_hi. Raises KeyError for an unknown name or field, ValueError for a value
-    that does not fit.
+    Missing fields are 0; a negative value becomes two's complement. `addr` stands for addr_lo and
+    addr_hi. Raises KeyError for an unknown name or field, ValueError for a value that does not
+    fit.
     """
     command = BY_NAME[name]
     given = dict(fields)
@@ -29,5 +29,5 @@ def encode(name: str, fields: Mapping[str, int]) -> bytes:
 
 
 def assemble(program: Iterable[tuple[str, Mapping[str, int]]]) -> bytes:
-    """Return a stream of commands, each given as Arm's name and its fields."""
+    """Return a stream of commands, each as Arm's name and its fields."""
     return b"".join(encode(name, fields) for name, fields in program)

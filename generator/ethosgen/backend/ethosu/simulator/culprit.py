@@ -1,7 +1,7 @@
-"""Which access a bus fault was: STATUS tells its channel, and the interface it went through.
+"""Finds the access that caused a bus fault: STATUS reports its channel and its interface.
 
-The operation that faulted is looked at again, operand by operand, so that running one costs nothing
-more. Numbers are those of status_r in Arm's ethosu55_interface.h.
+It checks the faulting operation again, operand by operand, so that normal operations cost nothing
+extra. Numbers are those of status_r in Arm's ethosu55_interface.h.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from ethosgen.values.errors import NpuFault
 
 
 class Channel(IntEnum):
-    """STATUS.faulting_channel: reads below 8, writes from there on."""
+    """STATUS.faulting_channel: reads are below 8, writes from 8 on."""
 
     COMMANDS = 0
     IFM = 1
@@ -38,11 +38,11 @@ class Channel(IntEnum):
 
 
 Access = tuple[Channel, int, Callable[[], object]]
-"""A channel, the region, and what raises NpuFault if the bus refuses it."""
+"""A channel, the region, and a function that raises NpuFault if the bus refuses the access."""
 
 
 def find(bus: Bus, bases: Sequence[int], operation: Operation) -> tuple[Channel, int] | None:
-    """Return channel and region of the first access that the bus refuses, None if it takes all."""
+    """Return channel and region of the first access that the bus refuses, None if none."""
     for channel, region, attempt in _accesses(bus, bases, operation):
         try:
             attempt()

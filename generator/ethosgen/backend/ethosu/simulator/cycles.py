@@ -1,15 +1,16 @@
-"""An estimate of cycles, from what a command stream says.
+"""Estimates cycles from a command stream.
 
 Each operation's time follows Arm's published performance model (Regor's ethos_u55_performance.cpp),
 in a simpler form. An operation works through blocks of the OFM. For a block, the MAC unit needs
-four cycles per micro-block and kernel step, at least what the weight decoder takes to deliver, and
-the output unit some cycles per element. Both work at once on different blocks, so the slower one
-counts for all blocks and the faster for one. The last block's way to memory is added.
+four cycles per micro-block and kernel step, but at least the time in which the weight decoder
+delivers, and the output unit some cycles per element. Both work in parallel on different blocks, so
+the slower one counts for all blocks and the faster for one. The last block's transfer to memory is
+added.
 
-Copies run beside operations. What waits for what is read from the stream itself: NPU_OP_DMA_WAIT
-and NPU_OP_KERNEL_WAIT. Memories are those of Vela's default system configurations: region 0 is a
-flash of one byte a cycle, everything else an SRAM at full width. Cache misses, bank conflicts and
-other masters on the bus are not in it.
+Copies run in parallel with operations. The stream itself says what waits for what, with
+NPU_OP_DMA_WAIT and NPU_OP_KERNEL_WAIT. Memories are those of Vela's default system configurations:
+region 0 is a flash of one byte a cycle, everything else an SRAM at full width. The estimate ignores
+cache misses, bank conflicts and other masters on the bus.
 """
 
 import math
@@ -43,7 +44,7 @@ _MICRO_BLOCKS: dict[int, Shape] = {32: (1, 1, 4), 64: (1, 1, 8), 128: (1, 2, 8),
 
 @dataclass(frozen=True)
 class _Rates:
-    """Cycles per element of the output unit, by what it does."""
+    """Cycles per element of the output unit, by function."""
 
     unary32: float
     binary32: float
@@ -68,7 +69,7 @@ _RATES: dict[str, _Rates] = {
 
 
 def estimate(accelerator: Accelerator, steps: Sequence[IssuedOperation]) -> int:
-    """Return the cycles of a whole stream, with copies beside operations."""
+    """Return the cycles of a whole stream, with copies in parallel with operations."""
     now = kernel_end = dma_end = 0.0
     kernels: list[float] = []
     dmas: list[float] = []
@@ -98,7 +99,7 @@ def dma_cycles(accelerator: Accelerator, operation: Dma) -> float:
 def operation_cycles(
     accelerator: Accelerator, operation: Convolution | Pool | Elementwise
 ) -> float:
-    """Return the cycles of one operation by itself."""
+    """Return the cycles of one operation on its own."""
     rate = _output_rate(accelerator, operation)
     height, width, depth = operation.ofm.shape
     if isinstance(operation, Elementwise):
@@ -115,7 +116,7 @@ def operation_cycles(
 
 
 def mac_cycles(accelerator: Accelerator, operation: Convolution | Pool) -> float:
-    """Return the cycles for which the MAC unit is busy with an operation."""
+    """Return the cycles in which the MAC unit works on an operation."""
     unit = _micro_block(accelerator, operation)
     units = _ceil_div(_clipped(operation.ofm.block, operation.ofm.shape), unit)
     blocks = math.prod(_ceil_div(operation.ofm.shape, unit)) / math.prod(units)
@@ -123,7 +124,7 @@ def mac_cycles(accelerator: Accelerator, operation: Convolution | Pool) -> float
 
 
 def _record_cycles(operation: Convolution | Pool, block: Shape) -> float:
-    """Return the cycles that the output unit waits for the scale records of one block."""
+    """Return the cycles for which the output unit waits for the scale records of one block."""
     if not isinstance(operation, Convolution):
         return 0.0
     in_flash = operation.scales[0].region == _READ_ONLY_REGION
@@ -132,7 +133,7 @@ def _record_cycles(operation: Convolution | Pool, block: Shape) -> float:
 
 
 def _block_cycles(accelerator: Accelerator, operation: Convolution | Pool, units: Shape) -> float:
-    """Return the MAC unit's cycles for one block of so many micro-blocks."""
+    """Return the MAC unit's cycles for one block, whose micro-blocks `units` counts."""
     total = 0.0
     for elements, count in _sub_kernels(operation):
         total += count * _sub_kernel_cycles(accelerator, operation, units, elements)
@@ -143,9 +144,9 @@ def _block_cycles(accelerator: Accelerator, operation: Convolution | Pool, units
 
 
 def _sub_kernels(operation: Convolution | Pool) -> list[tuple[int, int]]:
-    """Return the elements of a kernel's parts, and how many parts have as many.
+    """Return the sizes of a kernel's parts, each with the number of parts of that size.
 
-    Whole parts and those at the two edges: a damaged stream may ask for millions.
+    It counts whole parts and those at the edges: a damaged stream may have millions.
     """
     (rows, last_row), (columns, last_column) = (
         divmod(extent, _SUB_KERNEL) for extent in operation.kernel.size
@@ -185,7 +186,7 @@ def _sub_kernel_cycles(
 
 
 def _delay(accelerator: Accelerator, operation: Windowed, units: Shape, steps: int) -> int:
-    """Return the cycles that the MAC unit waits for its own results in a one-micro-block block."""
+    """Return the cycles for which the MAC unit waits for its own results in a small block."""
     wide = operation.ofm.acc_format is AccFormat.I40
     area, deep = units[0] * units[1], units[2]
     if accelerator.macs == 32:
@@ -201,7 +202,7 @@ def _delay(accelerator: Accelerator, operation: Windowed, units: Shape, steps: i
 
 
 def _micro_block(accelerator: Accelerator, operation: Windowed) -> Shape:
-    """Return the OFM micro-block; rows of one line are taken four wide by the larger arrays."""
+    """Return the OFM micro-block; the larger arrays process rows of one line four wide."""
     unit = _MICRO_BLOCKS[accelerator.macs // accelerator.cores]
     height, width, _ = operation.ofm.shape
     flat = height == 1 and width % 2 == 0 and operation.kernel.size[0] == 1

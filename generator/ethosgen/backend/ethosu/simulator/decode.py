@@ -1,4 +1,4 @@
-"""Words to commands."""
+"""Decodes words into commands."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,19 +28,19 @@ class Instruction:
 
     @property
     def next_offset(self) -> int:
-        """Byte offset of the following command."""
+        """Byte offset of the next command."""
         return self.offset + self.command.words * _WORD_BYTES
 
 
 def decode(stream: bytes) -> Iterator[Instruction]:
     """Yield the instructions of a stream of little-endian words, in order.
 
-    Raises NpuFault of kind "parse" at the first word that is no command of U55 or U65, and where
-    the stream ends inside a command. Parameter bits that Arm reserves are ignored, as older
+    Raises NpuFault of kind "parse" at the first word that is not a command of U55 or U65, and if
+    the stream ends inside a command. Parameter bits that Arm reserves are ignored, because older
     compilers set some of them.
     """
     if len(stream) % _WORD_BYTES:
-        raise NpuFault("parse", f"the stream is {len(stream)} bytes long, no multiple of 4")
+        raise NpuFault("parse", f"the stream is {len(stream)} bytes long, not a multiple of 4")
     words = np.frombuffer(stream, "<u4").tolist()
     position = 0
     while position < len(words):
@@ -48,7 +48,7 @@ def decode(stream: bytes) -> Iterator[Instruction]:
         offset = position * _WORD_BYTES
         command = BY_CODE.get((word >> 14 & 3, word & _OPCODE_MASK))
         if command is None or word & _RESERVED_MASK:
-            raise NpuFault("parse", f"0x{word:08x} is no command of Ethos-U55 or U65", offset)
+            raise NpuFault("parse", f"0x{word:08x} is not a command of Ethos-U55 or U65", offset)
         operand = word >> PARAMETER_BITS
         position += command.words
         if command.words == 2:

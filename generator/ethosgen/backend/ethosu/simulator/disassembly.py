@@ -1,11 +1,10 @@
-"""A command stream as text: each command, and what each operation does.
+"""Disassembles a command stream: each command, and the effect of each operation.
 
     0x000148  NPU_OP_CONV
               ; CONV 48x48x8 <- 96x96x1, kernel 3x3, stride 2x2, …
 
 Registers keep their value, and a region may be set after the addresses in it. So commands are shown
-once the operation that they lead to is known, and an address is shown with the region that it then
-has.
+once the following operation is known, and an address is shown with the region that it then has.
 """
 
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ STOP = "NPU_OP_STOP"
 class ListedCommand:
     """One command at byte `offset`. `fields` are decoded: codes by Arm's name, else numbers.
 
-    An address is text, region:0xoffset. `summary` says what an operation does, "" for the rest.
+    An address is text, region:0xoffset. `summary` describes an operation, "" for other commands.
     """
 
     offset: int
@@ -39,7 +38,7 @@ class ListedCommand:
 
     @property
     def text(self) -> str:
-        """The line, and below it the summary of an operation."""
+        """The line, with the summary of an operation below it."""
         shown = ", ".join(f"{name}={value}" for name, value in self.fields.items())
         first = f"0x{self.offset:06x}  {self.command:<{_NAME_COLUMNS}} {shown}".rstrip()
         return f"{first}\n          ; {self.summary}" if self.summary else first
@@ -56,9 +55,9 @@ class ListedCommand:
 def disassemble(stream: bytes, accelerator: Accelerator) -> Iterator[ListedCommand]:
     """Yield a line for each command up to NPU_OP_STOP, which ends a stream.
 
-    Raises NpuFault of kind "parse", after the lines before it, at the first word that is no command
-    and where the stream ends without NPU_OP_STOP. An operation whose registers make no sense has
-    that as its summary.
+    Raises NpuFault of kind "parse", after the lines before it, at the first word that is not a
+    command, and if the stream ends without NPU_OP_STOP. The summary of an operation with invalid
+    registers says so.
     """
     registers = Registers(accelerator)
     pending: list[Instruction] = []
@@ -87,7 +86,7 @@ def _line(instruction: Instruction, registers: Registers, about: str = "") -> Li
 
 
 def _fields(instruction: Instruction, registers: Registers) -> Iterator[tuple[str, int | str]]:
-    """Yield name and value of each field; the two halves of an address are one."""
+    """Yield name and value of each field; combine the two halves of an address."""
     names = [one.name for one in instruction.command.fields]
     if names == ["addr_hi", "addr_lo"]:
         is_address = instruction.command.register in REGION_REGISTERS
@@ -104,7 +103,7 @@ def _value(one: Field, value: int) -> int | str:
 
 
 def _address(instruction: Instruction, registers: Registers) -> int | str:
-    """Show an address with its region; what is none (a stride, a length) is a number."""
+    """Format an address with its region; return other values (a stride, a length) as numbers."""
     fields, operand = instruction.command.fields, instruction.operand
     value = fields[1].get(operand) | fields[0].get(operand) << 32
     register = instruction.command.register
@@ -119,7 +118,7 @@ def _address(instruction: Instruction, registers: Registers) -> int | str:
 
 
 def _signed(value: int) -> int:
-    """Take a stride as two's complement of 32 bits (U55) or 40 (U65); none reaches 2 GiB."""
+    """Interpret a stride as two's complement of 32 bits (U55) or 40 (U65); none reaches 2 GiB."""
     bits = 40 if value >> 32 else 32
     return value - (1 << bits) if value >> bits - 1 else value
 
@@ -128,7 +127,7 @@ def _summary(instruction: Instruction, registers: Registers) -> str:
     try:
         operation = registers.operation(instruction)
     except NpuFault as fault:
-        return f"makes no sense: {fault.reason}"
+        return f"invalid: {fault.reason}"
     if operation is None:
         return ""
     return summary(operation, _block(operation, registers))

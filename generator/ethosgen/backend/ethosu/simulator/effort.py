@@ -1,13 +1,13 @@
-"""What no compiler asks for, in seconds of the model's time, so that no stream keeps it for ever.
+"""Estimates pointless work, to bound the run time of any stream.
 
-A stream has no jumps, but a few words may ask for any amount of work: strides of 0 make large
+A stream has no jumps, but a few words may request any amount of work: strides of 0 make large
 feature maps out of a few bytes, and an operation may be started over and over. A legitimate network
-may be of any size, though, so what is limited is not work but futile work: operations whose
-elements lie on top of each other in memory, and those that repeat the ones before. The rest is
-bounded by the memories that a stream reaches, and by its length.
+may be of any size, so the limit is not on work but on pointless work: operations whose elements
+overlap in memory, and repetitions of the preceding operations. The memories that a stream can
+access, and its length, bound the rest.
 
-The rates are nanoseconds on one core of a server of 2021; they bound what real and mutated streams
-took there.
+The rates are nanoseconds on one core of a 2021 server; they bound the times of real and mutated
+streams there.
 """
 
 import math
@@ -31,22 +31,22 @@ _STEP_NS = 120_000
 _PRODUCT_NS = 0.1
 _DEPTHWISE_PRODUCT_NS = 1.5
 _GATHERED_NS = 1.5
-"""For each element that a window gathers in front of a matrix product, or that is pooled."""
+"""For each element that a window gathers before a matrix product, or that is pooled."""
 _READ_NS = 3.0
 _RESULT_NS = 60.0
 """For each element of the OFM: scaling, activation, clipping."""
 _WEIGHT_NS = 300.0
-"""Decoding, at its first use; kept from then on, which is not counted on."""
+"""For decoding a weight at its first use; later uses of the decoded weight are not assumed."""
 _BYTE_NS = 0.5
 
 
 _BRICK = 16
 _MOST_TIMES = 4
-"""How often in a row the same operation makes sense; Vela repeats one for layers without effect."""
+"""How often in a row the same operation is plausible; Vela repeats one for no-op layers."""
 
 
 def futile(steps: Sequence[IssuedOperation]) -> Iterator[float]:
-    """Yield, for each step, the seconds of futile work up to its end."""
+    """Yield, for each step, the seconds of pointless work up to its end."""
     total = 0.0
     before: Operation | None = None
     times = 0
@@ -60,7 +60,7 @@ def futile(steps: Sequence[IssuedOperation]) -> Iterator[float]:
 
 
 def _is_plausible(operation: Operation) -> bool:
-    """Return whether each element has a place of its own, so that memory bounds an operation."""
+    """Return whether no elements overlap in memory, so that the memory bounds an operation."""
     if isinstance(operation, Dma):
         rows = operation.sizes[0] if operation.destination_dims > 1 else 1
         row = operation.length + operation.skips[0]
@@ -91,12 +91,12 @@ def _has_own_places(fm: FeatureMap, shape: Shape) -> bool:
 
 
 def _largest(extent: int, split: int) -> int:
-    """Return the extent of the larger of the two tiles that a split makes."""
+    """Return the larger of the two tiles that a split creates."""
     return max(min(extent, split), extent - split)
 
 
 def _are_apart(extents: Sequence[tuple[int, int]], size: int) -> bool:
-    """Return whether steps of (count, stride) never meet; sufficient, and true of real layouts."""
+    """Return whether steps of (count, stride) never meet; sufficient, and true for real layouts."""
     reach = size
     for count, stride in sorted((e for e in extents if e[0] > 1), key=lambda e: abs(e[1])):
         if abs(stride) < reach:
@@ -106,7 +106,7 @@ def _are_apart(extents: Sequence[tuple[int, int]], size: int) -> bool:
 
 
 def seconds(operation: Operation) -> float:
-    """Return about how long the model takes for an operation; far too long is told as well."""
+    """Estimate the model's time for an operation; a gross overestimate is acceptable."""
     return (_STEP_NS + _nanoseconds(operation)) / 1e9
 
 

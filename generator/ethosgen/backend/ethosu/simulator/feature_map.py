@@ -15,16 +15,16 @@ BRICK = 16
 """Channels of a brick of NHCWB16."""
 
 BRICK_ALIGNMENT = 16
-"""What tiles in NHCWB16 must be aligned to, in bytes."""
+"""Byte alignment of tiles in NHCWB16."""
 
 MAX_ELEMENTS = 1 << 25
-"""The model's limit for one feature map; what Vela emits stays far below."""
+"""The model's limit for one feature map; Vela stays far below."""
 
 _Tile = tuple[slice, slice, int]
 
 
 class _Part(NamedTuple):
-    """A part of a feature map as an array on the memory.
+    """A part of a feature map as an array view of the memory.
 
     `view` is (height, width, channels), or (height, width, bricks, channels of a brick).
     """
@@ -35,15 +35,15 @@ class _Part(NamedTuple):
     view: NDArray[Any]
 
     def of(self, array: NDArray[Any], rows: slice) -> NDArray[Any]:
-        """Return its place in (height, width, depth), in its own shape."""
+        """Return the part's place in (height, width, depth), in the part's own shape."""
         place = array[rows, self.columns, self.channels]
         return place.reshape(place.shape[0], *self.view.shape[1:])
 
 
 class Placed:
-    """A feature map on its memory: checked once, then read and written as often as one likes.
+    """A feature map in its memory: checked once, then read and written as often as needed.
 
-    `whole` is the memory itself as (height, width, depth), where strides can say so.
+    `whole` is a view of the memory as (height, width, depth), if strides allow one.
     """
 
     __slots__ = ("_parts", "dtype", "shape", "whole")
@@ -51,7 +51,7 @@ class Placed:
     def __init__(
         self, bus: Bus, fm: FeatureMap, base: int, shape: Shape, write: bool = False
     ) -> None:
-        """Take the region's address and the shape.
+        """Store the region's address and the shape.
 
         Raises NpuFault of kind "bus" for any element outside the memories, of kind "timeout" for
         a shape beyond the model's limit.
@@ -64,7 +64,7 @@ class Placed:
         self._parts = parts if self.whole is None else ()
 
     def read(self) -> NDArray[Any]:
-        """Return (height, width, depth) in the feature map's own dtype; it may be the memory."""
+        """Return (height, width, depth) in the feature map's dtype; may be a view of the memory."""
         if self.whole is not None:
             return self.whole
         result = np.empty(self.shape, self.dtype)
@@ -92,7 +92,7 @@ class Placed:
             target[...] = part.of(data, rows)
 
     def _rows(self, top: int, count: int) -> Iterator[tuple[_Part, NDArray[Any], slice]]:
-        """Yield each part, its view of rows top to top + count, and where they are among these."""
+        """Yield each part, its view of rows top to top + count, and its place among them."""
         for part in self._parts:
             first = max(top, part.rows.start)
             last = min(top + count, part.rows.stop)
@@ -101,7 +101,7 @@ class Placed:
                 yield part, view, slice(first - top, last - top)
 
     def touches(self, other: "Placed") -> bool:
-        """Return whether the two may have memory in common."""
+        """Return whether the two may overlap in memory."""
         return any(
             np.may_share_memory(mine, theirs) for mine in self._views() for theirs in other._views()
         )
@@ -111,7 +111,7 @@ class Placed:
 
 
 def read(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> NDArray[Any]:
-    """Return a feature map as (height, width, depth) in its own dtype; it may lie on the memory.
+    """Return a feature map as (height, width, depth) in its own dtype; may be a view of the memory.
 
     `base` is the region's address. Faults are those of `Placed`.
     """
@@ -124,18 +124,18 @@ def check_write(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> None:
 
 
 def check_size(shape: tuple[int, ...]) -> None:
-    """Raise NpuFault of kind "timeout" for more elements than the model takes on."""
+    """Raise NpuFault of kind "timeout" for more elements than the model accepts."""
     elements = 1
     for extent in shape:
         elements *= extent
     if elements > MAX_ELEMENTS:
         raise NpuFault(
-            "timeout", f"a feature map of {'x'.join(map(str, shape))} is beyond the model"
+            "timeout", f"a feature map of {'x'.join(map(str, shape))} is too large for the model"
         )
 
 
 def _tiles(fm: FeatureMap, shape: tuple[int, ...]) -> Iterator[_Tile]:
-    """Yield the rows, the columns and the relative address of each tile that is used."""
+    """Yield the rows, the columns and the relative address of each used tile."""
     height, width = shape[0], shape[1]
     for first, last, split, bases in (
         (0, min(fm.width0, width), fm.height0, fm.bases[0::2]),
@@ -156,7 +156,7 @@ def _parts(bus: Bus, fm: FeatureMap, base: int, shape: Shape, write: bool) -> It
 
 
 def _whole(parts: tuple[_Part, ...], shape: Shape) -> NDArray[Any] | None:
-    """Return a view of the only part in the feature map's shape, None if that took a copy."""
+    """Return a view of the only part in the feature map's shape, None if it needs a copy."""
     if len(parts) != 1:
         return None
     view = parts[0].view
@@ -169,7 +169,7 @@ def _whole(parts: tuple[_Part, ...], shape: Shape) -> NDArray[Any] | None:
 def _views(
     bus: Bus, fm: FeatureMap, address: int, shape: tuple[int, ...], write: bool
 ) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Yield a tile as arrays on the memory, each with the channels that it holds.
+    """Yield a tile as views of the memory, each with its channels.
 
     An array is (height, width, channels), or (height, width, bricks, channels of a brick).
     """

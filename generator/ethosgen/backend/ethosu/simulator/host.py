@@ -1,4 +1,4 @@
-"""Partitions on the functional model, in process: no firmware, no QEMU."""
+"""Runs partitions on the NPU model, in process: no firmware, no QEMU."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition, RegionKind
 
 _ALIGNMENT = 4096
-"""Segments start on pages of their own, so that an overrun faults and never meets a neighbour."""
+"""Segments start on separate pages, so that an overrun faults instead of reaching a neighbour."""
 
 
 Array = np.ndarray[Any, Any]
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What it takes to run a partition: its tensors as they lie in memory, and its addresses."""
+    """The data to run a partition: its tensors in memory, and its addresses."""
 
     inputs: list[tuple[str, Array, tuple[int, ...]]]
     outputs: list[tuple[str, Array]]
@@ -32,14 +32,14 @@ class _Call:
 
 
 class PartitionRunner:
-    """Runs the partitions of one plan on the functional model.
+    """Runs the partitions of one plan on the NPU model.
 
-    Every memory is a segment of its own: the read-only blob and the command streams cannot be
-    written, the scratch is exactly as large as Vela says, and so an access outside faults.
+    Every memory is a separate segment: the read-only blob and the command streams are not
+    writable, and the scratch is exactly as large as Vela says, so an access outside faults.
     """
 
     def __init__(self, plan: OffloadPlan, trace: Trace | None = None) -> None:
-        """Take the plan, and what is to be told of each operation."""
+        """Prepare the plan's memories; `trace` observes each operation."""
         if plan.accelerator is None:
             raise ValueError("a plan without an NPU has no partitions to run")
         self._plan = plan
@@ -66,8 +66,8 @@ class PartitionRunner:
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
         """Run one partition: inputs by tensor name to outputs by tensor name.
 
-        What it leaves in variables among its inputs is returned too.
-        NpuFault if the command stream does something that the NPU cannot.
+        It also returns the variables among its inputs as it leaves them.
+        NpuFault if the command stream does something that the NPU cannot do.
         """
         call = self._calls.get(partition.name)
         if call is None:
@@ -107,7 +107,7 @@ class PartitionRunner:
         return segment
 
     def _own_tensors(self) -> Mapping[int, Segment]:
-        """Return a segment for each tensor that has a base pointer of its own."""
+        """Return a segment for each tensor that has its own base pointer."""
         owned = {b for p in self._plan.partitions for b in p.bases if isinstance(b, int)}
         tensors = self._plan.residual.tensors
         return {

@@ -39,7 +39,7 @@ class ActivationFormat(IntEnum):
 
 
 class ActivationFunction(IntEnum):
-    """What happens to a result after scaling."""
+    """The function applied to a result after scaling."""
 
     RELU = 0
     TANH = 3
@@ -183,7 +183,7 @@ class WeightOrder(IntEnum):
 
 
 class Kind(Enum):
-    """What a command does: sets a register, or starts or orders an operation."""
+    """The effect of a command: sets a register, or starts or orders an operation."""
 
     SET = "set"
     OPERATION = "operation"
@@ -193,8 +193,8 @@ class Kind(Enum):
 class Field:
     """Bits [lsb, lsb + bits) of an operand.
 
-    `values` names the codes of a field that has them; `signed` fields are two's complement where
-    the elements that they belong to are, and harmless to show so where they are not.
+    `values` names the codes of a field that has them; `signed` fields are two's complement if
+    their elements are signed, and harmless to show so otherwise.
     """
 
     name: str
@@ -224,7 +224,7 @@ class Command:
 
     @property
     def kind(self) -> Kind:
-        """SET or OPERATION, as the name says."""
+        """SET or OPERATION, from the name."""
         return Kind.SET if self.name.startswith("NPU_SET_") else Kind.OPERATION
 
     @property
@@ -440,4 +440,4 @@ REGION_REGISTERS: Mapping[str, str] = {
     "DMA0_SRC": "DMA0_SRC_REGION",
     "DMA0_DST": "DMA0_DST_REGION",
 }
-"""An address register, and the register that says which region the address is in."""
+"""An address register, and the register that holds the address's region."""

@@ -1,4 +1,4 @@
-"""The functional model: runs a command stream on real memory."""
+"""The NPU model: executes a command stream on real memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,13 +27,13 @@ from ethosgen.values.errors import NpuFault
 
 _MAX_PROGRAMS = 64
 LIMIT_S = 2.0
-"""Of futile work, estimated, for one run of a stream; networks have none, whatever their size."""
+"""Limit of estimated pointless work for one run of a stream; networks of any size have none."""
 _WAITS = {"NPU_OP_DMA_WAIT": "dma_wait", "NPU_OP_KERNEL_WAIT": "kernel_wait"}
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a stream did. `consumed` is QREAD; `activity` and its cycles are estimates."""
+    """The result of a stream. `consumed` is QREAD; `activity` and its cycles are estimates."""
 
     operations: int
     macs: int
@@ -45,22 +45,22 @@ class RunReport:
 
 
 class Observer(Protocol):
-    """Is told of each operation as it runs; see trace.py."""
+    """Observes each operation as it runs; see trace.py."""
 
     def before(self, context: Context, step: IssuedOperation) -> None:
         """Note that an operation begins."""
 
     def after(self, context: Context, step: IssuedOperation, macs: int) -> None:
-        """Note that an operation has ended, with as many multiplications."""
+        """Note that an operation has ended, with its number of multiplications."""
 
 
 @dataclass(frozen=True)
 class _Program:
-    """A decoded stream: its operations up to STOP or up to the command that makes no sense."""
+    """A decoded stream: its operations up to STOP or up to the first invalid command."""
 
     steps: tuple[IssuedOperation, ...]
     effort_s: tuple[float, ...]
-    """Futile work up to the end of each step."""
+    """Pointless work up to the end of each step."""
     commands: int
     consumed: int
     irq_mask: int
@@ -78,7 +78,7 @@ class Machine:
         observer: Observer | None = None,
         limit_s: float = LIMIT_S,
     ) -> None:
-        """Take the bus, who watches, and the limit of a run's futile work; see effort.py."""
+        """Store the bus, the observer, and the limit of pointless work for a run; see effort.py."""
         self.accelerator = accelerator
         self.bus = bus
         self.observer = observer
@@ -87,7 +87,7 @@ class Machine:
         self._programs: dict[bytes, _Program] = {}
         self._runs: dict[tuple[int, ...], _Run] = {}
         self._latest: tuple[tuple[int, int, object], _Run | None] = (0, 0, None), None
-        """Of the last run: where it was, and what was prepared for it."""
+        """The last run: its place, and its prepared operations."""
         self._shram = Shram(accelerator.shram_kib * 1024 // accelerator.cores)
 
     def run(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> RunReport:
@@ -95,14 +95,14 @@ class Machine:
 
         `bases[i]` is BASEPi. Operations run one after another in stream order, which is one of the
         orders that the waits and BLOCKDEP of a correct stream allow. Raises NpuFault with the
-        offset and name of the command; what earlier operations wrote remains.
+        offset and name of the command; results of earlier operations remain.
         """
         where, run = self._latest
         if where[2] is not bases or where[0] != stream_addr or where[1] != stream_bytes:
             run = None
         if run is None or run.has_changed():
             run = self._find(stream_addr, stream_bytes, tuple(bases))
-            if isinstance(bases, tuple):  # whose owner cannot change it
+            if isinstance(bases, tuple):  # its owner cannot change it
                 self._latest = (stream_addr, stream_bytes, bases), run
         if self.observer is not None or not run.is_prepared:
             self._step_by_step(run)
@@ -133,7 +133,7 @@ class Machine:
         return program
 
     def _step_by_step(self, run: "_Run") -> None:
-        """Run with all checks, under the observer's eyes, and prepare what is not prepared yet."""
+        """Run with all checks and with the observer, and prepare operations on first use."""
         program = self._decode(run.memory)
         for index, (step, effort_s) in enumerate(zip(program.steps, program.effort_s, strict=True)):
             try:
@@ -142,8 +142,8 @@ class Machine:
                 with np.errstate(all="ignore"):  # integers wrap silently, as in hardware
                     if index == len(run.actions):
                         run.actions.append(prepare(run.context, step.operation))
-                    if effort_s > self._limit_s:  # a fault that costs nothing came before
-                        reason = "the stream keeps asking for work that comes to nothing"
+                    if effort_s > self._limit_s:  # faults that need no work come first
+                        reason = "the stream keeps requesting pointless work"
                         raise NpuFault("timeout", reason)
                     run.actions[index]()
             except NpuFault as fault:
@@ -154,13 +154,13 @@ class Machine:
             raise program.fault
         run.is_prepared = True
         if run.stream is None and self.observer is None:
-            self._programs.clear()  # not needed again: they take more than what is prepared
+            self._programs.clear()  # not needed again: they are larger than the prepared operations
 
 
 class _Run:
-    """A program at its place in memory: each operation prepared when it is first carried out.
+    """A program at its place in memory; each operation is prepared when it first runs.
 
-    `stream` is what was decoded, None where nobody can write other commands there.
+    `stream` is the decoded stream, None if nobody can write other commands there.
     """
 
     __slots__ = (
@@ -185,7 +185,7 @@ class _Run:
         self.is_prepared = False
         operations = [step.operation for step in program.steps]
         self.is_quiet = all(isinstance(one, Convolution | Dma) for one in operations)
-        """Whether numpy has nothing to warn of."""
+        """Whether numpy has nothing to warn about."""
         self.report = RunReport(
             len(operations),
             sum(_products(one) for one in operations),
@@ -197,16 +197,16 @@ class _Run:
         )
 
     def has_changed(self) -> bool:
-        """Return whether somebody has written other commands to the stream's memory."""
+        """Return whether the commands in the stream's memory have changed."""
         return self.stream is not None and self.memory.tobytes() != self.stream
 
     def replay(self) -> None:
-        """Carry out all operations once more."""
+        """Execute all operations again."""
         done = iter(self.actions)
         try:
             for action in done:
                 action()
-        except NpuFault as fault:  # weights that have become nonsense since
+        except NpuFault as fault:  # the weights have since become invalid
             left = sum(1 for _ in done)
             raise _located(fault, *self.marks[len(self.actions) - left - 1]) from None
 
@@ -216,7 +216,7 @@ _Value = TypeVar("_Value")
 
 
 def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
-    """Add to what is kept; the oldest goes where that is too much."""
+    """Add to a cache; evict the oldest entry if it is full."""
     if len(kept) >= _MAX_PROGRAMS and key not in kept:
         kept.pop(next(iter(kept)))
     kept[key] = value
@@ -246,7 +246,7 @@ def prepare(context: Context, operation: Operation) -> Action:
 
 
 def load(stream: bytes, accelerator: Accelerator) -> _Program:
-    """Decode a stream into operations; a fault is kept, to be raised when execution gets there."""
+    """Decode a stream into operations; a fault is stored, and raised when execution reaches it."""
     registers = Registers(accelerator)
     steps: list[IssuedOperation] = []
     commands = consumed = irq_mask = 0

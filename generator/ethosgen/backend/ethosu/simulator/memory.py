@@ -1,4 +1,4 @@
-"""What the NPU's bus reaches: segments of memory, range-checked."""
+"""The memories on the NPU's bus: segments, range-checked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ Bytes = NDArray[np.uint8]
 class Segment:
     """Memory at bus addresses [start, start + memory.size); `memory` is a flat uint8 array.
 
-    `constant` promises that nobody else writes to it either as long as the bus lives: what was
-    decoded from it is not looked at again.
+    `constant` promises that nobody else writes to it either while the bus lives: data decoded from
+    it is not checked again.
     """
 
     start: int
@@ -32,24 +32,24 @@ class Segment:
 
     @property
     def end(self) -> int:
-        """The first address behind the segment."""
+        """The first address after the segment."""
         return self.start + self.memory.size
 
 
 class Bus:
-    """All memory that the NPU can reach. An access must lie within one segment."""
+    """All memory that the NPU can access. An access must lie within one segment."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
-        """Take the segments; ValueError if two of them overlap."""
+        """Store the segments; ValueError if two of them overlap."""
         self._segments = sorted(segments, key=lambda segment: segment.start)
         for low, high in zip(self._segments, self._segments[1:], strict=False):
             if low.end > high.start:
                 raise ValueError(f"segments '{low.name}' and '{high.name}' overlap")
 
     def locate(self, start: int, end: int, write: bool = False) -> tuple[Bytes, int]:
-        """Return the memory that holds addresses [start, end), and the index of `start` in it.
+        """Return the memory that contains addresses [start, end), and the index of `start` in it.
 
-        Raises NpuFault of kind "bus" where no segment holds the range, or it is read-only.
+        Raises NpuFault of kind "bus" if no segment contains the range, or if it is read-only.
         """
         segment = self._find(start, end, write)
         return segment.memory, start - segment.start
@@ -70,7 +70,7 @@ class Bus:
         return self._find(address, address + length, write=False).constant
 
     def view(self, address: int, length: int) -> Bytes:
-        """Return `length` bytes as they lie in memory."""
+        """Return a view of `length` bytes."""
         memory, offset = self.locate(address, address + length)
         return memory[offset : offset + length]
 
@@ -92,7 +92,7 @@ class Bus:
         dtype: np.dtype[Any],
         write: bool = False,
     ) -> NDArray[Any]:
-        """Return an array that lies on the memory itself; strides in bytes, any sign.
+        """Return an array view of the memory; strides are in bytes, of any sign.
 
         Raises NpuFault of kind "bus" unless every element lies within one segment.
         """
@@ -104,5 +104,5 @@ class Bus:
 
 
 def span(start: int, end: int) -> str:
-    """Show an address range."""
+    """Format an address range."""
     return f"at 0x{start:x}..0x{end:x}"

@@ -1,9 +1,9 @@
-"""Decoder of the compressed weight stream ("mlw"), safe on any bytes.
+"""Decodes the compressed weight stream ("mlw"), safely for any bytes.
 
-The stream is a row of slices. A slice has a header, an optional palette, and chunks of up to 12
-weight symbols and 12 zero-run symbols, Golomb-Rice coded: the unary parts of a chunk come first,
-the remainders one chunk later. Only the positions of chunks depend on one another, so one short
-loop finds them, and numpy decodes some thousand symbols at once. Format: Vela's mlw_decode.c.
+The stream is a sequence of slices. A slice has a header, an optional palette, and chunks of up to
+12 weight symbols and 12 zero-run symbols, Golomb-Rice coded: the unary parts of a chunk come first,
+the remainders one chunk later. Only the positions of chunks depend on one another, so a short loop
+finds them, and numpy decodes some thousand symbols at once. Format: Vela's mlw_decode.c.
 """
 
 from array import array
@@ -23,7 +23,7 @@ _WDIV_UNCOMPRESSED = 7
 _MAX_SYMBOLS = 12
 _RUN_AHEAD = 8
 _BATCH_CHUNKS = 128
-"""As many are decoded at once: of more, the intermediate arrays would outgrow the weights."""
+"""Chunks decoded at once: with more, the intermediate arrays would outgrow the weights."""
 
 
 class _Bits:
@@ -56,7 +56,7 @@ class _Bits:
 
 @dataclass
 class _Slice:
-    """A slice's header, and the palette that it set or took over."""
+    """A slice's header, and its palette, which may be an earlier slice's."""
 
     position: int = 0
     zero_division: int = _ZDIV_DISABLE
@@ -76,13 +76,13 @@ class _Slice:
 
     @property
     def runs(self) -> int:
-        """Number of zero runs: one after each weight, and one in front after a new palette."""
+        """Number of zero runs: one after each weight, and one first after a new palette."""
         return self.values + self.new_palette if self.has_zero_runs else 0
 
 
 @dataclass
 class _Chunks:
-    """Where the symbols of a slice lie: unary codes, and bit positions of remainders."""
+    """The positions of a slice's symbols: unary codes, and bit positions of remainders."""
 
     unary0: "array[int]" = field(default_factory=lambda: array("H"))
     unary1: "array[int]" = field(default_factory=lambda: array("H"))
@@ -94,7 +94,7 @@ class _Chunks:
     """Symbols whose remainder was found."""
 
     def add(self, unary0: int, unary1: int, count: int) -> int:
-        """Add a chunk that ends so many symbols; returns that number."""
+        """Add a chunk in which `count` symbols end at most; return the number."""
         self.unary0.append(unary0)
         self.unary1.append(unary1)
         self.counts.append(count)
@@ -102,7 +102,7 @@ class _Chunks:
         return count
 
     def add_remainders(self, position: int, count: int, limit: int) -> int:
-        """Add a chunk's remainders; returns how many there are, `limit` symbols in all."""
+        """Add a chunk's remainders, up to `limit` symbols in all; return their number."""
         self.remainders.append(position)
         used = min(count, limit - self.done)
         self.done += used
@@ -112,14 +112,14 @@ class _Chunks:
 def decode(data: bytes | memoryview, wanted: int) -> NDArray[np.int16]:
     """Return the first `wanted` weights of a stream, as int16.
 
-    Raises NpuFault of kind "weights" where the stream is malformed or holds fewer.
+    Raises NpuFault of kind "weights" if the stream is malformed or has too few.
     """
     parts = [*pieces(data, wanted)]
     return np.concatenate(parts)[:wanted] if parts else np.zeros(0, np.int16)
 
 
 def pieces(data: bytes | memoryview, wanted: int) -> Iterator[NDArray[np.int16]]:
-    """Yield a stream's weights piece by piece, until there are at least as many as `wanted`.
+    """Yield a stream's weights in pieces, until there are at least `wanted`.
 
     Raises NpuFault as `decode` does.
     """
@@ -129,7 +129,7 @@ def pieces(data: bytes | memoryview, wanted: int) -> Iterator[NDArray[np.int16]]
     while have < wanted:
         header = _read_header(bits, position, previous)
         if header is None:
-            raise NpuFault("weights", f"a weight stream holds {have} of {wanted} weights")
+            raise NpuFault("weights", f"a weight stream has only {have} of {wanted} weights")
         weights, zeros, position = _find_chunks(bits, header)
         if header.has_zero_runs:
             whole = _with_zeros(bits, header, weights, zeros)
@@ -158,7 +158,7 @@ def _read_header(bits: _Bits, position: int, previous: _Slice | None) -> _Slice 
     if header.new_palette:
         position = _read_palette(bits, header, position)
     elif previous is None or previous.has_zero_runs != header.has_zero_runs:
-        raise NpuFault("weights", "a weight slice needs a palette of its own and has none")
+        raise NpuFault("weights", "a weight slice needs its own palette but has none")
     else:
         header.direct_offset = previous.direct_offset
         header.palette, header.palette_bits = previous.palette, previous.palette_bits
@@ -206,7 +206,7 @@ def _first(parts: Iterator[Ints], count: int) -> Iterator[NDArray[np.int16]]:
 
 
 def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
-    """Walk over the chunks of a slice; returns weight symbols, zero runs and the end position."""
+    """Walk over a slice's chunks; return weight symbols, zero runs and the end position."""
     if header.has_zero_runs:
         return _find_both(bits, header)
     find = _find_uncompressed if header.uncompressed else _find_weights
@@ -217,7 +217,7 @@ def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
 
 
 def _find_uncompressed(_: _Bits, header: _Slice) -> tuple[_Chunks, int]:
-    """Lay out a slice that has nothing but remainders, as if it had chunks: one behind another."""
+    """Lay out a slice that has only remainders, as if it had chunks, one after another."""
     count = -(-header.values // _MAX_SYMBOLS)
     step = _MAX_SYMBOLS * header.division
     chunks = _Chunks(
@@ -230,7 +230,7 @@ def _find_uncompressed(_: _Bits, header: _Slice) -> tuple[_Chunks, int]:
 
 
 def _find_weights(bits: _Bits, header: _Slice) -> tuple[_Chunks, int]:
-    """Walk over the chunks of a slice without zero runs, which is what most slices are."""
+    """Walk over the chunks of a slice without zero runs, as most slices are."""
     chunks = _Chunks()
     words, length = bits.fast, bits.length
     add_first, add_second = chunks.unary0.append, chunks.unary1.append
@@ -262,7 +262,7 @@ def _find_weights(bits: _Bits, header: _Slice) -> tuple[_Chunks, int]:
 def _find_both(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
     """Walk over the chunks of a slice whose zeros are coded as runs between the weights.
 
-    Each stream runs at most eight symbols ahead of the other, which decides what a chunk holds.
+    Each stream runs at most eight symbols ahead of the other, which determines a chunk's contents.
     """
     weights, zeros = _Chunks(), _Chunks()
     position, get = header.position, bits.get
@@ -332,7 +332,7 @@ def _zero_lengths(bits: _Bits, chunks: _Chunks, header: _Slice) -> Iterator[Ints
 
 
 def _batches(chunks: _Chunks) -> Iterator[_Chunks]:
-    """Cut the chunks of a slice into as many as are decoded at once."""
+    """Split a slice's chunks into batches to decode at once."""
     for first in range(0, len(chunks.counts), _BATCH_CHUNKS):
         part = slice(first, first + _BATCH_CHUNKS)
         yield _Chunks(
@@ -363,7 +363,7 @@ def _quotients(code: Ints, truncated: bool, carry: int, longest: int = 2) -> tup
 
 
 def _remainders(bits: _Bits, chunks: _Chunks, division: int) -> Ints:
-    """Return the remainders of all symbols; those too many of the last chunk mean nothing."""
+    """Return the remainders of all symbols; surplus ones of the last chunk have no meaning."""
     counts = np.array(chunks.counts, np.int32)
     symbols = int(counts.sum())
     if division == 0:

@@ -1,4 +1,4 @@
-"""One operation of the NPU as typed values: what the registers say when it starts."""
+"""One operation of the NPU as typed values, from the registers when it starts."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FeatureMap:
-    """Where a feature map lies: up to four tiles in a region.
+    """The place of a feature map: up to four tiles in a region.
 
     `bases` are the tiles' addresses relative to the region, `strides` the bytes from row to row
     (y), from column to column (x), and from brick to brick (c; NHCWB16 only). Tile 0 holds the
@@ -65,13 +65,13 @@ class Padding:
 
     @property
     def any(self) -> bool:
-        """Whether there is any."""
+        """Whether there is any padding."""
         return bool(self.top or self.left or self.bottom or self.right)
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """How a result is clipped and looked up. `table` is the LUT's slot, None without one."""
+    """Clipping and look-up of a result. `table` is the LUT's slot, None without a table."""
 
     function: int
     clip_range: ActivationClipRange
@@ -94,9 +94,9 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where and how an operation writes its result.
+    """The place of an operation's result, and how it is computed.
 
-    The OFM block and the accumulators' format change no result, only the time that it takes.
+    The OFM block and the accumulators' format affect only the time, not the result.
     """
 
     fm: FeatureMap
@@ -120,7 +120,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class WeightLayout:
-    """What determines the order of weights in their streams."""
+    """Determines the order of weights in their streams."""
 
     part_kernel_first: bool
     ofm_block_depth: int
@@ -130,7 +130,7 @@ class WeightLayout:
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """What convolution and pooling share: a kernel that slides over the IFM."""
+    """The part that convolution and pooling share: a kernel that slides over the IFM."""
 
     ifm: FeatureMap
     ifm_depth: int
@@ -182,7 +182,7 @@ class Pool(Windowed):
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """NPU_OP_ELEMENTWISE. `ifm2` is None for unary operations and where `scalar` stands for it."""
+    """NPU_OP_ELEMENTWISE. `ifm2` is None for unary operations and if `scalar` replaces it."""
 
     mode: ElementwiseMode
     ifm: FeatureMap
@@ -218,8 +218,8 @@ Operation = Convolution | Pool | Elementwise | Dma
 class IssuedOperation:
     """An operation and the command that starts it.
 
-    The waits are those that the stream asks for in front of it: that at most so many copies, or
-    operations, are outstanding.
+    The waits are those in the stream before it: they limit the number of outstanding copies and
+    operations.
     """
 
     operation: Operation

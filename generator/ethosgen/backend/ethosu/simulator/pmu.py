@@ -1,8 +1,8 @@
 """The performance monitor: a cycle counter and four event counters.
 
-It counts what activity.py estimates for each stream. The registers lie in the page of memory that
-registers.py polls, so set and clear registers need a value that shows a write: those that set hold
-what is set, those that clear hold 0.
+It counts what activity.py estimates for each stream. The registers are in the page of memory that
+registers.py polls, so set and clear registers need a value that reveals a write: those that set
+hold the bits that are set, those that clear hold 0.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ AXI0_RD_DATA_BEAT_RECEIVED = 130
 AXI0_WR_DATA_BEAT_WRITTEN = 135
 AXI0_ENABLED_CYCLES = 140
 AXI1 = 256
-"""What is added to an event of port 0 for that of port 1."""
+"""Added to an event of port 0 to get that of port 1."""
 
 _BEAT_BYTES = {"u55": 8, "u65": 16}
 
@@ -65,16 +65,16 @@ class Pmu:
         self._write(PMCR, _PMCR_RESET)
 
     def reset(self) -> None:
-        """Soft reset: count no more, from 0, until PMCR is written.
+        """Soft reset: stop counting, at 0, until PMCR is written.
 
-        The driver may have set the next run up by now, so nothing that it writes is overwritten:
-        PMCR shows that it is off from `begin` on, and event types and enables keep what they hold.
+        The driver may already have set up the next run, so none of its writes is overwritten: PMCR
+        reads as off from `begin` on, and event types and enables keep their values.
         """
         self._counts = False
         self._reset_counters(PMCR_EVENT_CNT_RST | PMCR_CYCLE_CNT_RST)
 
     def begin(self) -> None:
-        """A run begins, and the driver waits: let PMCR say whether anything is counted."""
+        """Begin a run, while the driver waits: let PMCR show whether counters are on."""
         if not self._counts:
             self._write(PMCR, self._read(PMCR) & ~PMCR_CNT_EN)
 
@@ -83,10 +83,10 @@ class Pmu:
         return self._read(PMCR)
 
     def poll(self, control: int) -> bool:
-        """Act on what the driver wrote since the last call; True if there was something.
+        """Process the driver's writes since the last call; return True if there were any.
 
-        `control` is PMCR as it was before RESET was looked at: what is found there was written
-        after the reset that is found now, since drivers write in that order.
+        `control` is PMCR as it was before RESET was read: a write found there came after the reset
+        that is found now, since drivers write in that order.
         """
         acted = False
         kept = control & (PMCR_CNT_EN | PMCR_MASK_EN) | _PMCR_RESET
@@ -119,7 +119,7 @@ class Pmu:
     def count(self, accelerator: Accelerator, activity: Activity, region_config: int) -> bool:
         """Add a stream's activity to the enabled counters.
 
-        `region_config` is REGIONCFG, which tells each region's AXI port. True if a counter
+        `region_config` is REGIONCFG, which has each region's AXI port. True if a counter
         overflowed whose interrupt is enabled.
         """
         if not self._counts:
@@ -144,7 +144,7 @@ class Pmu:
 
 
 def events(accelerator: Accelerator, activity: Activity, region_config: int) -> dict[int, int]:
-    """Return how often each modelled event happened; others are never counted."""
+    """Return how often each modelled event happened; other events are never counted."""
     happened = {
         CYCLE: activity.cycles,
         NPU_ACTIVE: activity.cycles,

@@ -1,12 +1,12 @@
-"""The register face of the NPU: a page of plain memory that a driver writes and the model polls.
+"""The NPU's registers: a page of plain memory that a driver writes and the model polls.
 
-The page lies in memory that the driver's CPU shares, so an access makes no noise. Writes are seen
-because the model leaves recognisable values behind: RESET holds a sentinel that no driver writes,
-CMD's request bits are cleared when they are acted upon. Registers that are read-only on hardware
-are written again at each step, so that a stray write does not last.
+The page is in memory shared with the driver's CPU, so nothing signals an access. The model
+detects writes because it leaves recognisable values: RESET holds a sentinel that no driver writes,
+and CMD's request bits are cleared once processed. Registers that are read-only on hardware are
+rewritten at each step, so that a stray write does not last.
 
-The AXI limits (AXI_LIMIT0 to 3) are kept as they are written. They bound how many accesses are
-under way at once, which the estimate of cycles does not know; REGIONCFG's choice of port is used.
+The AXI limits (AXI_LIMIT0 to 3) keep their values. They bound the number of outstanding accesses,
+which the estimate of cycles ignores; REGIONCFG's choice of port is used.
 """
 
 import logging
@@ -50,7 +50,7 @@ STATUS_CMD_PARSE_ERROR = 1 << 4
 STATUS_CMD_END_REACHED = 1 << 5
 STATUS_PMU_IRQ_RAISED = 1 << 6
 STATUS_WD_FAULT = 1 << 7
-"""The weight decoder's."""
+"""The weight decoder's fault."""
 STATUS_FAULTS = STATUS_BUS_STATUS | STATUS_CMD_PARSE_ERROR | STATUS_WD_FAULT
 """Only a reset clears them."""
 STATUS_FAULTING_INTERFACE_LSB = 11
@@ -73,17 +73,17 @@ FAULT_BITS = {
     "weights": STATUS_WD_FAULT,
     "timeout": STATUS_CMD_PARSE_ERROR,
 }
-"""An NPU would go on for ever where the model gives up; so that a firmware gets to know, the model
-says what else it says of a stream that makes no sense."""
+"""An NPU would run on where the model gives up; so that a firmware gets an error, the model
+reports the same as for an invalid stream."""
 
 
 class RegisterFile:
-    """An Ethos-U's registers in a page of 1024 uint32 words, which may lie on shared memory."""
+    """An Ethos-U's registers in a page of 1024 uint32 words, which may be shared memory."""
 
     def __init__(
         self, page: NDArray[np.uint32], machine: Machine, raise_irq: Callable[[], None]
     ) -> None:
-        """Take the page, the machine that it controls, and what pends the NPU's interrupt."""
+        """Store the page, the machine to control, and the function that raises the interrupt."""
         if page.dtype != np.uint32 or page.shape != (PAGE_WORDS,):
             raise ValueError("the register page needs 1024 words of uint32")
         self._page = page
@@ -110,16 +110,16 @@ class RegisterFile:
         self._write(RESET, RESET_IDLE)
 
     def poll(self) -> bool:
-        """Act on what the driver wrote since the last call; True if there was something.
+        """Process the driver's writes since the last call; return True if there were any.
 
         Never raises NpuFault: a faulting stream ends in STATUS, QREAD, `last_fault` and the
         interrupt, as on hardware.
         """
         acted = False
-        # CMD is read first: a driver resets and then starts, so the reset that goes with a start
-        # is there to be seen when the start is. The other way round it would be handled after the
-        # run, and wipe the STATUS that the driver is about to read.
-        # PMCR lies between them: a driver starts the PMU after the reset.
+        # CMD is read first: a driver resets and then starts, so when the start is visible, so is
+        # its reset. In the other order, the reset would be processed after the run, and would clear
+        # the STATUS that the driver is about to read. PMCR is read between them: a driver starts
+        # the PMU after the reset.
         command = self._read(CMD)
         control = self._pmu.control()
         request = self._read(RESET)
@@ -134,17 +134,17 @@ class RegisterFile:
             acted = True
         elif command != self._command_seen and (command & CMD_CLEAR_IRQ or command >> 16):
             # Not written back: the driver starts its next run as soon as it has cleared the
-            # interrupt, and a write that comes after that would wipe the start.
+            # interrupt, and a later write would overwrite the start.
             self._command(command)
             acted = True
         self._command_seen = command
         return acted
 
     def _reset(self, request: int) -> None:
-        """Soft reset: take the security and privilege level over, and drop state and faults.
+        """Soft reset: apply the security and privilege level, and clear state and faults.
 
-        The driver may have set up its next job by the time that the page is looked at, so
-        registers that it owns (QBASE, QSIZE, BASEP, …) keep what they hold.
+        The driver may already have set up its next job when the page is polled, so the registers
+        that it owns (QBASE, QSIZE, BASEP, …) keep their values.
         """
         _log.debug("RESET: 0x%x", request)
         self._prot = request & 3
@@ -162,12 +162,12 @@ class RegisterFile:
         self._publish()
         if command & CMD_RUN:
             if self._status & STATUS_BUS_STATUS:
-                _log.warning("the NPU does not start after a bus fault: it must be reset first")
+                _log.warning("the NPU does not start after a bus fault: reset it first")
                 return
             self._run()
 
     def _look_at_queue(self) -> None:
-        """Writing QBASE or QSIZE clears cmd_end_reached; only another value is seen."""
+        """Clear cmd_end_reached after a write to QBASE or QSIZE; only a new value is detected."""
         queue = self._read(QBASE), self._read(QBASE_HI), self._read(QSIZE)
         if queue != self._queue_seen:
             self._queue_seen = queue
@@ -205,20 +205,20 @@ class RegisterFile:
         self._raise_irq()
 
     def _faulting(self, fault: NpuFault, bases: Sequence[int]) -> int:
-        """Return STATUS's account of a bus fault: the interface, and the channel."""
+        """Return STATUS's fields for a bus fault: the interface, and the channel."""
         machine = self._machine
         channel, port = Channel.COMMANDS, self._read(QCONFIG) & 3
         if fault.command != "?":
             stream = machine.bus.read(self._address(QBASE), self._read(QSIZE))
             steps = load(stream, machine.accelerator).steps
-            # A stream that has written over itself has other steps by now, or none there.
+            # A stream that has overwritten itself now has other steps, or none there.
             step = next((step for step in steps if step.offset == fault.offset), None)
             found = culprit.find(machine.bus, bases, step.operation) if step else None
             if found is None:
                 return 0
             channel, region = found
             port = self._read(REGIONCFG) >> 2 * region & 3
-        # Of the four sets of limits that a port number chooses, the latter two are AXI1's.
+        # A port number selects one of four sets of limits; the latter two are AXI1's.
         interface = port >> 1 << STATUS_FAULTING_INTERFACE_LSB
         return interface | channel << STATUS_FAULTING_CHANNEL_LSB
 

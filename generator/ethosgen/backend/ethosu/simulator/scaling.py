@@ -1,4 +1,4 @@
-"""Scaling and rounding, once for all operations.
+"""Scaling and rounding, shared by all operations.
 
 A value v is scaled to (v * scale + rounding) >> shift. Source of the formulas: `Scale` in Regor's
 graphir_optimiser.cpp, which is the `apply_scale` of the TOSA specification; DBL is equal to
@@ -21,9 +21,9 @@ _ZERO = np.array(0, np.int64)
 
 @lru_cache(maxsize=256)
 def scalar(value: int) -> Ints:
-    """Return a number as an array without axes, which is cheaper to compute with; do not write it.
+    """Return a number as an array without axes, which is faster to compute with; read-only.
 
-    Those of the same value are one.
+    Equal values share one array.
     """
     return np.array(value, np.int64)
 
@@ -33,8 +33,8 @@ class Rescale:
 
     `scale` (below 2**32) and `shift` (0..63) broadcast against the values. DBL rounds half up at
     bit 31 - `pre_shift` first, then half away from zero; `pre_shift` is the left shift that the
-    caller has left out. NATURAL rounds half up, TRUNCATE towards zero. `bound` limits the values'
-    magnitudes, where the caller knows it; else they are looked at.
+    caller has omitted. NATURAL rounds half up, TRUNCATE towards zero. `bound` limits the values'
+    magnitudes if the caller knows one; else they are checked.
     """
 
     __slots__ = ("_above", "_below", "_is_narrow", "_most", "_moves", "_scales", "_shifts")
@@ -47,7 +47,7 @@ class Rescale:
         pre_shift: int = 0,
         bound: int | None = None,
     ) -> None:
-        """Take the factors; see the class."""
+        """Store the factors; see the class."""
         self._scales, self._shifts = np.asarray(scale, np.int64), np.asarray(shift, np.int64)
         self._most = int(self._scales.max(initial=0))
         self._is_narrow = bound is not None and bound * self._most < _PRODUCT_LIMIT
@@ -76,7 +76,7 @@ class Rescale:
         """Do the same where products may exceed 63 bits, in two halves of the value.
 
         With v = high * 2**24 + low, and the low half carried into the high one, no step exceeds 63
-        bits. A left-over left shift saturates at 2**62, which is out of range for any OFM.
+        bits. A remaining left shift saturates at 2**62, which is out of range for any OFM.
         """
         scales, shifts, rounds = self._scales, self._shifts, self._rounds(values)
         mask = (1 << _LOW_BITS) - 1
@@ -100,7 +100,7 @@ def rescale(
 def rounding_terms(shifts: Ints, rounding: RoundMode, pre_shift: int = 0) -> tuple[Ints, Ints]:
     """Return the rounding terms, for products of negative and of other values, before the shift.
 
-    Where both are equal they are one object.
+    If both are equal they are one object.
     """
     if rounding is RoundMode.TRUNCATE:
         return np.asarray(~(np.int64(-1) << shifts)), np.zeros_like(shifts)

@@ -1,8 +1,8 @@
-"""The model for a program on this machine: Zephyr's native_sim sends runs over a pipe.
+"""The NPU model for a program on this machine: Zephyr's native_sim sends runs over a pipe.
 
-The twin of zephyr_app/lib/npu/native_host.h: a request is struct ethosgen_host_run, the commands,
-then the contents of its ranges; the answer is STATUS, QREAD, and for each range a word that says
-whether the NPU wrote to it, with the new contents if so. All words are little endian.
+The counterpart of zephyr_app/lib/npu/native_host.h: a request is struct ethosgen_host_run, the
+commands, then the contents of its ranges; the answer is STATUS, QREAD, and for each range a word
+that says whether the NPU wrote to it, with the new contents if so. All words are little endian.
 """
 
 import logging
@@ -32,7 +32,7 @@ Range = tuple[int, int]
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Run what comes until the other side is gone."""
+    """Process requests until the other side is gone."""
     while len(head := requests.read(_RUN.size)) == _RUN.size:
         config, command_bytes, count, _, *words = _RUN.unpack(head)
         bases, pairs = words[:_BASES], words[_BASES:]
@@ -73,7 +73,7 @@ def _answer(
 
 
 def _low_addresses(ranges: list[Range]) -> dict[int, int]:
-    """Give each range an address of 32 bits, as U55 has; its place in a page stays the same."""
+    """Map each range to a 32-bit address, as U55 has; its offset in a page stays the same."""
     places = {}
     free = _PAGE
     for addr, length in ranges:
@@ -83,7 +83,7 @@ def _low_addresses(ranges: list[Range]) -> dict[int, int]:
 
 
 def _page_behind(addr: int) -> int:
-    """Return a page that does not touch what ends at `addr`: an overrun meets no neighbour."""
+    """Return a page that is not adjacent to `addr`: an overrun must not reach a neighbour."""
     return (addr // _PAGE + 2) * _PAGE
 
 

@@ -54,7 +54,7 @@ class Registers:
         self._operands: dict[str, int] = {}
 
     def set(self, instruction: Instruction) -> None:
-        """Carry out an NPU_SET command."""
+        """Execute an NPU_SET command."""
         self._operands[instruction.command.register] = instruction.operand
 
     def field(self, register: str, name: str) -> int:
@@ -76,7 +76,7 @@ class Registers:
         return value - (1 << bits) if value >> bits - 1 & 1 else value
 
     def code(self, register: str, name: str, codes: type[_Code]) -> _Code:
-        """Return a field as a code; NpuFault "parse" for one that Arm does not define."""
+        """Return a field as a code; NpuFault "parse" for a code that Arm does not define."""
         value = self.field(register, name)
         try:
             return codes(value)
@@ -86,7 +86,7 @@ class Registers:
     def operation(self, instruction: Instruction) -> Operation | None:
         """Return the operation that an NPU_OP command starts, None if it only orders or ends work.
 
-        Raises NpuFault of kind "parse" where the registers make no sense together.
+        Raises NpuFault of kind "parse" if the registers are inconsistent.
         """
         match instruction.command.name:
             case "NPU_OP_CONV":

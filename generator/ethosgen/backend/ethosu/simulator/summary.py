@@ -1,4 +1,4 @@
-"""An operation in words: one line for a trace, one for a disassembly.
+"""Describes an operation: one line for a trace, one for a disassembly.
 
 Shapes are height x width x depth, addresses region:offset, data types numpy's with the layout.
 """
@@ -24,7 +24,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
 
 
 def place(region: int | None, address: int) -> str:
-    """Show an address; a region of None is the NPU's own SHRAM."""
+    """Format an address; a region of None is the NPU's own SHRAM."""
     return f"{'shram' if region is None else region}:0x{address:x}"
 
 
@@ -49,7 +49,7 @@ def title(operation: Operation) -> str:
 def summary(operation: Operation, block: Shape | None = None) -> str:
     """Describe an operation in full: `title`, addresses, and how results are computed.
 
-    `block` is the OFM block, which the model itself has no use for.
+    `block` is the OFM block, which the model itself does not use.
     """
     if isinstance(operation, Dma):
         return title(operation)

@@ -1,10 +1,10 @@
-"""An observer of the machine: what each operation read and wrote, and how long the model took.
+"""Observes the machine: the data that each operation reads and writes, and the model's time.
 
     trace = Trace(dumps={3: Path("conv.npz")})
     machine = Machine(accelerator, bus, observer=trace)
 
-Bytes are counted once for each operand, as large as it is in memory. How often the hardware reads
-them again depends on its block schedule.
+Each operand counts once, with its size in memory. How often the hardware reads it again depends
+on its block schedule.
 """
 
 import time
@@ -37,7 +37,7 @@ from ethosgen.values.errors import InputError, cannot_write
 Arrays = dict[str, NDArray[Any]]
 
 SHRAM = "shram"
-"""Stands for a region's number where the NPU's own memory is meant."""
+"""Stands for the NPU's own memory in place of a region's number."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Entry:
 
 
 class Trace:
-    """Collects entries; `dumps` maps an operation's number to the .npz that keeps its arrays.
+    """Collects entries; `dumps` maps an operation's number to the .npz file for its arrays.
 
     Only the first sample is dumped.
     """
@@ -81,13 +81,13 @@ class Trace:
         self._number = 0
 
     def begin_partition(self, name: str) -> None:
-        """Note which partition the following operations belong to."""
+        """Note the partition of the following operations."""
         self._partition = name
 
     def before(self, context: Context, step: IssuedOperation) -> None:
-        """Note that an operation begins; its inputs are taken now, as its output may replace them.
+        """Note that an operation begins; copy its inputs now, as its output may replace them.
 
-        Raises NpuFault where an operand is outside the memories.
+        Raises NpuFault if an operand is outside the memories.
         """
         if self._number in self._pending_dumps:
             self._inputs = _inputs(context, step.operation)
@@ -121,7 +121,7 @@ class Trace:
         self._number += 1
 
     def check_dumps(self) -> None:
-        """Raise InputError if an operation that was to be dumped never ran."""
+        """Raise InputError if an operation to dump never ran."""
         if self._pending_dumps:
             wanted = min(self._pending_dumps)
             raise InputError(
@@ -147,7 +147,7 @@ def _reads(operation: Operation) -> list[tuple[int | None, int]]:
 
 
 def _ifms(operation: Operation) -> dict[str, tuple[FeatureMap, Shape]]:
-    """Return the feature maps that an operation reads, each with the shape that is read of it."""
+    """Return the feature maps that an operation reads, each with the shape that it reads."""
     if isinstance(operation, Dma):
         return {}
     if not isinstance(operation, Elementwise):
@@ -182,7 +182,7 @@ def _sum_by_region(parts: list[tuple[int | None, int]]) -> dict[str, int]:
 
 
 def _result(context: Context, operation: Operation) -> NDArray[Any]:
-    """Read back what an operation wrote."""
+    """Read back an operation's result."""
     if isinstance(operation, Dma):
         return dma.written(context, operation)
     fm = operation.ofm.fm

@@ -1,4 +1,4 @@
-"""Weights and scale records: from their streams to arrays in TFLite's order.
+"""Converts weights and scale records from their streams to arrays in TFLite's order.
 
 The encoder (Regor's ethos_u55_weight_encoder.cpp) walks over blocks of output channels, blocks of
 input channels, sub-kernels and micro-blocks, and pads with zeros where a block is not full. Here
@@ -21,7 +21,7 @@ RECORD_BYTES = 10
 MAX_WEIGHTS = 1 << 24
 _MAX_PARTS = 1 << 16
 _SLAB = 1 << 12
-"""About as many weights are put into their places at once."""
+"""About this many weights are placed at once."""
 
 _IFM_BLOCK_DEPTH = 32
 _IFM_BLOCK_DEPTH_NARROW = 16
@@ -78,7 +78,7 @@ def traversal(operation: Convolution, accelerator: Accelerator, core: int) -> Tr
 
 @dataclass(frozen=True, slots=True)
 class _SubKernel:
-    """A sub-kernel of a pair of blocks: what comes in one piece, padding included.
+    """A sub-kernel of a pair of blocks: one contiguous piece, padding included.
 
     `extents` are its axes in stream order: outer IFM micro-blocks, OFM micro-blocks, kernel
     elements, inner IFM micro-blocks, channels of an OFM micro-block, and of an IFM micro-block.
@@ -126,7 +126,7 @@ def _sub_kernel(
 def _places(order: Traversal, part: _SubKernel) -> Iterator[NDArray[np.int32]]:
     """Yield each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order.
 
-    They come in slabs of whole micro-blocks: on the way an index takes tens of bytes.
+    They come in slabs of whole micro-blocks, as each index needs tens of bytes meanwhile.
     """
     outers, ofm_ublocks, *inside = part.extents
     ublocks = outers * ofm_ublocks
@@ -159,8 +159,8 @@ def decode_weights(
 ) -> NDArray[np.int16]:
     """Decode and merge the cores' streams into one array of (O, H, W, I), values in -255..255.
 
-    Core i holds output channels i, i + cores, … Raises NpuFault of kind "parse" for streams that
-    are malformed or too short.
+    Core i has output channels i, i + cores, … Raises NpuFault of kind "parse" for malformed or
+    short streams.
     """
     cores = len(streams)
     out_depth = sum(order.shape[0] for order in orders)
@@ -185,7 +185,7 @@ def _decode_core(data: bytes | memoryview, order: Traversal, flat: NDArray[np.in
     blocks = -(-out_depth // order.ofm_block_depth) * -(-in_depth // order.ifm_block_depth)
     sub_kernels = -(-height // order.sub_kernel[0]) * -(-width // order.sub_kernel[1])
     if blocks * sub_kernels > _MAX_PARTS:
-        raise NpuFault("timeout", "weights in so many small blocks are beyond the model")
+        raise NpuFault("timeout", "weights in such small blocks are too slow for the model")
     wanted = sum(math.prod(part.extents) for part in _sub_kernels(order))
     pieces = mlw.pieces(data, wanted)
     values = np.zeros(0, np.int16)
@@ -214,7 +214,7 @@ class Records:
 def decode_records(streams: tuple[bytes, ...], channels: int) -> Records:
     """Decode 10-byte records: 40-bit signed bias, 32-bit scale, 6-bit shift.
 
-    Raises NpuFault of kind "parse" where a stream holds too few.
+    Raises NpuFault of kind "parse" if a stream has too few.
     """
     cores = len(streams)
     merged = np.zeros((channels, RECORD_BYTES), np.uint8)

@@ -1,4 +1,4 @@
-"""What an operation runs in: memory, base pointers, SHRAM, and decoded weights."""
+"""The context of an operation: memory, base pointers, SHRAM, and decoded weights."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,15 +25,15 @@ from ethosgen.values.errors import NpuFault
 _LUT_BYTES = 2048
 _STREAM_ALIGNMENT = 16
 _OBJECTS_BYTES = 1 << 10
-"""About what a filter takes beside its elements: the key, and the headers of its arrays."""
+"""Approximate size of a filter besides its elements: the key, and its arrays' headers."""
 
 Action = Callable[[], object]
-"""An operation that is prepared: faults can no longer come but from weights that have changed."""
+"""A prepared operation: it can only fault if weights have changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Decoded weights as a matrix, and how large they are.
+    """Decoded weights as a matrix, and their magnitudes.
 
     `matrix` is (H * W * I, O) for a convolution and (H * W, O) for a depthwise one; `sums` are the
     channels' sums, and `totals` the sums of their magnitudes.
@@ -50,14 +50,14 @@ class Filter:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it takes: sums count, as a layer may have many channels of one weight."""
+        """Size in bytes, including the sums, as a layer may have many channels of one weight."""
         arrays = (self.matrix, self.sums, self.totals)
         return _OBJECTS_BYTES + sum(array.nbytes for array in arrays)
 
 
 @dataclass
 class WeightCache:
-    """Decoded weights by the digests of their streams; the oldest go first."""
+    """Decoded weights by the digests of their streams; evicts the oldest first."""
 
     limit_bytes: int = 1 << 28
     _filters: dict[tuple[tuple[bytes, ...], tuple[Traversal, ...]], Filter] = field(
@@ -94,21 +94,21 @@ def _build_filter(ohwi: NDArray[np.int16], depthwise: bool) -> Filter:
 
 
 class Constants:
-    """The weights and scale records of one convolution, as they lie in memory.
+    """The weights and scale records of one convolution in memory.
 
-    Memory that is promised to be constant is decoded once; any other is compared, by its digest,
-    with what was decoded last.
+    Constant memory is decoded once; for other memory, a digest shows whether it has changed since
+    it was decoded.
     """
 
     def __init__(self, context: "Context", operation: Convolution) -> None:
-        """Find the weights; NpuFault for a stream outside the memories."""
+        """Find the weights; NpuFault if a stream is outside the memories."""
         self._context = context
         self._operation = operation
         self._weights = tuple(context.view_stream(stream) for stream in operation.weights)
         self._scales: tuple[Bytes, ...] = ()
 
     def decode(self) -> tuple[Filter, Records]:
-        """Return the filter and the records; NpuFault of kind "parse" if they make no sense."""
+        """Return the filter and the records; NpuFault of kind "parse" if they are invalid."""
         operation, context = self._operation, self._context
         orders = tuple(
             traversal(operation, context.accelerator, core) for core in range(len(self._weights))
@@ -120,12 +120,12 @@ class Constants:
         return found, decode_records(data, operation.ofm.shape[2])
 
     def may_change(self) -> bool:
-        """Return whether somebody may write to them; they have been decoded."""
+        """Return whether somebody may write to them after they were decoded."""
         streams = (*self._operation.weights, *self._operation.scales)
         return not all(self._context.is_constant(stream) for stream in streams)
 
     def digest(self) -> bytes:
-        """Return a digest of the memory's content."""
+        """Return a digest of the memory's contents."""
         together = sha256()
         for stream in (*self._weights, *self._scales):
             together.update(stream.data)
@@ -133,15 +133,15 @@ class Constants:
 
 
 class Shram:
-    """The NPU's own memory; it comes into being when an operation first reaches for it."""
+    """The NPU's own memory, allocated at its first use."""
 
     def __init__(self, size: int) -> None:
-        """Take its bytes."""
+        """Store its size in bytes."""
         self.size = size
 
     @cached_property
     def memory(self) -> Bytes:
-        """All of it, 0 at first."""
+        """All of it, initially 0."""
         return np.zeros(self.size, np.uint8)
 
 
@@ -162,7 +162,7 @@ class Context:
         return int(self.bases[region])
 
     def view_stream(self, stream: Stream) -> Bytes:
-        """Return a weight or scale stream as it lies in memory."""
+        """Return a view of a weight or scale stream."""
         address = self.base(stream.region) + stream.base
         if stream.length and address % _STREAM_ALIGNMENT:
             raise NpuFault("parse", f"a weight or scale stream at 0x{address:x} is not aligned")
@@ -177,11 +177,11 @@ class Context:
         return self.bus.is_constant(self.base(stream.region) + stream.base, stream.length)
 
     def constants(self, operation: Convolution) -> Constants:
-        """Return where a convolution's weights and scale records lie."""
+        """Return a convolution's weights and scale records."""
         height, width = operation.kernel.size
         depth = 1 if operation.depthwise else operation.ifm_depth
         if height * width * depth * operation.ofm.shape[2] > MAX_WEIGHTS:
-            raise NpuFault("timeout", "the weights of this operation are beyond the model")
+            raise NpuFault("timeout", "the weights of this operation are too large for the model")
         return Constants(self, operation)
 
     def records(self, operation: Convolution) -> Records:
@@ -190,7 +190,7 @@ class Context:
         return decode_records(streams, operation.ofm.shape[2])
 
     def view_table(self, slot: int, entries: int, dtype: str) -> NDArray[Any]:
-        """Return a look-up table as it lies in SHRAM: in its last 2 KiB, in slots of 256 bytes."""
+        """Return a view of a look-up table in SHRAM: in its last 2 KiB, in slots of 256 bytes."""
         start = self.shram.size - _LUT_BYTES + slot * 256
         size = entries * np.dtype(dtype).itemsize
         if start + size > self.shram.size:

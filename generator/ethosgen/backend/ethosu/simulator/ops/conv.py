@@ -28,11 +28,11 @@ _MAX_TAPS = 64 * 64
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
 _CHUNK_BYTES = (24 << 10, 256 << 10)
-"""At least and at most, for a chunk of rows; between them, as much as the tensors take."""
+"""Minimum and maximum size of a chunk of rows; in between, the tensors' size."""
 _FOLDED_ROWS = 64
-"""Of a matrix that takes the scales and the bias in: a float64 product costs twice as much."""
+"""Rows of a matrix with scales and bias folded in: a float64 product costs twice as much."""
 _KEPT_BYTES = 1 << 12
-"""Up to which a matrix is kept as floating-point numbers; it is kept as integers anyway."""
+"""A matrix of up to this size is also cached in floating point; integers always are."""
 
 Floating = type[np.floating[Any]]
 
@@ -61,7 +61,7 @@ def prepare(context: Context, operation: Convolution, ofm: Placed) -> Action:
 
 
 def count_macs(operation: Convolution) -> int:
-    """Return the number of multiplications, without those that only pad."""
+    """Return the number of multiplications, without those for padding alone."""
     height, width, depth = operation.ofm.shape
     kernel = operation.kernel.size[0] * operation.kernel.size[1]
     return height * width * depth * kernel * (1 if operation.depthwise else operation.ifm_depth)
@@ -71,18 +71,18 @@ def _check_work(operation: Convolution) -> None:
     macs = count_macs(operation)
     taps = operation.kernel.size[0] * operation.kernel.size[1]
     if taps > _MAX_TAPS:
-        raise NpuFault("parse", f"a kernel of {taps} elements is larger than any Ethos-U takes")
+        raise NpuFault("parse", f"a kernel of {taps} elements is too large for any Ethos-U")
     if macs > (_MAX_DEPTHWISE_MACS if operation.depthwise else _MAX_MACS):
-        raise NpuFault("timeout", f"{macs} multiplications in one operation are beyond the model")
+        raise NpuFault("timeout", f"{macs} multiplications in one operation are too many")
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where a convolution's IFM comes from.
+    """The source of a convolution's IFM.
 
     `pad` returns it padded; its elements have magnitudes of at most `most`, and `zero_point` is
-    still to be subtracted. `place` is the memory itself, None where that is not as it is padded;
-    `is_overwritten` where the OFM may lie on it.
+    still to be subtracted. `place` is a view of the memory, None if padding changes it;
+    `is_overwritten` says that the OFM may overlap it.
     """
 
     pad: Padded
@@ -94,7 +94,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """One convolution, ready: what its functions share."""
+    """The data of one convolution that its functions share."""
 
     operation: Convolution
     ofm: Placed
@@ -119,7 +119,7 @@ class _Task:
         return size + self.ofm.dtype.itemsize * math.prod(ofm) + self.matrix.nbytes
 
     def chunks(self, pixel_bytes: int) -> Iterator[tuple[int, int]]:
-        """Yield the first and the last row, exclusive, of chunks that need so much a pixel."""
+        """Yield the first and the last row (exclusive) of chunks, given the bytes of a pixel."""
         height, width, _ = self.operation.ofm.shape
         low, high = _CHUNK_BYTES
         step = max(1, min(max(low, self.tensor_bytes), high) // (width * pixel_bytes))
@@ -173,7 +173,7 @@ def _padded(task: _Task) -> NDArray[Any]:
 def _gather(view: NDArray[Any], rows: int, extra: int, dtype: Floating) -> NDArray[Any]:
     """Return windows (height, width, kernel height, kernel width, depth) as rows of a matrix.
 
-    A row has `extra` more elements behind, of 1.
+    A row has `extra` more elements at its end, each 1.
     """
     height, width, *window = view.shape
     columns = np.empty((height, width, rows + extra), dtype)
@@ -195,7 +195,7 @@ def _dense(task: _Task) -> None:
 
 
 def _folded(task: _Task, stage: Exact) -> Action:
-    """Multiply windows by weights that have the scales, and one more row for the bias, in them."""
+    """Multiply windows by weights with folded scales, and one more row for the bias."""
     rows, depth = task.matrix.shape
     operation, ofm = task.operation, task.ofm
     width = operation.ofm.shape[1]
@@ -218,7 +218,7 @@ def _folded(task: _Task, stage: Exact) -> Action:
 
 
 def _is_plain_pixel(task: _Task) -> bool:
-    """Return whether one pixel of the IFM becomes one of the OFM, both in one piece."""
+    """Return whether one pixel of the IFM becomes one of the OFM, both contiguous."""
     operation = task.operation
     return (
         operation.ofm.shape[:2] == operation.kernel.size == (1, 1)
@@ -228,13 +228,13 @@ def _is_plain_pixel(task: _Task) -> bool:
 
 
 def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
-    """Return the same for a single pixel, as small networks have it: with few calls of numpy.
+    """Return the same for a single pixel, as in small networks: with few numpy calls.
 
-    Steps write to the one buffer and to the other in turn: numpy is slow in place on one element.
+    Steps alternate between two buffers: numpy is slow in place on one element.
     """
     depth = matrix.shape[1]
     double, low, high = stage.double, stage.low, stage.high
-    if stage.rest is not None:  # each channel twice: as its sign counts, and with the rest added
+    if stage.rest is not None:  # each channel twice: for its sign, and with the rest added
         matrix = np.hstack([matrix, matrix])
         matrix[-1, depth:] += stage.rest
     row, sums, other = np.ones(matrix.shape[0]), np.empty(matrix.shape[1]), np.empty(depth)
@@ -257,7 +257,7 @@ def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
 
 
 def _element(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
-    """Return the same for a single number, for which Python's own arithmetic takes a third."""
+    """Return the same for a single value, for which Python's own arithmetic takes a third."""
     double, rest = (0.0 if part is None else part.item() for part in (stage.double, stage.rest))
     low, high = int(stage.low), int(stage.high)
     row, column = np.ones(matrix.shape[0]), np.ascontiguousarray(matrix[:, 0])
@@ -293,14 +293,14 @@ def _depthwise(task: _Task) -> None:
             y, x = y * kernel.dilation[0], x * kernel.dilation[1]
             start, phase = divmod(x, kernel.stride[1])
             rows = slice(y, y + (bottom - top - 1) * kernel.stride[0] + 1, kernel.stride[0])
-            weights[...] = row  # as wide as the rows: numpy has long loops, then
+            weights[...] = row  # as wide as the rows, so that numpy has long loops
             np.multiply(phases[phase, rows, start : start + width], weights, out=product)
             sums += product
         task.ofm.write_rows(task.elements(sums), top)
 
 
 def _phases(rows: NDArray[Any], stride: int, dtype: Floating) -> NDArray[Any]:
-    """Return every `stride`-th column beside each other: (phase, rows, columns, depth)."""
+    """Return every `stride`-th column, grouped: (phase, rows, columns, depth)."""
     height, width, depth = rows.shape
     phases = np.empty((stride, height, -(-width // stride), depth), dtype)
     for phase in range(stride):

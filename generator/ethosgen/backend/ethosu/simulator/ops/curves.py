@@ -2,7 +2,7 @@
 
 Their input is in units of 1 / (3 * 4096), their output in units of 1 / 32768. Arm publishes the
 scales but not the bits; the model computes what TFLite's int16 kernels compute, a table of
-sigmoid(i / 24) with linear interpolation. Hardware keeps more intermediate precision (a comment in
+sigmoid(i / 24) with linear interpolation. Hardware has more intermediate precision (a comment in
 Regor's lstm.cpp says so), so its results may differ in the last bits.
 """
 
@@ -18,10 +18,10 @@ _STEPS_PER_UNIT = 24
 
 @cache
 def _sigmoid_table() -> Ints:
-    """Return 65536 * sigmoid(i / 24), each raised by half of what interpolation falls short of.
+    """Return 65536 * sigmoid(i / 24), each raised by half of the interpolation error.
 
-    A chord of a function f over a step h lies up to f'' h**2 / 8 below it. TFLite's table can be
-    written so; its last entry is the largest that 16 bits hold.
+    A chord of a function f over a step h is up to f'' h**2 / 8 below it. TFLite's table can be
+    expressed like this; its last entry is the largest 16-bit value.
     """
     curve = 1 / (1 + np.exp(-np.arange(_ENTRIES) / _STEPS_PER_UNIT))
     bend = curve * (1 - curve) * (1 - 2 * curve) / _STEPS_PER_UNIT**2

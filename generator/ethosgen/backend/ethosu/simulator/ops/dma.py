@@ -21,7 +21,7 @@ def prepare(context: Context, operation: Dma) -> Action:
     if total == 0:
         return _nothing
     if total > _MAX_BYTES:
-        raise NpuFault("timeout", f"a transfer of {total} bytes is beyond the model")
+        raise NpuFault("timeout", f"a transfer of {total} bytes is too large for the model")
     source = _window(context, operation, operation.source, operation.source_dims, False)
     target = _window(context, operation, operation.destination, operation.destination_dims, True)
     if np.may_share_memory(source, target):
@@ -34,7 +34,7 @@ def _nothing() -> None:
 
 
 def total_bytes(operation: Dma) -> int:
-    """Return how many bytes a transfer copies."""
+    """Return the number of bytes that a transfer copies."""
     planes, rows, length = _shape(operation)
     return planes * rows * length
 

@@ -17,7 +17,7 @@ _PRE_SHIFT = {8: 20, 16: 15, 32: 15}
 _MAX_SHIFT = 63
 _MAX_PRODUCT = 5 << 60
 _MAX_PLAIN_SHIFT = 60
-"""Up to these, a product and what rounds it stay within 63 bits."""
+"""Up to this shift, a product and its rounding term stay within 63 bits."""
 
 _Operand = Callable[[], Ints]
 _Unary = Callable[[Ints], Ints]
@@ -102,7 +102,7 @@ def _product_scale(operation: Elementwise) -> _Unary:
     if np.iinfo(operation.ifm.dtype).bits != 32 or ofm.scale_mode is not OfmScaleMode.GLOBAL:
         return scaler(ofm, bound_a * bound_b)
     fits = bound_a * bound_b < _MAX_PRODUCT and ofm.scale.shift <= _MAX_PLAIN_SHIFT
-    # A bound of 0 spares the look at the values: unscaled, what fits beforehand fits afterwards.
+    # With a bound of 0, values need no check: unscaled, what fits before also fits after.
     return Rescale(1, ofm.scale.shift, ofm.rounding, bound=0 if fits else None)
 
 
@@ -110,7 +110,7 @@ def _operand_scales(operation: Elementwise) -> tuple[_Unary, _Unary, int]:
     """Return a function that scales the operands of ADD and SUB, and a bound of their result.
 
     Either both are multiplied by 16-bit factors, or one is scaled by OPA_SCALE's 32 bits and the
-    other, which has the larger scale, is shifted left so that it counts half of the full range.
+    other, which has the larger scale, is shifted left to half of the full range.
     """
     bound_a, bound_b = _bounds(operation)
     scale = operation.opa_scale
@@ -128,7 +128,7 @@ def _operand_scales(operation: Elementwise) -> tuple[_Unary, _Unary, int]:
 
 
 def _bounds(operation: Elementwise) -> tuple[int, int]:
-    """Return the largest magnitudes of both operands, less their zero points."""
+    """Return the largest magnitudes of both operands after subtracting their zero points."""
     first = _bound(operation.ifm)
     if operation.ifm2 is None:
         second = abs((operation.scalar or 0) - operation.ifm2_zero_point)
@@ -161,7 +161,7 @@ def _shift_right(operation: Elementwise) -> _Binary:
 
 
 def _shift_left(a: Ints, b: Ints) -> Ints:
-    """Shift left within 32 bits; what is shifted out is lost."""
+    """Shift left within 32 bits, discarding higher bits."""
     shifted = a << np.clip(b, 0, 32)
     return (shifted + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
 

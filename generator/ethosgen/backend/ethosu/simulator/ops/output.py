@@ -47,7 +47,8 @@ def _unchanged(values: Ints) -> Ints:
 def finisher(context: Context, ofm: Output, placed: Placed) -> Finish:
     """Return a function that adds the zero point to scaled values, activates, and writes the OFM.
 
-    It takes (height, width, depth), or what broadcasts to it, and may change what it is given.
+    It accepts (height, width, depth), or a shape that broadcasts to it, and may change its
+    argument.
     """
     activate = activation(context, ofm)
     shape = ofm.shape
@@ -63,13 +64,13 @@ def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
     """Return a function that adds the zero point, applies the activation function, and clips.
 
     A table is indexed by clipped values. It changes the values in place, and its result fits the
-    OFM's dtype. Raises NpuFault of kind "parse" for a function that cannot be.
+    OFM's dtype. Raises NpuFault of kind "parse" for an invalid function.
     """
     zero_point = effective_zero_point(ofm)
     offset = scalar(zero_point)
     curve = _CURVES.get(ActivationFunction(ofm.activation.function))
     if curve is not None and np.dtype(ofm.fm.dtype) != np.int16:
-        raise NpuFault("parse", "TANH and SIGMOID are modelled for 16-bit signed OFMs only")
+        raise NpuFault("parse", "TANH and SIGMOID are modelled only for 16-bit signed OFMs")
     low, high = (scalar(limit) for limit in clip_limits(ofm))
     look_up = _table(context, ofm)
 
@@ -85,14 +86,14 @@ def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
 
 
 def is_plain(ofm: Output) -> bool:
-    """Return whether nothing but clipping follows the zero point."""
+    """Return whether only clipping follows the zero point."""
     return bool(ofm.activation.function == ActivationFunction.RELU)
 
 
 def effective_zero_point(ofm: Output) -> int:
     """Return the offset added to results: OFM_ZERO_POINT, or 0 for 32 bits without a look-up.
 
-    Regor demands 0 there (SupportedZeroPoint, ethos_u55_constraints.cpp). Velas up to 4.2, and
+    Regor requires 0 there (SupportedZeroPoint, ethos_u55_constraints.cpp). Vela up to 4.2, and
     Regor's predecessor in 5.2, leave a softmax's zero point in it and rely on it being ignored.
     """
     wide = np.dtype(ofm.fm.dtype).itemsize == 4
@@ -100,10 +101,10 @@ def effective_zero_point(ofm: Output) -> int:
 
 
 def clip_limits(ofm: Output) -> tuple[int, int]:
-    """Return the range that ACTIVATION, ACTIVATION_MIN and ACTIVATION_MAX leave.
+    """Return the range set by ACTIVATION, ACTIVATION_MIN and ACTIVATION_MAX.
 
-    ACTIVATION_MIN and MAX have 16 bits, so a 32-bit OFM is clipped by them only if the clip range
-    is forced.
+    ACTIVATION_MIN and MAX have 16 bits, so they clip a 32-bit OFM only if the clip range is
+    forced.
     """
     info = np.iinfo(ofm.fm.dtype)
     low, high = int(info.min), int(info.max)

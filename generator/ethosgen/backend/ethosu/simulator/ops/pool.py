@@ -30,14 +30,14 @@ def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
     if operation.mode is PoolingMode.REDUCE_SUM:
         work *= operation.ifm_depth
     if work > _MAX_WORK:
-        raise NpuFault("timeout", f"pooling over {work} elements is beyond the model")
+        raise NpuFault("timeout", f"pooling over {work} elements is too much for the model")
     pooled = _MODES[operation.mode](context, operation)
     finish = finisher(context, operation.ofm, ofm)
     return lambda: finish(pooled())
 
 
 def _maximum(context: Context, operation: Pool) -> _Pooled:
-    """Take the maximum in the IFM's own dtype, which has no value for what is put between."""
+    """Take the maximum in the IFM's own dtype, which has no value for inserted elements."""
     ifm = place_ifm(context, operation)
     zero_point = scalar(operation.ifm.zero_point)
     is_plain = not operation.padding.any and operation.upscale is IfmUpscaleMode.NONE
@@ -61,7 +61,7 @@ def _over_windows(combine: np.ufunc, operation: Pool, padded: NDArray[Any]) -> N
 
 
 def _average(context: Context, operation: Pool) -> _Pooled:
-    """Sum the window; divide by OFM_SCALE, or by the elements inside the IFM where it is padded."""
+    """Sum the window; divide by OFM_SCALE, or with padding by its number of elements in the IFM."""
     ifm = place_ifm(context, operation)
     zero_point = operation.ifm.zero_point
     padded = padder(operation, ifm, _sum_dtype(operation), zero_point, zero_point)
@@ -87,7 +87,7 @@ def _mean(operation: Pool) -> Callable[[Ints], Ints]:
 
 
 def _valid_counts(operation: Pool) -> Ints:
-    """Return how many elements of each window lie inside the IFM: (height, width, 1)."""
+    """Return the number of each window's elements inside the IFM: (height, width, 1)."""
     size = operation.upscaled_size
     before = (operation.padding.top, operation.padding.left)
     counts = []

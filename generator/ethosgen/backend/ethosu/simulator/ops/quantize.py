@@ -1,8 +1,8 @@
-"""From sums of products to the OFM's elements: bias, scale, rounding, zero point, clipping.
+"""Turns sums of products into the OFM's elements: bias, scale, rounding, zero point, clipping.
 
 A sum s of channel c becomes floor((s + bias) * scale / 2**shift + rounding) + zero point, clipped.
-As long as nothing exceeds 53 bits, counted in units of 2**-shift, float64 holds every step of it
-exactly, and takes fewer and faster passes than 64-bit integers do; else they are used.
+As long as nothing exceeds 53 bits, counted in units of 2**-shift, float64 represents every step
+exactly, and needs fewer and faster passes than 64-bit integers; otherwise those are used.
 """
 
 from collections.abc import Callable
@@ -27,15 +27,15 @@ from ethosgen.backend.ethosu.simulator.weights import Records
 
 Floats = NDArray[np.float64]
 Quantize = Callable[[NDArray[Any]], NDArray[Any]]
-"""Takes (…, channels), which it may change, to what fits the OFM's dtype."""
+"""Converts (…, channels), which it may change, to values that fit the OFM's dtype."""
 
 _EXACT = float(1 << 53) * (1 - 1e-9)
-"""A little less than 53 bits: the bound itself is computed in float64."""
+"""Slightly less than 53 bits: the bound itself is computed in float64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """A convolution's records as it applies them: int64, one for each channel or one for all."""
+    """A convolution's records as applied: int64, one for each channel or one for all."""
 
     bias: Ints
     scale: Ints
@@ -43,7 +43,7 @@ class Factors:
 
     @classmethod
     def of(cls, ofm: Output, records: Records, correction: Ints) -> "Factors":
-        """Take the records, or OFM_SCALE in place of their scales; the bias is corrected."""
+        """Use the records, or OFM_SCALE in place of their scales; the bias is corrected."""
         bias = records.bias - correction
         if ofm.scale_mode is OfmScaleMode.PER_CHANNEL:
             return cls(bias, records.scale, records.shift)
@@ -57,8 +57,8 @@ class Exact:
     """How sums become elements in float64.
 
     A sum times `factor` plus `bias` is scaled. `double` is what DBL's first rounding adds above 0
-    and takes away below, and `rest` what is left to be added; both are None, and the bias has them
-    in it, where the sign cannot be seen in the result.
+    and subtracts below, and `rest` what remains to be added; if the sign does not affect the
+    result, both are None and the bias includes them.
     """
 
     factor: Floats
@@ -78,7 +78,7 @@ class Exact:
         return values
 
     def scale(self, sums: NDArray[Any]) -> Floats:
-        """Return scaled values of sums."""
+        """Return the scaled values of sums."""
         values = sums.astype(np.float64)
         values *= self.factor
         values += self.bias
@@ -86,9 +86,9 @@ class Exact:
 
 
 def exact(ofm: Output, factors: Factors, reach: Ints) -> Exact | None:
-    """Return how sums of up to `reach` become elements in float64, None if it would not be exact.
+    """Return how sums of up to `reach` become elements in float64, None if that is not exact.
 
-    None as well for rounding towards zero, and where more than clipping follows.
+    Also None for rounding towards zero, and if more than clipping follows.
     """
     if ofm.rounding is RoundMode.TRUNCATE or not is_plain(ofm):
         return None
@@ -104,7 +104,7 @@ def exact(ofm: Output, factors: Factors, reach: Ints) -> Exact | None:
     half, double = (above + below) * (unit / 2), (above - below) * (unit / 2)
     rest = half + zero_point
     limits = (np.array(low, np.float64), np.array(high, np.float64))
-    if not double.any() or low >= zero_point:  # clipped below 0, so that only above 0 counts
+    if not double.any() or low >= zero_point:  # clipped below 0, so only values above 0 count
         return Exact(scale * unit, bias + (rest + double), None, None, *limits)
     return Exact(scale * unit, bias, double, rest, *limits)
 
@@ -112,7 +112,7 @@ def exact(ofm: Output, factors: Factors, reach: Ints) -> Exact | None:
 def integers(context: Context, ofm: Output, factors: Factors, reach: int) -> Quantize:
     """Return a function from 64-bit sums to elements, with the activation function.
 
-    Raises NpuFault of kind "parse" for an activation that cannot be.
+    Raises NpuFault of kind "parse" for an invalid activation.
     """
     bound = reach + int(np.abs(factors.bias).max(initial=0))
     scale = Rescale(factors.scale, factors.shift, ofm.rounding, bound=bound)

@@ -1,6 +1,6 @@
-"""numpy's clip as a ufunc: np.clip comes by way of Python, which takes longer than small arrays do.
+"""numpy's clip as a ufunc: np.clip goes through Python, which takes longer than a small array.
 
-numpy does not document the ufunc; without it two others do the same.
+numpy does not document the ufunc; without it, two other ufuncs do the same.
 """
 
 from typing import Any

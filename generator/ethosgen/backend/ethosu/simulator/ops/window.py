@@ -1,4 +1,4 @@
-"""What convolution and pooling do alike: upscale, pad, and slide a window."""
+"""The part that convolution and pooling share: upscale, pad, and slide a window."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ Padded = Callable[[], NDArray[Any]]
 
 
 def place_ifm(context: Context, operation: Windowed) -> Placed:
-    """Return the IFM on its memory; also check that it is not too large when it is padded."""
+    """Return the IFM in its memory; also check its padded size."""
     fm = operation.ifm
     placed = Placed(context.bus, fm, context.base(fm.region), operation.ifm_shape)
     feature_map.check_size(padded_shape(operation))
@@ -39,8 +39,8 @@ def padder(
 ) -> Padded:
     """Return a function from an IFM to (H, W, C) of `dtype`, upscaled and padded with `fill`.
 
-    `inserted` is what upscaling by ZEROS puts between elements. What is returned may be the memory
-    itself.
+    `inserted` is the value that upscaling by ZEROS inserts between elements. The result may be a
+    view of the memory.
     """
     padding, upscale = operation.padding, operation.upscale
     height, width = operation.upscaled_size

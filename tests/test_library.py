@@ -103,7 +103,7 @@ def test_a_library_is_neither_built_nor_run_by_ethosgen(tmp_path: Path) -> None:
     [
         ([], "--platform baremetal needs a board: name it with --board"),
         (["--platform", "library"], "needs to know the NPU: name it with --npu"),
-        (["--board", "ra8p1"], "--platform library creates the network a C library"),
+        (["--board", "ra8p1"], "--platform library creates the network as a C library"),
     ],
 )
 def test_what_is_missing_is_one_sentence(tmp_path: Path, options: list[str], says: str) -> None:

@@ -251,7 +251,7 @@ def test_a_mode_that_would_do_is_named() -> None:
     program = make_program()
     plan = dataclasses.replace(program.plan, read_only=_Sized(3 << 20))
     with pytest.raises(
-        CapacityError, match=r"more than the 2,097,152 of 'isram'; --memory-mode sh"
+        CapacityError, match=r"more than the 2,097,152 of 'isram'; use --memory-mode sh"
     ):
         render(dataclasses.replace(program, plan=plan), BOARD, memory_mode="sram_only")
     u65 = make_program(npu="ethos-u65-256")

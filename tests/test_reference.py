@@ -83,7 +83,7 @@ def test_random_samples_are_deterministic_and_full_range() -> None:
 
 def test_inputs_must_fit() -> None:
     model = parse(rescaled())
-    with pytest.raises(InputError, match="input 'x' is missing; there is z"):
+    with pytest.raises(InputError, match="input 'x' is missing; found: z"):
         golden_outputs(model, [{"z": np.zeros((1, 2, 3), np.int8)}])
     with pytest.raises(
         InputError, match=r"'x' is int8\[6\], but the network expects int8\[1, 2, 3\]"

@@ -99,7 +99,7 @@ def test_a_port_that_vanishes(info: ProjectInfo, terminal: Callable[[Twin], str]
 
 def test_a_firmware_of_another_project(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
     with pytest.raises(
-        TargetError, match=r"runs firmware 'plus_one' 0123456789abcdef, and the proj"
+        TargetError, match=r"runs firmware 'plus_one' 0123456789abcdef, but the proj"
     ):
         run(info, terminal(Twin("0123456789abcdef")), make_samples(1))
 

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 EVERY_S = 15.0
-"""After so many seconds, and again and again, a command that still works says where it is."""
+"""The interval, in seconds, at which a running command reports its stage."""
 
 
 class Progress:
-    """A spinner with the present stage on a terminal; elsewhere a line to stderr now and then."""
+    """A spinner with the current stage on a terminal; otherwise an occasional line on stderr."""
 
     def __init__(self) -> None:
         self._status: Any = None
@@ -49,7 +49,7 @@ class Progress:
             self._status.update(text)
 
     def _talk(self) -> None:
-        """Show that the command still works, until it ends; what takes long shows for how long."""
+        """Show that the command still works, until it ends; show the time of a long stage."""
         started = time.monotonic()
         while not self._ended.wait(EVERY_S):
             line = f"{self._text} ({time.monotonic() - started:.0f} s so far)"

@@ -173,9 +173,9 @@ def _part(piece: Model) -> Part:
 def awaited(
     asked: Sequence[Future[Result]], meanwhile: Callable[[], object] = tuple
 ) -> list[Result]:
-    """Return what threads answer, after doing something `meanwhile`.
+    """Return the threads' results, after calling `meanwhile`.
 
-    Where this process is to end, end their children too.
+    If this process is about to end, end their children too.
     """
     try:
         meanwhile()

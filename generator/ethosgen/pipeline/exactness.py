@@ -30,7 +30,7 @@ SAMPLES = 5
 MOST_SAMPLES = 100
 """Of the check of a network that has outputs only after several inferences."""
 MOST_WORK = 2_000_000_000
-"""How much the check's samples together may multiply; a network that computes more gets fewer."""
+"""Limit on the multiplications of the check's samples; a larger network gets fewer samples."""
 SEED = 1 << 20
 """Seed of the check's samples; a user's seeds start at 0."""
 
@@ -122,7 +122,7 @@ def draw(model: Model) -> list[Arrays]:
 
 
 def _answered_meanwhile(model: Model, wish: Wish) -> tuple[list[Arrays], Golden | str]:
-    """Ask the oracle, which is a process of its own, while TVM loads here, which takes as long."""
+    """Ask the oracle, a separate process, while TVM loads here, which takes as long."""
     from ethosgen.aot import load
     from ethosgen.oracle.reference import awaited
 

@@ -29,10 +29,9 @@ class InputError(EthosgenError):
 
 
 def cannot_write(path: Path, error: OSError) -> InputError:
-    """Return the error of a file or folder that the system does not let us write."""
+    """Return the error for a file or folder that cannot be written."""
     return InputError(
-        f"cannot write '{path}': {error.strerror or error}; choose a place that you may write to "
-        "and that has room"
+        f"cannot write '{path}': {error.strerror or error}; choose a writable place that has room"
     )
 
 

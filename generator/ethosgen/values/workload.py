@@ -8,7 +8,7 @@ SAMPLES = 10
 """Default number of samples: two of each distribution."""
 
 MOST_WORK = 4_000_000_000
-"""How much all samples together may multiply by default.
+"""Default limit on the multiplications of all samples together.
 
 TFLite Micro takes 0.7 to 1.7 ns for a multiplication of CONV_2D, 2.7 ns of DEPTHWISE_CONV_2D.
 """

@@ -11,9 +11,9 @@ PLACE = "place.txt"
 def fetch(index: str | None, folder: str | None, scratch: str) -> list[str]:
     """Fetch into `folder`, by default cmsis-pack-manager's own cache, which pyOCD shares.
 
-    Where that cannot be written to, nothing is kept for the next time.
-    `scratch` is for its list of indexes, its database, and a note of where the descriptions are:
-    invalid description ends the process. Return the names of the devices that it recognized.
+    If that folder is not writable, nothing is cached. `scratch` is for the list of indexes, the
+    database, and a note of the descriptions' folder: an invalid description ends the process.
+    Return the names of the devices that it recognized.
     """
     addresses = None
     if index is not None:

@@ -64,7 +64,7 @@ def test_the_processor_is_told_where_the_vectors_are(
     assert facts is not None
     arguments = fvp_arguments(facts, 256, elf, 5000, find_vectors(elf))
     assert f"mps4_board.subsystem.iotss3_systemcontrol.INITSVTOR_RST=0x{addr}" in arguments
-    for bad, says in ((source, "is not a firmware"), (tmp_path / "none", "is no firmware")):
+    for bad, says in ((source, "is not a firmware"), (tmp_path / "none", "is not a firmware")):
         with pytest.raises(InputError, match=says):
             find_vectors(bad)
 

@@ -41,7 +41,7 @@ ORACLE = click.option(
     "--oracle",
     type=ValueChoice(["tflm", "litert"]),
     help="The oracle that decides: TensorFlow Lite Micro or LiteRT's reference kernels "
-    "[default: the project's; else tflm, and litert where it lacks an operator].",
+    "[default: the project's; else tflm, or litert if tflm lacks an operator].",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 INPUT = click.option(

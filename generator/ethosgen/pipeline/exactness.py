@@ -53,7 +53,7 @@ class Golden:
 
 
 Ask = Callable[[Model, Sequence[Arrays], str | None], Golden | str]
-"""Asks the oracle that is named or decides; returns why there is no answer if there is none."""
+"""Asks the named oracle, else the one that decides; returns the reason if it has no answer."""
 
 
 def ask_oracles(model: Model, samples: Sequence[Arrays], oracle: str | None = None) -> Golden | str:
@@ -71,7 +71,7 @@ def ask_oracles(model: Model, samples: Sequence[Arrays], oracle: str | None = No
 class Wish:
     """The requirements for a plan: with or without Vela's errata, checked or not, by which oracle.
 
-    `oracle` names who decides, and whose errata count; None means TFLite Micro wherever it can.
+    `oracle` names the oracle that decides, whose errata count; None: TFLite Micro wherever it can.
     """
 
     trust_vela: bool = False

@@ -182,7 +182,7 @@ class OffloadPlan:
 
     cpu_ops: tuple[str, ...] = ()
     mode: OffloadMode = OffloadMode.ALL
-    """With the next three and `cpu_ops`, what was asked for: it makes the same plan again."""
+    """With the next three and `cpu_ops`, the request: it produces the same plan again."""
     trust_vela: bool = False
     check_asked: bool = True
     oracle: str | None = None

@@ -68,7 +68,7 @@ def test_a_library_needs_no_board(tmp_path: Path, gcc: Path) -> None:
 def test_the_readme_tells_what_the_board_file_knows() -> None:
     text = library(make_program(npu="ethos-u55-256"), load_board("ra8p1")).files["README.md"]
     told = text.decode()
-    assert "for ethos-u55-256, as Renesas EK-RA8P1, Cortex-M85 needs it" in told
+    assert "for ethos-u55-256 on Renesas EK-RA8P1, Cortex-M85" in told
     assert "NPU_BASE_ADDR is 0x40140000" in told
     assert "| `.bss.ethosgen_arena.plus_one` |" in told
     assert "| 3200 | 32 | reads and writes |" in told

@@ -16,12 +16,12 @@ from corpus.oracles import Answer, Question, ask
 from corpus.settings import Setting
 from corpus.trial import Key, case_of, make_samples, setting_of
 from ethosgen.frontend.flatbuffer import decode_model
-from ethosgen.pipeline.exactness import Golden, Wish, draw, exact_plan
+from ethosgen.pipeline.exactness import Golden, draw, exact_plan
 from ethosgen.pipeline.judgement import tolerance_of
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays, Comparison, compare
-from ethosgen.values.plan import PlanSummary
+from ethosgen.values.plan import EXACT, PlanSummary
 from ethosgen.values.watch import Watch
 
 EQUAL, DIFFERS, REFUSED, FAULT, CRASH, SILENT = (
@@ -118,8 +118,9 @@ def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
         setting.accelerator,
         setting.io,
         setting.compile,
-        Wish(ask=lambda _model, _samples, _oracle: check),
+        EXACT,
         Watch(),
+        lambda _model, _samples, _oracle: check,
     )
     outcome.plan = plan.summary()
     runner = PartitionRunner(plan)

@@ -3,7 +3,6 @@
 import dataclasses
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from elftools.elf.constants import SH_FLAGS
@@ -19,6 +18,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
 from programs import make_cpu_program, make_program
+from recipes import recipe
 from small_models import image_net
 
 PARTS = {
@@ -215,8 +215,8 @@ def test_our_kernels_compile_without_helium(
     monkeypatch.setenv("CFLAGS", "-Werror")
     board = board_with(tmp_path, core, "mve = false")
     network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
-    options: dict[str, Any] = {"npu": "none", "directory": place, "watch": Watch()}
-    pipeline.create_project(network, str(tmp_path / "mine.toml"), **options)
+    wanted = recipe(network, board=str(tmp_path / "mine.toml"), npu="none")
+    pipeline.create_project(wanted, directory=place, watch=Watch())
     assert list((place / "model").glob("ethosgen_matrix.c")), "a kernel of ours is in it"
     check_sections(build(place, "board").elf, board, "shared_sram")
 

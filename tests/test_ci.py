@@ -13,6 +13,7 @@ from ethosgen.host.tools import TOOLS
 from ethosgen.project import render, write
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from programs import make_program
 from small_models import image_net
@@ -41,7 +42,9 @@ def test_a_project_checks_itself_and_fails_closed(tmp_path: Path) -> None:
             pytest.skip(str(error))
     place = tmp_path / "p"
     network = image_net(tmp_path / "image_net.tflite")
-    pipeline.create_project(network, "corstone300", directory=place, with_ci=True, watch=Watch())
+    pipeline.create_project(
+        Recipe((network,), "corstone300"), directory=place, with_ci=True, watch=Watch()
+    )
     good = run_test(place, "--junitxml=build/pytest.xml")
     assert good.returncode == 0, good.stdout + good.stderr
     assert "1 passed, 1 skipped" in good.stdout

@@ -13,6 +13,7 @@ from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from small_models import image_net
 
@@ -47,8 +48,8 @@ def test_simulate_without_an_npu(tmp_path: Path) -> None:
 def test_firmware_without_an_npu(tmp_path: Path, io: str) -> None:
     path = image_net(tmp_path / "n.tflite")
     report = pipeline.verify(
-        path, "corstone300", npu="none", io=io, inputs=RANDOM, watch=Watch()
-    )  # fmt: skip
+        Recipe((path,), "corstone300", npu="none", io=IoStyle(io)), inputs=RANDOM, watch=Watch()
+    )
     assert report.passed
     assert report.init_instructions is not None and report.init_instructions < 300
 
@@ -56,7 +57,7 @@ def test_firmware_without_an_npu(tmp_path: Path, io: str) -> None:
 def test_a_project_without_an_npu_has_no_driver(tmp_path: Path) -> None:
     path, place = image_net(tmp_path / "n.tflite"), tmp_path / "net"
     pipeline.create_project(
-        path, "corstone300", npu="none", name="net", directory=place, watch=Watch()
+        Recipe((path,), "corstone300", npu="none", names=("net",)), directory=place, watch=Watch()
     )
     files = [file for file in place.rglob("*") if file.is_file() and file.suffix != ".json"]
     assert not [file.name for file in files if file.name.startswith("ethosgen_npu")]
@@ -72,7 +73,7 @@ def test_a_project_does_not_win_or_lose_its_npu(
 
     def create(npu: str | None) -> None:
         pipeline.create_project(
-            path, "corstone300", npu=npu, name="net", directory=place, watch=Watch()
+            Recipe((path,), "corstone300", npu=npu, names=("net",)), directory=place, watch=Watch()
         )
 
     create(before)

@@ -16,6 +16,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
 from programs import make_cpu_program, make_program
+from recipes import recipe
 from small_models import image_net
 from test_board_projects import check_sections
 
@@ -125,8 +126,8 @@ def test_what_comes_out_runs_and_is_exact(tmp_path: Path) -> None:
         except ToolError as error:
             pytest.skip(str(error))
     network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
-    options: dict[str, Any] = {"directory": place, "platform": "csolution", "watch": Watch()}
-    pipeline.create_project(network, "corstone300", **options)
+    wanted = recipe(network, platform="csolution")
+    pipeline.create_project(wanted, directory=place, watch=Watch())
     elf = place / "build" / "qemu" / "firmware.elf"
     elf.parent.mkdir(parents=True)
     Solution(place, "qemu").build("-mcpu=cortex-m55", elf)

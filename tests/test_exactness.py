@@ -10,11 +10,10 @@ import pytest
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.flatbuffer import parse_model, read_model
-from ethosgen.pipeline import Wish
-from ethosgen.pipeline.exactness import Golden, ask_oracles, exact_plan, known_errata
+from ethosgen.pipeline.exactness import Ask, Golden, ask_oracles, exact_plan, known_errata
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
-from ethosgen.values.plan import IoStyle, Kept, OffloadPlan
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
 from network_file import Spec
 from networks import Network
@@ -40,17 +39,22 @@ def two_layers() -> Model:
     return parse_model(net.build(x), "two_layers")
 
 
-def plan_of(model: Model, wish: Wish, npu: str = "ethos-u55-128") -> OffloadPlan:
+def plan_of(
+    model: Model,
+    options: OffloadOptions = EXACT,
+    npu: str = "ethos-u55-128",
+    ask: Ask = ask_oracles,
+) -> OffloadPlan:
     accelerator = find_accelerator(npu)
 
     def planner(network: Model, kept: Mapping[int, Kept]) -> OffloadPlan:
         return offload(network, accelerator, kept=kept)
 
-    return exact_plan(model, accelerator, IoStyle.ARENA, planner, wish, Watch())
+    return exact_plan(model, accelerator, IoStyle.ARENA, planner, options, Watch(), ask)
 
 
 def test_an_erratum_keeps_its_operator_on_the_cpu_and_says_so() -> None:
-    plan = plan_of(reduced_rows(), Wish())
+    plan = plan_of(reduced_rows())
     (cpu,) = plan.cpu_operators
     assert (cpu.code, cpu.erratum) == ("REDUCE_MAX", "reduce-dropped-axis")
     assert "keep_dims" in cpu.reason
@@ -60,13 +64,13 @@ def test_an_erratum_keeps_its_operator_on_the_cpu_and_says_so() -> None:
 
 
 def test_trust_vela_offloads_what_vela_offloads() -> None:
-    plan = plan_of(reduced_rows(), Wish(trust_vela=True))
+    plan = plan_of(reduced_rows(), OffloadOptions(trust_vela=True))
     assert not plan.cpu_operators
     assert plan.check is None
 
 
 def test_errata_are_avoided_without_a_check_too() -> None:
-    plan = plan_of(reduced_rows(), Wish(check=False))
+    plan = plan_of(reduced_rows(), OffloadOptions(check=False))
     assert [cpu.erratum for cpu in plan.cpu_operators] == ["reduce-dropped-axis"]
     assert plan.check is None
 
@@ -76,7 +80,7 @@ def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
 ) -> None:
     monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    plan = plan_of(reduced_rows(), Wish())
+    plan = plan_of(reduced_rows())
     (cpu,) = plan.cpu_operators
     assert (cpu.code, cpu.erratum) == ("REDUCE_MAX", "found-by-check")
     assert plan.npu_operators == 1
@@ -88,7 +92,7 @@ def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     with np.load(case / "expected.npz") as expected, np.load(case / "npu.npz") as got:
         assert any(not np.array_equal(expected[name], got[name]) for name in expected.files)
     before = (case / "README.txt").stat().st_mtime_ns
-    assert plan_of(reduced_rows(), Wish()).check == plan.check
+    assert plan_of(reduced_rows()).check == plan.check
     assert (case / "README.txt").stat().st_mtime_ns == before
 
 
@@ -100,7 +104,7 @@ def test_a_plan_that_cannot_be_mended_is_refused() -> None:
         return replace(golden, outputs=outputs)
 
     with pytest.raises(UnsupportedError, match=r"cannot be made exact: .* outputs differ"):
-        plan_of(two_layers(), Wish(ask=wrong))
+        plan_of(two_layers(), ask=wrong)
 
 
 def mixed() -> Model:
@@ -120,7 +124,7 @@ def test_samples_that_the_oracle_refuses_are_left_out_of_the_check(
 ) -> None:
     monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    plan = plan_of(mixed(), Wish())
+    plan = plan_of(mixed())
     assert plan.check is not None
     assert plan.check.oracle == "litert"
     assert 0 < plan.check.samples < 5
@@ -139,14 +143,14 @@ def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None
 
 
 def test_an_ordinary_network_stays_on_the_npu() -> None:
-    plan = plan_of(two_layers(), Wish())
+    plan = plan_of(two_layers())
     assert not plan.cpu_operators
     assert plan.check is not None
     assert plan.check.elements == 5 * 27
 
 
 def test_a_u85_is_not_checked_and_says_so() -> None:
-    plan = plan_of(two_layers(), Wish(), "ethos-u85-256")
+    plan = plan_of(two_layers(), npu="ethos-u85-256")
     assert plan.check is not None
     assert plan.check.oracle is None
     assert "ethos-u85-256" in plan.check.skipped

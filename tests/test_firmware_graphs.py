@@ -13,6 +13,7 @@ from ethosgen.pipeline import Inputs
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from networks import Network, Spec
+from recipes import recipe
 from stream_networks import waiting
 
 needs_tools = pytest.mark.skipif(
@@ -21,14 +22,14 @@ needs_tools = pytest.mark.skipif(
 )
 
 Build = Callable[[Network], list[int]]
+THREE_SAMPLES = Inputs(None, 3, 9)
 
 
-def verify(build: Build, folder: Path, **options: object) -> Report:
+def verify(build: Build, folder: Path, inputs: Inputs = THREE_SAMPLES, **options: object) -> Report:
     net = Network(build.__name__.strip("_"), seed=5)
     path = folder / f"{net.name}.tflite"
     path.write_bytes(net.build(*build(net)))
-    options = {"inputs": Inputs(None, 3, 9), **options}
-    return pipeline.verify(path, "corstone300", watch=Watch(), **options)  # type: ignore[arg-type]
+    return pipeline.verify(recipe(path, **options), inputs=inputs, watch=Watch())  # type: ignore[arg-type]
 
 
 def _ends_and_chains(net: Network) -> list[int]:

@@ -16,6 +16,7 @@ from ethosgen.toolchain import find_built, find_zephyr
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted, nearest
 from ethosgen.values.plan import Check, PlanSummary
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from networks import Network
 from programs import make_program
@@ -88,4 +89,4 @@ def test_counts_of_one_are_singular_everywhere() -> None:
         "  check     1 output of 1 sample on the NPU model equal TensorFlow Lite Micro's" in lines
     )
     with pytest.raises(InputError, match=r"got --name 1 time for 2 networks"):
-        create_project([Path("a"), Path("b")], "corstone300", name=["a"], watch=Watch())
+        create_project(Recipe((Path("a"), Path("b")), "corstone300", names=("a",)), watch=Watch())

@@ -15,6 +15,7 @@ from ethosgen.project import LIBRARY_ONLY, Project, open_project, render, write
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from programs import make_cpu_program, make_program
 from small_models import image_net
@@ -79,7 +80,9 @@ def test_a_library_is_generated_again(tmp_path: Path) -> None:
     network, place = image_net(tmp_path / "n.tflite"), tmp_path / "lib"
     for _ in range(2):
         written = pipeline.create_project(
-            network, None, npu="none", directory=place, platform=LIBRARY_ONLY, watch=Watch()
+            Recipe((network,), None, npu="none", platform=LIBRARY_ONLY),
+            directory=place,
+            watch=Watch(),
         )
     assert written.files == frozenset()
     info = open_project(place)

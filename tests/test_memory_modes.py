@@ -5,7 +5,6 @@ import dataclasses
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,8 +15,10 @@ from ethosgen.project import Project, open_project, render
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.program import Program
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from programs import make_program
+from recipes import recipe
 from small_models import image_net
 
 AXI = {"Axi0": 0, "Axi1": 1}
@@ -152,11 +153,11 @@ def test_the_devicetree_agrees(mode: str) -> None:
 def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:
     network = image_net(tmp_path / "image_net.tflite")
     place = tmp_path / "p"
-    options: dict[str, Any] = {"directory": place, "watch": Watch()}
-    pipeline.create_project(network, "corstone300", memory_mode="sram_only", **options)
+    wanted = recipe(network, memory_mode="sram_only")
+    pipeline.create_project(wanted, directory=place, watch=Watch())
     assert open_project(place).memory_mode == "sram_only"
     with pytest.raises(InputError, match=r"--memory-mode 'sram_only'.*for 'shared_sram' choose"):
-        pipeline.create_project(network, "corstone300", **options)
+        pipeline.create_project(recipe(network), directory=place, watch=Watch())
 
 
 @pytest.mark.parametrize(
@@ -174,11 +175,13 @@ def test_firmware_of_each_mode_is_exact(tmp_path: Path, npu: str, mode: str, io:
         except ToolError as error:
             pytest.skip(str(error))
     report = pipeline.verify(
-        image_net(tmp_path / "image_net.tflite"),
-        "corstone300",
-        npu=npu,
-        io=io,
-        memory_mode=mode,
+        Recipe(
+            (image_net(tmp_path / "image_net.tflite"),),
+            "corstone300",
+            npu=npu,
+            io=IoStyle(io),
+            memory_mode=mode,
+        ),
         inputs=pipeline.Inputs(None, 2, 5),
         watch=Watch(),
     )

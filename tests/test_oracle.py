@@ -17,6 +17,7 @@ from ethosgen.oracle.reference import LITERT, TFLM
 from ethosgen.pipeline import Inputs
 from ethosgen.project import open_project
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from networks import Network, Spec
@@ -43,7 +44,13 @@ def _odd() -> bytes:
 def _simulate(data: bytes, tmp_path: Path, npu: str, oracle: str | None = None) -> Report:
     path = tmp_path / "net.tflite"
     path.write_bytes(data)
-    return pipeline.simulate(path, npu=npu, inputs=Inputs(None, 5, 1, oracle), watch=Watch())
+    return pipeline.simulate(
+        path,
+        npu=npu,
+        inputs=Inputs(None, 5, 1),
+        watch=Watch(),
+        options=OffloadOptions(oracle=oracle),
+    )
 
 
 @pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
@@ -127,7 +134,7 @@ def test_a_project_asks_the_oracle_that_it_is_told_and_remembers_it(tmp_path: Pa
         done = CliRunner().invoke(cli, [*arguments, *more])
         assert done.exit_code == 0, done.output
         network = open_project(place).network
-        assert network.oracle == oracle
+        assert network.options.oracle == oracle
         assert [op.erratum for op in network.summary.cpu_operators] == kept
         assert (network.summary.check is not None) == bool(oracle)  # nothing is left to check
         assert network.summary.check is None or network.summary.check.oracle == oracle

@@ -10,9 +10,11 @@ from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError
-from ethosgen.values.plan import IoStyle
+from ethosgen.values.plan import IoStyle, OffloadOptions
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from recipes import recipe
 from small_models import SHARED_MODELS, image_net, product, recurrent_net, two_inputs
 
 RANDOM = Inputs(None, 2, 11)
@@ -31,14 +33,15 @@ needs_shared_models = pytest.mark.skipif(
 
 
 def verify(path: Path, **options: object) -> Report:
-    return pipeline.verify(path, "corstone300", inputs=RANDOM, watch=Watch(), **options)  # type: ignore[arg-type]
+    return pipeline.verify(recipe(path, **options), inputs=RANDOM, watch=Watch())  # type: ignore[arg-type]
 
 
 def npu_cycles(path: Path, cpu_ops: list[str]) -> int:
     """Return the cycles of all partitions by the model's estimate."""
     model = pipeline.read(path, None, Watch())
     accelerator = find_accelerator("ethos-u55-128")
-    plan = pipeline.make_plan(model, accelerator, IoStyle.ARENA, Watch(), cpu_ops)
+    options = OffloadOptions(cpu_ops=tuple(cpu_ops))
+    plan = pipeline.make_plan(model, accelerator, IoStyle.ARENA, Watch(), options)
     return sum(load(p.commands, accelerator).activity.cycles for p in plan.partitions)
 
 
@@ -58,8 +61,8 @@ def test_simulate_runs_what_stays_on_the_cpu(tmp_path: Path) -> None:
         image_net(tmp_path / "n.tflite"),
         npu=None,
         inputs=RANDOM,
-        cpu_ops=["AVERAGE_POOL_2D"],
         watch=Watch(),
+        options=OffloadOptions(cpu_ops=("AVERAGE_POOL_2D",)),
     )
     assert report.passed
     assert [c.code for c in report.plan.cpu_operators] == ["AVERAGE_POOL_2D"]
@@ -127,7 +130,7 @@ def test_a_project_in_three_commands(tmp_path: Path) -> None:
     place = tmp_path / "net"
     watch = Watch()
     written = pipeline.create_project(
-        model, "corstone300", name="net", directory=place, watch=watch
+        Recipe((model,), "corstone300", names=("net",)), directory=place, watch=watch
     )
     assert written.files
     with pytest.raises(InputError, match="not built"):
@@ -144,5 +147,7 @@ def test_a_project_in_three_commands(tmp_path: Path) -> None:
     assert report.passed and report.samples == 3
     model_outputs = pipeline.read(model, "net", watch).outputs
     assert len(load_samples(tmp_path / "y.npz", model_outputs)) == 3
-    again = pipeline.create_project(model, "corstone300", name="net", directory=place, watch=watch)
+    again = pipeline.create_project(
+        Recipe((model,), "corstone300", names=("net",)), directory=place, watch=watch
+    )
     assert again.files == frozenset()

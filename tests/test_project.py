@@ -481,7 +481,7 @@ def test_a_manifest_of_the_format_before_is_read(tmp_path: Path, project: Projec
     for network in content["networks"]:
         del network["oracle"]
     path.write_text(json.dumps(content))
-    assert open_project(tmp_path / "p").network.oracle is None
+    assert open_project(tmp_path / "p").network.options.oracle is None
 
 
 def test_what_is_no_project_cannot_be_opened(tmp_path: Path) -> None:

@@ -17,11 +17,13 @@ from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.clashes import check_names, check_symbols
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.outcome import Comparison
-from ethosgen.values.plan import IoStyle, PlanSummary
+from ethosgen.values.plan import IoStyle, OffloadOptions, PlanSummary
 from ethosgen.values.program import Program, Variable
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 from programs import SCRATCH_BYTES, make_cpu_program, make_program
+from recipes import recipe
 from small_models import image_net, recurrent_net, two_inputs
 
 BOARD = load_board("corstone300")
@@ -121,7 +123,17 @@ def test_as_many_names_as_networks(tmp_path: Path) -> None:
     path = image_net(tmp_path / "n.tflite")
     for names, times in ((["one"], "1 time"), (["one", "two", "three"], "3 times")):
         with pytest.raises(InputError, match=f"got --name {times} for 2 networks"):
-            pipeline.create_project([path, path], "corstone300", name=names, watch=Watch())
+            pipeline.create_project(
+                Recipe(
+                    (
+                        path,
+                        path,
+                    ),
+                    "corstone300",
+                    names=tuple(names),
+                ),
+                watch=Watch(),
+            )
 
 
 # ---- capacity ----------------------------------------------------------------------------------
@@ -173,13 +185,8 @@ def test_one_of_two_is_generated_again(tmp_path: Path) -> None:
     place = tmp_path / "p"
 
     def create(*paths: Path, **options: object) -> pipeline.Written:
-        return pipeline.create_project(
-            paths,
-            "corstone300",
-            directory=place,
-            watch=Watch(),
-            **options,  # type: ignore[arg-type]
-        )
+        wanted = recipe(*paths, **options)  # type: ignore[arg-type]
+        return pipeline.create_project(wanted, directory=place, watch=Watch())
 
     create(one, two, cpu_ops=["AVERAGE_POOL_2D"])
     kept = (place / "model/one/one_graph.c").read_bytes()
@@ -188,7 +195,7 @@ def test_one_of_two_is_generated_again(tmp_path: Path) -> None:
     assert "model/two/two.c" in create(two, cpu_ops=["ADD"]).files
     assert (place / "model/one/one_graph.c").read_bytes() == kept, "its own options are kept"
     assert (place / "app/main.c").read_text() == "mine"
-    assert open_project(place).networks[1].cpu_ops == ("ADD",)
+    assert open_project(place).networks[1].options.cpu_ops == ("ADD",)
     assert create(two, one, cpu_ops=["ADD"]).programs[0].name == "one", "the order stays"
 
 
@@ -223,11 +230,21 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
     """One has an operator on the CPU, one a state in the arena, one a state beside it."""
     state = recurrent_net(tmp_path / "state.tflite")
     written = pipeline.create_project(
-        [image_net(tmp_path / "image.tflite"), state, state],
-        "corstone300",
-        name=["image", "state", "twin"],
+        Recipe(
+            (
+                image_net(tmp_path / "image.tflite"),
+                state,
+                state,
+            ),
+            "corstone300",
+            names=(
+                "image",
+                "state",
+                "twin",
+            ),
+            options=OffloadOptions(cpu_ops=("AVERAGE_POOL_2D",)),
+        ),
         directory=tmp_path / "p",
-        cpu_ops=["AVERAGE_POOL_2D"],
         watch=Watch(),
     )
     assert "keep_state" in (tmp_path / "p/model/state/state.c").read_text()
@@ -263,9 +280,14 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
 def test_two_networks_on_zephyr(tmp_path: Path) -> None:
     state = recurrent_net(tmp_path / "state.tflite")
     report = pipeline.verify(
-        [state, image_net(tmp_path / "image.tflite")],
-        "corstone300",
-        platform="zephyr",
+        Recipe(
+            (
+                state,
+                image_net(tmp_path / "image.tflite"),
+            ),
+            "corstone300",
+            platform="zephyr",
+        ),
         inputs=RANDOM,
         watch=Watch(),
     )
@@ -275,10 +297,15 @@ def test_two_networks_on_zephyr(tmp_path: Path) -> None:
 @needs_tools
 def test_two_networks_with_buffers_of_their_own(tmp_path: Path) -> None:
     report = pipeline.verify(
-        [image_net(tmp_path / "image.tflite"), two_inputs(tmp_path / "sums.tflite")],
-        "corstone300",
-        io=IoStyle.CALLER.value,
-        npu="ethos-u65-512",
+        Recipe(
+            (
+                image_net(tmp_path / "image.tflite"),
+                two_inputs(tmp_path / "sums.tflite"),
+            ),
+            "corstone300",
+            io=IoStyle(IoStyle.CALLER.value),
+            npu="ethos-u65-512",
+        ),
         inputs=RANDOM,
         watch=Watch(),
     )

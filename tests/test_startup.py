@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from ethosgen.values.errors import TargetError, ToolError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from golden_project import PLACE
+from recipes import recipe
 from small_models import image_net
 
 CPP = """
@@ -47,8 +47,7 @@ def test_constructors_run_before_main(tmp_path: Path) -> None:
             pytest.skip(str(error))
     place = tmp_path / "p"
     network = image_net(tmp_path / "image_net.tflite")
-    options: dict[str, Any] = {"directory": place, "watch": Watch()}
-    pipeline.create_project(network, "corstone300", **options)
+    pipeline.create_project(recipe(network), directory=place, watch=Watch())
     (place / "app" / "filter.cpp").write_text(CPP)
     edit(place / "CMakeLists.txt", "_firmware C)", "_firmware C CXX)")
     # Debian's libstdc++ for it is a package of its own, which nothing here needs.

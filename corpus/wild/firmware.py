@@ -21,6 +21,8 @@ from corpus.wild.trial import BOARD, WildSetting, choose_wild_setting
 from ethosgen.board import load_board
 from ethosgen.pipeline import Inputs, verify
 from ethosgen.values.errors import EthosgenError
+from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 
@@ -72,12 +74,14 @@ def _verify(seeds: Sequence[int], setting: WildSetting) -> list[dict[str, Any]]:
             path.write_bytes(make_network(seed).data)
         try:
             report = verify(
-                paths,
-                BOARD,
-                npu=setting.npu,
-                io=setting.io,
-                offload=setting.offload,
-                memory_mode=setting.memory_mode,
+                Recipe(
+                    tuple(paths),
+                    BOARD,
+                    npu=setting.npu,
+                    io=IoStyle(setting.io),
+                    memory_mode=setting.memory_mode,
+                    options=OffloadOptions(mode=OffloadMode(setting.offload)),
+                ),
                 inputs=Inputs(None, SAMPLES, seeds[0]),
                 watch=Watch(),
             )

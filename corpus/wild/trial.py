@@ -17,7 +17,7 @@ from ethosgen.pipeline import exactness as checked
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays, compare
-from ethosgen.values.plan import IoStyle
+from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.watch import Watch
 
 SAMPLES = 3
@@ -176,8 +176,9 @@ def _project_and_run(
         accelerator = choose_accelerator(model, setting.npu, board)
         memories = board.choose_memory_mode(setting.memory_mode, accelerator)
         vela = board.vela_options(memories, accelerator) if accelerator else None
-        io, wish = IoStyle(setting.io), checked.Wish(ask=_ask, oracle="tflm")
-        plan = make_plan(model, accelerator, io, watch, (), vela, setting.offload, wish)
+        options = OffloadOptions(mode=OffloadMode(setting.offload), oracle="tflm")
+        io = IoStyle(setting.io)
+        plan = make_plan(model, accelerator, io, watch, options, vela, _ask)
         verdict.on_npu = plan.npu_operators or 0
         verdict.errata = sorted({op.erratum for op in plan.cpu_operators if op.erratum})
         program = make_program(plan, watch)

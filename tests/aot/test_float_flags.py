@@ -13,6 +13,7 @@ from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.host.tools import CMAKE, NINJA, QEMU
 from ethosgen.pipeline import Inputs
 from ethosgen.values.plan import IoStyle
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from layer_networks import LAYERS
@@ -63,7 +64,9 @@ def test_the_library_is_exact_by_the_fastest_options(
     outputs = [build(net, "float32") for build in LAYERS if "softmax" not in build.__name__]
     network, place = tmp_path / "floats.tflite", tmp_path / "p"
     network.write_bytes(net.build(*outputs))
-    pipeline.create_project(network, "corstone300", npu="none", directory=place, watch=Watch())
+    pipeline.create_project(
+        Recipe((network,), "corstone300", npu="none"), directory=place, watch=Watch()
+    )
     pipeline.build_project(place, watch=Watch())
     report = pipeline.run_project(place, inputs=Inputs(None, 2, 0), watch=Watch())
     assert isinstance(report, Report)

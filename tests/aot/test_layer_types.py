@@ -22,6 +22,7 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from layer_networks import LAYERS
 from networks import Network, Spec
@@ -127,9 +128,10 @@ def test_each_kind_of_layer_on_a_cortex_m(tmp_path: Path) -> None:
     outputs = [build(net, dtype) for dtype in dtypes for build in LAYERS]
     (tmp_path / "network.tflite").write_bytes(net.build(*outputs))
     report = pipeline.verify(
-        tmp_path / "network.tflite", "corstone300", npu="none", inputs=Inputs(None, 2, 5),
+        Recipe((tmp_path / "network.tflite",), "corstone300", npu="none"),
+        inputs=Inputs(None, 2, 5),
         watch=Watch(),
-    )  # fmt: skip
+    )
     assert report.passed
 
 

@@ -25,6 +25,8 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.target import run
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from layer_networks import LAYERS
 from networks import Network
@@ -165,7 +167,9 @@ def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
         files[-1].write_bytes(part.model.data)
     folder, watch = tmp_path / "firmware", Watch()
     pipeline.create_project(
-        files, "corstone300", npu="none", directory=folder, io="caller", watch=watch
+        Recipe(tuple(files), "corstone300", npu="none", io=IoStyle.CALLER),
+        directory=folder,
+        watch=watch,
     )
     built = pipeline.build_project(folder, watch=watch)
     samples = [part.sample for part in parts]

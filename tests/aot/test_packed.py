@@ -14,6 +14,7 @@ from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.kernels import choose_kernels
 from ethosgen.aot.packed import order
 from ethosgen.pipeline import Inputs
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from networks import Network
 
@@ -151,9 +152,10 @@ def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     data = net.build(*(build(net) for build in GROUPS[group].values()))
     (tmp_path / "network.tflite").write_bytes(data)
     report = pipeline.verify(
-        tmp_path / "network.tflite", "corstone300", npu="none", inputs=Inputs(None, 3, 5),
+        Recipe((tmp_path / "network.tflite",), "corstone300", npu="none"),
+        inputs=Inputs(None, 3, 5),
         watch=Watch(),
-    )  # fmt: skip
+    )
     assert report.passed
 
 
@@ -165,9 +167,11 @@ def _halves(net: Network) -> int:
     weights = net.constant(np.zeros((len(biases), 16), np.int8), scale=0.25)
     bias = net.constant(biases, scale=0.125)
     return net.operator(
-        "FULLY_CONNECTED", [x, weights, bias], [_output(len(biases))],
+        "FULLY_CONNECTED",
+        [x, weights, bias],
+        [_output(len(biases))],
         {"fused_activation_function": "NONE"},
-    )[0]  # fmt: skip
+    )[0]
 
 
 def _output(units: int) -> object:
@@ -190,9 +194,10 @@ def test_negative_halves_on_helium(tmp_path: Path) -> None:
     net = Network("halves")
     (tmp_path / "halves.tflite").write_bytes(net.build(_halves(net)))
     report = pipeline.verify(
-        tmp_path / "halves.tflite", "corstone300", npu="none", inputs=Inputs(None, 1, 5),
+        Recipe((tmp_path / "halves.tflite",), "corstone300", npu="none"),
+        inputs=Inputs(None, 1, 5),
         watch=Watch(),
-    )  # fmt: skip
+    )
     assert report.passed
 
 

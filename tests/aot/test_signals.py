@@ -22,6 +22,7 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from networks import Network, Spec
 
@@ -91,7 +92,7 @@ def test_a_front_end_runs_as_firmware(npu: str, tmp_path: Path) -> None:
     path = tmp_path / "front_end.tflite"
     path.write_bytes(signals.front_end(60, 64, 9).data)
     inputs = Inputs(None, 3, 9)
-    report = pipeline.verify(path, "corstone300", npu=npu, inputs=inputs, watch=Watch())
+    report = pipeline.verify(Recipe((path,), "corstone300", npu=npu), inputs=inputs, watch=Watch())
     assert report.passed and report.golden is not None and report.golden.elements == 3 * 9
 
 

@@ -27,7 +27,9 @@ from ethosgen.target import TARGETS, Firmware, SharedMemory
 from ethosgen.target.session import RunReply, Session
 from ethosgen.values.errors import ToolError
 from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.project_info import ProjectInfo
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from networks import Network
 
@@ -150,13 +152,15 @@ def make_network_project(place: Path, platform: str, sources: str) -> Model:
     path = place.with_suffix(".tflite")
     path.write_bytes(data)
     create_project(
-        path,
-        "corstone300",
-        npu=NPU,
-        io="caller",
-        platform=platform,
+        Recipe(
+            (path,),
+            "corstone300",
+            npu=NPU,
+            io=IoStyle.CALLER,
+            platform=platform,
+            options=OffloadOptions(check=False),
+        ),
         directory=place,
-        check=False,
         watch=Watch(),
     )
     (place / sources / RUN.name).write_bytes(RUN.read_bytes())

@@ -16,6 +16,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
 from networks import Network
+from recipes import recipe
 
 SHAPE = (1, 64, 64, 2)
 
@@ -30,8 +31,8 @@ def project(
     x, y = net.input(SHAPE, name="x"), net.input((1, 1, 1, 2), name="y")
     net.add(x, y)
     (place / "large.tflite").write_bytes(net.build())
-    options = {"npu": "none", "io": request.param.value, "directory": place / "p"}
-    pipeline.create_project(place / "large.tflite", "corstone300", **options, watch=Watch())
+    wanted = recipe(place / "large.tflite", npu="none", io=request.param.value)
+    pipeline.create_project(wanted, directory=place / "p", watch=Watch())
     pipeline.build_project(place / "p", watch=Watch())
     yield place / "p"
 

@@ -9,6 +9,8 @@ import click
 
 from ethosgen.commands.choices import ValueChoice
 from ethosgen.values.errors import InputError
+from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
+from ethosgen.values.recipe import Recipe
 
 BOARD = click.option(
     "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."
@@ -150,6 +152,65 @@ CHECK = click.option(
     default=True,
     help="First compare the plan's outputs on the NPU model with the oracle's [default: check].",
 )
+
+
+def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what says how a network is offloaded; it gets it as `options`."""
+
+    @CPU_OPS
+    @OFFLOAD
+    @TRUST_VELA
+    @CHECK
+    @ORACLE
+    @functools.wraps(function)
+    def wrapped(
+        cpu_ops: tuple[str, ...],
+        offload: str,
+        trust_vela: bool,
+        check: bool,
+        oracle: str | None,
+        **arguments: Any,
+    ) -> Any:
+        mode = OffloadMode(offload)
+        options = OffloadOptions(cpu_ops, mode, trust_vela, check, oracle)
+        return function(options=options, **arguments)
+
+    return wrapped
+
+
+def with_recipe(
+    board_option: Callable[..., Any], platform_option: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command what says which firmware is wanted; it gets it as `recipe`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @MODELS
+        @board_option
+        @NPU
+        @NAMES
+        @IO
+        @with_offloading
+        @platform_option
+        @MEMORY_MODE
+        @functools.wraps(function)
+        def wrapped(
+            models: tuple[Path, ...],
+            board: str | None,
+            npu: str | None,
+            names: tuple[str, ...],
+            io: str,
+            options: OffloadOptions,
+            platform: str,
+            memory_mode: str | None,
+            **arguments: Any,
+        ) -> Any:
+            recipe = Recipe(models, board, npu, names, IoStyle(io), platform, memory_mode, options)
+            return function(recipe=recipe, **arguments)
+
+        done: Callable[..., Any] = wrapped
+        return done
+
+    return decorate
 
 
 def with_line(function: Callable[..., Any]) -> Callable[..., Any]:

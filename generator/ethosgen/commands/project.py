@@ -6,29 +6,14 @@ from pathlib import Path
 import click
 
 from ethosgen.commands.answers import tell_next
-from ethosgen.commands.options import (
-    BOARD_OR_NONE,
-    CHECK,
-    CPU_OPS,
-    IO,
-    MEMORY_MODE,
-    MODELS,
-    NAMES,
-    NPU,
-    OFFLOAD,
-    ORACLE,
-    PLATFORM_OR_LIBRARY,
-    TRUST_VELA,
-)
+from ethosgen.commands.options import BOARD_OR_NONE, PLATFORM_OR_LIBRARY, with_recipe
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import written_text
+from ethosgen.values.recipe import Recipe
 
 
 @click.command()
-@MODELS
-@BOARD_OR_NONE
-@NPU
-@NAMES
+@with_recipe(BOARD_OR_NONE, PLATFORM_OR_LIBRARY)
 @click.option(
     "-o",
     "--output",
@@ -36,14 +21,6 @@ from ethosgen.commands.wording import written_text
     type=click.Path(path_type=Path),
     help="Output directory [default: NAME].",
 )
-@IO
-@CPU_OPS
-@OFFLOAD
-@TRUST_VELA
-@CHECK
-@ORACLE
-@PLATFORM_OR_LIBRARY
-@MEMORY_MODE
 @click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
 @click.option(
     "--ci-ethosgen",
@@ -51,23 +28,7 @@ from ethosgen.commands.wording import written_text
     help="What the workflow installs: a wheel's path, git+https://... [default: a wheel of this "
     "ethosgen, stored in the project].",
 )
-def project(
-    models: tuple[Path, ...],
-    board: str | None,
-    npu: str | None,
-    names: tuple[str, ...],
-    directory: Path | None,
-    io: str,
-    cpu_ops: tuple[str, ...],
-    offload: str,
-    trust_vela: bool,
-    check: bool,
-    oracle: str | None,
-    platform: str,
-    memory_mode: str | None,
-    with_ci: bool,
-    ci_ethosgen: str | None,
-) -> None:
+def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: str | None) -> None:
     """Generate a project: the model as a C library, and an application around it.
 
     With several models, each gets its own library; they share the NPU's driver and one arena, which
@@ -78,31 +39,20 @@ def project(
 
     with Progress() as progress:
         written = pipeline.create_project(
-            models,
-            board,
-            npu=npu,
-            name=names,
+            recipe,
             directory=directory,
-            io=io,
-            cpu_ops=cpu_ops,
-            offload=offload,
-            trust_vela=trust_vela,
-            check=check,
-            oracle=oracle,
-            platform=platform,
-            memory_mode=memory_mode,
             with_ci=with_ci or ci_ethosgen is not None,
             ci_ethosgen=ci_ethosgen,
             watch=progress.watch(),
         )
     click.echo(written_text(written))
-    if platform == "library":
+    if recipe.platform == "library":
         tell_next(
             f"add_subdirectory({written.directory}/model) in your CMakeLists.txt, as "
             f"{written.directory}/README.md shows"
         )
     else:
-        tell_next(f"ethosgen build {shlex.quote(str(written.directory))}{_way(board)}")
+        tell_next(f"ethosgen build {shlex.quote(str(written.directory))}{_way(recipe.board)}")
 
 
 def _way(board: str | None) -> str:

@@ -68,11 +68,12 @@ def run(
             directory,
             on=on,
             network=network,
-            inputs=pipeline.Inputs(input_path, samples, seed, oracle),
+            inputs=pipeline.Inputs(input_path, samples, seed),
             output_path=output_path,
             original=original,
             build=build_directory,
             line=line,
+            oracle=oracle,
             watch=progress.watch(),
         )
         junit.record(report)

@@ -6,19 +6,16 @@ import click
 
 from ethosgen.commands.answers import answer
 from ethosgen.commands.options import (
-    CHECK,
-    CPU_OPS,
     GOLDEN,
     INPUT,
     JSON,
     MODEL,
-    OFFLOAD,
-    ORACLE,
     OUTPUT,
     SEED,
-    TRUST_VELA,
+    with_offloading,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.values.plan import OffloadOptions
 
 
 @click.command()
@@ -29,10 +26,7 @@ from ethosgen.commands.progress import Progress
     help="NPU, e.g. ethos-u65-256, or none to run all on the CPU [default: what MODEL was compiled "
     "for, or ethos-u55-128].",
 )
-@CPU_OPS
-@OFFLOAD
-@TRUST_VELA
-@CHECK
+@with_offloading
 @INPUT
 @OUTPUT
 @GOLDEN
@@ -52,15 +46,11 @@ from ethosgen.commands.progress import Progress
     "a large network, 1 with --trace or --dump].",
 )
 @SEED
-@ORACLE
 @JSON
 def simulate(
     model: Path,
     npu: str | None,
-    cpu_ops: tuple[str, ...],
-    offload: str,
-    trust_vela: bool,
-    check: bool,
+    options: OffloadOptions,
     input_path: Path | None,
     output_path: Path | None,
     original: Path | None,
@@ -69,7 +59,6 @@ def simulate(
     dumps: tuple[str, ...],
     samples: int | None,
     seed: int,
-    oracle: str | None,
     as_json: bool,
 ) -> None:
     """Run a network's partitions on the NPU model, in process: no compiler, no QEMU.
@@ -89,11 +78,8 @@ def simulate(
             report = pipeline.simulate(
                 model,
                 npu=npu,
-                cpu_ops=cpu_ops,
-                offload=offload,
-                trust_vela=trust_vela,
-                check=check,
-                inputs=pipeline.Inputs(input_path, count, seed, oracle),
+                options=options,
+                inputs=pipeline.Inputs(input_path, count, seed),
                 output_path=output_path,
                 original=original,
                 trace=observer,

@@ -9,69 +9,39 @@ from ethosgen.commands.answers import answer
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     BOARD,
-    CHECK,
-    CPU_OPS,
     GOLDEN,
     INPUT,
-    IO,
     JSON,
     JUNIT,
-    MEMORY_MODE,
-    MODELS,
-    NAMES,
-    NPU,
-    OFFLOAD,
     ON,
-    ORACLE,
     PLATFORM,
     SAMPLES,
     SEED,
-    TRUST_VELA,
     with_line,
+    with_recipe,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.values.recipe import Recipe
 
 
 @click.command()
-@MODELS
-@BOARD
-@NPU
-@NAMES
+@with_recipe(BOARD, PLATFORM)
 @ON
-@IO
-@CPU_OPS
-@OFFLOAD
-@TRUST_VELA
-@CHECK
-@PLATFORM
-@MEMORY_MODE
 @INPUT
 @GOLDEN
 @SAMPLES
 @SEED
-@ORACLE
 @JSON
 @JUNIT
 @click.option("--flash", "flasher", metavar="TOOL", help="First flash the board with this tool.")
 @with_line
 def verify(
-    models: tuple[Path, ...],
-    board: str,
-    npu: str | None,
-    names: tuple[str, ...],
+    recipe: Recipe,
     on: str,
-    io: str,
-    cpu_ops: tuple[str, ...],
-    offload: str,
-    trust_vela: bool,
-    check: bool,
-    platform: str,
-    memory_mode: str | None,
     input_path: Path | None,
     original: Path | None,
     samples: int | None,
     seed: int,
-    oracle: str | None,
     as_json: bool,
     junit_path: Path | None,
     flasher: str | None,
@@ -85,23 +55,13 @@ def verify(
     from ethosgen import pipeline
 
     with (
-        JUnitFile(junit_path, "_".join(model.stem for model in models)) as junit,
+        JUnitFile(junit_path, "_".join(network.stem for network in recipe.networks)) as junit,
         Progress() as progress,
     ):
         report = pipeline.verify(
-            models,
-            board,
-            npu=npu,
-            name=names,
+            recipe,
             on=on,
-            io=io,
-            cpu_ops=cpu_ops,
-            offload=offload,
-            trust_vela=trust_vela,
-            check=check,
-            platform=platform,
-            memory_mode=memory_mode,
-            inputs=pipeline.Inputs(input_path, samples, seed, oracle),
+            inputs=pipeline.Inputs(input_path, samples, seed),
             original=original,
             line=line,
             flasher=flasher,

@@ -7,7 +7,6 @@ imported on first use: Vela and TVM take seconds to load.
 """
 
 from ethosgen.pipeline.creation import Written, create_project
-from ethosgen.pipeline.exactness import EXACT, Wish
 from ethosgen.pipeline.firmware import (
     build_project,
     flash_project,
@@ -26,9 +25,7 @@ from ethosgen.pipeline.planning import (
 from ethosgen.pipeline.simulation import simulate
 
 __all__ = [
-    "EXACT",
     "Inputs",
-    "Wish",
     "Written",
     "attach_model",
     "build_project",

@@ -7,7 +7,6 @@ from pathlib import Path
 from ethosgen.backend.ethosu.accelerator import NO_NPU
 from ethosgen.board import Board, Placement, load_board
 from ethosgen.board.any_board import any_board
-from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.planning import (
     choose_accelerator,
     choose_common_npu,
@@ -18,8 +17,9 @@ from ethosgen.pipeline.planning import (
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import Model
-from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.plan import OffloadOptions, OffloadPlan
 from ethosgen.values.program import Program
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 
 
@@ -34,64 +34,47 @@ class Written:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A network for a project, and its options for the NPU."""
+    """A network for a project, and how it is offloaded."""
 
     model: Model
-    cpu_ops: Sequence[str]
-    offload: str
-    wish: Wish
+    options: OffloadOptions
 
 
 def create_project(
-    networks: Path | Sequence[Path],
-    board_name: str | None,
+    recipe: Recipe,
     *,
-    npu: str | None = None,
-    name: str | Sequence[str] | None = None,
     directory: Path | None = None,
-    io: str = "arena",
-    cpu_ops: Sequence[str] = (),
-    offload: str = "all",
-    trust_vela: bool = False,
-    check: bool = True,
-    oracle: str | None = None,
-    platform: str = "baremetal",
-    memory_mode: str | None = None,
     with_ci: bool = False,
     ci_ethosgen: str | None = None,
     watch: Watch,
 ) -> Written:
     """Generate a project in `directory`, by default named after one of the networks.
 
-    A library needs no board: without `board_name` it is for any board with the NPU. If a project of
-    several networks exists and only some of them are named, the others are generated again from the
-    project's copies.
+    If a project of several networks is already there and the recipe names only some of them, the
+    others are generated again with the options that the project stores.
     """
     from ethosgen.project import render, write
 
-    board = _find_board(board_name, npu, platform)
-    if npu not in (None, NO_NPU):
-        board.accelerator(npu)
-    models = _read_all(networks, name, watch)
+    board = _find_board(recipe)
+    if recipe.npu not in (None, NO_NPU):
+        board.accelerator(recipe.npu)
+    models = _read_all(recipe, watch)
     place = directory or Path("_".join(model.name for model in models))
-    wish = Wish(trust_vela, check, oracle=oracle)
-    wanted = [_Wanted(model, cpu_ops, offload, wish) for model in models]
+    wanted = [_Wanted(model, recipe.options) for model in models]
     wanted = _with_the_others(wanted, place, watch)
     models = [one.model for one in wanted]
-    accelerator = choose_accelerator(models[0], choose_common_npu(models, npu), board)
-    mode = board.choose_memory_mode(memory_mode, accelerator)
+    accelerator = choose_accelerator(models[0], choose_common_npu(models, recipe.npu), board)
+    mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
     vela = board.vela_options(mode, accelerator) if accelerator else None
     programs = []
     for one in wanted:
-        plan = make_plan(
-            one.model, accelerator, IoStyle(io), watch, one.cpu_ops, vela, one.offload, one.wish
-        )
+        plan = make_plan(one.model, accelerator, recipe.io, watch, one.options, vela)
         programs.append(_make_program(plan, board.placement(mode), watch))
     with watch.stage("render", f"writing the project to {place}"):
         project = render(
             programs,
             board,
-            platform=platform,
+            platform=recipe.platform,
             memory_mode=mode,
             with_ci=with_ci,
             ci_ethosgen=ci_ethosgen,
@@ -100,18 +83,18 @@ def create_project(
     return Written(place, files, tuple(programs))
 
 
-def _find_board(name: str | None, npu: str | None, platform: str) -> Board:
+def _find_board(recipe: Recipe) -> Board:
     """Return the board; InputError if the options need one and none is named."""
     from ethosgen.project import LIBRARY_ONLY
 
-    if name is not None:
-        return load_board(name)
-    if platform != LIBRARY_ONLY:
+    if recipe.board is not None:
+        return load_board(recipe.board)
+    if recipe.platform != LIBRARY_ONLY:
         raise InputError(
-            f"--platform {platform} needs a board: name it with --board, or generate a library for "
-            f"any board with --platform {LIBRARY_ONLY}"
+            f"--platform {recipe.platform} needs a board: name it with --board, or generate a "
+            f"library for any board with --platform {LIBRARY_ONLY}"
         )
-    if npu is None:
+    if recipe.npu is None:
         raise InputError(
             "a library for any board needs to know the NPU: name it with --npu, e.g. --npu "
             "ethos-u55-128 or --npu none, or name the board with --board"
@@ -119,20 +102,18 @@ def _find_board(name: str | None, npu: str | None, platform: str) -> Board:
     return any_board()
 
 
-def _read_all(
-    networks: Path | Sequence[Path], name: str | Sequence[str] | None, watch: Watch
-) -> list[Model]:
+def _read_all(recipe: Recipe, watch: Watch) -> list[Model]:
     """Read networks and name them; InputError if the number of names is wrong."""
     from ethosgen.project import check_names
 
-    paths = [networks] if isinstance(networks, Path) else networks
-    asked: Sequence[str | None] = [name] if isinstance(name, str) else name or [None] * len(paths)
-    if len(asked) != len(paths):
+    names: Sequence[str | None] = recipe.names or [None] * len(recipe.networks)
+    if len(names) != len(recipe.networks):
         raise InputError(
-            f"got --name {counted(len(asked), 'time')} for {counted(len(paths), 'network')}; "
-            "pass it once for each, in their order, or not at all"
+            f"got --name {counted(len(names), 'time')} for "
+            f"{counted(len(recipe.networks), 'network')}; pass it once for each, in their order, "
+            "or not at all"
         )
-    models = [read(path, name, watch) for path, name in zip(paths, asked, strict=True)]
+    models = [read(path, name, watch) for path, name in zip(recipe.networks, names, strict=True)]
     check_names([model.name for model in models])
     return models
 
@@ -149,12 +130,7 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
         return wanted  # writing refuses it later
     return [
         by_name.get(network.name)
-        or _Wanted(
-            read(network.model_path, network.name, watch),
-            network.cpu_ops,
-            network.mode.value,
-            Wish(network.trust_vela, network.check_asked, oracle=network.oracle),
-        )
+        or _Wanted(read(network.model_path, network.name, watch), network.options)
         for network in there
     ]
 

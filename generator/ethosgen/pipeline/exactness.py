@@ -21,7 +21,7 @@ from ethosgen.values.errors import InputError, NpuFault, RefusalError, Unsupport
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import Graph, Model, Operator
 from ethosgen.values.outcome import ORACLES, Arrays, compare
-from ethosgen.values.plan import Check, IoStyle, Kept, OffloadPlan
+from ethosgen.values.plan import Check, IoStyle, Kept, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, has_state, period
 
@@ -67,52 +67,36 @@ def ask_oracles(model: Model, samples: Sequence[Arrays], oracle: str | None = No
     return golden
 
 
-@dataclass(frozen=True)
-class Wish:
-    """The requirements for a plan: with or without Vela's errata, checked or not, by which oracle.
-
-    `oracle` names the oracle that decides, whose errata count; None: TFLite Micro wherever it can.
-    """
-
-    trust_vela: bool = False
-    check: bool = True
-    ask: Ask = ask_oracles
-    oracle: str | None = None
-
-
-EXACT = Wish()
-"""The default requirements."""
-
-
 def exact_plan(
     model: Model,
     accelerator: Accelerator | None,
     io: IoStyle,
     planner: Planner,
-    wish: Wish,
+    options: OffloadOptions,
     watch: Watch,
+    ask: Ask = ask_oracles,
 ) -> OffloadPlan:
     """Return a plan whose outputs equal the oracle's, as far as errata and check can show.
 
     UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
     """
-    if accelerator is None or wish.trust_vela or is_compiled(model):
+    if accelerator is None or options.trust_vela or is_compiled(model):
         with watch.stage("offload", _planning(accelerator)):
             return planner(model, {})
     golden: Golden | str = "you asked for --no-check"
     samples: Sequence[Arrays] = ()
-    if wish.check and accelerator.name in WITHOUT_MODEL:
+    if options.check and accelerator.name in WITHOUT_MODEL:
         golden = f"there is no functional model of {accelerator.name}"
-    elif wish.check:
+    elif options.check:
         with watch.stage("check", "asking the oracle"):
-            samples, golden = _answered_meanwhile(model, wish)
+            samples, golden = _answered_meanwhile(model, ask, options.oracle)
     with watch.stage("offload", _planning(accelerator)):
-        kept = known_errata(model, accelerator, io, wish.oracle or _oracle(golden, model))
+        kept = known_errata(model, accelerator, io, options.oracle or _oracle(golden, model))
         plan = planner(model, kept)
     if isinstance(golden, str):
-        return replace(plan, check=Check(None, skipped=golden) if wish.check else None)
+        return replace(plan, check=Check(None, skipped=golden) if options.check else None)
     with watch.stage("check", "checking the plan on the NPU model"):
-        return _Check(model, planner, samples, golden, wish.oracle).mended(plan, kept)
+        return _Check(model, planner, samples, golden, options.oracle).mended(plan, kept)
 
 
 def draw(model: Model) -> list[Arrays]:
@@ -121,28 +105,30 @@ def draw(model: Model) -> list[Arrays]:
     return draw_samples(model, default_samples(model, most, MOST_WORK), SEED)
 
 
-def _answered_meanwhile(model: Model, wish: Wish) -> tuple[list[Arrays], Golden | str]:
+def _answered_meanwhile(
+    model: Model, ask: Ask, oracle: str | None
+) -> tuple[list[Arrays], Golden | str]:
     """Ask the oracle, a separate process, while TVM loads here, which takes as long."""
     from ethosgen.aot import load
     from ethosgen.oracle.reference import awaited
 
     with ThreadPoolExecutor(1) as pool:
-        (answer,) = awaited([pool.submit(_answered, model, wish)], meanwhile=load)
+        (answer,) = awaited([pool.submit(_answered, model, ask, oracle)], meanwhile=load)
     return answer
 
 
-def _answered(model: Model, wish: Wish) -> tuple[list[Arrays], Golden | str]:
+def _answered(model: Model, ask: Ask, oracle: str | None) -> tuple[list[Arrays], Golden | str]:
     """Draw samples and ask the oracle; omit those that it refuses."""
     samples = draw(model)
-    said = wish.ask(model, samples, wish.oracle)
+    said = ask(model, samples, oracle)
     if isinstance(said, Golden) or has_state(model):
         return samples, said
-    first = wish.ask(model, samples[:1], wish.oracle)
+    first = ask(model, samples[:1], oracle)
     if isinstance(first, str):
         return samples, said
     taken, outputs = samples[:1], [*first.outputs]
     for sample in samples[1:]:
-        one = wish.ask(model, [sample], wish.oracle)
+        one = ask(model, [sample], oracle)
         if isinstance(one, Golden) and one.oracle == first.oracle:
             taken.append(sample)
             outputs += one.outputs

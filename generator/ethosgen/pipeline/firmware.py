@@ -1,7 +1,6 @@
 """Builds, flashes, runs and judges firmware."""
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from ethosgen.pipeline.planning import read
 from ethosgen.pipeline.turns import Turn, run_and_judge
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.grammar import unknown
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 
@@ -98,6 +98,7 @@ def run_project(
     original: Path | None = None,
     build: Path | None = None,
     line: "SerialLine | None" = None,
+    oracle: str | None = None,
     watch: Watch,
 ) -> Report | FirmwareReport:
     """Run a built project on a target, and compare its outputs with the golden outputs.
@@ -121,23 +122,13 @@ def run_project(
         for index in chosen
     ]
     built = replace(built, on=on)
-    return run_and_judge(turns, info, built, inputs, output_path, original, watch, line)
+    return run_and_judge(turns, info, built, inputs, output_path, original, watch, line, oracle)
 
 
 def verify(
-    networks: Path | Sequence[Path],
-    board_name: str,
+    recipe: Recipe,
     *,
-    npu: str | None = None,
-    name: str | Sequence[str] | None = None,
     on: str = "qemu",
-    io: str = "arena",
-    cpu_ops: Sequence[str] = (),
-    offload: str = "all",
-    trust_vela: bool = False,
-    check: bool = True,
-    platform: str = "baremetal",
-    memory_mode: str | None = None,
     inputs: Inputs,
     original: Path | None = None,
     line: "SerialLine | None" = None,
@@ -150,30 +141,16 @@ def verify(
     """
     from ethosgen.project import open_project
 
-    count = 1 if isinstance(networks, Path) else len(networks)
+    if recipe.board is None:
+        raise InputError("name the board with --board")
     remedy = "create a project, and choose one with: ethosgen run --network"
-    _check_one(count, inputs, None, original, remedy)
-    _check_target(load_board(board_name), on, platform)
+    _check_one(len(recipe.networks), inputs, None, original, remedy)
+    _check_target(load_board(recipe.board), on, recipe.platform)
     if flasher is not None and on != "serial":
         raise InputError(f"--flash writes to a board; it needs --on serial instead of --on {on}")
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
-        written = create_project(
-            networks,
-            board_name,
-            npu=npu,
-            name=name,
-            directory=directory,
-            io=io,
-            cpu_ops=cpu_ops,
-            offload=offload,
-            trust_vela=trust_vela,
-            check=check,
-            oracle=inputs.oracle,
-            platform=platform,
-            memory_mode=memory_mode,
-            watch=watch,
-        )
+        written = create_project(recipe, directory=directory, watch=watch)
         built = build_project(directory, on=on, watch=watch)
         info = open_project(directory)
         if flasher is not None:

@@ -31,14 +31,12 @@ SECOND_S = 30.0
 class Inputs:
     """The source of samples: a file, or `count` random ones from `seed`.
 
-    `oracle` names the oracle that decides: "tflm", "litert", or None for TFLite Micro wherever it
-    can. Without a count, the network's size determines the number of samples.
+    Without a count, the network's size determines the number of samples.
     """
 
     path: Path | None
     count: int | None
     seed: int
-    oracle: str | None = None
 
     def drawn(self, count: int) -> Drawn | None:
         """Describe `count` random samples; None if they come from a file."""

@@ -9,11 +9,11 @@ from ethosgen.backend.ethosu.accelerator import DEFAULT_NPU, NO_NPU, Accelerator
 from ethosgen.board import Board, VelaOptions
 from ethosgen.frontend.flatbuffer import is_compiled, read_model
 from ethosgen.pipeline.blame import blaming
-from ethosgen.pipeline.exactness import EXACT, Wish, exact_plan
+from ethosgen.pipeline.exactness import Ask, ask_oracles, exact_plan
 from ethosgen.values.errors import InputError
 from ethosgen.values.model import Model
 from ethosgen.values.naming import check_name, name_from_file
-from ethosgen.values.plan import IoStyle, Kept, OffloadMode, OffloadPlan
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, OffloadPlan
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
 
@@ -63,20 +63,18 @@ def make_plan(
     accelerator: Accelerator | None,
     io: IoStyle,
     watch: Watch,
-    cpu_ops: Sequence[str] = (),
+    options: OffloadOptions = EXACT,
     vela: VelaOptions | None = None,
-    mode: str = "all",
-    wish: Wish = EXACT,
+    ask: Ask = ask_oracles,
 ) -> OffloadPlan:
-    """Let Vela decide what the NPU runs; `cpu_ops` names operators to leave to the CPU.
+    """Let Vela decide what the NPU runs, within the options.
 
-    `vela` describes the board's memories, `mode` is an OffloadMode, `wish` how exact the plan must
-    be. Without an accelerator there is nothing to decide.
+    `vela` describes the board's memories, `ask` runs the oracle for the check. Without an
+    accelerator there is nothing to decide.
     """
     from ethosgen.aot import can_run
     from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 
-    wanted = OffloadMode(mode)
     board: dict[str, Any] = (
         {
             "system_config": vela.system_config,
@@ -92,23 +90,16 @@ def make_plan(
             network,
             accelerator,
             io,
-            ignore=cpu_ops,
-            mode=wanted,
+            ignore=options.cpu_ops,
+            mode=options.mode,
             can_run=can_run,
             kept=kept,
             **board,
         )
 
-    used = None if wanted is OffloadMode.NONE else accelerator
-    plan = exact_plan(model, used, io, planner, wish, watch)
-    return replace(
-        plan,
-        cpu_ops=tuple(cpu_ops),
-        mode=wanted,
-        trust_vela=wish.trust_vela,
-        check_asked=wish.check,
-        oracle=wish.oracle,
-    )
+    used = None if options.mode is OffloadMode.NONE else accelerator
+    plan = exact_plan(model, used, io, planner, options, watch, ask)
+    return replace(plan, options=options)
 
 
 def make_program(plan: OffloadPlan, watch: Watch) -> Program:

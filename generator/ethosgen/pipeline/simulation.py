@@ -1,19 +1,17 @@
 """Runs a network on this machine: its partitions on the NPU model."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.backend.ethosu.accelerator import require_model
 from ethosgen.pipeline.bisection import diagnose
-from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
 from ethosgen.samples.files import save_samples
 from ethosgen.values.model import Model
-from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, OffloadPlan
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 
@@ -27,10 +25,7 @@ def simulate(
     npu: str | None,
     inputs: Inputs,
     output_path: Path | None = None,
-    cpu_ops: Sequence[str] = (),
-    offload: str = "all",
-    trust_vela: bool = False,
-    check: bool = True,
+    options: OffloadOptions = EXACT,
     original: Path | None = None,
     trace: "Trace | None" = None,
     watch: Watch,
@@ -44,20 +39,16 @@ def simulate(
     if accelerator is not None:
         require_model(accelerator)
     samples = choose_samples(model, inputs)
-    wish = Wish(trust_vela, check, oracle=inputs.oracle)
-
-    def make(network: Model, watched: Watch, wanted: Wish) -> OffloadPlan:
-        io = IoStyle.ARENA
-        return make_plan(network, accelerator, io, watched, cpu_ops, mode=offload, wish=wanted)
+    io = IoStyle.ARENA
 
     def make_as_is(part: Model) -> OffloadPlan:
-        return make(part, Watch(), replace(wish, check=False))
+        return make_plan(part, accelerator, io, Watch(), replace(options, check=False))
 
-    plan = make(model, watch, wish)
+    plan = make_plan(model, accelerator, io, watch, options)
     outputs = simulate_samples(plan, samples, watch, trace)
     if output_path is not None:
         save_samples(output_path, outputs)
-    golden, second = judge(model, samples, outputs, watch, original, inputs.oracle)
+    golden, second = judge(model, samples, outputs, watch, original, options.oracle)
     return Report(
         model=model.name,
         board=None,

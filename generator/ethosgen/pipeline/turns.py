@@ -1,14 +1,13 @@
 """Runs the networks of a firmware in turn, and judges each one's outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethosgen.backend.ethosu.accelerator import NO_NPU, find_accelerator
 from ethosgen.pipeline.bisection import Make, diagnose
-from ethosgen.pipeline.exactness import Wish
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.pipeline.planning import make_plan
@@ -43,10 +42,12 @@ def run_and_judge(
     original: Path | None,
     watch: Watch,
     line: "SerialLine | None" = None,
+    oracle: str | None = None,
 ) -> Report | FirmwareReport:
     """Run samples of each network, one of each in turn so that they interfere, and compare all.
 
-    Returns a Report for one network, a FirmwareReport for several.
+    Returns a Report for one network, a FirmwareReport for several. `oracle` decides in place of the
+    project's.
     """
     samples = {turn.index: choose_samples(turn.model, inputs) for turn in turns}
     jobs = _interleave(samples)
@@ -58,7 +59,7 @@ def run_and_judge(
     for turn in turns:
         results = done[turn.index]
         given, outputs = samples[turn.index], [sample.outputs for sample in results]
-        asked = inputs.oracle or info.networks[turn.index].oracle
+        asked = oracle or info.networks[turn.index].options.oracle
         golden, second = judge(turn.model, given, outputs, watch, original, asked)
         reports.append(
             Report(
@@ -95,13 +96,10 @@ def _planner(info: "ProjectInfo", index: int) -> Make:
     board = info.board
     mode = board.choose_memory_mode(info.memory_mode, accelerator)
     memories = board.vela_options(mode, accelerator) if accelerator else None
-    network = info.networks[index]
+    options = replace(info.networks[index].options, check=False)
 
     def make(model: Model) -> OffloadPlan:
-        offload = network.mode.value
-        wish = Wish(network.trust_vela, check=False, oracle=network.oracle)
-        ops = network.cpu_ops
-        return make_plan(model, accelerator, info.io, Watch(), ops, memories, offload, wish)
+        return make_plan(model, accelerator, info.io, Watch(), options, memories)
 
     return make
 

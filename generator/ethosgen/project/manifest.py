@@ -16,7 +16,15 @@ from ethosgen.project.capacity import part_sizes
 from ethosgen.project.layout import BAREMETAL
 from ethosgen.values.errors import InputError
 from ethosgen.values.model import Quantization, Tensor
-from ethosgen.values.plan import Check, Choice, CpuOperator, IoStyle, OffloadMode, PlanSummary
+from ethosgen.values.plan import (
+    Check,
+    Choice,
+    CpuOperator,
+    IoStyle,
+    OffloadMode,
+    OffloadOptions,
+    PlanSummary,
+)
 from ethosgen.values.program import Port, Program
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 
@@ -95,16 +103,17 @@ def folder_of(program: Program, programs: Sequence[Program]) -> str:
 
 
 def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any]:
+    asked = program.plan.options
     return {
         "name": program.name,
         "model": f"{folder}{program.name}.tflite",
         "plan": dataclasses.asdict(program.summary()),
         "parts": part_sizes(program, board),
-        "cpu_ops": list(program.plan.cpu_ops),
-        "offload": program.plan.mode.value,
-        "trust_vela": program.plan.trust_vela,
-        "check": program.plan.check_asked,
-        "oracle": program.plan.oracle,
+        "cpu_ops": list(asked.cpu_ops),
+        "offload": asked.mode.value,
+        "trust_vela": asked.trust_vela,
+        "check": asked.check,
+        "oracle": asked.oracle,
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
     }
@@ -167,11 +176,13 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         outputs=tuple(_read_port(i, port) for i, port in enumerate(network["outputs"])),
         parts={str(part): int(size) for part, size in network["parts"].items()},
         model_path=path,
-        cpu_ops=tuple(map(str, network["cpu_ops"])),
-        mode=OffloadMode(network["offload"]),
-        trust_vela=bool(network.get("trust_vela", False)),
-        check_asked=bool(network.get("check", True)),
-        oracle=network.get("oracle"),
+        options=OffloadOptions(
+            cpu_ops=tuple(map(str, network["cpu_ops"])),
+            mode=OffloadMode(network["offload"]),
+            trust_vela=bool(network.get("trust_vela", False)),
+            check=bool(network.get("check", True)),
+            oracle=network.get("oracle"),
+        ),
     )
 
 

@@ -101,6 +101,26 @@ class OffloadMode(Enum):
 
 
 @dataclass(frozen=True)
+class OffloadOptions:
+    """How a network is divided between NPU and CPU, and which oracle decides about the result.
+
+    `cpu_ops` names operators (CONV_2D) that stay on the CPU. `trust_vela` ignores the errata,
+    `check` compares the plan with the oracle first. `oracle` is a short name; None means TFLite
+    Micro wherever it can run the network.
+    """
+
+    cpu_ops: tuple[str, ...] = ()
+    mode: OffloadMode = OffloadMode.ALL
+    trust_vela: bool = False
+    check: bool = True
+    oracle: str | None = None
+
+
+EXACT = OffloadOptions()
+"""The defaults."""
+
+
+@dataclass(frozen=True)
 class Choice:
     """Two estimates, in cycles, for operators that the NPU supports, and the choice.
 
@@ -180,12 +200,8 @@ class OffloadPlan:
         """
         return max(tensor.bytes, self.reach.get(tensor.index, 0))
 
-    cpu_ops: tuple[str, ...] = ()
-    mode: OffloadMode = OffloadMode.ALL
-    """With the next three and `cpu_ops`, the request: it produces the same plan again."""
-    trust_vela: bool = False
-    check_asked: bool = True
-    oracle: str | None = None
+    options: OffloadOptions = EXACT
+    """The request: it produces the same plan again."""
     check: Check | None = None
 
     @property

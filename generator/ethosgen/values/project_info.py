@@ -8,15 +8,15 @@ from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import nearest
 from ethosgen.values.model import Tensor
-from ethosgen.values.plan import IoStyle, OffloadMode, PlanSummary
+from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, PlanSummary
 
 
 @dataclass(frozen=True)
 class NetworkInfo:
     """A network's facts; inputs and outputs are in the network's order.
 
-    `parts` are the bytes that it puts into each memory, by the placement's names. `cpu_ops` and
-    `mode` are the options that it was created with.
+    `parts` are the bytes that it puts into each memory, by the placement's names. `options` are
+    those that it was created with.
     """
 
     name: str
@@ -25,12 +25,7 @@ class NetworkInfo:
     outputs: tuple[Tensor, ...]
     parts: Mapping[str, int]
     model_path: Path
-    cpu_ops: tuple[str, ...] = ()
-    mode: OffloadMode = OffloadMode.ALL
-    trust_vela: bool = False
-    check_asked: bool = True
-    oracle: str | None = None
-    """Who was asked to decide about outputs, by its short name."""
+    options: OffloadOptions = EXACT
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,24 @@
+"""The request for a firmware: its networks, its board, and the options for both."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A firmware as requested; None stands for a default that the board or the network gives.
+
+    `names` has a name for each of `networks`, or none. `npu` is a configuration or NO_NPU. Without
+    a `board`, a library is for any board that has the NPU.
+    """
+
+    networks: tuple[Path, ...]
+    board: str | None = None
+    npu: str | None = None
+    names: tuple[str, ...] = ()
+    io: IoStyle = IoStyle.ARENA
+    platform: str = "baremetal"
+    memory_mode: str | None = None
+    options: OffloadOptions = EXACT

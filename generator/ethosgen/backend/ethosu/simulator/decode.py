@@ -7,6 +7,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.simulator.isa import BY_CODE, PARAMETER_BITS, Command, Kind
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 _WORD_BYTES = 4
 _OPCODE_MASK = 0x3FF
@@ -40,7 +41,9 @@ def decode(stream: bytes) -> Iterator[Instruction]:
     compilers set some of them.
     """
     if len(stream) % _WORD_BYTES:
-        raise NpuFault("parse", f"the stream is {len(stream)} bytes long, not a multiple of 4")
+        raise NpuFault(
+            "parse", f"the stream is {counted(len(stream), 'byte')} long, not a multiple of 4"
+        )
     words = np.frombuffer(stream, "<u4").tolist()
     position = 0
     while position < len(words):

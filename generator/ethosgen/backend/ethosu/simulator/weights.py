@@ -16,6 +16,7 @@ from ethosgen.backend.ethosu.accelerator import Accelerator
 from ethosgen.backend.ethosu.simulator import mlw
 from ethosgen.backend.ethosu.simulator.operation import Convolution
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 RECORD_BYTES = 10
 MAX_WEIGHTS = 1 << 24
@@ -222,7 +223,9 @@ def decode_records(streams: tuple[bytes, ...], channels: int) -> Records:
         count = -(-(channels - core) // cores)
         if len(data) < count * RECORD_BYTES:
             raise NpuFault(
-                "parse", f"a scale stream of {len(data)} bytes is too short for {count} channels"
+                "parse",
+                f"a scale stream of {counted(len(data), 'byte')} is too short for "
+                f"{counted(count, 'channel')}",
             )
         array = np.frombuffer(data, np.uint8, count * RECORD_BYTES)
         merged[core::cores] = array.reshape(count, RECORD_BYTES)

@@ -6,6 +6,7 @@ from ethosgen.backend.ethosu.simulator.memory import Bytes
 from ethosgen.backend.ethosu.simulator.operation import Dma
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 _MAX_BYTES = 1 << 28
 
@@ -75,5 +76,7 @@ def _window(
         return context.bus.window(address, shape, strides, np.dtype(np.uint8), write)
     size = shape[0] * shape[1] * shape[2]
     if dims > 1 or address + size > context.shram.size:
-        raise NpuFault("bus", f"a transfer of {size} bytes at 0x{address:x} is outside SHRAM")
+        raise NpuFault(
+            "bus", f"a transfer of {counted(size, 'byte')} at 0x{address:x} is outside SHRAM"
+        )
     return context.shram.memory[address : address + size].reshape(shape)

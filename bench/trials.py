@@ -1,12 +1,11 @@
-"""Try networks that others published on the simulator, one at a time; a run may be interrupted.
+"""Runs published networks on the simulator, one at a time; a run may be interrupted.
 
     .venv/bin/python bench/trials.py TREES RESULTS.jsonl [--again VERDICT ...] [--page]
 
-TREES has a folder for each repository. Each network is simulated with the NPU and without, each
-within a time limit, and its verdicts are added to RESULTS as a line of JSON. What is there already
-is not tried again, except what ended with a VERDICT of --again, such as REFUSED or LATE. --page
-writes the results into docs/public.md and tries nothing. The networks are data for trying only:
-they stay where they are.
+TREES has a folder for each repository. Each network is simulated with and without the NPU, each
+with a time limit, and its verdicts are added to RESULTS as a line of JSON. Networks in RESULTS are
+not run again, except those with a VERDICT in --again, such as REFUSED or LATE. --page writes the
+results into docs/public.md and runs nothing. The networks are only test data: they are not copied.
 """
 
 import argparse
@@ -54,7 +53,7 @@ CLASSES = {
     "a limit of ours in an operator": r"cannot be compiled",
     "Vela refuses or does not survive it": r"Vela",
 }
-"""Why networks are refused, by what the sentence says; the first that fits."""
+"""Reasons for refusals, as patterns of the error message; the first match counts."""
 
 NPUS = ("ethos-u55-128", "none")
 LIMIT_S = 300.0
@@ -64,7 +63,7 @@ LARGEST_BYTES = 6_000_000
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a network: for each NPU a verdict, and the sentence where it was refused."""
+    """The result for a network: for each NPU a verdict, and the error message of a refusal."""
 
     source: str
     place: str
@@ -88,9 +87,9 @@ def networks(trees: Path) -> list[tuple[str, Path]]:
 
 
 def simulate(path: Path, npu: str) -> tuple[str, str]:
-    """Return the verdict on a network, or how it was refused, and the sentence.
+    """Return the verdict on a network, and its figures or the reason of a refusal.
 
-    A fork of this process does it, in which TVM is loaded already.
+    A fork of this process runs it, so TVM is already loaded.
     """
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
@@ -174,7 +173,7 @@ _SIDES = {
 
 
 def _refused(trials: list[Trial]) -> list[str]:
-    """Return why networks are refused, and how many for each reason."""
+    """Return the reasons for refusals, with the number of networks for each."""
     found: Counter[tuple[str, str]] = Counter()
     for trial in trials:
         for npu in NPUS:
@@ -191,7 +190,7 @@ def _class(words: str) -> str:
 
 
 def _others(trials: list[Trial]) -> list[str]:
-    """Name what differs, is late or is a bug."""
+    """List the networks that differ, are late or show a bug."""
     lines = [
         f"- {trial.source}, {Path(trial.place).name}, {npu}: {trial.verdicts[npu]}, "
         f"{trial.words[npu]}"
@@ -207,7 +206,7 @@ def _cells(cells: list[str]) -> str:
 
 
 def write_page(trees: Path, results: Path) -> None:
-    """Write what is known so far into docs/public.md, behind what is there."""
+    """Write the results so far into docs/public.md, after the page's other sections."""
     trials = sorted(read(results).values(), key=lambda trial: (trial.source, trial.place))
     waiting = len(networks(trees)) - len(trials)
     rest = f", and {waiting} others for want of time" if waiting > 0 else ""
@@ -216,7 +215,7 @@ def write_page(trees: Path, results: Path) -> None:
 
 
 def main() -> None:
-    """Try what has not been tried."""
+    """Run the networks that are not in the results yet."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("trees", type=Path)
     parser.add_argument("results", type=Path)

@@ -1,7 +1,7 @@
-"""A small convolutional network in numpy: forward, backward, and nothing more.
+"""A small convolutional network in numpy: the forward and backward passes.
 
-Activations are float32 [n, height, width, channels], as TFLite keeps them. Weights lie as TFLite
-stores them: convolution [out, k, k, in], depthwise [1, k, k, channels], dense [out, in].
+Activations are float32 [n, height, width, channels], as in TFLite. Weights have TFLite's layout:
+convolution [out, k, k, in], depthwise [1, k, k, channels], dense [out, in].
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Parameter:
-    """A trained array and the gradient of the loss by it."""
+    """A trained array, and the gradient of the loss with respect to it."""
 
     value: Array
     gradient: Array = field(init=False)
@@ -27,7 +27,7 @@ class Layer:
     """One step of the network; `backward` may be called once after each `forward`."""
 
     def parameters(self) -> list[Parameter]:
-        """Return what training may change."""
+        """Return the trainable parameters."""
         return []
 
     def forward(self, x: Array) -> Array:
@@ -35,12 +35,12 @@ class Layer:
         raise NotImplementedError
 
     def backward(self, dy: Array) -> Array:
-        """Return the gradient by the input, and set those of the parameters."""
+        """Return the gradient with respect to the input, and set the parameters' gradients."""
         raise NotImplementedError
 
 
 class Weighted(Layer):
-    """A layer with weights and one bias for each output channel, and perhaps a ReLU."""
+    """A layer with weights, one bias for each output channel, and optionally a ReLU."""
 
     def __init__(self, weights: Array, channels: int, relu: bool) -> None:
         self.weights = Parameter(weights.astype(np.float32))
@@ -88,7 +88,7 @@ class Conv(Weighted):
 
 
 class Depthwise(Weighted):
-    """A k x k convolution of each channel by itself, stride 1, SAME padding."""
+    """A k x k convolution of each channel separately, stride 1, SAME padding."""
 
     def __init__(self, rng: np.random.Generator, k: int, channels: int) -> None:
         super().__init__(rng.normal(0, np.sqrt(2) / k, (1, k, k, channels)), channels, relu=True)
@@ -111,14 +111,14 @@ class Depthwise(Weighted):
 
 
 class Residual(Layer):
-    """relu(x + conv(x)): the convolution has no activation of its own."""
+    """relu(x + conv(x)); the convolution itself has no activation."""
 
     def __init__(self, conv: Conv) -> None:
         self.conv = conv
         self._positive: Array = np.empty(0)
 
     def parameters(self) -> list[Parameter]:
-        """Return the convolution's."""
+        """Return the convolution's parameters."""
         return self.conv.parameters()
 
     def forward(self, x: Array) -> Array:
@@ -128,7 +128,7 @@ class Residual(Layer):
         return np.maximum(y, 0)
 
     def backward(self, dy: Array) -> Array:
-        """Return the gradient by both ways."""
+        """Return the sum of the gradients of both paths."""
         dy = dy * self._positive
         both: Array = dy + self.conv.backward(dy)
         return both

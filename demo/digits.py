@@ -1,8 +1,8 @@
-"""scikit-learn's handwritten digits, and how the demo splits them.
+"""scikit-learn's handwritten digits, and the demo's split of them.
 
-1,797 images of 8x8 pixels, by 43 writers (UCI, Alpaydin and Kaynak). A seeded shuffle takes 360 of
-them as the held-out set, 36 of each digit as nearly as the data allows; the network is trained on
-the other 1,437, and calibrated on the first 256 of those. No held-out image is seen by either.
+1,797 images of 8x8 pixels, by 43 writers (UCI, Alpaydin and Kaynak). A seeded shuffle selects 360
+of them as the held-out set, 36 of each digit as nearly as the data allows; the network is trained
+on the other 1,437, and calibrated on the first 256 of those. Neither uses a held-out image.
 """
 
 from dataclasses import dataclass

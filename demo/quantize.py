@@ -1,6 +1,6 @@
 """Post-training quantization of the demo network, by TFLite's rules.
 
-Activations are int8, asymmetric, one scale for each tensor from the range seen in calibration.
+Activations are int8, asymmetric, with one scale for each tensor from its range in calibration.
 Weights are int8 in -127..127, symmetric, with one scale for each output channel (one for the whole
 matrix of a fully connected layer). A bias is int32 at the product of both scales. Pools and
 reshapes keep their input's scale. SOFTMAX's output is fixed at 1/256, zero point -128. Source:
@@ -40,7 +40,7 @@ class OperatorSpec:
 
 @dataclass
 class NetworkSpec:
-    """All that a .tflite holds: tensors and operators in order."""
+    """The content of a .tflite: tensors and operators in order."""
 
     tensors: list[TensorSpec] = field(default_factory=list)
     operators: list[OperatorSpec] = field(default_factory=list)
@@ -72,7 +72,7 @@ def quantize_network(layers: list[Layer], calibration: Array) -> NetworkSpec:
 
 
 class Quantizer:
-    """Turns layers, one after another, into operators of `network`."""
+    """Converts layers, one after another, to operators of `network`."""
 
     def __init__(self, network: NetworkSpec) -> None:
         self.network = network
@@ -146,7 +146,7 @@ class Quantizer:
 
 
 def activation(name: str, values: Array) -> TensorSpec:
-    """Return an int8 tensor for one sample of `values`, scaled to the range that they have."""
+    """Return an int8 tensor for one sample of `values`, scaled to their range."""
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
     scale = float(np.float32((high - low) / 255))
     zero_point = int(np.clip(np.rint(-128 - low / scale), -128, 127))

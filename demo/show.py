@@ -1,9 +1,9 @@
-"""Show the demo: held-out digits through the firmware on a simulated Corstone-300.
+"""Runs the demo: held-out digits through the firmware on a simulated Corstone-300.
 
     .venv/bin/python demo/show.py [--samples 360]
 
-Types the same commands that a user would, shows what came back, and exits with status 0 only if
-every output equals TensorFlow Lite Micro's and the accuracy is the network's own.
+Runs the commands that a user would type, prints the results, and exits with status 0 only if every
+output equals TensorFlow Lite Micro's and the accuracy is the network's own.
 """
 
 import argparse
@@ -37,7 +37,7 @@ console = Console(highlight=False)
 
 
 class CommandError(Exception):
-    """A command of the demo that exited with another status than 0; its words are shown."""
+    """A command of the demo that failed; its error output is printed."""
 
 
 def run(*arguments: str) -> str:
@@ -56,7 +56,7 @@ def run(*arguments: str) -> str:
 
 
 def picture(image: Array, label: int, answer: int) -> Text:
-    """Return 8x8 pixels in 0..1 as text, two characters a pixel, with the answer below."""
+    """Return 8x8 pixels in 0..1 as text, two characters per pixel, with the answer below."""
     shades = np.rint(image.reshape(8, 8) * (len(SHADES) - 1)).astype(int)
     text = Text("\n".join("".join(SHADES[s] * 2 for s in row) for row in shades) + "\n")
     verdict = f"answer: {answer}" if answer == label else f"answer: {answer}, is {label}"
@@ -64,7 +64,7 @@ def picture(image: Array, label: int, answer: int) -> Text:
 
 
 def pictures(images: Array, labels: Array, answers: Array) -> Columns:
-    """Return some digits side by side; one that was misread is among them, if there is any."""
+    """Return some digits side by side, including a misread one if there is any."""
     right = [int(np.flatnonzero((labels == d) & (answers == d))[0]) for d in set(answers & labels)]
     wrong = np.flatnonzero(answers != labels)[:1].tolist()
     chosen = wrong + right[: PICTURES - len(wrong)]
@@ -74,7 +74,7 @@ def pictures(images: Array, labels: Array, answers: Array) -> Columns:
 
 
 def show(samples: int) -> bool:
-    """Generate, build, run and compare; return whether all is as it should be."""
+    """Generate, build, run and compare; return whether every check passes."""
     _, held_out = load_split()
     images, labels = held_out.images[:samples], held_out.labels[:samples]
     shutil.rmtree(DIRECTORY, ignore_errors=True)
@@ -114,7 +114,7 @@ def summarize(report: dict[str, Any], labels: Array, digits: Array) -> bool:
         ),
         ("flash", sizes(report["flash_bytes"])),
         ("RAM", sizes(report["ram_bytes"])),
-        ("CPU", f"{report['cpu_instructions']} instructions an inference, beside the NPU's work"),
+        ("CPU", f"{report['cpu_instructions']} instructions per inference, without the NPU's work"),
     ]
     for name, value in rows:
         console.print(f"  {name:<10} {value}", soft_wrap=True)

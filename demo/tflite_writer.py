@@ -1,4 +1,4 @@
-"""Write a NetworkSpec as a .tflite file, through the published schema's builders."""
+"""Writes a NetworkSpec as a .tflite file with the published schema's builders."""
 
 from importlib import import_module
 from typing import Any
@@ -15,7 +15,7 @@ ENUMS = {"FusedActivationFunction": tflite.ActivationFunctionType, "Padding": tf
 
 
 def write_tflite(network: NetworkSpec) -> bytes:
-    """Return the file's bytes; buffer 0 is empty, as the schema demands."""
+    """Return the file's bytes; buffer 0 is empty, as the schema requires."""
     builder = flatbuffers.Builder(1 << 16)
     buffers = [_table(builder, "Buffer")]
     tensors = []
@@ -97,7 +97,7 @@ def _operator(builder: flatbuffers.Builder, operator: OperatorSpec, code_index: 
 
 def _operator_code(builder: flatbuffers.Builder, code: str) -> int:
     number = getattr(tflite.BuiltinOperator, code)
-    # Readers older than the 32-bit field look at the 8-bit one; every code used here fits both.
+    # Readers older than the 32-bit field use the 8-bit one; every code used here fits in both.
     return _table(
         builder, "OperatorCode", DeprecatedBuiltinCode=number, BuiltinCode=number, Version=1
     )

@@ -1,12 +1,12 @@
-"""Train the demo network, quantize it, and write demo/digits_int8.tflite.
+"""Trains the demo network, quantizes it, and writes demo/digits_int8.tflite.
 
     .venv/bin/python demo/train_digits.py            # half a minute
     .venv/bin/python demo/train_digits.py --check    # train again, compare with the committed file
 
-Training is seeded and runs on one BLAS thread, so on one machine it gives the same bytes each time.
-Another numpy or another kind of CPU adds floats in another order, and training enlarges the
-difference; --check therefore asks for the same bytes or, failing that, for the same size and the
-same accuracy within half a percent.
+Training is seeded and runs on one BLAS thread, so it always gives the same bytes on one machine.
+Another numpy or another kind of CPU adds floats in a different order, and training amplifies the
+difference. So --check requires the same bytes, or the same size and the same accuracy within half
+a percent.
 """
 
 import argparse
@@ -28,7 +28,7 @@ EPOCHS = 80
 BATCH = 64
 RATE = 0.004
 TOLERANCE = 0.005
-"""How far the accuracy of a network trained elsewhere may be from the committed one's."""
+"""The largest difference in accuracy between a newly trained and the committed network."""
 
 console = Console()
 
@@ -72,7 +72,7 @@ def train(training: Digits, epochs: int = EPOCHS) -> list[Layer]:
 
 
 def descend(layers: list[Layer], images: Array, labels: Array) -> float:
-    """Set the gradients of the cross entropy for one batch, and return it."""
+    """Set the gradients of the cross entropy for one batch, and return the cross entropy."""
     logits = forward(layers, images)
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities = shifted / shifted.sum(axis=1, keepdims=True)
@@ -87,7 +87,7 @@ def descend(layers: list[Layer], images: Array, labels: Array) -> float:
 
 
 def shift(images: Array, rng: np.random.Generator) -> Array:
-    """Move half of the images by up to one pixel: 1,437 of them are few."""
+    """Move half of the images by up to one pixel, since 1,437 images are few."""
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
     dy, dx = rng.integers(0, 3, (2, len(images)))
     still = rng.random(len(images)) < 0.5
@@ -98,7 +98,7 @@ def shift(images: Array, rng: np.random.Generator) -> Array:
 
 
 def accuracy(model: bytes, digits: Digits) -> float:
-    """Return the share of digits that TensorFlow Lite Micro gets right with this file."""
+    """Return the share of digits that TensorFlow Lite Micro classifies correctly with this file."""
     interpreter = runtime.Interpreter.from_bytes(model)
     quantization = interpreter.get_input_details(0)["quantization_parameters"]
     scale, zero_point = quantization["scales"][0], quantization["zero_points"][0]
@@ -112,7 +112,7 @@ def accuracy(model: bytes, digits: Digits) -> float:
 
 
 def agrees(fresh: bytes, committed: bytes, held_out: Digits) -> bool:
-    """Say how a fresh network compares with the committed one; true if it will do."""
+    """Print how a new network compares with the committed one; return whether it is acceptable."""
     if fresh == committed:
         console.print(f"{MODEL.name}: the same bytes")
         return True
@@ -127,7 +127,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     arguments = parser.parse_args()
     training, held_out = load_split()
-    with threadpool_limits(limits=1):  # sums depend on how many threads share them
+    with threadpool_limits(limits=1):  # sums depend on the number of threads
         layers = train(training)
     logits = forward(layers, held_out.images)
     console.print(f"float: {np.mean(logits.argmax(axis=1) == held_out.labels):.2%} held out")

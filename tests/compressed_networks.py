@@ -1,4 +1,4 @@
-"""Networks whose constants are encoded, in each of the ways that TFLM_DECODE has."""
+"""Networks with encoded constants, in each encoding of TFLM_DECODE."""
 
 import heapq
 import itertools
@@ -12,11 +12,11 @@ from networks import Network, Spec
 
 Array = np.ndarray[Any, Any]
 FIRST_BITS = 3
-"""Of a Huffman code that the first table resolves."""
+"""The bits of a Huffman code that the first table resolves."""
 
 
 def metadata(kind: int, *more: int) -> bytes:
-    """Return the 16 bytes before a table; a version of 1, twice."""
+    """Return the 16 bytes before a table; they contain the version, 1, twice."""
     return bytes([kind, 1, 0, 0, 1, *more]).ljust(16, b"\0")
 
 
@@ -43,9 +43,9 @@ def pruned(values: Array, points: Array) -> tuple[bytes, ...]:
 
 
 def huffman(values: Array, wide: bool) -> tuple[bytes, ...]:
-    """Encode by Huffman's codes, with tables of 16 or 32 bits an entry (Xtensa's format).
+    """Encode with Huffman codes, with tables of 16 or 32 bits per entry (Xtensa's format).
 
-    Codes longer than the first table go to a second one, for all codes with the same beginning.
+    Codes longer than the first table's use a second table for all codes with the same prefix.
     """
     codes = _codes(values.reshape(-1).tolist())
     shift, found, mask = (27, 1 << 31, 0xFFFF) if wide else (11, 1 << 15, 0xFF)
@@ -70,7 +70,7 @@ def huffman(values: Array, wide: bool) -> tuple[bytes, ...]:
             enter(0, FIRST_BITS, code, symbol)
     stream = "".join(codes[value] for value in values.reshape(-1).tolist())
     packed = np.packbits(np.array(list(stream), np.uint8)).tobytes()
-    packed += bytes(-len(packed) % 4 + 4)  # whole words are read, one ahead
+    packed += bytes(-len(packed) % 4 + 4)  # the decoder reads whole words, one ahead
     entries = np.array(table, "<u4" if wide else "<u2").tobytes()
     return packed, metadata(1, int(wide) | (FIRST_BITS - 1) << 4) + entries
 
@@ -93,7 +93,7 @@ def add(net: Network, encoded: tuple[bytes, ...], output: Spec) -> int:
 
 
 def draw(net: Network, shape: Sequence[int], dtype: str, count: int) -> Array:
-    """Draw from so many values; small ones come more often."""
+    """Draw from `count` values; small ones are more frequent."""
     if dtype == "bool":
         return net.random.integers(0, 2, shape).astype(bool)
     pool = (net.random.standard_normal(count) * 40).astype(dtype)

@@ -14,23 +14,23 @@ IMAGE = Spec((1, 4, 4, 8), "int8", 0.05, 3)
 
 
 def handle(net: Network, name: str) -> int:
-    """Add VAR_HANDLE for a variable."""
+    """Add a VAR_HANDLE for a variable."""
     options = {"container": "", "shared_name": name}
     return net.operator("VAR_HANDLE", [], [HANDLE], options)[0]
 
 
 def read(net: Network, name: str, spec: Spec = IMAGE) -> int:
-    """Add READ_VARIABLE, with a handle of its own."""
+    """Add a READ_VARIABLE with its own handle."""
     return net.operator("READ_VARIABLE", [handle(net, name)], [spec])[0]
 
 
 def assign(net: Network, name: str, value: int) -> None:
-    """Add ASSIGN_VARIABLE, with a handle of its own."""
+    """Add an ASSIGN_VARIABLE with its own handle."""
     net.operator("ASSIGN_VARIABLE", [handle(net, name), value], [])
 
 
 def subgraph(name: str, specs: Sequence[Spec], seed: int = 1) -> tuple[Network, list[int]]:
-    """Return a network that is to become a subgraph, and its inputs."""
+    """Return a network for a subgraph, and its inputs."""
     net = Network(name, seed)
     points = [spec.zero_point for spec in specs]
     assert all(isinstance(point, int) for point in points)
@@ -54,7 +54,7 @@ def branch(net: Network, condition: int, x: int, kernels: tuple[int, int]) -> in
 
 
 def is_positive(net: Network) -> int:
-    """Add an input, and whether it is above 0."""
+    """Add an input, and the condition that it is above 0."""
     x = net.input((1,), "int8", 0.1, 0, name="which")
     zero = net.constant(np.array([0]), "int8", 0.1)
     return net.operator("GREATER", [x, zero], [BOOL])[0]
@@ -69,7 +69,7 @@ def loop(net: Network, start: Sequence[int], cond: int, body: int) -> tuple[int,
 
 
 def below(net: Network, specs: Sequence[Spec], limit: int = 4) -> int:
-    """Add the condition that the first of what is carried is below a limit."""
+    """Add the condition that the first carried value is below a limit."""
     inner, (count, *_) = subgraph("cond", specs)
     most = inner.constant([limit], "int32")
     return net.subgraph(inner, inner.operator("LESS", [count, most], [BOOL])[0])
@@ -86,19 +86,19 @@ def plus_one(net: Network, count: int) -> int:
 
 
 def given_condition(net: Network) -> list[int]:
-    """IF whose condition is an input."""
+    """Add an IF with an input as its condition."""
     condition = net.input((1,), "bool", None)
     return [branch(net, condition, net.conv2d(net.input((1, 8, 8, 4)), 8), (3, 1))]
 
 
 def computed_condition(net: Network) -> list[int]:
-    """IF between layers, whose condition is computed."""
+    """Add an IF between layers, with a computed condition."""
     x = net.conv2d(net.input((1, 8, 8, 4)), 8)
     return [net.conv2d(branch(net, is_positive(net), x, (1, 3)), 4)]
 
 
 def carried(net: Network) -> list[int]:
-    """WHILE that carries what it counts, swaps, leaves, changes in place and beside."""
+    """Add a WHILE that counts, swaps, keeps and updates its values, in place and in a copy."""
     specs = [
         COUNT,
         Spec((2, 3), "float32"),
@@ -123,7 +123,7 @@ def carried(net: Network) -> list[int]:
 
 
 def no_turn_or_many(net: Network) -> list[int]:
-    """WHILE that starts anywhere, at its end too."""
+    """Add a WHILE with any start value, including its end value."""
     specs = [COUNT, Spec((7,), "float32")]
     given = net.input((1,), "int8", 0.1, 0)
     kinds = {"in_data_type": "int8", "out_data_type": "int32"}
@@ -139,7 +139,7 @@ def no_turn_or_many(net: Network) -> list[int]:
 
 
 def nested(net: Network) -> list[int]:
-    """WHILE around an IF around a WHILE."""
+    """Add a WHILE around an IF around a WHILE."""
     specs = [COUNT, IMAGE]
     body, (count, x) = subgraph("outer", specs)
     two = body.constant([2], "int32")
@@ -162,7 +162,7 @@ def nested(net: Network) -> list[int]:
 
 
 def accumulator(net: Network) -> list[int]:
-    """A variable that starts at a value, and sums what comes."""
+    """Add a variable that starts at a value and sums its inputs."""
     first, _ = subgraph("init", [])
     assign(first, "sum", first.constant(np.full((1, 4, 4, 8), 7), "int8", 0.05, 3))
     net.operator("CALL_ONCE", [], [], {"init_subgraph_index": net.subgraph(first)})
@@ -173,7 +173,7 @@ def accumulator(net: Network) -> list[int]:
 
 
 def variables(net: Network) -> list[int]:
-    """Variables of several types that are read before and after they are assigned."""
+    """Add variables of several types that are read before and after they are assigned."""
     made = []
     for dtype, scale, point in (
         ("float32", None, 0),
@@ -192,7 +192,7 @@ def variables(net: Network) -> list[int]:
 
 
 def variable_in_a_loop(net: Network) -> list[int]:
-    """A variable that a loop's body changes."""
+    """Add a variable that a loop's body changes."""
     specs = [COUNT, Spec((4,), "float32")]
     value = Spec((4,), "float32")
     body, (turn, x) = subgraph("body", specs)
@@ -208,7 +208,7 @@ def variable_in_a_loop(net: Network) -> list[int]:
 
 
 def layer_with_a_state_in_a_loop(net: Network) -> list[int]:
-    """SVDF in a loop's body: its state goes on from turn to turn and from call to call."""
+    """Add an SVDF in a loop's body; its state persists between iterations and between calls."""
     specs = [COUNT, Spec((2, 6), "float32")]
     body, (turn, x) = subgraph("body", specs)
     number = net.subgraph(body, plus_one(body, turn), svdf(body, x, 6, 3))
@@ -217,7 +217,7 @@ def layer_with_a_state_in_a_loop(net: Network) -> list[int]:
 
 
 def passed_handle(net: Network) -> list[int]:
-    """A handle that a loop carries to its body."""
+    """Add a handle that a loop passes to its body."""
     specs = [COUNT, HANDLE, Spec((4,), "float32")]
     body, (turn, variable, x) = subgraph("body", specs)
     value = body.operator("READ_VARIABLE", [variable], [specs[2]])[0]

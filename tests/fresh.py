@@ -1,7 +1,7 @@
-"""The seed of random networks: new for each commit, and the same whenever that commit is tested.
+"""The seed of random networks: new for each commit, and the same in every test of that commit.
 
-A seed drawn at each run would fail a commit that passed before, and could not be repeated by
-running CI again.
+With a new seed for each run, a commit that has passed could fail later, and a new CI run could not
+repeat the failure.
 """
 
 import hashlib
@@ -12,9 +12,9 @@ from pathlib import Path
 
 
 def fresh_seed(limit: int) -> int:
-    """Return CORPUS_SEED if it is set, else a number below `limit` that the commit determines.
+    """Return CORPUS_SEED if it is set, otherwise a number below `limit` from the commit.
 
-    Outside a git checkout it is drawn at random.
+    Outside a git checkout the number is random.
     """
     given = os.environ.get("CORPUS_SEED")
     if given:

@@ -1,8 +1,8 @@
-"""The golden project: what `make_program()` renders to, kept file by file for people to read.
+"""The golden project: the files rendered from `make_program()`, committed for people to read.
 
     .venv/bin/python tests/golden_project.py        # after a deliberate change of a template
 
-writes tests/golden/plus_one anew; look at the difference before it is committed.
+writes tests/golden/plus_one again. Check the difference before you commit it.
 """
 
 import shutil
@@ -16,7 +16,7 @@ PLACE = Path(__file__).parent / "golden" / "plus_one"
 
 
 def render_golden() -> Project:
-    """Render the project that the golden files are of."""
+    """Render the project of the golden files."""
     return render(make_program(), load_board("corstone300"))
 
 

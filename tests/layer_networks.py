@@ -27,10 +27,10 @@ BIASES = {
     "DEPTHWISE_CONV_2D": ("int64",),
     "TRANSPOSE_CONV": ("int64", "int16"),
 }
-"""The types of a bias by the input's, by the operator for int16."""
+"""The types of a bias, by the input's type, and for int16 by the operator."""
 CHANNEL_AXIS = {"DEPTHWISE_CONV_2D": 3}
 RMS = {"int8": 73.0, "int16": 18900.0, "float32": 1.0}
-"""Of elements over the whole of a type."""
+"""The root mean square of elements over the whole range of a type."""
 
 
 def draw(net: Network, low: int, high: int) -> int:
@@ -44,7 +44,7 @@ def choice(net: Network, values: Sequence[Any]) -> Any:
 
 
 def given(net: Network, shape: Sequence[int], dtype: str, **fixed: Any) -> int:
-    """Add an input with a random scale, and a random zero point where the type may have one."""
+    """Add an input with a random scale, and a random zero point if the type may have one."""
     if dtype == "float32":
         return net.input(shape, dtype, None)
     scale = float(np.float32(net.random.uniform(0.1, 1.5) / RMS[dtype]))
@@ -53,9 +53,9 @@ def given(net: Network, shape: Sequence[int], dtype: str, **fixed: Any) -> int:
 
 
 def like(net: Network, x: int, shape: Sequence[int], gain: float) -> Spec:
-    """Describe an output whose reals are about `gain` times as large as x's.
+    """Describe an output whose real values are about `gain` times as large as x's.
 
-    Now and then the scale is chosen so that most values saturate, or vanish.
+    Sometimes the scale is chosen so that most values saturate, or vanish.
     """
     source = net.tensors[x]
     if source.dtype == "float32":
@@ -91,7 +91,7 @@ def window(net: Network, size: Sequence[int], kernel: Sequence[int]) -> tuple[An
 def weights_and_bias(
     net: Network, code: str, x: int, shape: Sequence[int], channels: int
 ) -> tuple[list[int], dict[str, Any]]:
-    """Add weights and perhaps a bias; return them and the option that a missing bias may have."""
+    """Add weights and sometimes a bias; return them, and an option for a missing bias."""
     source = net.tensors[x]
     kinds = BIASES.get(source.dtype) or BIASES[code]
     kind = choice(net, kinds)
@@ -124,14 +124,14 @@ def weights_and_bias(
 
 
 def int4_constant(net: Network, values: Array, scales: tuple[float, ...], axis: int) -> int:
-    """Add the upper halves of int8 values as int4, two to a byte, the first in the lower half."""
+    """Add the upper halves of int8 values as int4, two per byte, the first in the lower half."""
     halves = np.append(values >> 4, np.zeros(values.size % 2, np.int8)).reshape(-1, 2)
     data = ((halves[:, 0] & 15) | (halves[:, 1] << 4)).astype(np.uint8).tobytes()
     return net.tensor(Spec(values.shape, "int4", scales, (0,) * len(scales), axis, None, data))
 
 
 def conv(net: Network, dtype: str) -> int:
-    """CONV_2D, of some groups."""
+    """Add a CONV_2D, sometimes with groups."""
     groups = choice(net, (1, 1, 2, 3))
     depth, channels = groups * draw(net, 1, 7), groups * draw(net, 1, 5)
     size, kernel = (draw(net, 2, 9), draw(net, 2, 9)), (draw(net, 1, 4), draw(net, 1, 4))
@@ -145,7 +145,7 @@ def conv(net: Network, dtype: str) -> int:
 
 
 def depthwise(net: Network, dtype: str) -> int:
-    """DEPTHWISE_CONV_2D, with several outputs a channel now and then."""
+    """Add a DEPTHWISE_CONV_2D, sometimes with several outputs per channel."""
     depth, multiplier = draw(net, 1, 19), choice(net, (1, 1, 2, 3))
     size, kernel = (draw(net, 2, 9), draw(net, 2, 9)), (draw(net, 1, 4), draw(net, 1, 4))
     x = given(net, (draw(net, 1, 2), *size, depth), dtype)
@@ -160,7 +160,7 @@ def depthwise(net: Network, dtype: str) -> int:
 
 
 def transposed(net: Network, dtype: str) -> int:
-    """TRANSPOSE_CONV to an output of any size that its input could come from."""
+    """Add a TRANSPOSE_CONV with any output size that matches its input."""
     depth, channels = draw(net, 1, 7), draw(net, 1, 5)
     kernel, stride = (draw(net, 1, 4), draw(net, 1, 4)), (draw(net, 1, 3), draw(net, 1, 3))
     size = draw(net, 1, 5), draw(net, 1, 5)
@@ -184,7 +184,7 @@ def transposed(net: Network, dtype: str) -> int:
 
 
 def dense(net: Network, dtype: str) -> int:
-    """FULLY_CONNECTED, over the last dimension or all but the first."""
+    """Add a FULLY_CONNECTED over the last dimension, or over all but the first."""
     lead = (draw(net, 1, 3), draw(net, 1, 4))
     depth, units, keep = draw(net, 1, 40), draw(net, 1, 9), bool(draw(net, 0, 1))
     x = given(net, (*lead, depth), dtype)
@@ -197,7 +197,7 @@ def dense(net: Network, dtype: str) -> int:
 
 
 def dense_of_two_inputs(net: Network, dtype: str) -> int:
-    """FULLY_CONNECTED with weights that come at run time; they may have a zero point."""
+    """Add a FULLY_CONNECTED with weights from run time, which may have a zero point."""
     depth, units = draw(net, 1, 30), draw(net, 1, 9)
     x = given(net, (draw(net, 1, 3), depth), dtype)
     kind = "float32" if dtype == "float32" else "int8"
@@ -209,7 +209,7 @@ def dense_of_two_inputs(net: Network, dtype: str) -> int:
 
 
 def matmul(net: Network, dtype: str) -> int:
-    """BATCH_MATMUL with broadcast batches; the second operand is a constant now and then."""
+    """Add a BATCH_MATMUL with broadcast batches; the second operand is sometimes a constant."""
     rows, columns, depth = draw(net, 1, 6), draw(net, 1, 6), draw(net, 1, 20)
     first, second = choice(
         net, (((), ()), ((2,), (2,)), ((3,), (1,)), ((1,), (3,)), ((2, 1), (2, 3)), ((2, 3), (3,)))
@@ -231,7 +231,7 @@ def matmul(net: Network, dtype: str) -> int:
 
 
 def pool(net: Network, dtype: str) -> int:
-    """A pool of any kind that the type has."""
+    """Add a pool of any kind that the type supports."""
     codes = ["AVERAGE_POOL_2D", "MAX_POOL_2D"] + ["L2_POOL_2D"] * (dtype == "float32")
     size, kernel = (draw(net, 2, 9), draw(net, 2, 9)), (draw(net, 1, 4), draw(net, 1, 4))
     shape = (draw(net, 1, 2), *size, draw(net, 1, 19))
@@ -246,7 +246,7 @@ def pool(net: Network, dtype: str) -> int:
 
 
 def softmax(net: Network, dtype: str) -> int:
-    """SOFTMAX; from int8 to int16 too."""
+    """Add a SOFTMAX, also from int8 to int16."""
     shape = (draw(net, 1, 3), draw(net, 1, 3), choice(net, (1, 2, 7, 40, 300)))
     x = given(net, shape, dtype)
     beta = float(np.float32(net.random.uniform(0.2, 2)))

@@ -1,4 +1,4 @@
-"""Cases of operators, or of their types, that LiteRT has and TFLite Micro lacks."""
+"""Cases of operators and types that LiteRT supports and TFLite Micro lacks."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from operator_bench import Bench, Build
 
 
 def floor_by(code: str) -> Build:
-    """Divisors on both sides of 0 without 0, dividends at both ends of their type."""
+    """Return a case with divisors on both sides of 0, and dividends at both ends of their type."""
 
     def build(net: Bench, dtype: str) -> Sequence[int]:
         made = []
@@ -26,7 +26,7 @@ def floor_by(code: str) -> Build:
 
 
 def power(net: Bench, dtype: str) -> Sequence[int]:
-    """Exponents for each element, for each row, and one for all: whole, constant, or neither."""
+    """Add exponents per element, per row, and one for all: whole, constant, or neither."""
     made = []
     low, most = (-6, 6) if dtype == "int32" else (0.1, 4.0)
     for first, second in net.broadcasts():
@@ -40,7 +40,7 @@ def power(net: Bench, dtype: str) -> Sequence[int]:
 
 
 def curve(code: str, scale: float, out: float) -> Build:
-    """All 256 values, or int16 over its range, to coarse and to fine outputs that saturate."""
+    """Return a case with all 256 values, or int16's range, and coarse and saturating outputs."""
 
     def build(net: Bench, dtype: str) -> Sequence[int]:
         made = []
@@ -59,7 +59,7 @@ def atan2(net: Bench, dtype: str) -> Sequence[int]:
 
 
 def top_k(net: Bench, dtype: str) -> Sequence[int]:
-    """Rows with ties, a single row, a single element, and all of a row."""
+    """Add rows with ties, a single row, a single element, and a whole row."""
     made: list[int] = []
     for shape, k in (((3, 4, 30), 5), ((40,), 7), ((5, 1), 1), ((4, 6), 6)):
         low, high = (None, None) if dtype == "float32" else (0, 9)
@@ -70,7 +70,7 @@ def top_k(net: Bench, dtype: str) -> Sequence[int]:
 
 
 def scatter_nd(net: Bench, dtype: str) -> Sequence[int]:
-    """Indices that meet, of one, of some and of all dimensions, and known ones."""
+    """Add equal indices of one, some and all dimensions, and constant indices."""
     made = []
     for where, shape in (((6, 1), (4, 3, 2)), ((2, 3, 2), (4, 3, 5)), ((5, 3), (2, 3, 4))):
         parts = (*where[:-1], *shape[where[-1] :])

@@ -1,4 +1,4 @@
-"""Writes .tflite files through the published schema classes; `networks` describes what to write."""
+"""Writes .tflite files with the published schema classes; `networks` describes their content."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,12 +72,12 @@ OPTIONS = {
     "VAR_HANDLE": "VarHandleOptions",
     "WHILE": "WhileOptions",
 }
-"""The options table of each operator that has one that matters; others are written without."""
+"""The options table of each operator that needs one; others are written without."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What a tensor is. scale None means no quantization; tuples mean per-channel along `axis`."""
+    """A tensor. A scale of None means no quantization; tuples mean per-channel along `axis`."""
 
     shape: tuple[int, ...]
     dtype: str = "int8"
@@ -92,7 +92,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class OperatorSpec:
-    """One operator to write; `options` by the schema's field names in snake case."""
+    """One operator to write; `options` has the schema's field names in snake case."""
 
     code: str
     inputs: tuple[int, ...]
@@ -166,7 +166,7 @@ class File:
         )
 
     def table(self, schema: str, **fields: Any) -> int:
-        """Write a table; None leaves a field out. Offsets must have been made before."""
+        """Write a table; None leaves a field out. Write its offsets before."""
         getattr(tflite, f"{schema}Start")(self.builder)
         for field, value in fields.items():
             if value is not None:
@@ -186,7 +186,7 @@ class File:
     def buffer(self, data: bytes) -> int:
         if not data:
             return self.table("Buffer")
-        self.builder.StartVector(1, len(data), 16)  # the schema asks for 16-byte alignment
+        self.builder.StartVector(1, len(data), 16)  # the schema requires 16-byte alignment
         self.builder.head -= len(data)
         self.builder.Bytes[self.builder.head : self.builder.head + len(data)] = data
         return self.table("Buffer", data=self.builder.EndVector())
@@ -253,7 +253,7 @@ class File:
         return getattr(tflite.BuiltinOptions, schema), self.table(schema, **values)
 
     def value(self, value: Any) -> Any:
-        """Turn an enumerator's name into its number, and a list into a vector."""
+        """Convert an enumerator's name to its number, and a list to a vector."""
         if isinstance(value, str):
             if value in DTYPES:
                 return getattr(tflite.TensorType, DTYPES[value])

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 Pair = tuple[int, int]
 
 WEIGHTED = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
-"""The axis of the weights along which an operator's scales run."""
+"""The axis of the weights for an operator's scales."""
 
 
 class Network:
@@ -40,12 +40,12 @@ class Network:
         self.metadata: dict[str, bytes] = {}
         self.others: list[Layout] = []
         self.unsigned_weights_point = 128
-        """Of the weights of layers of uint8."""
+        """The zero point of the weights in uint8 layers."""
 
     # ---- tensors -------------------------------------------------------------------------------
 
     def tensor(self, spec: Spec) -> int:
-        """Add a tensor as described."""
+        """Add a tensor."""
         self.tensors.append(spec)
         return len(self.tensors) - 1
 
@@ -57,7 +57,7 @@ class Network:
         zero_point: int | None = None,
         name: str | None = None,
     ) -> int:
-        """Add an input of the network; the zero point is 3 for int8, 0 where TFLite wants 0."""
+        """Add an input of the network; the zero point is 3 for int8, 0 if TFLite requires 0."""
         point = _default_zero_point(dtype) if zero_point is None else zero_point
         index = self.tensor(
             Spec(tuple(shape), dtype, scale, point, name=name or self._next("input"))
@@ -81,7 +81,7 @@ class Network:
         return self.tensor(spec)
 
     def variable(self, spec: Spec) -> int:
-        """Add a state tensor (SVDF, LSTM), which TFLite keeps from call to call."""
+        """Add a state tensor (SVDF, LSTM), which TFLite keeps between calls."""
         return self.tensor(dataclasses.replace(spec, is_variable=True))
 
     def random_integers(self, shape: Sequence[int], dtype: str = "int8") -> Array:
@@ -134,7 +134,7 @@ class Network:
         )
 
     def _scaled(self, x: int, shape: Sequence[int], gain: float, changes: dict[str, Any]) -> Spec:
-        """Describe a tensor with x's dtype, whose reals are about `gain` times as large."""
+        """Describe a tensor with x's dtype, whose real values are about `gain` times as large."""
         source = self.tensors[x]
         if source.scale is None:
             return self._like(x, shape, **changes)
@@ -159,7 +159,7 @@ class Network:
         per_channel: bool = True,
         **output: Any,
     ) -> int:
-        """CONV_2D over NHWC; kernel, stride and dilation are (height, width)."""
+        """Add CONV_2D over NHWC; kernel, stride and dilation are (height, width)."""
         batch, height, width, depth = self.tensors[x].shape
         weights = self.random_integers((channels, *kernel, depth), self._weight_dtype(x))
         rows, columns = _window((height, width), kernel, stride, padding, dilation)
@@ -181,7 +181,7 @@ class Network:
         per_channel: bool = True,
         **output: Any,
     ) -> int:
-        """DEPTHWISE_CONV_2D over NHWC."""
+        """Add DEPTHWISE_CONV_2D over NHWC."""
         batch, height, width, depth = self.tensors[x].shape
         channels = depth * multiplier
         weights = self.random_integers((1, *kernel, channels), self._weight_dtype(x))
@@ -203,7 +203,7 @@ class Network:
         keep_num_dims: bool = False,
         **output: Any,
     ) -> int:
-        """FULLY_CONNECTED over the last dimension (all but the first, unless keep_num_dims)."""
+        """Add FULLY_CONNECTED over the last dimension (all but the first, unless keep_num_dims)."""
         shape = self.tensors[x].shape
         depth = shape[-1] if keep_num_dims else math.prod(shape[1:])
         weights = self.random_integers((units, depth), self._weight_dtype(x))
@@ -254,11 +254,11 @@ class Network:
     # ---- pools, reductions, activations --------------------------------------------------------
 
     def average_pool(self, x: int, kernel: Pair, stride: Pair | None = None, **more: Any) -> int:
-        """AVERAGE_POOL_2D; `padding=` and `activation=` as for conv2d."""
+        """Add AVERAGE_POOL_2D; `padding=` and `activation=` as for conv2d."""
         return self._pool("AVERAGE_POOL_2D", x, kernel, stride or kernel, **more)
 
     def max_pool(self, x: int, kernel: Pair, stride: Pair | None = None, **more: Any) -> int:
-        """MAX_POOL_2D; `padding=` and `activation=` as for conv2d."""
+        """Add MAX_POOL_2D; `padding=` and `activation=` as for conv2d."""
         return self._pool("MAX_POOL_2D", x, kernel, stride or kernel, **more)
 
     def _pool(
@@ -289,7 +289,7 @@ class Network:
     def mean(
         self, x: int, axes: Sequence[int] = (1, 2), keep_dims: bool = True, **output: Any
     ) -> int:
-        """MEAN over `axes`."""
+        """Add MEAN over `axes`."""
         shape = self.tensors[x].shape
         chosen = {axis % len(shape) for axis in axes}
         reduced = tuple(
@@ -304,64 +304,64 @@ class Network:
     def unary(
         self, code: str, x: int, options: Mapping[str, Any] | None = None, **output: Any
     ) -> int:
-        """Any operator of one input that keeps the shape: RELU, RELU6, ABS, HARD_SWISH, …"""
+        """Add any operator with one input that keeps the shape: RELU, RELU6, ABS, HARD_SWISH, …"""
         return self.operator(code, [x], [self._like(x, **output)], options)[0]
 
     def relu(self, x: int, **output: Any) -> int:
-        """RELU as an operator of its own."""
+        """Add RELU as a separate operator."""
         return self.unary("RELU", x, **output)
 
     def logistic(self, x: int) -> int:
-        """LOGISTIC; TFLite fixes the output's quantization."""
+        """Add LOGISTIC; TFLite fixes the output's quantization."""
         int16 = self.tensors[x].dtype == "int16"
         return self.unary("LOGISTIC", x, **_fixed(1 / 32768 if int16 else 1 / 256, self._floor(x)))
 
     def tanh(self, x: int) -> int:
-        """TANH; TFLite fixes the output's quantization."""
+        """Add TANH; TFLite fixes the output's quantization."""
         dtype = self.tensors[x].dtype
         point = 128 if dtype == "uint8" else 0
         return self.unary("TANH", x, **_fixed(1 / 32768 if dtype == "int16" else 1 / 128, point))
 
     def softmax(self, x: int, beta: float = 1.0) -> int:
-        """SOFTMAX over the last dimension; TFLite fixes the output's quantization."""
+        """Add SOFTMAX over the last dimension; TFLite fixes the output's quantization."""
         int16 = self.tensors[x].dtype == "int16"
         fixed = _fixed(1 / 32768 if int16 else 1 / 256, self._floor(x))
         return self.unary("SOFTMAX", x, {"beta": beta}, **fixed)
 
     def _floor(self, x: int) -> int:
-        """The zero point that puts real 0 at the lowest value of 8-bit types, and 0 for int16."""
+        """Return the zero point that maps 0 to the lowest value of 8-bit types; 0 for int16."""
         return -128 if self.tensors[x].dtype == "int8" else 0
 
     def quantize(self, x: int, dtype: str, scale: float, zero_point: int) -> int:
-        """QUANTIZE to another dtype or scale."""
+        """Add QUANTIZE to another dtype or scale."""
         return self.unary("QUANTIZE", x, dtype=dtype, scale=scale, zero_point=zero_point)
 
     def dequantize(self, x: int) -> int:
-        """DEQUANTIZE to float32."""
+        """Add DEQUANTIZE to float32."""
         return self.unary("DEQUANTIZE", x, dtype="float32", scale=None, zero_point=0)
 
     # ---- two inputs ----------------------------------------------------------------------------
 
     def add(self, x: int, y: int, activation: str = "NONE", **output: Any) -> int:
-        """ADD with broadcasting."""
+        """Add ADD with broadcasting."""
         return self._binary("ADD", x, y, activation, output)
 
     def sub(self, x: int, y: int, activation: str = "NONE", **output: Any) -> int:
-        """SUB with broadcasting."""
+        """Add SUB with broadcasting."""
         return self._binary("SUB", x, y, activation, output)
 
     def mul(self, x: int, y: int, activation: str = "NONE", **output: Any) -> int:
-        """MUL with broadcasting."""
+        """Add MUL with broadcasting."""
         return self._binary("MUL", x, y, activation, output)
 
     def minimum(self, x: int, y: int) -> int:
-        """MINIMUM; both inputs and the output share one quantization."""
+        """Add MINIMUM; both inputs and the output share one quantization."""
         return self._binary(
             "MINIMUM", x, y, None, {"scale": self.tensors[x].scale} | self._point(x)
         )
 
     def maximum(self, x: int, y: int) -> int:
-        """MAXIMUM; both inputs and the output share one quantization."""
+        """Add MAXIMUM; both inputs and the output share one quantization."""
         return self._binary(
             "MAXIMUM", x, y, None, {"scale": self.tensors[x].scale} | self._point(x)
         )
@@ -383,19 +383,19 @@ class Network:
     # ---- shapes --------------------------------------------------------------------------------
 
     def reshape(self, x: int, shape: Sequence[int]) -> int:
-        """RESHAPE."""
+        """Add RESHAPE."""
         target = self.constant(np.array(shape), "int32", name=self._next("shape"))
         spec = self._like(x, shape)
         return self.operator("RESHAPE", [x, target], [spec], {"new_shape": list(shape)})[0]
 
     def transpose(self, x: int, order: Sequence[int]) -> int:
-        """TRANSPOSE."""
+        """Add TRANSPOSE."""
         shape = [self.tensors[x].shape[axis] for axis in order]
         permutation = self.constant(np.array(order), "int32", name=self._next("order"))
         return self.operator("TRANSPOSE", [x, permutation], [self._like(x, shape)])[0]
 
     def pad(self, x: int, paddings: Sequence[Pair]) -> int:
-        """PAD with the input's zero point; `paddings` is (before, after) for each dimension."""
+        """Add PAD with the input's zero point; `paddings` is (before, after) for each dimension."""
         shape = [
             size + sum(pair) for size, pair in zip(self.tensors[x].shape, paddings, strict=True)
         ]
@@ -403,7 +403,7 @@ class Network:
         return self.operator("PAD", [x, amounts], [self._like(x, shape)])[0]
 
     def concat(self, parts: Sequence[int], axis: int = -1, **output: Any) -> int:
-        """CONCATENATION along `axis`."""
+        """Add CONCATENATION along `axis`."""
         shape = list(self.tensors[parts[0]].shape)
         shape[axis] = sum(self.tensors[part].shape[axis] for part in parts)
         spec = self._like(parts[0], shape, **output)
@@ -418,7 +418,7 @@ class Network:
         return len(self.others)
 
     def layout(self, outputs: Sequence[int]) -> Layout:
-        """Describe the network as a subgraph with these outputs, and those that were added."""
+        """Describe the network as a subgraph with these outputs, and the added subgraphs."""
         tables = self.tensors, self.operators, self.inputs
         return Layout(self.name, *tables, outputs, self.metadata, self.others)
 

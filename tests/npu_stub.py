@@ -1,4 +1,4 @@
-"""An NPU that adds one to each element: a register file that needs nothing of the real model."""
+"""An NPU that adds one to each element: a register file without the real NPU model."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ IDLE = 0xFFFF_FFFF
 
 
 class PlusOneNpu:
-    """Runs COMMANDS, whatever they say, as "output = input + 1"; other streams are parse errors."""
+    """Runs COMMANDS as "output = input + 1"; other streams are parse errors."""
 
     def __init__(
         self,

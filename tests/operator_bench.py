@@ -1,4 +1,4 @@
-"""A network of single operators, and cases that go element by element: see operator_cases."""
+"""A network of single operators, and elementwise cases: see operator_cases."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,13 +11,13 @@ Array = np.ndarray[Any, Any]
 Build = Callable[["Bench", str], Sequence[int]]
 
 RANKS = (4, 3, 2, 5)
-"""Dimensions of the shapes that operators of one input get; sizes are drawn."""
+"""The ranks of shapes for operators with one input; sizes are drawn."""
 LEAST, MOST = 2, 6
-"""Between what sizes are drawn."""
+"""The range of drawn sizes."""
 
 
 class Bench(Network):
-    """A network that remembers from where each input's elements are to be drawn."""
+    """A network that records the range of each input's elements."""
 
     def __init__(self, seed: int) -> None:
         super().__init__("bench", seed)
@@ -33,7 +33,7 @@ class Bench(Network):
         zero_point: int | None = None,
         name: str | None = None,
     ) -> int:
-        """Add an input; quantized types get a random scale and zero point unless they are given."""
+        """Add an input; quantized types get a random scale and zero point by default."""
         quantized = dtype in ("int8", "uint8", "int16")
         if quantized and scale is None:
             scale = round(float(self.random.uniform(0.01, 0.2)), 6)
@@ -66,7 +66,7 @@ class Bench(Network):
         ]
 
     def to(self, dtype: str, shape: Sequence[int], like: int | None = None) -> Spec:
-        """Describe an output: with quantization of its own, or with that of another tensor."""
+        """Describe an output with its own quantization, or with that of another tensor."""
         if like is not None:
             return Spec(
                 tuple(shape), dtype, self.tensors[like].scale, self.tensors[like].zero_point
@@ -126,7 +126,7 @@ def unary(
     same: bool = False,
     **given: Any,
 ) -> Build:
-    """One input; `out` fixes the output's description, `same` gives it the input's quantization."""
+    """Return a case with one input; `out` describes the output, `same` keeps the quantization."""
 
     def build(net: Bench, dtype: str) -> Sequence[int]:
         made = []
@@ -149,7 +149,7 @@ def binary(
     result: str | None = None,
     scale: float | None = None,
 ) -> Build:
-    """Two inputs that broadcast; the second one's elements come from low to high."""
+    """Return a case with two broadcast inputs; the second's elements are between low and high."""
 
     def build(net: Bench, dtype: str) -> Sequence[int]:
         made = []
@@ -174,7 +174,7 @@ def binary(
 
 
 def divide_by_anything(net: Bench, _: str) -> Sequence[int]:
-    """Divisors of all 256 values, 0 among them, and quotients far below the output's step."""
+    """Add divisors of all 256 values, including 0, and quotients far below the output's step."""
     made = []
     for scale, point in ((0.002, 115), (0.3, -68), (1.7, 0)):
         a = net.given((3, 200), "int8")
@@ -185,7 +185,7 @@ def divide_by_anything(net: Bench, _: str) -> Sequence[int]:
 
 
 def rsqrt_int16(net: Bench, dtype: str) -> Sequence[int]:
-    """Inputs of the whole range from 0 on, and near 0, to coarse and fine outputs."""
+    """Add inputs over the whole range from 0, and near 0, with coarse and fine outputs."""
     made = []
     for high, scale in ((32767, 0.0001), (40, 0.03), (32767, 0.00003)):
         x = net.given((4, 100), dtype, 0, high, zero_point=0)
@@ -194,7 +194,7 @@ def rsqrt_int16(net: Bench, dtype: str) -> Sequence[int]:
 
 
 def divide_int8(net: Bench, _: str) -> Sequence[int]:
-    """Divisors on both sides of zero."""
+    """Add divisors on both sides of zero."""
     made = []
     for low, high, point in ((4, 18, 3), (-12, 2, 3), (-127, -113, -128)):
         a = net.given((2, 4, 5), "int8", scale=0.1)
@@ -288,7 +288,7 @@ def quantize(net: Bench, dtype: str) -> Sequence[int]:
 
 
 def same_scale_quantize(net: Bench, dtype: str) -> Sequence[int]:
-    """int8 to uint8 and back with one scale, where TFLite flips a bit."""
+    """Add QUANTIZE from int8 to uint8 and back with the same scale, where TFLite flips a bit."""
     other = "uint8" if dtype == "int8" else "int8"
     points = {"int8": -3, "uint8": 125}
     x = net.given((300,), dtype, scale=0.05, zero_point=points[dtype])
@@ -320,7 +320,7 @@ def tile(net: Bench, dtype: str) -> Sequence[int]:
 
 
 def select_rows(net: Bench, dtype: str) -> Sequence[int]:
-    """SELECT with a condition for each element, and with one for each row."""
+    """Add SELECT with a condition for each element, and with one for each row."""
     made = []
     for condition in ((3, 4), (3,)):
         a = net.given((3, 4), dtype, scale=0.1, zero_point=0)
@@ -332,7 +332,7 @@ def select_rows(net: Bench, dtype: str) -> Sequence[int]:
 
 
 def update_slice(net: Bench, dtype: str) -> Sequence[int]:
-    """Places inside and outside, in both types of index, and a part as large as the whole."""
+    """Add positions inside and outside, both index types, and a part as large as the whole."""
     made = []
     for whole, part, kind in (
         ((4, 5), (2, 3), "int32"),

@@ -1,4 +1,4 @@
-"""Small networks of one operator each, for every operator and type of the movable families.
+"""Small networks with one operator each, for every operator and type of the movable families.
 
 A case adds inputs, constants and its operator to a Bench and returns the outputs to compare. Many
 cases share one network, so that one run of a compiler and of the reference serves them all.

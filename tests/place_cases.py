@@ -1,4 +1,4 @@
-"""Cases of operators that put elements elsewhere: see operator_cases."""
+"""Cases of operators that move elements: see operator_cases."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -170,7 +170,7 @@ def depth_to_space(net: Bench, dtype: str) -> Sequence[int]:
 
 
 def space_to_batch(net: Bench, dtype: str) -> Sequence[int]:
-    """TFLite Micro does not set what it pads with, so the zero point is 0 here."""
+    """Add SPACE_TO_BATCH_ND with zero point 0: TFLite Micro's padding value is uninitialized."""
     x = net.given((2, 3, 5, 2), dtype, zero_point=0)
     inputs = [x, net.constant([2, 3], "int32"), net.constant([[1, 0], [0, 1]], "int32")]
     y = net.given((2, 5, 3), dtype, zero_point=0)

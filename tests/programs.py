@@ -1,4 +1,4 @@
-"""A Program made by hand: what TVM would emit for a network whose NPU adds one to each element."""
+"""A handmade Program, as TVM would emit it for a network whose NPU adds one to each element."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from ethosgen.values.plan import IoStyle, OffloadPlan, Partition, RegionKind
 from ethosgen.values.program import Constant, Port, Program
 
 ELEMENTS = 1500
-"""More than one frame of the console protocol holds."""
+"""More than fits in one frame of the console protocol."""
 SCRATCH_BYTES = 3200
 OUTPUT_OFFSET = 1600
 COMMANDS = np.array([0xFFFF0000, 0, 0, 0], "<u4").tobytes()

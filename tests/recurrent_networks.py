@@ -1,4 +1,4 @@
-"""Layers with a state for tests: UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF in every type."""
+"""Layers with state for tests: UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF in every type."""
 
 import math
 

@@ -19,7 +19,7 @@ Build = Callable[[Network], Sequence[int]]
 def make(
     net: Network, code: str, inputs: Sequence[int], outputs: Sequence[Spec], **options: Any
 ) -> tuple[int, ...]:
-    """Add a custom operator with options as TensorFlow's converter writes them."""
+    """Add a custom operator with options in the format of TensorFlow's converter."""
     packed = bytes(flexbuffers.Dumps(options)) if options else b""
     return net.operator("CUSTOM", inputs, outputs, custom_code=code, custom_options=packed)
 
@@ -58,7 +58,7 @@ def energy(net: Network, x: int, start: int, end: int) -> int:
 
 
 def filter_bank(net: Network, x: int, channels: int, least: int = 0) -> int:
-    """Bands side by side, each with weights of its own, between `least` and 4096."""
+    """Add adjacent bands, each with its own weights between `least` and 4096."""
     bins = net.tensors[x].shape[0]
     widths = net.random.integers(0, max(1, bins // (channels + 1)) + 1, channels + 1)
     starts = np.cumsum([0, *widths[:-1]])
@@ -138,9 +138,9 @@ def _transforms(dtype: str, *lengths: int) -> Build:
 
 
 LENGTHS = (4, 6, 10, 36, 100, 128, 240)
-"""Of transforms: each butterfly at each place."""
+"""Lengths of transforms: each butterfly in each position."""
 BY_FOURS = (32, 64, 96, 128)
-"""Of those of int16 that have micro-kernels: of all stages, of some, of one."""
+"""Lengths of int16 transforms with micro-kernels: for all stages, for some, for one."""
 
 
 def _filters(net: Network) -> Sequence[int]:
@@ -184,7 +184,7 @@ SIGNALS: dict[str, Build] = {
 
 
 def network(*builds: Build) -> Model:
-    """Return a network of several of SIGNALS."""
+    """Return a network with several of SIGNALS."""
     net = Network("signal", seed=2)
     outputs = [index for build in builds for index in build(net)]
     return parse_model(net.build(*outputs), "signal")
@@ -197,7 +197,7 @@ def all_of_them(by_fours: Sequence[int] = BY_FOURS) -> Model:
 
 
 def samples_of(model: Model, count: int) -> list[dict[str, np.ndarray[Any, Any]]]:
-    """Draw inputs of every magnitude, with the ends of each type among them."""
+    """Draw inputs of every magnitude, including the limits of each type."""
     random, samples = np.random.default_rng(8), []
     for turn in range(count):
         sample = {}

@@ -7,7 +7,7 @@ from networks import Network
 from recurrent_networks import lstm
 
 SHARED_MODELS = Path(__file__).parent.parent.parent / "shared" / "models"
-"""Public networks; on a stranger's machine they are not there."""
+"""Public networks; not every machine has them."""
 
 
 def image_net(path: Path) -> Path:
@@ -34,7 +34,7 @@ def two_inputs(path: Path) -> Path:
 
 
 def recurrent_net(path: Path) -> Path:
-    """Write a network with a state: an LSTM, and layers before and behind it."""
+    """Write a network with a state: an LSTM, with layers before and after it."""
     net = Network("recurrent_net", seed=5)
     x = net.quantize(net.input((1, 4, 8), scale=0.02), "int8", 0.015, -4)
     path.write_bytes(net.build(net.relu(lstm(net, x, 10))))

@@ -1,4 +1,4 @@
-"""Networks of operators that work on a stream of samples: sizes that fit, overlap or leave gaps."""
+"""Networks of operators on streams of samples, with sizes that fit, overlap or leave gaps."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,21 +10,21 @@ from ethosgen.values.model import Model
 from networks import Network, Spec
 
 DELAYS = ((5, 2), (5, 0), (5, 5), (4, 11), (1, 3))
-"""Samples for each inference, and by how many the output is late."""
+"""Samples for each inference, and the delay of the output in samples."""
 FRAMES = (
     (8, 4, 3, True), (7, 4, 3, True), (7, 4, 3, False), (8, 2, 2, False), (8, 2, 1, False),
     (4, 4, 2, True), (3, 4, 2, False), (5, 2, 6, True), (9, 2, 2, True),
 )  # fmt: skip
-"""Samples of a frame, from one to the next, frames for each inference, and whether prefilled."""
+"""Samples in a frame, samples between frames, frames for each inference, and whether prefilled."""
 STACKS = ((10, 1, 1, 2), (4, 0, 0, 1), (3, 2, 1, 1), (3, 1, 3, 5), (2, 0, 2, 2), (2, 3, 0, 4))
-"""Channels, inputs before, inputs after, and inputs from one stack to the next."""
+"""Channels, inputs before, inputs after, and inputs between stacks."""
 SUMS = ((8, 4, 3, 2), (7, 3, 2, 1), (5, 5, 2, 2), (6, 1, 4, 1))
-"""Samples of a frame, from one to the next, frames for each inference, and rows."""
+"""Samples in a frame, samples between frames, frames for each inference, and rows."""
 RINGS = ((1, 4, 3), (5, 2, 1), (3, 1, 16), (13, 1, 2))
 """Slots, width and channels."""
 
 TENSOR_TYPE = {"int16": 7, "float32": 0}
-"""As the option T has it."""
+"""The values of the option T."""
 
 
 def add(net: Network, code: str, x: int, outputs: list[Spec], **options: Any) -> tuple[int, ...]:
@@ -81,7 +81,7 @@ def rings(net: Network, cycles: int = 1) -> list[int]:
 
 
 def waiting(net: Network) -> list[int]:
-    """Add layers between buffers that let every second, and every third of these, through."""
+    """Add layers between buffers that pass every second inference, and every third of these."""
     x = net.conv2d(net.input((1, 1, 8, 4)), channels=6, kernel=(1, 3))
     for slots, cycles in ((3, 2), (2, 3)):
         made = net.tensors[x]
@@ -102,13 +102,13 @@ STREAMS: dict[str, Callable[[Network], list[int]]] = {
 
 
 def network(build: Callable[[Network], list[int]]) -> Model:
-    """Return a network of some cases, all of whose outputs are its own."""
+    """Return a network of cases whose outputs are all outputs of the network."""
     net = Network("streams", 1)
     return parse_model(net.build(*build(net)), "streams")
 
 
 def valid_at_once(net: Network) -> list[int]:
-    """Add each operator and type with what is valid from the first inference on."""
+    """Add each operator and type with sizes whose outputs are valid from the first inference."""
     made = [*delays(net), *sums(net, "int16"), *sums(net, "float32"), *rings(net)]
     made += framers(net, [case for case in FRAMES if case[-1]])
     return [*made, *stackers(net, [case for case in STACKS if not case[2]])]

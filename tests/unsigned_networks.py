@@ -1,4 +1,4 @@
-"""Networks of uint8, as TensorFlow 1 trained them: weights have a zero point, one for a tensor."""
+"""uint8 networks as TensorFlow 1 trained them: the weights have one zero point per tensor."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from operator_bench import Bench
 from operator_cases import CASES
 
 POINTS = (0, 77, 128, 151, 255)
-"""Zero points of weights: the ends, the one that int8 has as 0, and what training leaves."""
+"""Zero points of weights: the limits, the one that is 0 in int8, and those from training."""
 
 BY_INT8_BUILDER = frozenset(
     "ADD ARG_MAX ARG_MIN BATCH_TO_SPACE_ND CONCATENATION DEPTH_TO_SPACE DEQUANTIZE EQUAL "
@@ -17,11 +17,11 @@ BY_INT8_BUILDER = frozenset(
     "SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT SPLIT_V STRIDED_SLICE SUB SUM TILE TRANSPOSE "
     "UNPACK".split()
 )
-"""Operators whose cases in operator_cases can be built in uint8 as they are."""
+"""Operators whose cases in operator_cases also work in uint8."""
 
 
 def movable() -> tuple[Bench, list[int]]:
-    """Return a network of every operator that operator_cases has, in uint8."""
+    """Return a uint8 network with every operator in operator_cases."""
     net, outputs = Bench(11), []
     for code, dtype, build in CASES.values():
         if dtype == "int8" and code in BY_INT8_BUILDER:
@@ -30,7 +30,7 @@ def movable() -> tuple[Bench, list[int]]:
 
 
 def curves() -> tuple[Bench, list[int]]:
-    """Return a network of the operators whose output has a quantization of its own."""
+    """Return a network with the operators whose output has its own quantization."""
     net, outputs = Bench(12), []
 
     def make(code: str, x: int, scale: float, point: int, **options: object) -> int:
@@ -59,7 +59,7 @@ def curves() -> tuple[Bench, list[int]]:
 
 
 def layers() -> tuple[Bench, list[int]]:
-    """Return a network of each layer with weights, for each of their zero points, and of pools."""
+    """Return a network with each weighted layer, for each zero point of the weights, and pools."""
     net, outputs = Bench(13), []
     for index, point in enumerate(POINTS):
         net.unsigned_weights_point = point
@@ -82,7 +82,7 @@ def layers() -> tuple[Bench, list[int]]:
 
 
 def transpose_conv(net: Network, x: int, channels: int, point: int) -> int:
-    """Add a TRANSPOSE_CONV by two of a uint8 tensor."""
+    """Add a TRANSPOSE_CONV with stride 2 on a uint8 tensor."""
     batch, height, width, depth = net.tensors[x].shape
     weights = net.constant(
         net.random_integers((channels, 3, 3, depth), "uint8"), None, 0.005, point, 0
@@ -95,7 +95,7 @@ def transpose_conv(net: Network, x: int, channels: int, point: int) -> int:
 
 
 def mobile(side: int = 24, seed: int = 14) -> bytes:
-    """Return a small MobileNet with an inverted bottleneck and a classifier, all of uint8."""
+    """Return a small uint8 MobileNet with an inverted bottleneck and a classifier."""
     net = Network("mobile", seed)
     net.unsigned_weights_point = 137
     x = net.input((1, side, side, 3), "uint8", 1 / 128, 128)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Install what ethosgen needs on Debian or Ubuntu, and make .venv. Quick when nothing is to do.
+# Install ethosgen's requirements on Debian or Ubuntu, and create .venv. Quick if all is installed.
 #
-#   PYTHON=/path/to/python3.12 tools/setup.sh     # choose the Python that .venv is made with
+#   PYTHON=/path/to/python3.12 tools/setup.sh     # choose the Python for .venv
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,8 +16,8 @@ die() {
     exit 1
 }
 
-# Run a command with its output in a log; show the log's end only if the command fails, without the
-# warnings that pip repeats for every package where its configuration names an index that is away.
+# Run a command with its output in a log. Only if the command fails, show the end of the log, without
+# the warnings that pip repeats for every package if its configuration names a missing index.
 quietly() {
     local log
     log=$(mktemp -t ethosgen-setup.XXXXXX)
@@ -31,7 +31,7 @@ quietly() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# The compiler without a C library is what apt-get leaves behind if only the compiler is asked for.
+# If only the compiler is requested, apt-get installs it without a C library.
 have_newlib() {
     have arm-none-eabi-gcc && [[ $(arm-none-eabi-gcc -print-file-name=libc.a) == */* ]]
 }
@@ -104,7 +104,7 @@ install_packages() {
     quietly apt install -y -q --no-install-recommends "${packages[@]}"
 }
 
-# On a bare machine apt-get knows of no other Python before its lists have been updated.
+# On a new machine, apt-get finds no other Python until its lists have been updated.
 install_newer_python() {
     local packages
     [[ -z $(find_python) ]] || return 0
@@ -116,7 +116,7 @@ install_newer_python() {
     quietly apt install -y -q --no-install-recommends "${packages[@]}"
 }
 
-# What .venv was made from: another place or another pyproject.toml means installing again.
+# Identify the place and the pyproject.toml of .venv: if one of them changes, install again.
 fingerprint() {
     echo "$PWD"
     sha256sum pyproject.toml
@@ -128,7 +128,7 @@ make_environment() {
         return
     fi
     if [[ -f $STAMP && $(head -n 1 "$STAMP") != "$PWD" ]]; then
-        say "$VENV was made in another directory, and its commands lead there: making it again"
+        say "$VENV was made in another directory, and its commands point there: making it again"
         rm -rf "$VENV"
     fi
     if [[ ! -x $VENV/bin/python ]] || ! suits "$VENV/bin/python"; then
@@ -143,9 +143,9 @@ make_environment() {
     say "done: $VENV/bin/ethosgen is ready"
 }
 
-# Where PYTHONDONTWRITEBYTECODE is set, every command would compile all of ethosgen for itself.
+# If PYTHONDONTWRITEBYTECODE is set, every command would otherwise compile all of ethosgen again.
 compile_ethosgen() {
-    "$VENV/bin/python" -m compileall -q generator >/dev/null || true # only slower without
+    "$VENV/bin/python" -m compileall -q generator >/dev/null || true # without it, only slower
 }
 
 install_packages

@@ -1,4 +1,4 @@
-"""Generated C on this machine: built by gcc, called through ctypes, with the NPU of the test."""
+"""Runs generated C on this machine: built by gcc, called through ctypes, with the test's NPU."""
 
 import ctypes
 import shutil
@@ -46,7 +46,7 @@ def cpu_plan(data: bytes | Model, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
 
 
 def samples_and_golden(model: Model, count: int = 5) -> tuple[list[Arrays], list[Arrays]]:
-    """Return random inputs and TFLite Micro's outputs."""
+    """Return random inputs and TFLite Micro's outputs for them."""
     samples = random_samples(model, count, seed=3)
     return samples, golden_outputs(model, samples)
 
@@ -76,9 +76,9 @@ def _literal(value: Any) -> str:
 class GeneratedC:
     """A program as a shared library.
 
-    The arena is poisoned before every run but for variables in it, with two patterns in turns, so
-    that what is read before it is written differs. It is guarded, as the state and the caller's
-    outputs are.
+    Before every run the arena, except variables in it, is filled alternately with two patterns, so
+    that reads of unwritten memory change the result. Guard bytes surround the arena, the state and
+    the caller's outputs.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class GeneratedC:
         }
 
     def reset(self) -> None:
-        """Set the variables to their start, as NAME_reset() does."""
+        """Restore the variables' initial values, as NAME_reset() does."""
         for memory, array in (("arena", self.arena), ("state", self.state)):
             for place, byte in self._places(memory):
                 _inside(array)[place] = byte
@@ -155,7 +155,7 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctyp
 
 
 def aligned(size: int) -> Array:
-    """Return that many bytes of poison, 64-byte aligned."""
+    """Return `size` bytes filled with the pattern, 64-byte aligned."""
     raw = np.full(size + 64, POISON, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + size]

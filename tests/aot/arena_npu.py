@@ -1,4 +1,4 @@
-"""The functional model on the very memory that the generated C has: no copy hides a clash."""
+"""The NPU model on the memory of the generated C itself: no copy hides an overlap."""
 
 import ctypes
 from pathlib import Path
@@ -51,7 +51,7 @@ class ArenaNpu:
 
 
 def check_program(plan: OffloadPlan, folder: Path, count: int = 3) -> Program:
-    """Run the generated C twice over a sequence of samples, and `evaluate` once; all is exact."""
+    """Run the generated C twice over some samples, and `evaluate` once; check all outputs."""
     program = compile_program(plan, "net")
     npu = ArenaNpu(program)
     npu.generated = GeneratedC(program, folder, npu)

@@ -1,6 +1,7 @@
-"""A board on QEMU whose NPU ends late, never or twice, and interrupts when it likes.
+"""A board on QEMU whose NPU ends late, never or twice, and raises spurious interrupts.
 
-Shared by the tests of the RTOSes: the faults, what a run has to return after each, and the board.
+The tests of the RTOSes share this: the faults, the status that a run must return after each, and
+the board.
 """
 
 import threading
@@ -38,13 +39,13 @@ NPU = "ethos-u55-128"
 OK, TIMEOUT = 0, 13
 TIMEOUT_MS = 600
 FIXED_MS = 1000
-"""What the hooks once waited, whatever the driver's own limit was."""
+"""The hooks' former fixed limit, which did not depend on the driver's own limit."""
 NEVER = 1e9
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What the NPU does with a run, in seconds, and what status must follow.
+    """The NPU's behaviour in a run, in seconds, and the status that the run must return.
 
     It ends `takes_s` after its start; interrupts come `early_s` after its start and `rings_s` after
     its end.
@@ -71,11 +72,11 @@ FAULTS = {
     "stuck, and late": Fault(takes_s=NEVER, early_s=(0.01, LATE_S), status=TIMEOUT),
 }
 NEXT = Fault(takes_s=0.25)
-"""The run after a fault: long enough for what is left of that one to come while it goes on."""
+"""The run after a fault: long enough for late interrupts of the fault to come during it."""
 
 
 class FaultyNpu(RegisterFile):
-    """The NPU's model, whose runs end and interrupt as `fault` says when they start."""
+    """The NPU model, whose runs end and interrupt according to `fault` at their start."""
 
     fault = Fault()
 
@@ -88,7 +89,7 @@ class FaultyNpu(RegisterFile):
         self._end_s = NEVER
 
     def poll(self) -> bool:
-        """End the run whose time has come, and serve the registers."""
+        """End the run when its time has come, and serve the registers."""
         if time.monotonic() < self._end_s:
             return super().poll()
         self._end_s = NEVER
@@ -127,7 +128,7 @@ class Board:
         self._turn = 0
 
     def run(self, fault: Fault) -> tuple[RunReply, bool]:
-        """Return the reply to a run of another sample, and whether the outputs are TFLM's."""
+        """Run another sample; return the reply, and whether the outputs equal TFLM's."""
         self._turn += 1
         sample, wanted = (all_[self._turn % 8] for all_ in (self._samples, self._wanted))
         self._npu.fault = fault
@@ -169,7 +170,7 @@ def make_network_project(place: Path, platform: str, sources: str) -> Model:
 
 @contextmanager
 def started(elf: Path, info: ProjectInfo, model: Model) -> Iterator[Board]:
-    """Start the firmware on QEMU with an NPU that obeys the test."""
+    """Start the firmware on QEMU with an NPU that the test controls."""
     made: list[FaultyNpu] = []
 
     def attach(page: Any, memory: Sequence[SharedMemory], ring: Callable[[], None]) -> FaultyNpu:
@@ -189,14 +190,14 @@ def started(elf: Path, info: ProjectInfo, model: Model) -> Iterator[Board]:
 
 
 def check_fault(board: Board, name: str) -> None:
-    """Run a fault, then two long runs: a success is right, and the next runs work."""
+    """Run a fault, then two long runs: check that a success is right and the next runs work."""
     fault = FAULTS[name]
     reply, is_right = board.run(fault)
     print(f"{name}: status {reply.status}, {reply.stack_bytes} ms, {reply.cpu_ticks} turns")
     assert reply.status == fault.status
     assert is_right == (reply.status == OK)
     assert reply.stack_bytes < FIXED_MS
-    # While the NPU works the other thread has its turn at each tick; a few are in flight.
+    # While the NPU works, the other thread runs at each tick; a few ticks may be missing.
     assert reply.cpu_ticks >= reply.stack_bytes - 2
     for _ in range(2):
         reply, is_right = board.run(NEXT)
@@ -204,7 +205,7 @@ def check_fault(board: Board, name: str) -> None:
 
 
 def check_orders(board: Board, seed: int) -> None:
-    """Run each fault three times in a random order: no success is wrong, no failure spurious."""
+    """Run each fault three times in random order; check that no status is wrong."""
     order = np.random.default_rng(seed).permutation([*FAULTS] * 3)
     replies = [(name, *board.run(FAULTS[name])) for name in order]
     for name, reply, is_right in replies:

@@ -41,27 +41,27 @@ class Bench:
         self.machine = Machine(find_accelerator(accelerator), bus)
 
     def put(self, address: int, values: Any, dtype: str = "int8") -> None:
-        """Lay values in scratch."""
+        """Write values to scratch."""
         data = np.asarray(values, dtype).ravel().view(np.uint8)
         self.scratch[address : address + data.size] = data
 
     def get(self, address: int, shape: Sequence[int], dtype: str = "int8") -> Array:
-        """Look at scratch."""
+        """Read values from scratch."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         return self.scratch[address : address + size].copy().view(dtype).reshape(shape)
 
     def run(self, *parts: Program) -> RunReport:
-        """Run the commands, and a STOP behind them."""
+        """Run the commands, followed by a STOP."""
         return self.run_bytes(assemble([line for part in (*parts, STOP) for line in part]))
 
     def run_bytes(self, stream: bytes) -> RunReport:
-        """Run a stream as it is."""
+        """Run a stream without changes."""
         self.stream[: len(stream)] = np.frombuffer(stream, np.uint8)
         return self.machine.run(STREAM, len(stream), [CONSTANTS, SCRATCH])
 
 
 def sets(**values: int) -> Program:
-    """NPU_SET commands that have one field: sets(IFM_PAD_TOP=1)."""
+    """Return NPU_SET commands with one field: sets(IFM_PAD_TOP=1)."""
     program: Program = []
     for register, value in values.items():
         first = isa.BY_NAME[f"NPU_SET_{register}"].fields[0].name
@@ -80,7 +80,7 @@ def feature_map(
     region: int = 1,
     **precision: int,
 ) -> Program:
-    """A feature map in one tile, densely packed; `precision` are further fields of its register."""
+    """Return a dense feature map in one tile; `precision` has its register's other fields."""
     height, width, depth = shape
     size = np.dtype(dtype).itemsize
     row = width * depth * size
@@ -110,12 +110,12 @@ def feature_map(
 
 
 def ifm(address: int, shape: tuple[int, int, int], dtype: str = "int8", **more: Any) -> Program:
-    """The IFM, of which the registers know the depth only."""
+    """Return the IFM's commands; of its shape, the registers contain only the depth."""
     return feature_map("IFM", address, shape, dtype, **more) + sets(IFM_DEPTH_M1=shape[2] - 1)
 
 
 def ifm2(address: int, shape: tuple[int, int, int], dtype: str = "int8", **more: Any) -> Program:
-    """The second IFM of an elementwise operation."""
+    """Return the commands for the second IFM of an elementwise operation."""
     return feature_map("IFM2", address, shape, dtype, **more)
 
 
@@ -128,7 +128,7 @@ def ofm(
     clip_range: int = 0,
     **more: Any,
 ) -> Program:
-    """The OFM, and what is done to a result before it is written."""
+    """Return the commands for the OFM, and for the operations on a result before it is written."""
     info = np.iinfo(dtype)
     low, high = clip or (max(int(info.min), -32768), min(int(info.max), 32767))
     activation = {"activation_function": function, "activation_clip_range": clip_range}
@@ -148,7 +148,7 @@ def kernel(
     padding: tuple[int, int, int, int] = (0, 0, 0, 0),
     part_kernel: bool = False,
 ) -> Program:
-    """Kernel, stride and padding (top, left, bottom, right)."""
+    """Return the commands for kernel, stride and padding (top, left, bottom, right)."""
     top, left, bottom, right = padding
     stride_fields = {
         "stride_y_lsb": stride[0] - 1 & 1,
@@ -169,7 +169,7 @@ def kernel(
 
 
 def scale(register: str, factor: int, shift: int) -> Program:
-    """OFM_SCALE or OPA_SCALE."""
+    """Return the command for OFM_SCALE or OPA_SCALE."""
     return [(f"NPU_SET_{register}_SCALE", {"scale": factor, "shift": shift})]
 
 
@@ -191,7 +191,7 @@ def encode_weights(values: Sequence[int]) -> bytes:
 
 
 def record(bias: int, factor: int, shift: int) -> bytes:
-    """One scale record of 10 bytes."""
+    """Return one scale record of 10 bytes."""
     return (
         (bias & (1 << 40) - 1).to_bytes(5, "little") + factor.to_bytes(4, "little") + bytes([shift])
     )
@@ -200,7 +200,7 @@ def record(bias: int, factor: int, shift: int) -> bytes:
 def weights(
     stream: bytes, records: bytes, block_depth: int = 8, at: int = 0
 ) -> tuple[Program, bytes]:
-    """Commands and constants for weights and records laid at the start of region 0."""
+    """Return commands and constants for weights and records at the start of region 0."""
     start = -(-len(records) // 16) * 16
     constants = records.ljust(start, b"\0") + stream
     program = sets(

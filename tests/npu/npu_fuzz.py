@@ -1,11 +1,11 @@
-"""Damages command streams and sees what becomes of them: a normal stop or a typed fault, in time.
+"""Damages command streams and runs them: each must end with a stop or a typed fault, in time.
 
     .venv/bin/python tests/npu/npu_fuzz.py --count 100000          # make fuzz
     .venv/bin/python tests/npu/npu_fuzz.py --only 4711             # one of them again
 
-Mutant number n is the same on every machine and in every run. Around each segment of memory lies a
-canary, which nobody may touch, and read-only segments must keep what they hold. Each fourth mutant
-has the memory of a board, where much more lies behind the scratch than the network needs.
+Mutant number n is the same on every machine and in every run. Canaries surround each segment of
+memory and must not change, and neither may read-only segments. Every fourth mutant has a board's
+memory, where the scratch is followed by much more memory than the network needs.
 """
 
 import argparse
@@ -43,17 +43,17 @@ from networks import Network
 Random = np.random.Generator
 
 LIMIT_S = 5.0
-"""Processor seconds for one mutant: wall-clock time, were the machine its own."""
+"""Processor seconds for one mutant; on an idle machine, the wall-clock time."""
 SEED = 2026
 CANARY_BYTES = 1 << 14
 CANARY = 0xA5
 BOARD_BYTES = 8 << 20
 STREAM_BYTES = 1 << 17
-"""The longest mutant; a stream has no jumps, so that length is all there is of endless."""
+"""The longest mutant; a stream has no jumps, so only its length can make it endless."""
 EXTREMES = (0, 1, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF0, 0xFFFFFFFF)
 
 
-class Overdue(BaseException):  # not an Exception: nothing on its way may swallow it
+class Overdue(BaseException):  # not an Exception: no handler may swallow it
     """A mutant that did not end in time."""
 
 
@@ -69,22 +69,22 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Victim:
-    """A network that Vela compiled, as mutants are made from it."""
+    """A network that Vela has compiled, from which mutants are made."""
 
     name: str
     accelerator: Accelerator
     words: tuple[int, ...]
     constants: bytes
     scratch_bytes: tuple[int, ...]
-    """Of scratch, and of the fast scratch, if it has one."""
+    """The sizes of the scratch, and of the fast scratch if there is one."""
     bases: tuple[int, ...]
     segment_addrs: tuple[int, ...]
-    """Of the stream, the constants, and the scratches."""
+    """The addresses of the stream, the constants, and the scratches."""
 
 
 @dataclass
 class Tally:
-    """What became of mutants: how many ended how, and the one that took longest."""
+    """The results of mutants: the number of each, and the slowest mutant."""
 
     ends: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
@@ -92,7 +92,7 @@ class Tally:
     longest: int = -1
 
     def add(self, other: "Tally") -> None:
-        """Take the figures of other mutants in."""
+        """Add the figures of other mutants."""
         self.ends += other.ends
         self.failures += other.failures
         if other.longest_s > self.longest_s:
@@ -136,7 +136,7 @@ NETWORKS: dict[str, tuple[Callable[[Network], None], tuple[str, ...]]] = {
 
 @cache
 def victims() -> tuple[Victim, ...]:
-    """Compile what is to be damaged."""
+    """Compile the networks to be damaged."""
     return tuple(
         _victim(name, build, npu) for name, (build, npus) in NETWORKS.items() for npu in npus
     )
@@ -166,7 +166,7 @@ def _victim(name: str, build: Callable[[Network], None], npu: str) -> Victim:
 
 
 def _commands(words: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Yield the index of each command's last word and its name, as far as they make sense."""
+    """Yield the index of each command's last word and its name, up to the first invalid one."""
     try:
         for instruction in decode(np.array(words, "<u4").tobytes()):
             yield instruction.next_offset // 4 - 1, instruction.command.name
@@ -175,7 +175,7 @@ def _commands(words: Sequence[int]) -> Iterator[tuple[int, str]]:
 
 
 def _value(random: Random) -> int:
-    """Return a word of any magnitude, often one at the edge of something."""
+    """Return a word of any magnitude, often near a limit."""
     if random.integers(2):
         return int(random.choice(EXTREMES))
     return int(random.integers(1 << int(random.integers(1, 33))))
@@ -209,7 +209,7 @@ def _truncate(mutant: Mutant, random: Random) -> None:
 
 
 def _pieces(words: Sequence[int]) -> list[list[int]]:
-    """Return a stream cut into commands; what makes no sense is the last."""
+    """Return a stream cut into commands; an invalid rest is the last one."""
     pieces, start = [], 0
     for last, _ in _commands(words):
         pieces.append(list(words[start : last + 1]))
@@ -234,7 +234,7 @@ def _drop_commands(mutant: Mutant, random: Random) -> None:
 
 
 def _repeat(mutant: Mutant, random: Random) -> None:
-    """Do everything before STOP over and over again."""
+    """Repeat everything before STOP many times."""
     pieces = _pieces(mutant.words)
     start = int(random.integers(len(pieces)))
     end = min(len(pieces), start + int(random.integers(1, len(pieces) + 1)))
@@ -247,7 +247,7 @@ def _repeat(mutant: Mutant, random: Random) -> None:
 
 
 def _soup(mutant: Mutant, random: Random) -> None:
-    """Put commands that exist, with any operands, somewhere into the stream."""
+    """Insert existing commands with any operands somewhere into the stream."""
     known = list(BY_CODE.values())
     place = int(random.integers(len(mutant.words)))
     words = []
@@ -273,7 +273,7 @@ def _damage_constants(mutant: Mutant, random: Random) -> None:
 
 
 def _make_large(mutant: Mutant, random: Random) -> None:
-    """Ask for as much work as fits into as little memory: large shapes, strides of 0."""
+    """Request much work in little memory: large shapes, strides of 0."""
     for last, name in _commands(mutant.words):
         if "STRIDE_" in name and "KERNEL" not in name and random.integers(4):
             mutant.words[last] = 0
@@ -304,7 +304,7 @@ MUTATIONS: dict[str, Callable[[Mutant, Random], None]] = {
 
 
 def make(number: int) -> tuple[Victim, Mutant, tuple[str, ...]]:
-    """Return mutant `number`, what it was made from, and how: one to three mutations."""
+    """Return mutant `number`, the network that it was made from, and its one to three mutations."""
     random = np.random.default_rng((SEED, number))
     victim = victims()[number % len(victims())]
     mutant = Mutant(list(victim.words), bytearray(victim.constants), list(victim.bases))
@@ -323,7 +323,7 @@ class GuardedMemory:
     def __init__(
         self, start: int, content: bytes, writable: bool, name: str, size: int = 0
     ) -> None:
-        """Lay `content` at the front of so many bytes; only what is touched costs time."""
+        """Put `content` at the start of the segment; only memory that is touched costs time."""
         size = max(size, len(content))
         self._whole = np.zeros(size + 2 * CANARY_BYTES, np.uint8)
         self._whole[:CANARY_BYTES] = self._whole[-CANARY_BYTES:] = CANARY
@@ -333,7 +333,7 @@ class GuardedMemory:
         self.segment = Segment(start, memory, writable, name)
 
     def damage(self) -> str | None:
-        """Say what is not as it must be, None if all is."""
+        """Return a description of the damage, None if there is none."""
         low, high = self._whole[:CANARY_BYTES], self._whole[-CANARY_BYTES:]
         if (low != CANARY).any() or (high != CANARY).any():
             return f"the canary around {self.segment.name} was written"
@@ -347,7 +347,7 @@ def _has_memory_of_board(number: int) -> bool:
 
 
 def lay_out(victim: Victim, mutant: Mutant, least: int = 0) -> tuple[list[GuardedMemory], int]:
-    """Lay a mutant's memory out, scratches of at least so many bytes; returns the stream's too."""
+    """Lay out a mutant's memory, with scratches of at least `least` bytes, and the stream's."""
     stream = np.array(mutant.words, "<u4").tobytes()
     stream_addr, constants_addr, *scratch_addrs = victim.segment_addrs
     guarded = [
@@ -376,7 +376,7 @@ def _time_limit() -> Iterator[None]:
 
 
 def fate(number: int) -> tuple[str, str | None, float]:
-    """Run mutant `number`: how it ended, what was wrong about that, and processor seconds."""
+    """Run mutant `number`; return how it ended, an error if there is one, and processor seconds."""
     victim, mutant, how = make(number)
     memories, size = lay_out(victim, mutant, BOARD_BYTES if _has_memory_of_board(number) else 0)
     machine = Machine(victim.accelerator, Bus([m.segment for m in memories]))
@@ -400,7 +400,7 @@ def fate(number: int) -> tuple[str, str | None, float]:
 
 
 def run(numbers: range) -> Tally:
-    """Run mutants and count how they ended."""
+    """Run mutants and count their results."""
     tally = Tally()
     for number in numbers:
         end, wrong, spent = fate(number)
@@ -413,7 +413,7 @@ def run(numbers: range) -> Tally:
 
 
 def main() -> int:
-    """Run as many mutants as asked for, on all processors; 1 if one did not end as it must."""
+    """Run the mutants on all processors; return 1 if one did not end as it must."""
     parser = argparse.ArgumentParser(description="Damage command streams and run them.")
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

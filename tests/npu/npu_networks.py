@@ -19,7 +19,7 @@ STREAM, READ_ONLY, SCRATCH, FAST = (n << 28 for n in (1, 2, 3, 4))
 
 
 class Simulation:
-    """A plan that is one partition, on the model."""
+    """A plan with one partition, on the NPU model."""
 
     def __init__(self, plan: OffloadPlan) -> None:
         assert len(plan.partitions) == 1 and not plan.cpu_operators, plan.cpu_operators
@@ -72,7 +72,7 @@ def simulations(model: Model, accelerators: tuple[str, ...]) -> Iterator[Simulat
 def assert_exact(
     data: bytes, accelerators: tuple[str, ...], samples: int = 2, name: str = "net"
 ) -> None:
-    """Compare with TFLite Micro on random inputs; every element must be equal."""
+    """Compare the NPU model with TFLite Micro on random inputs; every element must be equal."""
     model = parse_model(data, name)
     inputs = random_samples(model, samples, 7)
     golden = golden_outputs(model, inputs)

@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/offload/errata_networks.py
 
-writes them to tests/errata as NAME.tflite, with a README.md that says what is wrong with each.
+writes them to tests/errata as NAME.tflite, with a README.md that describes each error.
 """
 
 import sys
@@ -21,7 +21,7 @@ from recurrent_networks import lstm
 FOLDER = Path(__file__).parent.parent / "errata"
 PAGE = "README.md"
 MANY = (1, 32, 32, 16)
-"""A shape of so many elements that samples show what few values of int16 do."""
+"""A shape with enough elements to show errors that concern few int16 values."""
 
 KEPT = {"keep_dims": True}
 
@@ -154,7 +154,7 @@ def _unsigned_layer(net: Network) -> int:
 
 
 def _part(net: Network, rows: int, step: int = 1) -> int:
-    """Add an input, and the part of it from its row 2 on, or every second row."""
+    """Add an input, and a part of it: all rows from row 2, or every second row."""
     x = net.input((1, 8, 6, 8), "int8", 0.05, 0)
     limits = ([0, 2, 0, 0], [1, 2 + rows * step, 6, 8], [1, step, 1, 1])
     begin, end, steps = (net.constant(np.array(v, np.int32)) for v in limits)
@@ -225,17 +225,17 @@ NETWORKS: dict[str, Build] = {
     "factor-float": _unary("RELU", "int16", 3.396252577658743e-05, 1.2145474101998843e-05, 0, MANY),
     "fully-connected-rounding": _unsigned_layer,
 }
-"""By the erratum's name."""
+"""Builders by the erratum's name."""
 
 NPU = "ethos-u55-32"
 OTHER_NPU = {"transpose-into-part": "ethos-u55-128"}
-"""Where NPU has another erratum on the same network."""
+"""The NPU for networks on which NPU shows another erratum."""
 OPTIMISE = {"resize-cascade": "Size"}
-"""Vela's --optimise where it is not Performance: cascades of such small networks."""
+"""Vela's --optimise if it is not Performance: it cascades such small networks."""
 
 
 def npu_of(name: str) -> str:
-    """Return the NPU on which the network of an erratum shows it."""
+    """Return the NPU on which an erratum's network shows the erratum."""
     return OTHER_NPU.get(name, NPU)
 
 
@@ -258,7 +258,7 @@ differences.
 
 
 def page() -> str:
-    """Return what a reader needs to report an erratum."""
+    """Return the page with the facts for reporting each erratum."""
     return HEAD + "".join(
         f"| {e.name} | {e.owner} | {e.sentence} | {e.source} | {_compile(e.name)} |\n"
         for e in ERRATA

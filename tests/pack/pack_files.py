@@ -1,4 +1,4 @@
-"""Packs as vendors write them, and a server that has them, for tests of `boards from-pack`."""
+"""Packs like those of vendors, and a server for them, for tests of `boards from-pack`."""
 
 import functools
 import http.server
@@ -57,7 +57,7 @@ SMALL = """
 
 
 def description(vendor: str, name: str, devices: str, news: str = "new") -> str:
-    """Return a .pdsc file's text; `news` is what it says of its releases."""
+    """Return a .pdsc file's text; `news` describes its releases."""
     release = f">{news}</release>" if news else "/>"
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <package schemaVersion="1.7.36">
@@ -85,7 +85,7 @@ def write_index(folder: Path, packs: dict[tuple[str, str], str], address: str) -
 
 
 def write_pack(path: Path, text: str) -> Path:
-    """Write a .pack, which is a zip with the description and more in it."""
+    """Write a .pack, a zip file with the description and other files."""
     with zipfile.ZipFile(path, "w") as pack:
         pack.writestr("README.md", "a pack of a test")
         pack.writestr("Some.Name.pdsc", text)
@@ -94,7 +94,7 @@ def write_pack(path: Path, text: str) -> Path:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 @contextmanager

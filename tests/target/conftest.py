@@ -19,7 +19,7 @@ Firmware = tuple[Built, ProjectInfo]
 
 @pytest.fixture(scope="session")
 def firmware(tmp_path_factory: pytest.TempPathFactory) -> Callable[[IoStyle], Firmware]:
-    """Return what builds the firmware of the network that adds one, in either I/O style."""
+    """Return a function that builds the firmware of the network that adds one, for an I/O style."""
     for tool in TOOLS:
         try:
             tool.find()

@@ -1,4 +1,4 @@
-"""A twin of the firmware that adds one, in Python: the console, with faults on order."""
+"""A Python twin of the firmware that adds one: the console, with selectable faults."""
 
 import os
 import struct
@@ -13,9 +13,9 @@ RESTARTED = 0xFD
 
 
 class Twin:
-    """Answers frames as app/server.c does; `restarts` are the runs (from 1) that it dies in.
+    """Answers frames as app/server.c does; it dies in the runs (from 1) in `restarts`.
 
-    A run in `vanishes` closes the line instead of an answer.
+    In a run in `vanishes` it closes the line instead of answering.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Twin:
         self.input, self.output = bytearray(ELEMENTS), bytes(ELEMENTS)
 
     def feed(self, data: bytes) -> bytes:
-        """Return what the firmware says to these bytes."""
+        """Return the firmware's answer to these bytes."""
         return b"".join(self._serve(frame) for frame in self.decoder.feed(data))
 
     def _serve(self, frame: Frame) -> bytes:
@@ -76,7 +76,7 @@ class Twin:
 
 
 def serve(twin: Twin, descriptor: int) -> threading.Thread:
-    """Let the twin live at a file descriptor, which it closes in the end."""
+    """Run the twin in a thread on a file descriptor, which it closes at the end."""
 
     def talk() -> None:
         try:

@@ -1,4 +1,4 @@
-"""A line that damages whole frames: bytes lost, doubled or flipped in a share of them."""
+"""A line that damages a share of the frames: it loses, doubles or flips bytes."""
 
 import random
 from collections.abc import Iterator
@@ -9,7 +9,8 @@ from ethosgen.target.console import Console
 class NoisyFrames:
     """Damages a share of the frames that pass, in both directions; `frames` and `damaged` count.
 
-    A frame is what lies between two zero bytes; each damaged one loses, doubles or flips one byte.
+    A frame is the bytes between two zero bytes; one byte of a damaged one is lost, doubled or
+    flipped.
     """
 
     def __init__(self, console: Console, share: float, seed: int) -> None:
@@ -24,7 +25,7 @@ class NoisyFrames:
         self._console.write(b"".join(self._damage(part) for part in self._frames(data, b"")))
 
     def read(self, timeout_s: float) -> bytes:
-        """Return what came, by whole frames, some of them damaged."""
+        """Return the received whole frames, some of them damaged."""
         parts = list(self._frames(self._console.read(timeout_s), bytes(self._pending)))
         self._pending = bytearray()
         if parts and not parts[-1].endswith(b"\0"):
@@ -43,7 +44,7 @@ class NoisyFrames:
                 yield part if last else part + b"\0"
 
     def _damage(self, frame: bytes) -> bytes:
-        if len(frame) < 2:  # an empty one, between two frames
+        if len(frame) < 2:  # an empty frame between two others
             return frame
         self.frames += 1
         if self._random.random() >= self._share:

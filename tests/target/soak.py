@@ -1,4 +1,4 @@
-"""Many inferences on QEMU while 1% of the frames are damaged, of which none may be lost.
+"""Runs many inferences on QEMU while 1% of the frames are damaged; no inference may be lost.
 
 PYTHONPATH=tests:tests/target .venv/bin/python tests/target/soak.py 10000
 """
@@ -27,7 +27,7 @@ _ANSWER_S = 20.0
 
 
 def soak(elf: Path, info: ProjectInfo, count: int, share: float, seed: int) -> NoisyFrames:
-    """Run `count` inferences, each with inputs of its own and checked; return the line."""
+    """Run `count` inferences with different inputs, check each, and return the line."""
     random = np.random.default_rng(seed)
     with QemuTarget(QEMU.find(), elf, info.board, PlusOneNpu) as machine:
         line = NoisyFrames(machine.console, share, seed)
@@ -46,7 +46,7 @@ def soak(elf: Path, info: ProjectInfo, count: int, share: float, seed: int) -> N
 
 
 def main() -> None:
-    """Soak, and print what came of it."""
+    """Run the soak test and print its result."""
     count = int(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "p"

@@ -1,7 +1,7 @@
-"""As much of Zephyr as its own readers need to check a project: symbols and nodes by name.
+"""A minimal Zephyr for checking a project with Zephyr's own parsers: symbols and nodes by name.
 
-Our words for what Zephyr 3.7 and 4.2 declare; a build against Zephyr itself is in
-test_zephyr_build.py.
+It declares a part of Zephyr 3.7 and 4.2 in our own words; test_zephyr_build.py builds with Zephyr
+itself.
 """
 
 from pathlib import Path
@@ -43,11 +43,11 @@ OLDER = """
 config BUILD_NO_GAP_FILL
 	bool "gaps"
 """
-"""Deprecated since Zephyr 4.1, which no longer fills them."""
+"""Deprecated since Zephyr 4.1, which no longer fills gaps."""
 
 
 def driver(prefix: str) -> str:
-    """Return Arm's driver under its symbols: ARM_ETHOS_ before Zephyr 4.2, ETHOS_ since."""
+    """Return the symbols of Arm's driver: ARM_ETHOS_ before Zephyr 4.2, ETHOS_ since then."""
     macs = ("U55_64", "U55_128", "U55_256", "U65_256", "U65_512")
     choices = "\n".join(f'config {prefix}{name}\n\tbool "{name}"' for name in macs)
     return f"""
@@ -124,7 +124,7 @@ include: base.yaml
 
 
 def write_kconfig(place: Path, prefix: str) -> None:
-    """Write Kconfig.zephyr with a version's driver, and the modules' Kconfig behind it."""
+    """Write Kconfig.zephyr with a version's driver, and with the modules' Kconfig."""
     place.mkdir(parents=True, exist_ok=True)
     older = OLDER if prefix == "ARM_ETHOS_" else ""
     (place / "Kconfig.zephyr").write_text(
@@ -133,7 +133,7 @@ def write_kconfig(place: Path, prefix: str) -> None:
 
 
 def write_bindings(place: Path) -> None:
-    """Write the bindings of Zephyr's that ours stand on."""
+    """Write the Zephyr bindings that ours depend on."""
     place.mkdir(parents=True, exist_ok=True)
     for name, text in BASE_BINDINGS.items():
         (place / name).write_text(text, encoding="utf-8")

@@ -62,7 +62,7 @@ def _work(pipe: Connection) -> None:
         seed = pipe.recv()
         try:
             verdict = run_wild(seed)
-        except Exception:  # of the corpus itself: as bad as one of what it tries
+        except Exception:  # a bug in the corpus itself, which counts as one too
             verdict = Verdict(seed, "traceback", why=traceback.format_exc(limit=-6))
         pipe.send(verdict)
 

@@ -22,7 +22,7 @@ def cut(
     """
     try:
         values = take_apart(decode_model(wild.data, "wild"), samples, 60.0).values
-    except Exception:  # no oracle for one operator: what leads there cannot be replaced
+    except Exception:  # no oracle runs one of the operators, so its inputs are unknown
         return wild, samples
     kept = [*range(len(wild.net.operators))]
     best = wild, samples

@@ -93,7 +93,7 @@ def wild_samples(wild: WildNetwork, model: Model, seed: int) -> list[dict[str, A
 
 
 def run_wild(seed: int) -> Verdict:
-    """Run the network that a seed names."""
+    """Run the network of a seed."""
     wild = make_network(seed)
     setting = choose_wild_setting(seeded(seed, 1), load_board(BOARD))
     try:

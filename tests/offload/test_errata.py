@@ -23,7 +23,7 @@ from errata_networks import (  # noqa: E402
 
 from ethosgen.aot import table_of  # noqa: E402
 from ethosgen.backend.ethosu.accelerator import find_accelerator  # noqa: E402
-from ethosgen.backend.ethosu.offload import SchedulerGoal, Target, find_errata, offload  # noqa: E402
+from ethosgen.backend.ethosu.offload import CompileTarget, SchedulerGoal, find_errata, offload  # noqa: E402
 from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version  # noqa: E402
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA  # noqa: E402
 from ethosgen.frontend.flatbuffer import parse_model, read_model  # noqa: E402
@@ -78,7 +78,7 @@ def test_vela_still_has_the_erratum(name: str) -> None:
 def test_the_erratum_is_avoided(name: str) -> None:
     model = network_of(name)
     oracle, _ = decisive_outputs(model, draw_samples(model, 1, 1))
-    kept = find_errata(model, Target(npu_of(name), table_of=table_of), oracle)
+    kept = find_errata(model, CompileTarget(npu_of(name), table_of=table_of), oracle)
     assert name in {why.erratum for why in kept.values()}
     try:
         plan = plan_of(name, model)
@@ -127,7 +127,7 @@ def test_only_steps_that_may_share_a_buffer_are_an_erratum(
         "RESIZE_NEAREST_NEIGHBOR", (x, size), (net._like(x, (1, made, 1, 2)),), options
     )
     model = parse_model(net.build(out), "column")
-    assert bool(find_errata(model, Target(NPU, table_of=table_of))) == is_one
+    assert bool(find_errata(model, CompileTarget(NPU, table_of=table_of))) == is_one
 
 
 def _part(net: Network, steps: Sequence[int], code: str = "STRIDED_SLICE") -> int:
@@ -175,7 +175,7 @@ def test_a_part_is_kept_where_its_reader_is_wrong(
 ) -> None:
     net = Network("part", seed=2)
     model = parse_model(net.build(read(net, _part(net, steps, code))), "part")
-    kept = find_errata(model, Target(NPU, table_of=table_of))
+    kept = find_errata(model, CompileTarget(NPU, table_of=table_of))
     assert [why.erratum for why in kept.values()] == ([erratum] if erratum else [])
     assert differs(model, compiled("part", model)) == (erratum is not None)
     assert not differs(model, compiled("part", model, kept))
@@ -190,7 +190,7 @@ def test_an_erratum_ends_with_the_version_that_mends_it() -> None:
 
 def test_the_demo_keeps_its_offload() -> None:
     model = read_model(ROOT / "demo" / "digits_int8.tflite")
-    assert not find_errata(model, Target("ethos-u55-128", table_of=table_of))
+    assert not find_errata(model, CompileTarget("ethos-u55-128", table_of=table_of))
 
 
 def test_operators_on_reals_have_no_errata() -> None:
@@ -199,4 +199,4 @@ def test_operators_on_reals_have_no_errata() -> None:
     (made,) = net.operator("SQUARED_DIFFERENCE", [x, y], [Spec((2, 3), "float32")])
     model = parse_model(net.build(made), "reals")
     for who in ("tflm", "litert"):
-        assert not find_errata(model, Target("ethos-u55-128", IoStyle.ARENA, table_of), who)
+        assert not find_errata(model, CompileTarget("ethos-u55-128", IoStyle.ARENA, table_of), who)

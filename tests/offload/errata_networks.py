@@ -15,7 +15,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from ethosgen.backend.ethosu.offload import vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
-from networks import Network
+from networks import Network, Spec
+from recurrent_networks import lstm
 from recurrent_networks import lstm
 
 FOLDER = Path(__file__).parent.parent / "errata"
@@ -122,6 +123,15 @@ def _rescaling_pool(net: Network) -> int:
     return net.operator("AVERAGE_POOL_2D", (x,), (spec,), options)[0]
 
 
+def _one_step(net: Network) -> int:
+    return lstm(net, net.input((1, 3, 4), "int8", 0.05, 0), 6, by_time=True)
+
+
+def _squeeze_of_scaled_integers(net: Network) -> int:
+    x = net.input((1, 5, 6, 8), "int32", 48.5, 0)
+    return net.operator("SQUEEZE", (x,), (Spec((5, 6, 8), "int32"),), {"squeeze_dims": (0,)})[0]
+
+
 def _large_bias(net: Network) -> int:
     x = net.input((1, 4, 4, 2), "int16", 0.001, 0)
     weights = net.constant(net.random_integers((1, 3, 3, 2)), None, (0.01,) * 2, (0,) * 2, 3)
@@ -204,6 +214,8 @@ NETWORKS: dict[str, Build] = {
     "high-rank-operand": _high_rank,
     "pack-seven": _pack_seven,
     "groups-of-batches": _groups,
+    "lstm-one-step": _one_step,
+    "reshape-int32": _squeeze_of_scaled_integers,
     "pool-rescales": _rescaling_pool,
     "sum-wraps": _large_bias,
     "mul-int32": _binary("MUL", "int32", (1.0, 1.0, 1.0)),

@@ -158,6 +158,17 @@ def clips_cells_at_a_fraction(site: Site) -> bool:
     return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
 
 
+def steps_once_with_batches(site: Site) -> bool:
+    """Say whether an LSTM whose input begins with the time has one step and several batches.
+
+    Two batches come out right with Vela 5.2, three and more do not.
+    """
+    if site.code != "UNIDIRECTIONAL_SEQUENCE_LSTM" or not site.operator.options.get("time_major"):
+        return False
+    steps, batches = site.inputs[0].shape[:2]
+    return steps == 1 and batches > 1
+
+
 def enlarges_one_column(site: Site) -> bool:
     """Return whether a column of more than three rows is enlarged by steps that Vela may cascade.
 

@@ -180,6 +180,20 @@ ERRATA: tuple[Erratum, ...] = (
         "Regor, compiler/attributes.hpp and lstm.hpp",
     ),
     Erratum(
+        "lstm-one-step",
+        VELA,
+        when.steps_once_with_batches,
+        "the outputs of its only step are wrong where there are several batches",
+        "Regor, compiler/lstm.cpp, SetOutputWrite",
+    ),
+    Erratum(
+        "reshape-int32",
+        VELA,
+        when.rescales("RESHAPE", "SQUEEZE", "EXPAND_DIMS", dtypes=("int32",)),
+        "it rescales integers where only one end has a scale, TFLite copies them",
+        "TFLite, tflite/kernels/reshape.cc; Regor turns it into a copy that rescales",
+    ),
+    Erratum(
         "transpose-into-part",
         VELA,
         when.transposes_into_part,

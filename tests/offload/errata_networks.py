@@ -17,7 +17,6 @@ from ethosgen.backend.ethosu.offload import vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
 from networks import Network, Spec
 from recurrent_networks import lstm
-from recurrent_networks import lstm
 
 FOLDER = Path(__file__).parent.parent / "errata"
 PAGE = "README.md"

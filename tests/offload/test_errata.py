@@ -27,7 +27,6 @@ from ethosgen.backend.ethosu.offload import CompileTarget, SchedulerGoal, find_e
 from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version  # noqa: E402
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA  # noqa: E402
 from ethosgen.frontend.flatbuffer import parse_model, read_model  # noqa: E402
-from ethosgen.pipeline import EXACT  # noqa: E402
 from ethosgen.pipeline.exactness import exact_plan  # noqa: E402
 from ethosgen.pipeline.execution import simulate_samples  # noqa: E402
 from ethosgen.pipeline.judgement import decisive_outputs  # noqa: E402
@@ -35,7 +34,7 @@ from ethosgen.samples.drawing import draw_samples  # noqa: E402
 from ethosgen.values.errors import NpuFault, UnsupportedError  # noqa: E402
 from ethosgen.values.model import Model  # noqa: E402
 from ethosgen.values.outcome import compare  # noqa: E402
-from ethosgen.values.plan import IoStyle, Kept, OffloadPlan  # noqa: E402
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadPlan  # noqa: E402
 from ethosgen.values.watch import Watch  # noqa: E402
 from networks import Network, Spec  # noqa: E402
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corpus.choices import Choices
-from network_file import File, Layout, Spec
+from network_file import Layout, Spec, write
 from networks import Network
 
 FLOORS = {"int8": -128, "uint8": 0, "int16": 0, "int32": 0}
@@ -33,7 +33,7 @@ class Case:
     @functools.cached_property
     def data(self) -> bytes:
         """The network's file."""
-        return File().write(self.layout)
+        return write(self.layout)
 
 
 class Draft(Network):

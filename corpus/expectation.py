@@ -17,7 +17,7 @@ from corpus.oracles import ask
 from corpus.settings import Setting
 from corpus.site import TFLM, Array, Site, Values
 from ethosgen.values.model import Graph
-from network_file import File, Layout
+from network_file import Layout, write
 
 Column = Sequence[Array]
 """A tensor's value in each sample."""
@@ -73,7 +73,7 @@ class Inquiry:
         """Ask for a part's outputs; `columns` are its inputs, in the network's own types."""
         specs, twin = self.case.layout.tensors, oracle == TFLM and self.case.twin is not None
         samples = [[signed(a) if twin else a for a in row] for row in zip(*columns, strict=True)]
-        how, rows = ask(oracle, [(File().write(part), samples, len(part.outputs))])[0]
+        how, rows = ask(oracle, [(write(part), samples, len(part.outputs))])[0]
         if how != "ok":
             return None
         return [

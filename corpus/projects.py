@@ -16,6 +16,7 @@ from corpus.oracles import Answer, Question, ask
 from corpus.settings import Setting
 from corpus.trial import Key, case_of, make_samples, setting_of
 from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.pipeline.exactness import Golden, draw, exact_plan
 from ethosgen.pipeline.judgement import tolerance_of
 from ethosgen.values.errors import EthosgenError, NpuFault
@@ -141,7 +142,7 @@ def _ask_all(asked: Sequence[tuple[Model, Sequence[Arrays]]]) -> list[Golden | s
 
 def _question(model: Model, samples: Sequence[Arrays]) -> Question:
     given = [[np.asarray(sample[t.name]) for t in model.inputs] for sample in samples]
-    return model.data, given, len(model.outputs)
+    return file_of(model), given, len(model.outputs)
 
 
 def _golden(oracle: str, model: Model, answer: Answer) -> Golden | str:

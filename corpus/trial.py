@@ -19,7 +19,7 @@ from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
-from network_file import File
+from network_file import write
 
 SAMPLES = 3
 Runner = Callable[[Partition, Arrays], Arrays]
@@ -109,7 +109,7 @@ class Run:
         samples = [[sample[t.name] for t in self.model.inputs] for sample in self.samples]
         if oracle != "tflm" or self.case.twin is None:
             return self.case.data, samples, len(self.model.outputs)
-        twin = File().write(self.case.twin)
+        twin = write(self.case.twin)
         return twin, [[signed(a) for a in sample] for sample in samples], len(self.model.outputs)
 
     def golden(self, answers: list[list[Array]]) -> list[list[Array]]:

@@ -124,10 +124,10 @@ def weights_and_bias(
 
 
 def int4_constant(net: Network, values: Array, scales: tuple[float, ...], axis: int) -> int:
-    """Add the upper halves of int8 values as int4, two per byte, the first in the lower half."""
-    halves = np.append(values >> 4, np.zeros(values.size % 2, np.int8)).reshape(-1, 2)
-    data = ((halves[:, 0] & 15) | (halves[:, 1] << 4)).astype(np.uint8).tobytes()
-    return net.tensor(Spec(values.shape, "int4", scales, (0,) * len(scales), axis, None, data))
+    """Add the upper halves of int8 values as int4."""
+    data = (values >> 4).astype(np.int8).tobytes()
+    points = (0,) * len(scales)
+    return net.tensor(Spec(values.shape, "int8", scales, points, axis, None, data, is_packed=True))
 
 
 def conv(net: Network, dtype: str) -> int:

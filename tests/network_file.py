@@ -1,83 +1,23 @@
-"""Writes .tflite files with the published schema classes; `networks` describes their content."""
+"""Networks as `networks` describes them, written by ethosgen's one writer; and odd files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import flatbuffers
-import numpy as np
-import tflite
+from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-DTYPES = {
-    "float32": "FLOAT32",
-    "float16": "FLOAT16",
-    "int4": "INT4",
-    "int32": "INT32",
-    "uint8": "UINT8",
-    "int64": "INT64",
-    "bool": "BOOL",
-    "int16": "INT16",
-    "int8": "INT8",
-    "uint32": "UINT32",
-    "uint64": "UINT64",
-    "uint16": "UINT16",
-    "resource": "RESOURCE",
-}
-
-OPTIONS = {
-    "CONV_2D": "Conv2DOptions",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
-    "TRANSPOSE_CONV": "TransposeConvOptions",
-    "FULLY_CONNECTED": "FullyConnectedOptions",
-    "AVERAGE_POOL_2D": "Pool2DOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "L2_POOL_2D": "Pool2DOptions",
-    "SOFTMAX": "SoftmaxOptions",
-    "CONCATENATION": "ConcatenationOptions",
-    "RESHAPE": "ReshapeOptions",
-    "SQUEEZE": "SqueezeOptions",
-    "ADD": "AddOptions",
-    "SUB": "SubOptions",
-    "MUL": "MulOptions",
-    "DIV": "DivOptions",
-    "MEAN": "ReducerOptions",
-    "SUM": "ReducerOptions",
-    "REDUCE_MAX": "ReducerOptions",
-    "REDUCE_MIN": "ReducerOptions",
-    "LEAKY_RELU": "LeakyReluOptions",
-    "GELU": "GeluOptions",
-    "ARG_MAX": "ArgMaxOptions",
-    "ARG_MIN": "ArgMinOptions",
-    "SPLIT": "SplitOptions",
-    "SPLIT_V": "SplitVOptions",
-    "PACK": "PackOptions",
-    "UNPACK": "UnpackOptions",
-    "GATHER": "GatherOptions",
-    "STRIDED_SLICE": "StridedSliceOptions",
-    "RESIZE_BILINEAR": "ResizeBilinearOptions",
-    "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions",
-    "BATCH_MATMUL": "BatchMatMulOptions",
-    "MIRROR_PAD": "MirrorPadOptions",
-    "CAST": "CastOptions",
-    "SVDF": "SVDFOptions",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
-    "CUMSUM": "CumsumOptions",
-    "DEPTH_TO_SPACE": "DepthToSpaceOptions",
-    "L2_NORMALIZATION": "L2NormOptions",
-    "REDUCE_ALL": "ReducerOptions",
-    "SHAPE": "ShapeOptions",
-    "SPACE_TO_DEPTH": "SpaceToDepthOptions",
-    "CALL_ONCE": "CallOnceOptions",
-    "IF": "IfOptions",
-    "VAR_HANDLE": "VarHandleOptions",
-    "WHILE": "WhileOptions",
-}
-"""The options table of each operator that needs one; others are written without."""
+from ethosgen.frontend.tflite.writer import IDENTIFIER, write_model
+from ethosgen.values.dialect import OPS
+from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A tensor. A scale of None means no quantization; tuples mean per-channel along `axis`."""
+    """What a tensor is. scale None means no quantization; tuples mean per-channel along `axis`.
+
+    `is_packed` stores int8 data in 4 bits each.
+    """
 
     shape: tuple[int, ...]
     dtype: str = "int8"
@@ -87,12 +27,12 @@ class Spec:
     name: str | None = None
     data: bytes | None = None
     is_variable: bool = False
-    shape_signature: tuple[int, ...] | None = None
+    is_packed: bool = False
 
 
 @dataclass(frozen=True)
 class OperatorSpec:
-    """One operator to write; `options` has the schema's field names in snake case."""
+    """One operator to write; `options` by the schema's field names in snake case."""
 
     code: str
     inputs: tuple[int, ...]
@@ -117,148 +57,77 @@ class Layout:
     others: Sequence["Layout"] = ()
 
 
-class File:
-    """Writes a Layout as a flatbuffer."""
+def write(net: Layout) -> bytes:
+    """Return the file's bytes."""
+    graphs = [_graph(layout) for layout in (net, *net.others)]
+    return write_model(Model(net.name, None, tuple(graphs), net.metadata))
 
-    def __init__(self) -> None:
-        self.builder = flatbuffers.Builder(1024)
-        self.buffers: list[bytes] = [b""]  # buffer 0 is empty by convention
 
-    def write(self, net: Layout) -> bytes:
-        """Return the file's bytes."""
-        codes: list[tuple[str, str | None, int]] = []
-        layouts = [net, *net.others]
-        for made in (made for layout in layouts for made in layout.operators):
-            key = (made.code, made.custom_code, made.version)
-            if key not in codes:
-                codes.append(key)
-        names = ["main", *(layout.name for layout in net.others)]
-        subgraphs = [
-            self.subgraph(layout, codes, name) for layout, name in zip(layouts, names, strict=True)
-        ]
-        metadata = []
-        for name, data in net.metadata.items():
-            self.buffers.append(data)
-            label = self.builder.CreateString(name)
-            metadata.append(self.table("Metadata", name=label, buffer=len(self.buffers) - 1))
-        model = self.table(
-            "Model",
-            version=3,
-            operator_codes=self.tables([self.code(*key) for key in codes]),
-            subgraphs=self.tables(subgraphs),
-            description=self.builder.CreateString(net.name),
-            buffers=self.tables([self.buffer(data) for data in self.buffers]),
-            metadata=self.tables(metadata) if metadata else None,
-        )
-        self.builder.Finish(model, b"TFL3")
-        return bytes(self.builder.Output())
+def _graph(net: Layout) -> Graph:
+    return Graph(
+        net.name,
+        tuple(_tensor(spec, i) for i, spec in enumerate(net.tensors)),
+        tuple(_operator(made, i) for i, made in enumerate(net.operators)),
+        tuple(net.inputs),
+        tuple(net.outputs),
+    )
 
-    def subgraph(self, net: Layout, codes: list[tuple[str, str | None, int]], name: str) -> int:
-        tensors = self.tables([self.tensor(spec, i) for i, spec in enumerate(net.tensors)])
-        operators = self.tables([self.operator(made, codes) for made in net.operators])
-        return self.table(
-            "SubGraph",
-            tensors=tensors,
-            inputs=self.numbers(net.inputs, "int32"),
-            outputs=self.numbers(net.outputs, "int32"),
-            operators=operators,
-            name=self.builder.CreateString(name),
-        )
 
-    def table(self, schema: str, **fields: Any) -> int:
-        """Write a table; None leaves a field out. Write its offsets before."""
-        getattr(tflite, f"{schema}Start")(self.builder)
-        for field, value in fields.items():
-            if value is not None:
-                pascal = "".join(word[:1].upper() + word[1:] for word in field.split("_"))
-                getattr(tflite, f"{schema}Add{pascal}")(self.builder, value)
-        return int(getattr(tflite, f"{schema}End")(self.builder))
+def _tensor(spec: Spec, index: int) -> Tensor:
+    name = f"tensor_{index}" if spec.name is None else spec.name
+    quantization = None
+    if spec.scale is not None:
+        points = spec.zero_point if isinstance(spec.zero_point, tuple) else (spec.zero_point,)
+        scales = spec.scale if isinstance(spec.scale, tuple) else (spec.scale,)
+        quantization = Quantization(scales, points, spec.axis)
+    more = (spec.data, spec.is_variable, spec.is_packed)
+    return Tensor(index, name, spec.shape, spec.dtype, quantization, *more)
 
-    def tables(self, offsets: Sequence[int]) -> int:
-        self.builder.StartVector(4, len(offsets), 4)
-        for offset in reversed(offsets):
-            self.builder.PrependUOffsetTRelative(offset)
-        return int(self.builder.EndVector())
 
-    def numbers(self, values: Sequence[Any], dtype: str) -> int:
-        return int(self.builder.CreateNumpyVector(np.array(list(values), dtype)))
+def _operator(made: OperatorSpec, index: int) -> Operator:
+    """Return an operator with all the options that its code has, as a converter writes them."""
+    options = {option.name: option.default for option in OPS[made.code].options}
+    assert made.custom_code or options.keys() >= made.options.keys(), made
+    return Operator(
+        index,
+        made.code,
+        made.inputs,
+        made.outputs,
+        made.custom_code,
+        options | dict(made.options),
+        made.custom_options,
+        made.intermediates,
+        made.version,
+    )
 
-    def buffer(self, data: bytes) -> int:
-        if not data:
-            return self.table("Buffer")
-        self.builder.StartVector(1, len(data), 16)  # the schema requires 16-byte alignment
-        self.builder.head -= len(data)
-        self.builder.Bytes[self.builder.head : self.builder.head + len(data)] = data
-        return self.table("Buffer", data=self.builder.EndVector())
 
-    def code(self, code: str, custom_code: str | None, version: int) -> int:
-        number = getattr(tflite.BuiltinOperator, code)
-        custom = self.builder.CreateString(custom_code) if custom_code else None
-        return self.table(
-            "OperatorCode",
-            deprecated_builtin_code=min(number, 127),  # TFLite's placeholder for newer operators
-            builtin_code=number,
-            custom_code=custom,
-            version=version,
-        )
+# ---- files that the writer does not write --------------------------------------------------------
 
-    def tensor(self, spec: Spec, index: int) -> int:
-        buffer = 0
-        if spec.data is not None:
-            self.buffers.append(spec.data)
-            buffer = len(self.buffers) - 1
-        quantization = None
-        if spec.scale is not None:
-            scales = spec.scale if isinstance(spec.scale, tuple) else (spec.scale,)
-            points = spec.zero_point if isinstance(spec.zero_point, tuple) else (spec.zero_point,)
-            quantization = self.table(
-                "QuantizationParameters",
-                scale=self.numbers(scales, "float32"),
-                zero_point=self.numbers(points, "int64"),
-                quantized_dimension=spec.axis,
-            )
-        signature = spec.shape_signature
-        return self.table(
-            "Tensor",
-            shape=self.numbers(spec.shape, "int32"),
-            type=getattr(tflite.TensorType, DTYPES[spec.dtype]),
-            buffer=buffer,
-            name=self.builder.CreateString(f"tensor_{index}" if spec.name is None else spec.name),
-            quantization=quantization,
-            is_variable=spec.is_variable,
-            shape_signature=None if signature is None else self.numbers(signature, "int32"),
-        )
 
-    def operator(self, made: OperatorSpec, codes: list[tuple[str, str | None, int]]) -> int:
-        options = self.options(made)
-        custom = None
-        if made.custom_options:
-            custom = self.numbers(list(made.custom_options), "uint8")
-        return self.table(
-            "Operator",
-            opcode_index=codes.index((made.code, made.custom_code, made.version)),
-            inputs=self.numbers(made.inputs, "int32"),
-            outputs=self.numbers(made.outputs, "int32"),
-            builtin_options_type=options[0],
-            builtin_options=options[1],
-            custom_options=custom,
-            intermediates=self.numbers(made.intermediates, "int32") if made.intermediates else None,
-        )
+def unpacked(data: bytes) -> Any:
+    """Return a file as the schema's own objects, of which any can be changed."""
+    return schema.ModelT.InitFromPackedBuf(data, 0)
 
-    def options(self, made: OperatorSpec) -> tuple[int | None, int | None]:
-        schema = OPTIONS.get(made.code)
-        if schema is None:
-            return None, None
-        values = {field: self.value(value) for field, value in made.options.items()}
-        return getattr(tflite.BuiltinOptions, schema), self.table(schema, **values)
 
-    def value(self, value: Any) -> Any:
-        """Convert an enumerator's name to its number, and a list to a vector."""
-        if isinstance(value, str):
-            if value in DTYPES:
-                return getattr(tflite.TensorType, DTYPES[value])
-            owner = tflite.Padding if value in ("SAME", "VALID") else tflite.ActivationFunctionType
-            if not hasattr(owner, value):
-                return self.builder.CreateString(value)
-            return getattr(owner, value)
-        return self.numbers(value, "int32") if isinstance(value, list | tuple) else value
+def packed(root: Any) -> bytes:
+    """Return the file of the schema's objects."""
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(root.Pack(builder), IDENTIFIER)
+    return bytes(builder.Output())
+
+
+def with_signatures(data: bytes, signatures: Mapping[int, Sequence[int]]) -> bytes:
+    """Return a file whose tensors, by index, have these shape signatures."""
+    root = unpacked(data)
+    for index, signature in signatures.items():
+        root.subgraphs[0].tensors[index].shapeSignature = list(signature)
+    return packed(root)
+
+
+def with_own_buffers(data: bytes, tensors: Collection[int]) -> bytes:
+    """Return a file whose tensors, by index, have empty buffers of their own."""
+    root = unpacked(data)
+    for index in tensors:
+        root.subgraphs[0].tensors[index].buffer = len(root.buffers)
+        root.buffers.append(schema.BufferT())
+    return packed(root)

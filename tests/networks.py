@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from network_file import File, Layout, OperatorSpec
+from network_file import Layout, OperatorSpec, write
 from network_file import Spec as Spec  # noqa: PLC0414 - exported
 
 Array = np.ndarray[Any, Any]
@@ -425,7 +425,7 @@ class Network:
     def build(self, *outputs: int) -> bytes:
         """Return the .tflite file's bytes; outputs default to the last operator's first output."""
         chosen = outputs or ((self.operators[-1].outputs[0],) if self.operators else ())
-        return File().write(self.layout(chosen))
+        return write(self.layout(chosen))
 
 
 def _fixed(scale: float, zero_point: int) -> dict[str, Any]:

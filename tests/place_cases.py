@@ -149,7 +149,10 @@ def strided_slice(net: Bench, dtype: str) -> Sequence[int]:
 
 def mirror_pad(net: Bench, dtype: str) -> Sequence[int]:
     made = []
-    for mode, pairs in ((0, ((1, 2), (0, 0), (2, 1))), (1, ((2, 3), (1, 0), (0, 4)))):
+    for mode, pairs in (
+        ("REFLECT", ((1, 2), (0, 0), (2, 1))),
+        ("SYMMETRIC", ((2, 3), (1, 0), (0, 4))),
+    ):
         x = net.given((3, 2, 4), dtype)
         shape = [size + sum(pair) for size, pair in zip((3, 2, 4), pairs, strict=True)]
         amounts = net.constant(np.array(pairs), "int32")

@@ -50,7 +50,7 @@ def mirrored() -> Network:
     amounts = net.constant(np.array([[0, 0], [0, 0], [0, 0], [1, 1]]), "int32")
     like = net.tensors[x]
     spec = Spec((1, 6, 6, 6), "int8", like.scale, like.zero_point)
-    (x,) = net.operator("MIRROR_PAD", [x, amounts], [spec], {"mode": 0})
+    (x,) = net.operator("MIRROR_PAD", [x, amounts], [spec], {"mode": "REFLECT"})
     net.conv2d(x, 3, name="y")
     return net
 
@@ -63,14 +63,13 @@ def wrong_from(count: int, place: int) -> Make:
     """Return what plans a chain with another bias in one of its layers: a wrong compiler."""
 
     def make(model: Model) -> OffloadPlan:
-        data = bytearray(model.data)
+        tensors = list(model.graph.tensors)
         if place < len(model.graph.operators):
             bias = model.graph.tensors[model.graph.operators[place].inputs[2]]
-            assert bias.data is not None and model.data.count(bias.data) == 1
-            start = model.data.index(bias.data)
-            changed = np.frombuffer(bias.data, np.int32) + 3000
-            data[start : start + len(bias.data)] = changed.astype(np.int32).tobytes()
-        return replace(on_npu(decode_model(bytes(data), "net")), model=model)
+            changed = (bias.array() + 3000).astype(np.int32)
+            tensors[bias.index] = replace(bias, data=changed.tobytes())
+        wrong = model.edited(replace(model.graph, tensors=tuple(tensors)))
+        return replace(on_npu(wrong), model=model)
 
     return make
 

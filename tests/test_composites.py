@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import flatbuffers
 import pytest
 from flatbuffers import flexbuffers
-from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
 from ethosgen import pipeline
 from ethosgen.frontend.flatbuffer import decode_model, parse_model
@@ -21,23 +19,11 @@ NO_ATTRIBUTES = flexbuffers.Dumps({})
 POINT = Spec((1, 6), "int8", 0.05, 3)
 
 
-def _composites(numbers: dict[tuple[int, int], int], data: bytes) -> bytes:
-    """Return a file in which operators, by graph and place, stand for subgraphs."""
-    root = schema.ModelT.InitFromPackedBuf(data, 0)
-    for (graph, place), number in numbers.items():
-        options = schema.StableHLOCompositeOptionsT()
-        options.compositeAttributes = list(NO_ATTRIBUTES)
-        options.name, options.decompositionSubgraphIndex = "odml.test", number
-        operator = root.subgraphs[graph].operators[place]
-        operator.builtinOptions2Type = schema.BuiltinOptions2.StableHLOCompositeOptions
-        operator.builtinOptions2 = options
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(root.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
-
-
-def _composite(net: Network, x: int) -> int:
-    return net.operator("STABLEHLO_COMPOSITE", [x], [POINT])[0]
+def _composite(net: Network, x: int, number: int) -> int:
+    """Add an operator that stands for a subgraph."""
+    options = {"name": "odml.test", "decomposition_subgraph_index": number}
+    options |= {"composite_attributes": tuple(NO_ATTRIBUTES)}
+    return net.operator("STABLEHLO_COMPOSITE", [x], [POINT], options)[0]
 
 
 def _nested() -> bytes:
@@ -52,14 +38,14 @@ def _nested() -> bytes:
     outer = Network("outer", seed=3)
     x = outer.tensor(POINT)
     outer.inputs.append(x)
-    y = outer.operator("SUB", [_composite(outer, x), x], [POINT])[0]
+    y = outer.operator("SUB", [_composite(outer, x, 2), x], [POINT])[0]
     net = Network("main", seed=1)
     start = net.fully_connected(net.input((1, 6)), 6, scale=0.05, zero_point=3)
-    first = _composite(net, start)
-    second = _composite(net, first)
+    first = _composite(net, start, 1)
+    second = _composite(net, first, 1)
     end = net.operator("ADD", [first, second], [POINT])[0]
     assert net.subgraph(outer, y) == 1 and net.subgraph(deep, deep_out) == 2
-    return _composites({(0, 1): 1, (0, 2): 1, (1, 0): 2}, net.build(end))
+    return net.build(end)
 
 
 def test_a_composites_operators_take_its_place() -> None:
@@ -89,20 +75,19 @@ def test_firmware_and_oracles_agree(npu: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [0, 7])
 def test_a_composite_of_what_cannot_be_is_refused(number: int) -> None:
     net = Network("bad")
-    y = _composite(net, net.tensor(POINT))
+    y = _composite(net, net.tensor(POINT), number)
     net.inputs.append(0)
-    data = _composites({(0, 0): number}, net.build(y))
     with pytest.raises(InputError, match=rf"'bad' is damaged: .* subgraph {number}, which cannot"):
-        parse_model(data, "bad")
+        parse_model(net.build(y), "bad")
 
 
 def test_a_composite_in_itself_is_refused() -> None:
     inner = Network("inner")
     inner.inputs.append(inner.tensor(POINT))
-    made = _composite(inner, 0)
+    made = _composite(inner, 0, 1)
     net = Network("main")
     net.inputs.append(net.tensor(POINT))
-    y = _composite(net, 0)
+    y = _composite(net, 0, 1)
     net.subgraph(inner, made)
     with pytest.raises(InputError, match="subgraph 1, which cannot be"):
-        parse_model(_composites({(0, 0): 1, (1, 0): 1}, net.build(y)), "loop")
+        parse_model(net.build(y), "loop")

@@ -3,7 +3,6 @@
 import dataclasses
 from pathlib import Path
 
-import flatbuffers
 import numpy as np
 import pytest
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
@@ -11,7 +10,7 @@ from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as sch
 from ethosgen.frontend.flatbuffer import is_compiled, parse_model, read_model
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import ABSENT, Model
-from network_file import Spec
+from network_file import Spec, packed, unpacked, with_signatures
 from networks import Network
 
 SHARED_MODELS = Path(__file__).parents[2] / "shared" / "models"
@@ -94,8 +93,8 @@ def test_a_nameless_tensor_is_called_by_its_index() -> None:
 
 def test_an_open_batch_is_one() -> None:
     net = small_network()
-    net.tensors[0] = dataclasses.replace(net.tensors[0], shape_signature=(-1, 8, 8, 4))
-    assert parse(net).inputs[0].shape == (1, 8, 8, 4)
+    model = parse_model(with_signatures(net.build(), {0: (-1, 8, 8, 4)}), "open")
+    assert model.inputs[0].shape == (1, 8, 8, 4)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +104,10 @@ def test_dynamic_shapes_are_refused_by_name(
     shape: tuple[int, ...], signature: tuple[int, ...]
 ) -> None:
     net = small_network()
-    image = dataclasses.replace(net.tensors[0], shape=shape, shape_signature=signature)
-    net.tensors[0] = image
+    net.tensors[0] = dataclasses.replace(net.tensors[0], shape=shape)
+    data = with_signatures(net.build(), {0: signature})
     with pytest.raises(UnsupportedError, match=r"'image' of 'small' has a dynamic shape .*\?"):
-        parse(net)
+        parse_model(data, "small")
 
 
 STALE = [(1, 6, 8, 4), (-1, 6, 8, 4), (1, -1, 8, 4), (8, 8, 4), (1, 8, 8, 4, 1), (-1, -1)]
@@ -119,10 +118,8 @@ STALE = [(1, 6, 8, 4), (-1, 6, 8, 4), (1, -1, 8, 4), (8, 8, 4), (1, 8, 8, 4, 1),
 def test_a_stale_signature_is_ignored_with_one_warning(
     signature: tuple[int, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    net = small_network()
-    for index in (0, 3):
-        net.tensors[index] = dataclasses.replace(net.tensors[index], shape_signature=signature)
-    model = parse(net)
+    data = with_signatures(small_network().build(), dict.fromkeys((0, 3), signature))
+    model = parse_model(data, "small")
     assert model.inputs[0].shape == (1, 8, 8, 4)
     (warning,) = caplog.messages
     assert "'image' ([1, 8, 8, 4], signature" in warning and "\n" not in warning
@@ -130,12 +127,10 @@ def test_a_stale_signature_is_ignored_with_one_warning(
 
 def _without_deprecated_codes(data: bytes) -> bytes:
     """Return a file whose operators have only the newer field, as some writers leave the other."""
-    root = schema.ModelT.InitFromPackedBuf(data, 0)
+    root = unpacked(data)
     for code in root.operatorCodes:
         code.deprecatedBuiltinCode = 0
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(root.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
+    return packed(root)
 
 
 def test_the_larger_operator_code_counts() -> None:
@@ -144,12 +139,10 @@ def test_the_larger_operator_code_counts() -> None:
 
 
 def test_text_is_refused_with_what_to_do_about_it() -> None:
-    root = schema.ModelT.InitFromPackedBuf(small_network().build(), 0)
-    root.subgraphs[0].tensors[0].type = schema.TensorType.STRING
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(root.Pack(builder), b"TFL3")
+    net = small_network()
+    net.tensors[0] = dataclasses.replace(net.tensors[0], dtype="string")
     with pytest.raises(UnsupportedError, match=r"type STRING.*; turn text into numbers before"):
-        parse_model(bytes(builder.Output()), "text")
+        parse(net)
 
 
 def test_an_empty_input_is_refused() -> None:
@@ -184,11 +177,10 @@ def test_a_compiled_network_is_known_and_its_memories_need_no_writer() -> None:
     assert not is_compiled(parse(plain))
 
 
-def test_an_unknown_type_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("network_file").DTYPES, "string", "STRING")
-    net = Network("strings")
-    net.relu(net.input((1, 4), "string", None, name="words"))
-    with pytest.raises(UnsupportedError, match="'words' of 'strings' has the type STRING"):
+def test_an_unknown_type_is_refused_by_name() -> None:
+    net = Network("brains")
+    net.relu(net.input((1, 4), "bfloat16", None, name="few"))
+    with pytest.raises(UnsupportedError, match="'few' of 'brains' has the type BFLOAT16"):
         parse(net)
 
 
@@ -278,11 +270,9 @@ def test_shared_models_are_read() -> None:
 
 
 def test_a_constant_that_is_stored_sparse_is_named() -> None:
-    file = schema.ModelT.InitFromPackedBuf(small_network().build(), 0)
+    file = unpacked(small_network().build())
     weights = next(t for t in file.subgraphs[0].tensors if tuple(t.shape) == (6, 3, 5, 4))
     weights.sparsity = schema.SparsityParametersT()
-    builder = flatbuffers.Builder()
-    builder.Finish(file.Pack(builder), b"TFL3")
     with pytest.raises(UnsupportedError, match="is stored sparse") as refused:
-        parse_model(bytes(builder.Output()), "sparse")
+        parse_model(packed(file), "sparse")
     assert weights.name.decode() in str(refused.value)

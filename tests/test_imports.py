@@ -39,7 +39,6 @@ OWNERS = {
 }
 """Third-party package → the one unit of ethosgen that may import it."""
 SHARED = {
-    ("flatbuffers", "backend.ethosu.offload"),  # Vela gets an edited file
     ("click", "commands"),  # the command line, a file for each command
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("elftools", "target"),  # a target loads the ELF, toolchain reads its sizes

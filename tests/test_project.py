@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ethosgen.board import load_board
+from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.literals import array_text, float_text, word_text
@@ -325,7 +326,7 @@ def test_what_is_on_disk_can_be_opened(tmp_path: Path, project: Project) -> None
     assert info.digest == project.digest
     assert [t.name for t in info.network.inputs] == ["serving/input:0"]
     assert info.network.outputs[0].quantization == program.outputs[0].tensor.quantization
-    assert info.network.model_path.read_bytes() == program.plan.model.data
+    assert info.network.model_path.read_bytes() == file_of(program.plan.model)
 
 
 def test_regenerating_replaces_the_library_only(tmp_path: Path, project: Project) -> None:

@@ -158,11 +158,11 @@ def mirror_pad(choices: Choices, dtype: str) -> Case:
     """Draw MIRROR_PAD, reflected or symmetric."""
     net = Draft(choices, dtype)
     shape = net.any_shape(1, 4)
-    mode = choices.pick((0, 1))  # REFLECT, SYMMETRIC
+    mode = choices.pick(("REFLECT", "SYMMETRIC"))
     planar = not choices.chance(4)
     amounts = []
     for axis, extent in enumerate(shape):
-        most = min(4, extent - (1 - mode))
+        most = min(4, extent - (mode == "REFLECT"))
         if planar and axis not in (len(shape) - 2, len(shape) - 3):
             most = 0
         amounts.append([choices.integer(0, most), choices.integer(0, most)])

@@ -11,10 +11,10 @@ from flatbuffers import flexbuffers
 from ethosgen.aot import compile_program, decided_by_litert, evaluate, is_exact
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.compression.detections import DETECTION
 from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.oracle.reference import golden_outputs, litert_outputs
 from ethosgen.samples.drawing import random_samples
+from ethosgen.values.dialect import DETECTION
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays

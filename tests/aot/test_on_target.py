@@ -19,6 +19,7 @@ import stream_networks
 from ethosgen import pipeline
 from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry, tolerance_ulp
 from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import random_samples
@@ -164,7 +165,7 @@ def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
     files = []
     for number, part in enumerate(parts):
         files.append(tmp_path / f"part_{number}.tflite")
-        files[-1].write_bytes(part.model.data)
+        files[-1].write_bytes(file_of(part.model))
     folder, watch = tmp_path / "firmware", Watch()
     pipeline.create_project(
         Recipe(tuple(files), "corstone300", npu="none", io=IoStyle.CALLER),

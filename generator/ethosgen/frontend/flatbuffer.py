@@ -8,33 +8,32 @@ Names are made unique: a tensor without a name is called tensor_INDEX, and a nam
 tensor of the same graph already has gets _INDEX appended. Inputs and outputs therefore always can
 be told apart by name, and a file with sensible names keeps them.
 
-An operator's options carry the schema's field names in snake case (stride_w). Enumerations that
-matter are names: padding "SAME", fused_activation_function "RELU", data types as numpy calls them.
+An operator's options are those of its table in ethosgen.values.dialect, all of them or, where the
+file has none, none. TFLite ignores the options of another operator, and so do we.
 """
 
 import logging
 import math
-import re
 import struct
 import traceback
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tflite
-from flatbuffers.number_types import Int32Flags
+from flatbuffers import number_types
+from flatbuffers.table import Table
 
 from ethosgen.frontend.compression import DECODE, expand, is_compressed
 from ethosgen.frontend.compression.composites import has_composites, inline_composites
-from ethosgen.frontend.compression.detections import DETECTION, give_shapes, lacks_shapes
+from ethosgen.frontend.compression.detections import give_shapes, lacks_shapes
 from ethosgen.frontend.flexmap import read_map
+from ethosgen.values.dialect import CODES, ENUMERATIONS, OPS, TEXT, WITH_MAP, Op, Option
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.integrity import NPU_CUSTOM_CODE, check
 from ethosgen.values.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
+from ethosgen.values.naming import unique_name
 
 _log = logging.getLogger(__name__)
 
@@ -45,57 +44,14 @@ MAX_TENSOR_BYTES = 1 << 28
 MAX_RANK = 16
 """No operator of TFLite goes beyond 8."""
 
-SIGNALS = """SignalDelay SignalEnergy SignalFftAutoScale SignalFilterBank SignalFilterBankLog
-    SignalFilterBankSpectralSubtraction SignalFilterBankSquareRoot SignalFramer SignalIrfft
-    SignalOverlapAdd SignalPCAN SignalRfft SignalStacker SignalWindow""".split()
-_WITH_MAP = frozenset({DETECTION, "CIRCULAR_BUFFER", *SIGNALS})
-"""Custom operators of TFLite Micro whose options are a map in flexbuffers' format."""
-
-DTYPES = {
-    tflite.TensorType.FLOAT32: "float32",
-    tflite.TensorType.FLOAT16: "float16",
-    tflite.TensorType.FLOAT64: "float64",
-    tflite.TensorType.INT8: "int8",
-    tflite.TensorType.INT16: "int16",
-    tflite.TensorType.INT32: "int32",
-    tflite.TensorType.INT64: "int64",
-    tflite.TensorType.UINT8: "uint8",
-    tflite.TensorType.UINT16: "uint16",
-    tflite.TensorType.UINT32: "uint32",
-    tflite.TensorType.UINT64: "uint64",
-    tflite.TensorType.BOOL: "bool",
-    tflite.TensorType.COMPLEX64: "complex64",
-    tflite.TensorType.RESOURCE: HANDLE,
-}
+_NO_NUMBERS = frozenset({"string", "variant", "int4", "bfloat16", "complex128"})
+"""Types of tensors that we compute with nowhere; int4 constants are read as int8."""
 
 _DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
 """What the flatbuffers package raises when an offset or a length leads nowhere."""
 
 
-def _names(enumeration: type) -> dict[int, str]:
-    """Return an enumeration of the schema as number → name."""
-    return {
-        number: name
-        for name, number in vars(enumeration).items()
-        if isinstance(number, int) and not name.startswith("_")
-    }
-
-
-_BUILTINS = _names(tflite.BuiltinOperator)
-_TYPES = _names(tflite.TensorType)
-_OPTIONS = _names(tflite.BuiltinOptions)
-_OPTIONS2 = _names(tflite.BuiltinOptions2)
-_ENUMERATED_FIELDS = {
-    "padding": _names(tflite.Padding),
-    "fused_activation_function": _names(tflite.ActivationFunctionType),
-    "mode": _names(tflite.MirrorPadMode),
-    "in_data_type": DTYPES,
-    "out_data_type": DTYPES,
-    "output_type": DTYPES,
-    "out_type": DTYPES,
-    "idx_out_type": DTYPES,
-    "quantized_bias_type": DTYPES,
-}
+_TYPES = ENUMERATIONS["TensorType"].names
 
 
 def read_model(path: Path) -> Model:
@@ -123,12 +79,11 @@ def parse_model(data: bytes, name: str) -> Model:
     for sentence in model.contradictions:
         _log.warning("%s", sentence)
     if has_composites(model):
-        model = decode_model(inline_composites(model), name)
+        model = inline_composites(model)
     if is_compressed(model):
-        expanded, compressed = expand(model)
-        model = replace(decode_model(expanded, name), compressed=compressed)
+        model = expand(model)
     if lacks_shapes(model):
-        model = replace(decode_model(give_shapes(model), name), compressed=model.compressed)
+        model = give_shapes(model)
     check(model)
     return model
 
@@ -152,17 +107,6 @@ def decode_model(data: bytes, name: str) -> Model:
             f"'{name}' is truncated or damaged: its tables lead outside the file; "
             "convert or copy it again"
         ) from None
-
-
-def relabel(data: bytes, code: str, old: int, new: int) -> bytes:
-    """Return a file that was read with another version of an operator, where it has the old one."""
-    root, changed = tflite.Model.GetRootAs(data, 0), bytearray(data)
-    for table in map(root.OperatorCodes, range(root.OperatorCodesLength())):
-        number = max(table.DeprecatedBuiltinCode(), _plain_builtin_code(table))
-        if _BUILTINS.get(number) == code and table.Version() == old:
-            place = table._tab.Pos + table._tab.Offset(8)
-            changed[place : place + 4] = new.to_bytes(4, "little")
-    return bytes(changed)
 
 
 def _is_of_flatbuffers(error: BaseException) -> bool:
@@ -248,12 +192,12 @@ class _Decoder:
 
     def code(self, table: Any) -> tuple[str, str | None, int]:
         number = max(table.DeprecatedBuiltinCode(), _plain_builtin_code(table))
-        if number not in _BUILTINS:
+        if number not in CODES:
             raise UnsupportedError(
                 f"'{self.name}' uses operator code {number}, which this version does not know"
             )
         custom = table.CustomCode()
-        return _BUILTINS[number], None if custom is None else _text(custom), table.Version()
+        return CODES[number], None if custom is None else _text(custom), table.Version()
 
     def graph(self, table: Any, codes: list[tuple[str, str | None, int]]) -> Graph:
         tensors: list[Tensor] = []
@@ -295,22 +239,24 @@ class _Decoder:
         return found
 
     def tensor(self, table: Any, index: int, taken: set[str], is_encoded: bool) -> Tensor:
-        name = _unique(_text(table.Name()), index, taken)
+        name = unique_name(_text(table.Name()), index, taken)
         data, kind = self.at(self.buffers, table.Buffer(), "buffer"), table.Type()
         if table.Sparsity() is not None:
             raise UnsupportedError(
                 f"constant '{name}' of '{self.name}' is stored sparse, which TFLite Micro does not "
                 "take either; convert the network again without pruning's sparse encoding"
             )
-        if kind == tflite.TensorType.INT4 and data is not None:
-            data, kind = _unpack_int4(data, self.numbers(table, "Shape")), tflite.TensorType.INT8
-        if kind not in DTYPES:
-            named = _TYPES.get(kind, str(kind))
+        dtype = _TYPES[kind] if 0 <= kind < len(_TYPES) else str(kind)
+        is_packed = dtype == "int4" and data is not None
+        if is_packed:
+            data, dtype = _unpack_int4(data, self.numbers(table, "Shape")), "int8"
+        if dtype not in _TYPES or dtype in _NO_NUMBERS:
             raise UnsupportedError(
-                f"tensor '{name}' of '{self.name}' has the type {named}, which is not supported; "
+                f"tensor '{name}' of '{self.name}' has the type {dtype.upper()}, which is not "
+                "supported; "
                 + (
                     "turn text into numbers before the network"
-                    if kind == tflite.TensorType.STRING
+                    if dtype == "string"
                     else "convert the network with int8 or int16 quantization"
                 )
             )
@@ -322,12 +268,11 @@ class _Decoder:
             index,
             name,
             self.static(shape, signature, name),
-            DTYPES[kind],
-            None
-            if is_encoded
-            else self.quantization(table.Quantization(), shape, name, DTYPES[kind]),
+            dtype,
+            None if is_encoded else self.quantization(table.Quantization(), shape, name, dtype),
             data,
             bool(table.IsVariable()),
+            is_packed,
         )
         return self.checked(tensor)
 
@@ -398,15 +343,16 @@ class _Decoder:
         self, table: Any, index: int, codes: list[tuple[str, str | None, int]], count: int
     ) -> Operator:
         code, custom_code, version = self.at(codes, table.OpcodeIndex(), "operator code")
-        custom = table.CustomOptionsAsNumpy() if table.CustomOptionsLength() else b""
+        custom = bytes(table.CustomOptionsAsNumpy() if table.CustomOptionsLength() else b"")
+        is_map = custom_code in WITH_MAP
         return Operator(
             index,
             code,
             self.indices(table, "Inputs", count, absent=True),
             self.indices(table, "Outputs", count),
             custom_code,
-            self.map_of(bytes(custom)) if custom_code in _WITH_MAP else self.options(table),
-            bytes(custom),
+            self.map_of(custom) if is_map else self.options(table, OPS[code]),
+            custom,
             self.indices(table, "Intermediates", count),
             version,
         )
@@ -418,34 +364,34 @@ class _Decoder:
             raise self.bad("the options of a custom operator are no map of plain values")
         return options
 
-    def options(self, table: Any) -> dict[str, Any]:
-        kind, union, known = table.BuiltinOptionsType(), table.BuiltinOptions(), _OPTIONS
-        if not kind:
-            kind, union, known = table.BuiltinOptions2Type(), table.BuiltinOptions2(), _OPTIONS2
-        if not kind or union is None:
+    def options(self, table: Any, op: Op) -> dict[str, Any]:
+        """Return an operator's options, none if the file has none or those of another operator."""
+        if op.table is None:
             return {}
-        if kind not in known:
-            raise self.bad(f"an operator has options of kind {kind}")
-        options = getattr(tflite, known[kind])()
-        options.Init(union.Bytes, union.Pos)
-        return dict(self.fields(options))
+        if op.table.union == 1:
+            kind, union = table.BuiltinOptionsType(), table.BuiltinOptions()
+        else:
+            kind, union = table.BuiltinOptions2Type(), table.BuiltinOptions2()
+        if kind != op.table.number or union is None:
+            return {}
+        return {option.name: self.option(union, option) for option in op.table.options}
 
-    def fields(self, options: Any) -> Iterator[tuple[str, Any]]:
-        """Yield each field of an options table; vectors become tuples, texts strings."""
-        for getter in _getters(type(options).__name__):
-            field = _snake(getter)
-            if hasattr(options, f"{getter}Length"):
-                yield field, self.numbers(options, getter)
-                continue
-            value = getattr(options, getter)()
-            if isinstance(value, bytes):
-                value = _text(value)
-            if field in _ENUMERATED_FIELDS:
-                named = _ENUMERATED_FIELDS[field]
-                if value not in named:
-                    raise self.bad(f"an operator has {field} {value}")
-                value = named[value]
-            yield field, value
+    def option(self, table: Table, option: Option) -> Any:
+        """Return an option; vectors become tuples, numbers of an enumeration their names."""
+        place = table.Offset(4 + 2 * option.slot)
+        if not place:
+            return option.default
+        if option.kind == TEXT:
+            return _text(table.String(table.Pos + place))
+        flags = getattr(number_types, f"{option.wire.capitalize()}Flags")
+        if option.is_vector:
+            return tuple(table.GetVectorAsNumpy(flags, place).tolist())
+        value = table.Get(flags, table.Pos + place)
+        if not option.names:
+            return value
+        if not 0 <= value < len(option.names):
+            raise self.bad(f"an operator has {option.name} {value}")
+        return option.names[value]
 
 
 def _plain_builtin_code(table: Any) -> int:
@@ -455,24 +401,7 @@ def _plain_builtin_code(table: Any) -> int:
     that sets only this one would read as ADD. TFLite takes the larger of both (GetBuiltinCode).
     """
     place = table._tab.Offset(10)
-    return int(table._tab.Get(Int32Flags, table._tab.Pos + place)) if place else 0
-
-
-@cache
-def _getters(schema: str) -> list[str]:
-    """Name the fields of an options class: its public methods without what belongs to vectors."""
-    suffixes = ("AsNumpy", "IsNone", "Length", "HasIdentifier")
-    return [
-        name
-        for name in vars(getattr(tflite, schema))
-        if name[0].isupper() and name != "Init"
-        if not name.startswith("GetRootAs") and not name.endswith(suffixes)
-    ]
-
-
-@cache
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return int(table._tab.Get(number_types.Int32Flags, table._tab.Pos + place)) if place else 0
 
 
 def _unpack_int4(data: bytes, shape: tuple[int, ...]) -> bytes:
@@ -489,11 +418,3 @@ def _text(raw: bytes | None) -> str:
     """Decode a name; what cannot be printed would tear a message or a console line apart."""
     decoded = (raw or b"").decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in decoded)
-
-
-def _unique(name: str, index: int, taken: set[str]) -> str:
-    chosen = name or f"tensor_{index}"
-    while chosen in taken:
-        chosen = f"{chosen}_{index}"
-    taken.add(chosen)
-    return chosen

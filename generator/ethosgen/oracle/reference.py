@@ -6,9 +6,9 @@ Samples are run in order by one interpreter, so a network with state sees them a
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from ethosgen.host.child import ChildError, call, end_children
 from ethosgen.oracle.oddities import answers_by_chance
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Model, Tensor
+from ethosgen.values.model import Graph, Model, Operator, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.workload import has_state, multiplications
 
@@ -49,7 +49,9 @@ def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
     interpreter, and UnsupportedError for one that TFLite Micro cannot run or on which it aborts.
     """
     inputs = _ordered_inputs(model, samples)
-    data = model.compressed.data if model.compressed else model.data
+    from ethosgen.frontend.tflite.writer import file_of  # the child processes do not need it
+
+    data = model.compressed.data if model.compressed else file_of(model)
     arguments = (len(model.outputs), _arena_bytes(model))
     try:
         outputs = _call_shared(model, "run_tflite_micro", data, inputs, *arguments)
@@ -85,7 +87,7 @@ def litert_outputs(
     it, LateError if it takes longer than `within_s`.
     """
     inputs = _ordered_inputs(model, samples)
-    data = _for_litert(model)
+    data = for_litert(model)
     try:
         outputs = _call_shared(model, "run_litert", data, inputs, within_s=within_s)
     except ChildError as error:
@@ -96,16 +98,26 @@ def litert_outputs(
     return _named_outputs(model, outputs)
 
 
-def _for_litert(model: Model) -> bytes:
+def for_litert(model: Model) -> bytes:
     """Return the file as LiteRT's reference kernels accept it.
 
     They are registered for TILE up to version 2. Version 3 only adds int8, which they copy like any
     other type.
     """
-    from ethosgen.frontend.flatbuffer import relabel  # the child processes do not need it
+    from ethosgen.frontend.tflite.writer import file_of  # the child processes do not need it
 
-    has_tile = any(op.code == "TILE" for graph in model.graphs for op in graph.operators)
-    return relabel(model.data, "TILE", 3, 2) if has_tile else model.data
+    if any(_is_new_tile(op) for graph in model.graphs for op in graph.operators):
+        model = model.edited(*map(_with_old_tiles, model.graphs))
+    return file_of(model)
+
+
+def _with_old_tiles(graph: Graph) -> Graph:
+    operators = (replace(o, version=2) if _is_new_tile(o) else o for o in graph.operators)
+    return replace(graph, operators=tuple(operators))
+
+
+def _is_new_tile(operator: Operator) -> bool:
+    return operator.code == "TILE" and operator.version == 3
 
 
 @dataclass(frozen=True)
@@ -146,11 +158,12 @@ def outputs_in_pieces(
 ) -> tuple[list[dict[int, Array]], list[str]]:
     """Run a network operator by operator, each by TFLite Micro if it has it, else by LiteRT.
 
-    `pieces` are its operators as networks whose tensors have the same indices. Return the value of
+    `pieces` are its operators as networks whose tensors have the same names. Return the value of
     every tensor by index, for each sample, and the short name of each operator's oracle.
     UnsupportedError for an operator that neither has.
     """
-    parts = [_part(piece) for piece in pieces]
+    indices = {tensor.name: tensor.index for tensor in model.graph.tensors}
+    parts = [_part(piece, indices) for piece in pieces]
     given = [{tensor.index: _fitting(s, tensor) for tensor in model.inputs} for s in samples]
     try:
         answer = call(Path(__file__), "run_pieces", parts, given, limit_s=within_s)
@@ -160,14 +173,16 @@ def outputs_in_pieces(
     return values, oracles
 
 
-def _part(piece: Model) -> Part:
+def _part(piece: Model, indices: Mapping[str, int]) -> Part:
+    from ethosgen.frontend.tflite.writer import file_of  # the child processes do not need it
+
     (operator,) = piece.graph.operators
-    files = [("litert", _for_litert(piece), 0)]
+    files = [("litert", for_litert(piece), 0)]
     dtype = piece.graph.tensors[operator.inputs[0]].dtype if operator.inputs else ""
     if not answers_by_chance(operator.code, dtype):
-        files.insert(0, ("tflm", piece.data, _arena_bytes(piece)))
-    made = [(tensor.index, tensor.shape, tensor.dtype) for tensor in piece.outputs]
-    return operator.code, files, [tensor.index for tensor in piece.inputs], made
+        files.insert(0, ("tflm", file_of(piece), _arena_bytes(piece)))
+    made = [(indices[tensor.name], tensor.shape, tensor.dtype) for tensor in piece.outputs]
+    return operator.code, files, [indices[tensor.name] for tensor in piece.inputs], made
 
 
 def awaited(

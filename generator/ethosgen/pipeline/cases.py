@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
 from ethosgen.samples.drawing import draw_samples
@@ -93,14 +94,15 @@ def _write(
     outputs: Sequence[Arrays],
     said: str,
 ) -> Path:
-    digest = hashlib.sha256(network.data).hexdigest()[:12]
+    file = file_of(network)
+    digest = hashlib.sha256(file).hexdigest()[:12]
     place = cases_folder() / f"{code.lower()}-{digest}"
     if place.exists():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
     stage = Path(tempfile.mkdtemp(prefix=".case-", dir=place.parent))
     try:
-        (stage / "network.tflite").write_bytes(network.data)
+        (stage / "network.tflite").write_bytes(file)
         save_samples(stage / "inputs.npz", samples)
         save_samples(stage / "expected.npz", golden)
         if outputs:

@@ -12,8 +12,6 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import ORACLES, Arrays
 
-_MOST_BYTES = 1 << 29
-"""Of all pieces, each of which is as large as the file."""
 _WITHIN_S = 300.0
 
 
@@ -42,7 +40,7 @@ def take_apart(model: Model, samples: Sequence[Arrays], within_s: float = _WITHI
     apart: those with subgraphs, resources or compressed constants.
     """
     operators = model.graph.operators
-    if len(model.graphs) > 1 or model.compressed or len(operators) * len(model.data) > _MOST_BYTES:
+    if len(model.graphs) > 1 or model.compressed:
         raise UnsupportedError(f"'{model.name}' cannot be taken apart")
     pieces = [single_operator(model, op.index, with_states=True) for op in operators]
     whole = [piece for piece in pieces if piece is not None]

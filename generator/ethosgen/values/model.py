@@ -13,6 +13,9 @@ ABSENT = -1
 HANDLE = "resource"
 """The dtype of VAR_HANDLE's output: it identifies a variable and has no bytes."""
 
+PLACEMENT = "OfflineMemoryAllocation"
+"""The metadata with each tensor's offset in memory; Vela writes it, TFLite Micro obeys it."""
+
 CONTROL = frozenset({"IF", "WHILE", "CALL_ONCE"})
 """Operators that run subgraphs."""
 
@@ -31,7 +34,10 @@ class Quantization:
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor of a graph; `dtype` is a numpy name ("int8"), `data` a constant's bytes."""
+    """One tensor of a graph; `dtype` is a numpy name ("int8"), `data` a constant's bytes.
+
+    `is_packed` marks an int8 constant whose file stores each value in 4 bits (TFLite's int4).
+    """
 
     index: int
     name: str
@@ -40,6 +46,7 @@ class Tensor:
     quantization: Quantization | None = None
     data: bytes | None = field(default=None, repr=False)
     is_variable: bool = False
+    is_packed: bool = False
 
     @property
     def elements(self) -> int:
@@ -107,18 +114,23 @@ class Compressed:
 
 @dataclass(frozen=True)
 class Model:
-    """A network: the file's bytes and its parsed contents. `graphs[0]` is the entry.
+    """A network, and the bytes of a .tflite file that says the same. `graphs[0]` is the entry.
 
-    For a compressed network, the bytes are those of the same network without compression.
-    `contradictions` are sentences about contradictions in the file that TFLite ignores.
+    `data` is None for an edited network: ethosgen.frontend.tflite.writer writes its file.
+    `compressed` describes the network before its constants were decompressed. `contradictions`
+    are sentences about contradictions in the file that TFLite ignores.
     """
 
     name: str
-    data: bytes = field(repr=False)
+    data: bytes | None = field(repr=False)
     graphs: tuple[Graph, ...]
     metadata: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     compressed: Compressed | None = None
     contradictions: tuple[str, ...] = ()
+
+    def edited(self, *graphs: Graph, metadata: Mapping[str, bytes] | None = None) -> "Model":
+        """Return the network with other graphs, and other metadata if any is given."""
+        return Model(self.name, None, graphs, self.metadata if metadata is None else metadata)
 
     @property
     def graph(self) -> Graph:

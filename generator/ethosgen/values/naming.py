@@ -31,3 +31,12 @@ def name_from_file(stem: str) -> str:
     if not name or not name[0].isalpha() or name in _C_KEYWORDS or name.startswith("ethosgen"):
         name = f"model_{name}".rstrip("_")
     return name
+
+
+def unique_name(name: str, index: int, taken: set[str]) -> str:
+    """Return a tensor's name, made unique by its index if another one has it; it is taken then."""
+    chosen = name or f"tensor_{index}"
+    while chosen in taken:
+        chosen = f"{chosen}_{index}"
+    taken.add(chosen)
+    return chosen

@@ -15,7 +15,7 @@ from ethosgen.aot.arithmetic.quantization import scale_of, zero_point_of
 from ethosgen.aot.loops.layer import less
 from ethosgen.aot.loops.nest import BAD_VALUE, Nest, call, int32, number, real
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
-from ethosgen.frontend.compression.detections import DETECTION
+from ethosgen.values.dialect import DETECTION
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 

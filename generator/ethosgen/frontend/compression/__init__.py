@@ -6,9 +6,10 @@ time. So the constants take the decoded values, and the operators go.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ethosgen.frontend.compression.decoding import DTYPES, decode
-from ethosgen.frontend.compression.insertion import OFFSET, Front, Link, OldTable
+from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import Compressed, Graph, Model, Operator
@@ -17,14 +18,6 @@ DECODE = "TFLM_DECODE"
 """The custom operator's code."""
 
 DECODED_DTYPES = tuple(sorted({dtype for dtypes in DTYPES.values() for dtype in dtypes}))
-
-_MODEL = (4, OFFSET, OFFSET, OFFSET, OFFSET, OFFSET, OFFSET, OFFSET)
-_GRAPHS, _BUFFERS = 2, 4
-_GRAPH = (OFFSET, OFFSET, OFFSET, OFFSET, OFFSET, 4)
-_TENSORS, _OPERATORS = 0, 3
-_TENSOR = (OFFSET, 1, 4, OFFSET, OFFSET, 1, OFFSET, OFFSET, 1, OFFSET)
-_TENSOR_BUFFER, _TENSOR_QUANTIZATION = 2, 4
-"""Fields of the tables Model, SubGraph and Tensor: their sizes and places in the schema."""
 
 Values = Mapping[int, bytes]
 """Decoded bytes by tensor."""
@@ -35,8 +28,8 @@ def is_compressed(model: Model) -> bool:
     return any(op.custom_code == DECODE for graph in model.graphs for op in graph.operators)
 
 
-def expand(model: Model) -> tuple[bytes, Compressed]:
-    """Return the file of a compressed network without compression, and what that changed.
+def expand(model: Model) -> Model:
+    """Return a compressed network without compression, with what that changed.
 
     InputError where a tensor is damaged or not constant, UnsupportedError for a compression that
     TensorFlow Lite Micro has no code for.
@@ -51,12 +44,13 @@ def expand(model: Model) -> tuple[bytes, Compressed]:
         found.append(values)
     distinct = {data for values in found for data in values.values()}
     compressed = Compressed(
-        data=model.data,
+        data=file_of(model),
         tensors=len(distinct),
         bytes_before=sum(read.values()),
         bytes_after=sum(map(len, distinct)),
     )
-    return _rewritten(model, found), compressed
+    graphs = map(_expanded, model.graphs, found)
+    return replace(model.edited(*graphs), compressed=compressed)
 
 
 def _decoded(
@@ -81,57 +75,11 @@ def _decoded(
     return made
 
 
-def _rewritten(model: Model, found: list[Values]) -> bytes:
-    """Return the file with constants for these tensors, and without the operators that made them.
-
-    Equal constants share a buffer.
-    """
-    data = model.data
-    root = OldTable(data, int.from_bytes(data[:4], "little"))
-    front = Front(data[4:8])
-    top, slots = front.table(root.fields(_MODEL))
-    buffers = root.elements(_BUFFERS)
-    new = list(dict.fromkeys(data for values in found for data in values.values()))
-    numbers = {content: len(buffers) + n for n, content in enumerate(new)}
-    pool = front.near_buffers(data, buffers, len(new))
-    front.connect(slots[_BUFFERS], pool)
-    graphs = root.elements(_GRAPHS)
-    vector = front.vector(graphs)
-    front.connect(slots[_GRAPHS], vector)
-    for n, (graph, values) in enumerate(zip(model.graphs, found, strict=True)):
-        if values:
-            table = OldTable(data, graphs[n].place)
-            front.lead(vector, n, _graph(front, table, graph, values, numbers))
-    for content, number in numbers.items():
-        front.lead(pool, number, front.buffer(content))
-    return front.before(data, top)
-
-
-def _graph(
-    front: Front, table: OldTable, graph: Graph, values: Values, numbers: Mapping[bytes, int]
-) -> Link:
-    made, slots = front.table(table.fields(_GRAPH))
-    tensors = table.elements(_TENSORS)
-    vector = front.vector(tensors)
-    front.connect(slots[_TENSORS], vector)
-    kept = [
-        link
-        for link, operator in zip(table.elements(_OPERATORS), graph.operators, strict=True)
-        if operator.custom_code != DECODE
-    ]
-    front.connect(slots[_OPERATORS], front.vector(kept))
-    for index, data in values.items():
-        fields = OldTable(table.data, tensors[index].place).fields(_TENSOR)
-        fields[_TENSOR_BUFFER] = numbers[data].to_bytes(4, "little")
-        front.lead(vector, index, front.table(fields)[0])
-    for index in _encoded(graph):
-        fields = OldTable(table.data, tensors[index].place).fields(_TENSOR)
-        fields.pop(_TENSOR_QUANTIZATION, None)
-        front.lead(vector, index, front.table(fields)[0])
-    return made
-
-
-def _encoded(graph: Graph) -> set[int]:
-    """Return the constants that are encoded; the tool leaves them the scales of what they were."""
-    decode = (op for op in graph.operators if op.custom_code == DECODE)
-    return {i for op in decode for i in op.inputs}
+def _expanded(graph: Graph, values: Values) -> Graph:
+    """Return a graph with constants for tensors, and without the operators that made them."""
+    operators = [op for op in graph.operators if op.custom_code != DECODE]
+    return replace(
+        graph,
+        tensors=tuple(replace(t, data=values.get(t.index, t.data) or None) for t in graph.tensors),
+        operators=tuple(replace(op, index=index) for index, op in enumerate(operators)),
+    )

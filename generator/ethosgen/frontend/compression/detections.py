@@ -4,39 +4,28 @@ TensorFlow 1's detectors leave them out, as TFLite sizes them before it runs. Te
 takes them for single numbers, and writes beside them.
 """
 
-import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from ethosgen.frontend.compression.insertion import OldTable
+from ethosgen.values.dialect import DETECTION
 from ethosgen.values.model import Graph, Model, Operator
-
-DETECTION = "TFLite_Detection_PostProcess"
-_MODEL_GRAPHS, _GRAPH_TENSORS, _TENSOR_SHAPE = 2, 0, 0
-"""Fields of the tables Model, SubGraph and Tensor, by their place in TFLite's schema."""
 
 
 def lacks_shapes(model: Model) -> bool:
-    """Say whether an output of a detection has no shape in a network."""
+    """Return whether an output of a detection has no shape in a network."""
     return any(missing for graph in model.graphs for missing in _missing(graph))
 
 
-def give_shapes(model: Model) -> bytes:
-    """Return the file with the shapes that the options ask for; one without a place for them stays.
+def give_shapes(model: Model) -> Model:
+    """Return the network with the shapes that the options ask for."""
+    return replace(model.edited(*map(_shaped, model.graphs)), compressed=model.compressed)
 
-    They are appended, and the tensors lead to them.
-    """
-    data = bytearray(model.data) + bytes(-len(model.data) % 4)
-    root = OldTable(model.data, int.from_bytes(data[:4], "little"))
-    tables = [OldTable(model.data, link.place) for link in root.elements(_MODEL_GRAPHS)]
-    for table, graph in zip(tables, model.graphs, strict=True):
-        tensors = table.elements(_GRAPH_TENSORS)
-        for index, shape in _missing(graph):
-            slot = OldTable(model.data, tensors[index].place).slot(_TENSOR_SHAPE)
-            if slot is not None:
-                data[slot : slot + 4] = struct.pack("<I", len(data) - slot)
-                data += struct.pack(f"<I{len(shape)}i", len(shape), *shape)
-    return bytes(data)
+
+def _shaped(graph: Graph) -> Graph:
+    shapes = dict(_missing(graph))
+    tensors = (replace(t, shape=shapes.get(t.index, t.shape)) for t in graph.tensors)
+    return replace(graph, tensors=tuple(tensors))
 
 
 def _missing(graph: Graph) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -21,7 +21,6 @@ from ethosgen.backend.ethosu.offload.choice import (
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
 from ethosgen.backend.ethosu.offload.cost import cpu_cycles, npu_cycles
 from ethosgen.backend.ethosu.offload.cpu_only import plan_cpu_only
-from ethosgen.backend.ethosu.offload.emptiness import share_empty_buffer
 from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
 from ethosgen.backend.ethosu.offload.excerpt import single_operator
 from ethosgen.backend.ethosu.offload.keeping import (
@@ -47,7 +46,7 @@ from ethosgen.backend.ethosu.offload.refusal import compile_around
 from ethosgen.backend.ethosu.offload.regions import read_spans
 from ethosgen.backend.ethosu.offload.reshaping import with_own_shapes
 from ethosgen.backend.ethosu.offload.residual import Residual
-from ethosgen.backend.ethosu.offload.signatures import settle_signatures
+from ethosgen.backend.ethosu.offload.rewording import reworded
 from ethosgen.backend.ethosu.offload.vela import (
     FASTEST,
     MEMORY_MODE,
@@ -55,8 +54,6 @@ from ethosgen.backend.ethosu.offload.vela import (
     SchedulerGoal,
     compile_network,
 )
-from ethosgen.backend.ethosu.offload.widening import widen_int4
-from ethosgen.backend.ethosu.offload.written_variables import settle_variables
 from ethosgen.frontend.flatbuffer import is_compiled
 from ethosgen.values.errors import InputError, RefusalError
 from ethosgen.values.model import ABSENT, Graph, Model
@@ -115,7 +112,7 @@ def offload(
     kept = kept or {}
     hidden = {index: why.reason for index, why in kept.items()}
     hidden |= at_bool_ends(model.graph) | stateful_operators(model.graph)
-    offered, waiting = _as_vela_takes_it(model), awaited(model)
+    offered, waiting = reworded(model), awaited(model)
 
     def compile_with(
         more: Mapping[int, str], limit_s: float | None = None
@@ -154,11 +151,6 @@ def _faster(
                 if total(other, chosen, costs) < WORTH * total(best_plan, best, costs):
                     best_plan, best = other, chosen
     return replace(best_plan, choices=describe(parts, best, costs))
-
-
-def _as_vela_takes_it(model: Model) -> Model:
-    """Return the same network, written so that Vela reads it as TFLite does."""
-    return share_empty_buffer(widen_int4(settle_variables(settle_signatures(model))))
 
 
 def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:

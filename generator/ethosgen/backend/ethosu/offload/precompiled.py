@@ -140,7 +140,7 @@ def _with_one_scratch(model: Model, reached: Sequence[frozenset[tuple[int, int]]
         inputs[_SCRATCH_FAST] = inputs[_SCRATCH]
         operators[operator.index] = replace(operator, inputs=tuple(inputs))
     graph = replace(model.graph, operators=tuple(operators))
-    return replace(model, graphs=(graph, *model.graphs[1:]))
+    return model.edited(graph, *model.graphs[1:])
 
 
 def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:

@@ -23,11 +23,10 @@ from ethosgen.backend.ethosu.offload.regions import (
     copied_bytes,
     own_regions,
 )
-from ethosgen.backend.ethosu.offload.vela import PLACEMENT
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.lives import lives
-from ethosgen.values.model import Graph, Model, Operator, Tensor
+from ethosgen.values.model import PLACEMENT, Graph, Model, Operator, Tensor
 from ethosgen.values.plan import Base, Partition, RegionKind
 
 _COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ethosgen.backend.ethosu.accelerator import Accelerator
 from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.host.child import ChildError, call
 from ethosgen.values.errors import InputError, RefusalError, ToolError
 from ethosgen.values.model import Model
@@ -27,9 +28,6 @@ ADDRESS_BITS = {"u55": 32, "u65": 40, "u85": 40}
 
 LIMIT_S = 120.0
 """Vela takes well under a second for most networks, and some damaged ones never end."""
-
-PLACEMENT = "OfflineMemoryAllocation"
-"""The metadata in which Vela writes each tensor's offset in scratch."""
 
 Row = Mapping[str, str]
 
@@ -86,7 +84,7 @@ def compile_network(
     }
     script = Path(__file__).with_name("regor.py")
     separate = io is IoStyle.CALLER
-    arguments = (_without_placement(model), architecture, separate, tuple(ignore))
+    arguments = (file_of(model), architecture, separate, tuple(ignore))
     try:
         limit_s = min(LIMIT_S, limit_s or LIMIT_S)
         answer = call(script, "compile_network", *arguments, limit_s=limit_s)
@@ -95,13 +93,6 @@ def compile_network(
     value = answer.value
     network = decode_model(value["network"], f"Vela's output for {model.name}")
     return Compiled(network, value["npu_cycles"], value["peak_bytes"], value["tables"], answer.log)
-
-
-def _without_placement(model: Model) -> bytes:
-    """Return the file without a placement of its own, which Vela would keep instead of its own."""
-    if PLACEMENT not in model.metadata:
-        return model.data
-    return model.data.replace(PLACEMENT.encode(), PLACEMENT[:-1].encode() + b"_")
 
 
 class DeathError(RefusalError):

@@ -1,0 +1,1 @@
+"""TFLite's format: the one writer of .tflite files."""

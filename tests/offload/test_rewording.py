@@ -1,0 +1,106 @@
+"""Networks that Vela misreads as they are: it gets the same values in other words."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.backend.ethosu.offload.rewording import reworded
+from ethosgen.frontend.flatbuffer import decode_model, parse_model
+from ethosgen.frontend.tflite.writer import file_of
+from ethosgen.pipeline import Inputs
+from ethosgen.values.model import PLACEMENT
+from ethosgen.values.watch import Watch
+from layer_networks import int4_constant
+from network_file import with_own_buffers, with_signatures
+from networks import Network, Spec
+
+
+def with_int4_weights() -> bytes:
+    net = Network("narrow", seed=2)
+    x = net.input((1, 6, 5, 3))
+    w = int4_constant(net, net.random_integers((7, 3, 3, 3)), (0.1,), 0)
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    options |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    y = net.operator("CONV_2D", [x, w], [Spec((1, 6, 5, 7), "int8", 0.5, 4)], options)[0]
+    v = int4_constant(net, net.random_integers((3, 210)), (0.1,), 0)
+    return net.build(net.operator("FULLY_CONNECTED", [y, v, -1], [Spec((1, 3), "int8", 8.0, 0)])[0])
+
+
+def with_stale_signatures() -> bytes:
+    """Return layers that were made for 6 x 6 and then grown, as CFU-Playground's were."""
+    net = Network("grown", seed=5)
+    x = net.input((1, 10, 12, 3))
+    x = net.conv2d(x, 8, kernel=(3, 3), stride=(2, 2))
+    y = net.fully_connected(net.max_pool(net.conv2d(x, 4), (2, 2)), 3)
+    signatures = {
+        index: (-1, *(max(size // 2, 1) for size in tensor.shape[1:3]), tensor.shape[3])
+        for index, tensor in enumerate(net.tensors)
+        if len(tensor.shape) == 4 and tensor.data is None
+    }
+    return with_signatures(net.build(y), signatures)
+
+
+def with_an_empty_constant() -> bytes:
+    """Return a layer, and RESHAPE of its only output to a scalar."""
+    net = Network("scalar", seed=4)
+    x = net.fully_connected(net.input((1, 6)), 1)
+    shape = net.constant(np.zeros(0, np.int32))
+    spec = net.tensors[x]
+    scalar = Spec((), "int8", spec.scale, spec.zero_point)
+    data = net.build(net.operator("RESHAPE", [x, shape], [scalar])[0])
+    return with_own_buffers(data, [shape])
+
+
+def with_a_placement() -> bytes:
+    net = Network("placed", seed=6)
+    y = net.fully_connected(net.relu(net.fully_connected(net.input((1, 6)), 8)), 3)
+    places = [
+        1,
+        0,
+        len(net.tensors),
+        *(-1 if t.data else 16 * i for i, t in enumerate(net.tensors)),
+    ]
+    net.metadata[PLACEMENT] = np.array([1, 0, len(places), *places], np.int32).tobytes()
+    return net.build(y)
+
+
+Build = Callable[[], bytes]
+ODD = (with_int4_weights, with_stale_signatures, with_an_empty_constant, with_a_placement)
+
+
+@pytest.mark.parametrize("build", ODD, ids=lambda build: build.__name__)
+def test_the_npu_computes_what_tflite_micro_does(build: Build, tmp_path: Path) -> None:
+    path = tmp_path / "odd.tflite"
+    path.write_bytes(build())
+    report = pipeline.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 2, 1), watch=Watch())
+    assert report.passed
+    left = [operator["operator"] for operator in report.as_json()["cpu_operators"]]
+    assert left in ([], ["RESHAPE"])
+
+
+@pytest.mark.parametrize("build", ODD, ids=lambda build: build.__name__)
+def test_vela_gets_the_same_values_in_other_words(build: Build) -> None:
+    model = parse_model(build(), "odd")
+    again = parse_model(file_of(reworded(model)), "odd")
+    assert reworded(model).data is None
+    assert [dataclasses.replace(t, is_packed=False) for t in model.graph.tensors] == list(
+        again.graph.tensors
+    )
+    assert again.graph.operators == model.graph.operators
+
+
+def test_weights_of_4_bits_take_8() -> None:
+    model = parse_model(with_int4_weights(), "narrow")
+    weights = model.graph.tensors[1]
+    assert weights.is_packed and weights.array().dtype == np.int8
+    assert (weights.array().min(), weights.array().max()) == (-8, 7)
+
+
+def test_a_network_that_vela_reads_rightly_keeps_its_file() -> None:
+    net = Network("plain")
+    plain = decode_model(net.build(net.fully_connected(net.input((1, 6)), 1)), "plain")
+    assert reworded(plain) is plain

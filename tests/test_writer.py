@@ -1,0 +1,135 @@
+"""The one writer: what it writes reads back as the same values, to us and to the schema."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+import control_networks  # noqa: E402
+import recurrent_networks  # noqa: E402
+import signal_networks  # noqa: E402
+import stream_networks  # noqa: E402
+from corpus.registry import ROWS  # noqa: E402
+from corpus.trial import Key, case_of  # noqa: E402
+from ethosgen.frontend.flatbuffer import decode_model  # noqa: E402
+from ethosgen.frontend.tflite.writer import file_of, write_model  # noqa: E402
+from ethosgen.values.dialect import OPS, Op, Option  # noqa: E402
+from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor  # noqa: E402
+from networks import Network  # noqa: E402
+from operator_bench import Bench  # noqa: E402
+from operator_cases import CASES  # noqa: E402
+from small_models import SHARED_MODELS  # noqa: E402
+
+
+def _files() -> Iterator[tuple[str, bytes]]:
+    paths = [ROOT / "demo" / "digits_int8.tflite", *sorted(SHARED_MODELS.glob("*.tflite"))]
+    yield from ((path.name, path.read_bytes()) for path in paths)
+    for name, (_, dtype, build) in [*CASES.items()][::2]:
+        bench = Bench(1)
+        yield name, bench.build(*build(bench, dtype))
+    for build in (control_networks.carried, control_networks.variables, control_networks.nested):
+        net = Network(build.__name__)
+        yield net.name, net.build(*build(net))
+    net = Network("lstm")
+    yield net.name, net.build(recurrent_networks.lstm(net, net.input((1, 4, 8)), 5))
+    yield "signals", file_of(signal_networks.front_end())
+    yield "streams", file_of(stream_networks.network(stream_networks.rings))
+    yield from ((str(row), case_of(Key(*row, 1)).data) for row in ROWS[::4])
+
+
+def _values(model: Model) -> Model:
+    """Return what was read, without the file, and what was said about a signature that is gone."""
+    return replace(model, data=None, contradictions=())
+
+
+def test_what_is_written_reads_back_as_the_same_values() -> None:
+    files = list(_files())
+    assert len(files) > 100
+    for name, data in files:
+        model = decode_model(data, name)
+        again = decode_model(write_model(model), name)
+        assert _values(again) == _values(model), name
+        assert not again.contradictions
+
+
+def _changed(option: Option) -> Any:
+    """Return a value of an option that is not the default, if there is another."""
+    if option.is_vector:
+        return {"bool": (True, False), "uint8": (7, 200), "float32": (0.5, -2.0)}.get(
+            option.kind, (3, 1, 2)
+        )
+    if option.names:
+        return option.names[-1]
+    return {"bool": not option.default, "float32": -0.75, "text": "some_text"}.get(option.kind, 5)
+
+
+@pytest.mark.parametrize("op", [op for op in OPS.values() if op.options], ids=lambda op: op.code)
+def test_options_read_as_the_schema_reads_them(op: Op) -> None:
+    options = {option.name: _changed(option) for option in op.options}
+    operator = Operator(0, op.code, (), (), options=options)
+    data = write_model(Model("options", None, (Graph("main", (), (operator,), (), ()),)))
+    assert decode_model(data, "options").graph.operators[0].options == options
+    read = schema.ModelT.InitFromPackedBuf(data, 0).subgraphs[0].operators[0]
+    assert op.table is not None
+    theirs = read.builtinOptions if op.table.union == 1 else read.builtinOptions2
+    assert type(theirs).__name__ == f"{op.table.name}T"
+    for option in op.options:
+        word = "".join(part[:1].upper() + part[1:] for part in option.name.split("_"))
+        made = getattr(theirs, word[:1].lower() + word[1:])
+        made = tuple(made.tolist()) if isinstance(made, np.ndarray) else made
+        wanted = options[option.name]
+        assert made == (option.names.index(wanted) if option.names else _raw(wanted)), option.name
+
+
+def _raw(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _edited(*tensors: Tensor) -> Model:
+    return Model("edited", None, (Graph("main", tensors, (), (), ()),))
+
+
+def _tensor(index: int, data: bytes | None = None, **fields: Any) -> Tensor:
+    return Tensor(index, f"t{index}", (1, 3), "int8", Quantization((0.5,), (1,)), data, **fields)
+
+
+def test_constants_of_one_object_share_a_buffer() -> None:
+    one, other = bytes([1, 2, 3]), bytes([1, 2, 4])
+    model = _edited(*(_tensor(i, data) for i, data in enumerate((one, other, one, None))))
+    read = schema.ModelT.InitFromPackedBuf(write_model(model), 0)
+    assert [tensor.buffer for tensor in read.subgraphs[0].tensors] == [1, 2, 1, 0]
+    assert len(read.buffers) == 3
+
+
+def test_constants_are_aligned_and_int4_is_packed() -> None:
+    values = np.array([-8, 7, 3], np.int8).tobytes()
+    data = write_model(_edited(_tensor(0, values, is_packed=True), _tensor(1, b"abc")))
+    assert data.index(b"abc") % 16 == 0
+    read = schema.ModelT.InitFromPackedBuf(data, 0)
+    packed = read.subgraphs[0].tensors[0]
+    assert packed.type == schema.TensorType.INT4
+    assert bytes(read.buffers[packed.buffer].data) == bytes([0x78, 0x03])
+    assert decode_model(data, "edited").graph.tensors[0].data == values
+
+
+def test_an_open_size_is_1_in_the_shape_and_open_in_the_signature() -> None:
+    tensor = replace(_tensor(0), shape=(1, -1))
+    data = write_model(_edited(tensor))
+    read = schema.ModelT.InitFromPackedBuf(data, 0).subgraphs[0].tensors[0]
+    assert (read.shape.tolist(), read.shapeSignature.tolist()) == ([1, 1], [1, -1])
+    assert decode_model(data, "edited").graph.tensors[0] == tensor
+
+
+def test_a_file_that_was_not_edited_is_passed_on_as_it_is() -> None:
+    data = (ROOT / "demo" / "digits_int8.tflite").read_bytes()
+    model = decode_model(data, "digits")
+    assert file_of(model) is data
+    assert file_of(replace(model, data=None)) == write_model(model) != data

@@ -1,7 +1,7 @@
-/* Runs one command stream on a page that stands for an Ethos-U85, and prints what was written. */
+/* Runs one command stream on a page in place of an Ethos-U85, and prints the written registers. */
 #include <stdint.h>
 
-/* Registers are words of memory here, and there is no interrupt to be masked. */
+/* Registers are words of memory here, and there is no interrupt to mask. */
 #define ETHOSGEN_NPU_GET(addr) (*(const volatile uint32_t *)(addr))
 #define ETHOSGEN_NPU_PUT(addr, value) ((void)(*(volatile uint32_t *)(addr) = (value)))
 #define ETHOSGEN_NPU_MASK() 0u
@@ -31,7 +31,7 @@ bool ethosgen_npu_wait(const volatile bool *finished)
     return *finished;
 }
 
-/* A reset is not served here, and a driver does not wait for it for ever. */
+/* A reset is not served here; the driver's wait for it ends after its time limit. */
 uint32_t ethosgen_npu_clock(uint32_t *per_ms)
 {
     static uint32_t now;

@@ -1,4 +1,4 @@
-"""The golden output of a random network: TFLite Micro's, or each operator's of whoever has it."""
+"""The golden outputs of a random network, from TFLite Micro or operator by operator."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,6 +1,6 @@
 /*
- * The half of Arm's ethos-u core driver that touches registers, on the model of interleavings.c: as
- * Arm's ethosu_device_u55_u65.c for as much as says how a run goes. ethosu_driver.c itself is Arm's.
+ * The half of Arm's ethos-u core driver that accesses registers, on the model in interleavings.c: like
+ * the part of Arm's ethosu_device_u55_u65.c that controls a run. ethosu_driver.c itself is Arm's.
  */
 #include "ethosu_device.h"
 #include "ethosu_types.h"

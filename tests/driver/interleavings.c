@@ -1,15 +1,15 @@
 /*
- * Every order in which a few events can meet a driver, one after the other.
+ * Tests a driver with every order of a few events, one order after the other.
  *
- * A scenario is: interrupts before an init that fails and after it, an init, two runs that events
- * meet, and a run that none meets. Before each access to a register that says how a run goes, and in
- * each call of the wait hook, one of the events that are possible may happen: the NPU finishes,
- * faults, stops early, or says so of less than the stream; its interrupt comes, comes and stays pending, is lost, or comes without a
- * reason. The hook returns true or false. All choices up to a number of events are tried, the last
- * one first, by running the scenario again.
+ * A scenario is: interrupts before and after an init that fails, an init, two runs with events, and a
+ * run without. Before each access to a register that controls a run, and in each call of the wait
+ * hook, one of the possible events may happen: the NPU finishes, faults, stops early, or reports the
+ * end before the whole stream is read; its interrupt comes, stays pending, is lost, or is spurious.
+ * The hook returns true or false. All choices up to a number of events are tried, the last one first,
+ * by running the scenario again.
  *
- * Usage: interleavings EVENTS LAZY; LAZY is 1 for registers that are served a moment later, as those
- * of ethosgen's simulator are. Prints counts, or what a driver did wrong and after which choices.
+ * Usage: interleavings EVENTS LAZY; LAZY is 1 for registers that are served a moment later, as in
+ * ethosgen's simulator. Prints counts, or a driver's error and the choices that led to it.
  */
 #include "ethosgen_npu.h"
 #include "npu.h"
@@ -30,7 +30,7 @@ enum event { NOTHING, FINISH, FAULT, STOP, FALSE_END, COME, COME_TWICE, LOSE, SP
 #define QUEUE_BYTES 16u
 #define TICKS_PER_LOOK (ETHOSGEN_NPU_TIMEOUT_MS / 3)
 
-/* The orders that are tried: the choices made so far, and how many there were. */
+/* The order that is tried: the choices made so far, and the number of options for each. */
 static struct {
     int choice[CHOICES];
     int count[CHOICES];
@@ -40,20 +40,20 @@ static struct {
 /* The NPU, and the processor's side of its interrupt. */
 static struct {
     uint32_t word[0x400];
-    uint32_t command; /* written and not yet served, as is `level` */
+    uint32_t command; /* written and not yet served, like `level` */
     uint32_t level;
     int has_command, has_level, reads;
     int is_dead; /* never leaves reset */
     int is_pending, masked, in_interrupt;
 } npu_model;
 
-/* What is true, whatever the driver believes. */
+/* The true state, independent of the driver. */
 static struct {
     int run; /* of ethosgen_npu_run(), from 1 */
     int job; /* the run that started the NPU last */
     int is_done, is_faulty, is_stopped; /* the NPU, in this run */
     int was_done, was_faulty, was_stopped; /* when the hook returned last */
-    int is_quiet; /* nothing but the NPU's normal work happens */
+    int is_quiet; /* only the NPU's normal work happens */
     int may_touch, in_reset, ends;
 } truth;
 
@@ -104,7 +104,7 @@ static uint32_t *reg(uint32_t offset)
     return &npu_model.word[offset / 4];
 }
 
-/* Do what was written, in the simulator's order: a reset comes before the command behind it. */
+/* Serve the written registers in the simulator's order: a reset comes before a command. */
 static void serve(void)
 {
     int has_command = npu_model.has_command;
@@ -178,7 +178,7 @@ static void happen(enum event event)
         truth.is_stopped = truth.job == truth.run;
         end_job(0, QUEUE_BYTES / 2);
         break;
-    case FALSE_END: /* of what is not the whole of this stream */
+    case FALSE_END: /* reports the end before the whole stream is read */
         truth.is_stopped = truth.job == truth.run;
         end_job(END, QUEUE_BYTES / 2);
         break;
@@ -435,7 +435,7 @@ int main(int count, char **argument)
         return 2;
     }
     is_lazy = atoi(argument[2]);
-    interrupt(); /* nobody has initialized anything */
+    interrupt(); /* before any init */
     do {
         scenario(atoi(argument[1]));
     } while (next_script());

@@ -1,5 +1,5 @@
 /*
- * Runs a network whose outputs hold a mark before: a success that wrote nothing is then seen.
+ * Runs a network after marking its outputs, to detect a success that wrote nothing.
  */
 #ifndef MARKED_RUN_H
 #define MARKED_RUN_H

@@ -1,4 +1,4 @@
-/* The NPU's registers as a driver under test meets them; see interleavings.c. */
+/* The NPU's registers for a driver under test; see interleavings.c. */
 #ifndef TEST_NPU_H
 #define TEST_NPU_H
 

@@ -1,8 +1,8 @@
 /*
- * Two threads run one network, or a network each, with inputs of their own, many times; every output
- * must be that of its input. Leaves with the number of wrong outputs as exit status.
+ * Two threads run one network, or one network each, many times with their own inputs; every output
+ * must match its input. The exit status is the number of wrong outputs.
  *
- * The test writes under_test.h: the networks' headers, and `subjects`, what each thread runs.
+ * The test writes under_test.h: the networks' headers, and `subjects`, the networks of each thread.
  */
 #include <string.h>
 #include <zephyr/kernel.h>
@@ -44,7 +44,7 @@ static void run_once(int mine, uint8_t *output)
     if (subject->run() != ETHOSGEN_OK) {
         atomic_inc(&failed);
     }
-    k_yield(); /* the other thread may try to spoil what is read next */
+    k_yield(); /* the other thread may try to overwrite the outputs */
     memcpy(output, subject->output(), subject->output_bytes);
     subject->unlock();
 }
@@ -83,7 +83,7 @@ int main(void)
         run_once(i, expected[i]);
     }
     if (memcmp(expected[0], expected[1], BYTES) == 0) {
-        board_exit(101); /* then the test proves nothing */
+        board_exit(101); /* the test would prove nothing */
     }
     k_thread_create(&threads[0], stack0, K_THREAD_STACK_SIZEOF(stack0), work, INT_TO_POINTER(0),
                     NULL, NULL, 5, 0, K_NO_WAIT);

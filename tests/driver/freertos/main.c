@@ -1,6 +1,6 @@
 /*
- * The application's main() as tasks of FreeRTOS: one serves the networks, the other has the higher
- * priority and counts. Above this stand the hooks of docs/integration.md, as they are there.
+ * The application's main() as FreeRTOS tasks: one serves the networks, the other has a higher priority
+ * and counts. The test puts the hooks from docs/integration.md above this, unchanged.
  */
 #include "board.h"
 #include "marked_run.h"
@@ -36,7 +36,7 @@ static void count(void *unused)
     }
 }
 
-/* In the place of ticks: the turns of the other task, and what the run took in ticks of FreeRTOS. */
+/* Report, in place of ticks, the other task's turns and the run's time in FreeRTOS ticks. */
 static void run(const struct ethosgen_network *network, struct server_run *result)
 {
     uint32_t turns_before = turns;
@@ -61,7 +61,7 @@ static void serve(void *unused)
         .run = run,
     };
     console_init();
-    (void)server_run(&firmware); /* failed runs are what the test wants */
+    (void)server_run(&firmware); /* the test provokes failed runs */
     board_exit(0);
 }
 

@@ -1,7 +1,6 @@
 /*
- * Stands in for Arm's ethos-u core driver where its sources are not at hand. It has the same faults:
- * an interrupt makes a job done whatever job it was of, a semaphore stands for the job's end, and
- * drivers are in a list.
+ * Replaces Arm's ethos-u core driver if its sources are missing. It has the same weaknesses: any
+ * interrupt ends the current job, a semaphore represents the job's end, and drivers are in a list.
  */
 #include "ethosu_driver.h"
 #include "npu.h"

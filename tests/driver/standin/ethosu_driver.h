@@ -1,5 +1,5 @@
-/* The part of the API of Arm's ethos-u core driver that ethosgen_npu_core.c uses: our words for what
- * its header documents, for machines that do not have it. */
+/* The part of the API of Arm's ethos-u core driver that ethosgen_npu_core.c uses, in our own words,
+ * for machines without Arm's header. */
 #ifndef STANDIN_ETHOSU_DRIVER_H
 #define STANDIN_ETHOSU_DRIVER_H
 

@@ -1,7 +1,6 @@
 /*
- * The application's main() serves the networks, while a thread of a higher priority counts its turns.
- * With OWN_HOOKS the application waits by a semaphore of its own, with a timeout that is not the
- * library's.
+ * The application's main() serves the networks, while a thread with a higher priority counts its
+ * turns. With OWN_HOOKS the application waits with its own semaphore and its own timeout.
  */
 #include "board.h"
 #include "marked_run.h"
@@ -30,7 +29,7 @@ bool ethosgen_npu_wait(const volatile bool *finished)
 {
     ARG_UNUSED(finished);
     (void)k_sem_take(&npu_ended, K_MSEC(OWN_TIMEOUT_MS));
-    return true; /* look again until the library's time is up */
+    return true; /* check again until the library's time is up */
 }
 #endif
 
@@ -48,7 +47,7 @@ static void count(void *unused, void *unused_too, void *unused_as_well)
 
 K_THREAD_DEFINE(counter, COUNTER_STACK_BYTES, count, NULL, NULL, NULL, COUNTER_PRIORITY, 0, 0);
 
-/* In the place of ticks: the turns of the other thread, and what the run took in milliseconds. */
+/* Report, in place of ticks, the other thread's turns and the run's time in milliseconds. */
 static void run(const struct ethosgen_network *network, struct server_run *result)
 {
     uint32_t turns_before = turns;
@@ -73,7 +72,7 @@ int main(void)
         .run = run,
     };
     console_init();
-    (void)server_run(&firmware); /* failed runs are what the test wants */
+    (void)server_run(&firmware); /* the test provokes failed runs */
     board_exit(0);
     return 0;
 }

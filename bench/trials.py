@@ -31,27 +31,27 @@ MARK = "<!-- repositories: written by bench/trials.py -->"
 HEAD = """
 ## Networks in public repositories
 
-Tried on {date}: {count} networks of {sources} repositories as they are, on the simulator with
-{npu} and with no NPU, {samples} random samples each, at most {limit:g} s each on a machine with two
-cores and other work to do. "Equal" is bit for bit, for float32 within the tolerance of
-[operators.md](operators.md): to TensorFlow Lite Micro, or to LiteRT where TensorFlow Lite Micro
-lacks an operator or a type ({litert} networks). Files above {largest} MB were left
+Tested on {date}: {count} networks from {sources} repositories, unchanged, on the simulator with
+{npu} and without an NPU, with {samples} random samples and at most {limit:g} s each on a busy
+machine with two cores. "Equal" means bit for bit, for float32 within the tolerance in
+[operators.md](operators.md). The oracle is TensorFlow Lite Micro, or LiteRT if TensorFlow Lite
+Micro lacks an operator or a type ({litert} networks). Files above {largest} MB were left
 out{rest}.
 """
 CLASSES = {
     "compiled before, for another NPU or without --golden": r"is compiled for",
     "machine code for another accelerator": r"holds machine code",
     "a custom operator that TFLite Micro lacks too": r"it is a custom operator",
-    "text, or another type that is no number": r"has the type STRING|has the type \w+, which",
+    "text, or another non-numeric type": r"has the type STRING|has the type \w+, which",
     "dynamic-range quantization": r"dynamic-range",
     "a random sample outside what an operator accepts": r"does not accept a value",
-    "a shape that is open": r"dynamic shape|no elements",
+    "a dynamic shape": r"dynamic shape|no elements",
     "no interpreter runs it": r"^TFLite Micro |, and TFLite Micro |without its golden",
-    "said to be damaged": r"is damaged|is truncated",
+    "reported as damaged": r"is damaged|is truncated",
     "scales that no interpreter computes with": r"no interpreter computes",
     "no code for the operator in this type": r"there is no CPU code",
-    "a limit of ours in an operator": r"cannot be compiled",
-    "Vela refuses or does not survive it": r"Vela",
+    "a limit of ethosgen's CPU operators": r"cannot be compiled",
+    "Vela refuses it or crashes": r"Vela",
 }
 """Reasons for refusals, as patterns of the error message; the first match counts."""
 
@@ -198,7 +198,7 @@ def _others(trials: list[Trial]) -> list[str]:
         for npu in NPUS
         if trial.verdicts[npu] in ("FAIL", "BUG", "LATE", "NOT COMPARED")
     ]
-    return ["Neither equal nor refused:", "", *lines] if lines else []
+    return ["Networks that are neither equal nor refused:", "", *lines] if lines else []
 
 
 def _cells(cells: list[str]) -> str:
@@ -209,7 +209,7 @@ def write_page(trees: Path, results: Path) -> None:
     """Write the results so far into docs/public.md, after the page's other sections."""
     trials = sorted(read(results).values(), key=lambda trial: (trial.source, trial.place))
     waiting = len(networks(trees)) - len(trials)
-    rest = f", and {waiting} others for want of time" if waiting > 0 else ""
+    rest = f", and {waiting} others for lack of time" if waiting > 0 else ""
     before = PAGE.read_text().partition(MARK)[0].rstrip()
     PAGE.write_text(f"{before}\n\n{page(trials, f'{datetime.date.today():%d %B %Y}', rest)}")
 

@@ -18,7 +18,7 @@ WORDS = {
     "cannot be compiled: it is a custom operator, which TFLite Micro does not have either",
     "machine code for another accelerator": "operator 1 of 2, DISPATCH_OP that makes 'y', cannot "
     "be compiled: it holds machine code for the NPU of a phone",
-    "said to be damaged": "'x' is damaged: buffer 0 of 0 is asked for",
+    "reported as damaged": "'x' is damaged: buffer 0 of 0 is asked for",
     "another reason": "the moon is full",
 }
 
@@ -42,5 +42,5 @@ def test_each_refusal_has_its_class_and_counts_add_up() -> None:
 
 def test_the_committed_page_keeps_both_parts() -> None:
     page = trials.PAGE.read_text()
-    assert page.startswith("# Networks of others") and page.count(trials.MARK) == 1
+    assert page.startswith("# Public networks") and page.count(trials.MARK) == 1
     assert "| all | " in page.partition(trials.MARK)[2]

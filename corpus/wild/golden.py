@@ -26,7 +26,7 @@ class Golden:
 def golden(model: Model, samples: list[dict[str, Any]], limit_s: float) -> Golden:
     """Ask TFLite Micro for the whole network, and both oracles for its operators if it lacks one.
 
-    It lacks one too where it would answer by chance.
+    An operator whose result would be undefined counts as lacking.
     """
     first = "TFLite Micro answers by chance"
     if not _has_chance(model):

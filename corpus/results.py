@@ -89,7 +89,7 @@ def _product(trials: Sequence[Trial]) -> Figures:
 def _shortly(trial: Trial) -> str:
     """Return the reason why a network did not run on the NPU, without case-specific parts."""
     text = trial.why.replace(f"'{trial.key}'", "the network")
-    return text.split(" (Vela asks")[0].split(" IFM:")[0][:160]
+    return text.split(" (Vela requires")[0].split(" IFM:")[0][:160]
 
 
 def _oracle(oracle: str, trials: Iterable[Trial]) -> Figures:

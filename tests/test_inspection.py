@@ -125,7 +125,7 @@ def test_a_file_for_one_npu_is_not_shown_as_for_another(tmp_path: Path, compiled
     header.write_bytes(cop1(CONFIG_U65_256))
     for path in (compiled, header):
         assert list_streams(path, "ethos-u65-256", Watch())
-        says = f"'{path.name}' is compiled for ethos-u65-256, not for ethos-u65-512; leave --npu"
+        says = f"'{path.name}' is compiled for ethos-u65-256, not for ethos-u65-512; omit --npu"
         with pytest.raises(UnsupportedError, match=says):
             list_streams(path, "ethos-u65-512", Watch())
 

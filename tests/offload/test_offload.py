@@ -198,7 +198,7 @@ def test_a_death_a_hang_and_a_missing_vela_are_sentences(
     monkeypatch.setattr(vela, "__file__", str(stand_in))
     child = tmp_path / "regor.py"
     child.write_text("import os\ndef compile_network(*_): os.abort()\n")
-    with pytest.raises(InputError, match=r"did not survive 'two_inputs'.*SIGABRT"):
+    with pytest.raises(InputError, match=r"Vela crashes on 'two_inputs'.*SIGABRT"):
         offload(model, U55)
     child.write_text("def compile_network(*_): import no_such_vela\n")
     with pytest.raises(ToolError, match="pip install ethos-u-vela"):

@@ -41,9 +41,9 @@ def test_a_length_beyond_16_bits_is_read() -> None:
     [
         (b"", "neither COP1 nor COP2"),
         (b"COP3" + bytes(60), "neither COP1 nor COP2"),
-        (cop1(COMMANDS, claimed_words=6), "cut short"),
-        (cop1(b"")[:20], "cut short"),
-        (cop2(COMMANDS)[:30], "cut short"),
+        (cop1(COMMANDS, claimed_words=6), "truncated"),
+        (cop1(b"")[:20], "truncated"),
+        (cop2(COMMANDS)[:30], "truncated"),
         (b"COP1" + struct.pack("<I", 0x77), "action 0x77"),
     ],
 )

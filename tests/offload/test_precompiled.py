@@ -132,7 +132,7 @@ def test_the_callers_buffers_need_separate_regions(legacy: Model) -> None:
 
 
 def test_operators_cannot_be_moved_any_more(legacy: Model) -> None:
-    with pytest.raises(InputError, match="compiled already"):
+    with pytest.raises(InputError, match="already compiled"):
         offload(legacy, U55, ignore=["CONV_2D"])
 
 

@@ -46,21 +46,19 @@ def reasons(log: str, ignore: tuple[str, ...] = ()) -> dict[str, str]:
 
 def test_regors_words_become_one_line() -> None:
     assert reasons(LOG)["AVERAGE_POOL_2D"] == (
-        "kernel height: 300 out of range (Vela asks: Kernel constraints: IF padding=VALID: Kernel "
-        "height must be less than or equal to 256; ELSE: Kernel width and height must be less than "
-        "or equal to 8)"
+        "kernel height: 300 out of range (Vela requires: Kernel constraints: IF padding=VALID: "
+        "Kernel height must be less than or equal to 256; ELSE: Kernel width and height must be less "
+        "than or equal to 8)"
     )
     assert reasons(LOG)["SIN"] == "the NPU has no such operation"
 
 
 def test_the_only_reason_for_an_operator_serves_where_names_differ() -> None:
-    assert reasons(LOG)["RELU"] == "Vela asks: IFM must be constant"
+    assert reasons(LOG)["RELU"] == "Vela requires: IFM must be constant"
 
 
 def test_silence_is_admitted() -> None:
-    assert reasons("")["MAX_POOL_2D"] == (
-        "Vela found no way to run it on the NPU and does not say why"
-    )
+    assert reasons("")["MAX_POOL_2D"] == ("Vela does not run it on the NPU and does not say why")
 
 
 def test_what_was_asked_for_comes_first() -> None:

@@ -89,7 +89,7 @@ def test_wide_addresses_keep_their_upper_bits() -> None:
 
 def test_an_access_that_meets_no_tensor_is_refused() -> None:
     beyond = stream((IFM_REGION, 3), (IFM_BASE0, 0, 96), (CONV, 0))
-    with pytest.raises(UnsupportedError, match="reaches 0x60 in region 3"):
+    with pytest.raises(UnsupportedError, match="accesses 0x60 in region 3"):
         own_regions(beyond, [A, B])
 
 

@@ -1,6 +1,6 @@
-"""Offload: a network to the plan of what the NPU and the CPU run. Owns Vela (`ethosu`).
+"""Offload: plans what of a network runs on the NPU and on the CPU. Owns Vela (`ethosu`).
 
-Vela sees the original .tflite and is the only judge of what the NPU can do. It runs in a child
+Vela sees the original .tflite and alone decides what the NPU supports. It runs in a child
 process (see ethosgen.host.child), so that a network that crashes it becomes an error message.
 """
 
@@ -92,13 +92,13 @@ def offload(
 ) -> OffloadPlan:
     """Split a model between NPU and CPU; without an accelerator the CPU gets all of it.
 
-    A model that Vela has compiled already is taken as it is: the options do not apply then.
-    `ignore` names operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode`
-    are sections of Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is
-    what Vela optimises for. With OffloadMode.AUTO, what is estimated slower on the NPU stays on the
-    CPU, of that which `can_run` there; with NONE all does. Operators that are `kept`, by index, and
-    those for which Vela refuses the whole network stay on the CPU too. Raises InputError or
-    UnsupportedError where Vela, or a limit of the NPU, forbids what is left.
+    A precompiled model is used as it is: the options do not apply to it. `ignore` names operators
+    (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode` are sections of Vela's
+    vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's optimisation
+    goal. With OffloadMode.AUTO, operators that are estimated slower on the NPU stay on the CPU if
+    `can_run` there; with NONE all do. Operators that are `kept`, by index, and those for which Vela
+    refuses the whole network also stay on the CPU. Raises InputError or UnsupportedError if Vela,
+    or a limit of the NPU, forbids the rest.
     """
     if accelerator is None:
         return plan_cpu_only(model, io)
@@ -106,7 +106,7 @@ def offload(
         return plan_cpu_only(model, io, "you asked for --offload none")
     if is_compiled(model):
         if ignore:
-            raise InputError(f"'{model.name}' is compiled already: its operators cannot move now")
+            raise InputError(f"'{model.name}' is already compiled: its operators cannot move now")
         return plan_compiled(model, accelerator, io)
 
     kept = kept or {}
@@ -146,7 +146,7 @@ def _faster(
     for reach in Reach:
         chosen = choose(graph, parts, costs, reach)
         if chosen and chosen != best:
-            with suppress(RefusalError):  # the plan that stands is as good as before
+            with suppress(RefusalError):  # the current plan remains valid
                 other = compile_with(chosen)
                 if total(other, chosen, costs) < WORTH * total(best_plan, best, costs):
                     best_plan, best = other, chosen
@@ -154,7 +154,7 @@ def _faster(
 
 
 def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:
-    """Return the key by which Vela treats operators alike, for each: code and types."""
+    """Return, for each operator, the key by which Vela treats operators alike: code and types."""
     return [
         (op.code, op.custom_code, *(graph.tensors[i].dtype for i in ports if i != ABSENT))
         for op in graph.operators
@@ -170,7 +170,7 @@ def _plan(
     ignore: Sequence[str],
     kept: Mapping[int, Kept],
 ) -> OffloadPlan:
-    """Return the plan that Vela's answer means."""
+    """Return the plan for Vela's output."""
     spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
     residual = Residual(unmark(compiled.network, model), model, spans)
     origin = Origin(model.graph, residual.graph, compiled.tables)
@@ -184,7 +184,7 @@ def _plan(
     graph = with_absent_inputs(residual.graph, model.graph, origin.on_cpu)
     marked = marked_operators(compiled.network)
     ordered = in_order(graph, marked, model, placed=bool(residual.offsets))
-    moved = outgrown(graph, ordered.operators)  # only the CPU uses them: they can lie elsewhere
+    moved = outgrown(graph, ordered.operators)  # only the CPU uses them, so they can move
     return OffloadPlan(
         model=model,
         accelerator=accelerator,

@@ -1,10 +1,11 @@
-"""Chooses what stays on the CPU although the NPU could run it: what is estimated slower there.
+"""Chooses operators to keep on the CPU because the NPU is estimated to be slower.
 
-A part of the network that costs less on the CPU than on the NPU, its command stream's start
-included, stays on the CPU as a whole. Else operators at its ends may, one after another, as long as
-each is cheaper there: those split nothing, so no further command stream is needed. At last, one in
-the middle may, where it saves more than the start of the further stream. What was chosen counts
-only if Vela's figure for the whole plan, where its operators overlap, agrees.
+A part of the network that costs less on the CPU than on the NPU, including the start of its
+command stream, stays on the CPU as a whole. Otherwise operators at its ends may stay, one after
+another, as long as each is cheaper there: they split nothing, so no further command stream is
+needed. Finally, an operator in the middle may stay if it saves more than the start of the further
+stream costs. The choice counts only if Vela's figure for the whole plan, in which its operators
+overlap, agrees.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,31 +17,31 @@ from ethosgen.values.model import Graph, Operator
 from ethosgen.values.plan import Choice, OffloadPlan
 
 WORTH = 0.98
-"""What a change must leave of a plan's cycles to be made: less than 2 % is not to be told."""
+"""The ratio of a plan's cycles that makes a change worthwhile: less than 2 % is noise."""
 
 CanRun = Callable[[Operator, Graph], bool]
-"""Says whether the CPU has code for an operator."""
+"""Returns whether the CPU has code for an operator."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Cycles by the original's operators; None where the CPU cannot, or nobody knows."""
+    """Cycles by the original's operators; None if the CPU has no code, or if unknown."""
 
     npu: Sequence[int]
     cpu: Sequence[int | None]
 
     def on_npu(self, operators: Sequence[int]) -> int:
-        """Return the cycles of a part on the NPU, its start included."""
+        """Return the cycles of a part on the NPU, including its start."""
         return INVOKE + sum(self.npu[i] for i in operators)
 
     def on_cpu(self, operators: Sequence[int]) -> int | None:
-        """Return the cycles of operators on the CPU, None if one of them cannot be told."""
+        """Return the cycles of operators on the CPU, None if one of them is unknown."""
         cycles = [self.cpu[i] for i in operators]
         return None if None in cycles else sum(c for c in cycles if c is not None)
 
 
 class Reach(IntEnum):
-    """What may be taken from the NPU: whole parts, operators at their ends too, any too."""
+    """What may be moved off the NPU: whole parts, also operators at their ends, any operators."""
 
     PARTS = 0
     ENDS = 1
@@ -50,7 +51,7 @@ class Reach(IntEnum):
 def choose(
     graph: Graph, parts: Sequence[Sequence[int]], costs: Costs, reach: Reach
 ) -> dict[int, str]:
-    """Return the operators that stay on the CPU, each with the reason in the user's words."""
+    """Return the operators that stay on the CPU, each with the reason for the user."""
     kept: dict[int, str] = {}
     for part in parts:
         cpu = costs.on_cpu(part)
@@ -75,7 +76,7 @@ def choose(
 def describe(
     parts: Sequence[Sequence[int]], kept: Mapping[int, str], costs: Costs
 ) -> tuple[Choice, ...]:
-    """Return both estimates for each part of the network, and for what was kept of it."""
+    """Return both estimates for each part of the network, and for the operators kept of it."""
     choices = []
     for number, part in enumerate(parts):
         for on, members in (
@@ -90,13 +91,13 @@ def describe(
 
 
 def total(plan: OffloadPlan, kept: Mapping[int, str], costs: Costs) -> int:
-    """Return the cycles of a plan, but for what the CPU has to do in any case."""
+    """Return the cycles of a plan, without the CPU's fixed work."""
     on_npu = (plan.npu_cycles or 0) + INVOKE * len(plan.partitions)
     return on_npu + sum(costs.cpu[i] or 0 for i in kept)
 
 
 def _cheap_ends(graph: Graph, part: Sequence[int], costs: Costs) -> list[int]:
-    """Return operators to take from the ends of a part, as long as each is cheaper on the CPU."""
+    """Return operators to move from the ends of a part, as long as each is cheaper on the CPU."""
     left = list(part)
     taken: list[int] = []
     while True:
@@ -116,7 +117,7 @@ def _is_cheaper(costs: Costs, index: int, more: int = 0) -> bool:
 
 
 def _is_end(graph: Graph, part: Sequence[int], index: int) -> bool:
-    """Return whether nothing in the part comes before an operator, or nothing after it."""
+    """Return whether an operator is the first or the last of its part."""
     mine = graph.operators[index]
     others = [graph.operators[i] for i in part if i != index]
     is_first = not any(set(mine.inputs) & set(other.outputs) for other in others)

@@ -1,4 +1,4 @@
-"""What Regor says about the operators that each NPU runs, without a network."""
+"""Regor's description of the operators that each NPU runs, without a network."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL
 
 _OTHER_NAMES = {"ARGMAX": "ARG_MAX"}
-"""Regor's names of operators that TFLite calls otherwise."""
+"""Regor's names of operators that have another name in TFLite."""
 _TYPED = ("u55", "u65")
 _DTYPES = re.compile(r"Feature-map dataTypes must be one of \{(?P<names>[^}]*)\}")
 _EXCLUDED = re.compile(r"^(?P<bits>\d+)-bit feature-maps are not supported")
@@ -15,9 +15,9 @@ _EXCLUDED = re.compile(r"^(?P<bits>\d+)-bit feature-maps are not supported")
 
 @dataclass(frozen=True)
 class NpuOperator:
-    """One operator of one product: feature-map dtypes, and every condition in Regor's words.
+    """One operator of one product: feature-map dtypes, and all of Regor's conditions as text.
 
-    `dtypes` is empty for U85, where Regor names for each operator every type that the product has.
+    `dtypes` is empty for U85: for each of its operators Regor lists every type of the product.
     """
 
     dtypes: tuple[str, ...]
@@ -25,9 +25,9 @@ class NpuOperator:
 
 
 def npu_operators() -> dict[str, dict[str, NpuOperator]]:
-    """Return the operators that Regor knows to run: product ("u55") → TFLite's name → operator.
+    """Return the operators that Regor supports: product ("u55") → TFLite's name → operator.
 
-    That an operator is listed promises nothing for a shape or a value; Vela decides for a network.
+    A listed operator may still be refused for its shapes or values; Vela decides for a network.
     """
     from ethosu import regor
 
@@ -44,7 +44,7 @@ def npu_operators() -> dict[str, dict[str, NpuOperator]]:
 
 
 def _dtypes(conditions: Sequence[str]) -> tuple[str, ...]:
-    """Return the feature-map types that the conditions leave."""
+    """Return the feature-map types that the conditions allow."""
     named: set[str] = set()
     excluded: set[str] = set()
     for condition in conditions:

@@ -1,11 +1,11 @@
-"""What operators cost, in cycles, on the NPU and on the CPU: estimates, for choosing between them.
+"""Estimates the cycles of operators on the NPU and on the CPU, to choose between them.
 
 The NPU's are Vela's own, operator by operator (the table perf of Regor's database). The CPU's are
 a table of instructions for each product, tap or element, counted on QEMU's mps3-an547 (a
-Cortex-M55 with Helium) on our own kernels: one operator a network, 32 x 32 x 16 elements, 3 x 3 and
-1 x 1 convolutions, 2 x 2 and 3 x 3 pools. One instruction counts as one cycle, both processors run
-at one clock, and memory never waits, which favours the CPU: an operator that stays on the NPU by a
-little might be slower there.
+Cortex-M55 with Helium) for our own kernels: one operator a network, 32 x 32 x 16 elements, 3 x 3
+and 1 x 1 convolutions, 2 x 2 and 3 x 3 pools. The estimate assumes one cycle per instruction, the
+same clock for both processors, and memory without wait states, which favours the CPU: an operator
+that stays on the NPU by a small margin might be slower there.
 """
 
 import math
@@ -15,10 +15,10 @@ from ethosgen.backend.ethosu.offload.vela import Row
 from ethosgen.values.model import ABSENT, Graph, Operator, Tensor
 
 INVOKE = 300
-"""Cycles that one more command stream costs: 213 instructions of the driver, counted on QEMU, and
-the rest for the NPU's reset, its first fetch and the interrupt, which is a guess."""
+"""Cycles of one more command stream: 213 instructions of the driver, counted on QEMU, and a guess
+for the NPU's reset, its first fetch and the interrupt."""
 CALL = 40
-"""Cycles of a CPU operator beside its loops."""
+"""Cycles of a CPU operator outside its loops."""
 
 PRODUCT = {"CONV_2D": 0.23, "DEPTHWISE_CONV_2D": 0.36, "FULLY_CONNECTED": 0.16}
 """Cycles for each product; each output takes OUTPUT more."""
@@ -26,35 +26,35 @@ OUTPUT_OF_INT16 = 25.0
 PRODUCT_OF_INT16 = {"CONV_2D": 0.4, "DEPTHWISE_CONV_2D": 2.0, "FULLY_CONNECTED": 0.4}
 """The same for int16: our own kernels, counted on QEMU."""
 PLAIN_PRODUCT = 7.0
-"""For reals, whose loops are plain C: two loads, a product, an addition and the loop's own."""
+"""For floats, whose loops are plain C: two loads, a product, an addition and loop overhead."""
 OUTPUT = 8.0
 SCATTERED = {"int8": 12.0, "int16": 12.0, "float32": 6.0}
-"""Cycles for each product of TRANSPOSE_CONV, whose loops look at all places: 8.6 to 14.8, as the
-depth is 16 or 8, and 5.0 to 7.5 for reals."""
+"""Cycles for each product of TRANSPOSE_CONV, whose loops check all positions: 8.6 to 14.8 for a
+depth of 16 or 8, and 5.0 to 7.5 for floats."""
 MATMUL = {"int8": 5.0, "int16": 6.0, "float32": 6.0}
-"""Cycles for each product of BATCH_MATMUL: 4.2 where the second factor is transposed, 7.4 at most.
+"""Cycles for each product of BATCH_MATMUL: 4.2 if the second factor is transposed, at most 7.4.
 """
 MATMUL_OUTPUT = 27.0
 TAP = {"AVERAGE_POOL_2D": (1.1, 8.0), "MAX_POOL_2D": (0.5, 3.0)}
-"""Cycles for each element under the window, and for each output besides."""
+"""Cycles for each element under the window, and for each output in addition."""
 ELEMENT = {
     "ADD": 10.3, "SUB": 10.3, "MUL": 6.5, "MINIMUM": 7.0, "MAXIMUM": 7.0, "RELU": 0.25,
     "RELU6": 0.25, "LOGISTIC": 0.25, "TANH": 0.25, "HARD_SWISH": 0.25, "LEAKY_RELU": 0.25,
     "QUANTIZE": 0.25, "SOFTMAX": 8.0, "CONCATENATION": 1.2, "PAD": 1.0, "RESHAPE": 0.0,
     "SQUEEZE": 0.0, "EXPAND_DIMS": 0.0, "MEAN": 5.3,
 }  # fmt: skip
-"""Cycles for each element of the output, of the input for MEAN, where all is int8."""
+"""Cycles for each element of the output (of the input for MEAN), if all is int8."""
 PLAIN_ELEMENT = 24.0
-"""The least where it is not, for what computes: one number rescaled, as for MUL in plain C."""
+"""The minimum for other types, for operators that compute: one rescaling, as for MUL in plain C."""
 BROADCAST = {"ADD": 13.2, "SUB": 13.2, "MUL": 8.7}
 """For inputs of different shapes, with rows of 16."""
 MOVES = frozenset({"CONCATENATION", "PAD", "RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
 ROW = {"SOFTMAX": 200.0}
-"""Cycles for each row of the output, besides."""
+"""Additional cycles for each row of the output."""
 
 
 def cpu_cycles(operator: Operator, graph: Graph) -> int | None:
-    """Return the estimate for the CPU; None for an operator that the table does not have."""
+    """Return the estimate for the CPU; None for an operator that is not in the table."""
     code, tensors = operator.code, graph.tensors
     output = tensors[operator.outputs[0]] if operator.outputs else None
     if output is None:
@@ -101,7 +101,7 @@ def _element_cycles(operator: Operator, graph: Graph, output: Tensor) -> float:
 def npu_cycles(tables: Mapping[str, Sequence[Row]], count: int, whole: int) -> list[int]:
     """Return Vela's estimate for each of the original's operators, 0 where it has none.
 
-    Vela's figures for operators do not know that one's weights arrive while another works; they
+    Vela's figures for single operators ignore that weights arrive while another operator runs; they
     are scaled so that together they are `whole`, its figure for all of them.
     """
     cycles = [0.0] * count

@@ -1,4 +1,4 @@
-"""A network without an NPU: every operator stays where it is, and Vela is not asked."""
+"""Plans a network without an NPU: every operator stays on the CPU, without Vela."""
 
 from ethosgen.backend.ethosu.offload.reasons import code_name
 from ethosgen.frontend.flatbuffer import is_compiled
@@ -16,7 +16,8 @@ def plan_cpu_only(model: Model, io: IoStyle, reason: str = REASON) -> OffloadPla
     """
     if is_compiled(model):
         raise InputError(
-            f"'{model.name}' is compiled for an NPU already; give --npu none its original"
+            f"'{model.name}' is already compiled for an NPU; pass the uncompiled .tflite to use "
+            "--npu none"
         )
     graph = model.graph
     operators = tuple(

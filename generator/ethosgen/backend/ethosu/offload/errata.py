@@ -1,7 +1,7 @@
-"""Errata: what the NPU computes otherwise than the oracle, with the compiler as it is.
+"""Errata: operators that the NPU, with the current compiler, computes differently from the oracle.
 
-An erratum concerns single operators, by a condition on the operator where it stands. An operator
-that one concerns stays on the CPU. The entries are in errata_table.py.
+An erratum concerns single operators, by a condition on the operator and its surroundings. These
+operators stay on the CPU. The entries are in errata_table.py.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ TableOf = Callable[[Operator, Graph], Table | None]
 
 
 def _no_table(_operator: Operator, _graph: Graph) -> None:
-    """Return nothing: the default where nobody knows the CPU's tables."""
+    """Return nothing: the default if the CPU's tables are unknown."""
     return None
 
 
 @dataclass(frozen=True)
 class CompileTarget:
-    """What a network is compiled for; see site.Setting."""
+    """The target that a network is compiled for; see site.Setting."""
 
     npu: str
     io: IoStyle = IoStyle.ARENA
@@ -39,9 +39,9 @@ class CompileTarget:
 class Erratum:
     """One way in which an operator on the NPU differs from an oracle.
 
-    `owner` is VELA, or the name of the oracle that computes in its own way. `sentence` is for the
-    user, `source` is where the cause is written. `against` lists the oracles from which the NPU
-    differs. `fixed` is the first version of Vela without it, None if there is none yet.
+    `owner` is VELA, or the name of the oracle that deviates. `sentence` is for the user, `source`
+    documents the cause. `against` lists the oracles from which the NPU differs. `fixed` is the
+    first version of Vela without it, None if there is none yet.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Erratum:
         try:
             return self.applies(site)
         except (LookupError, ZeroDivisionError):
-            # Parameters that are no constants, too short, or 0: Vela takes no such operator.
+            # Parameters that are not constants, too short, or 0: Vela accepts no such operator.
             return False
 
     def kept(self, oracle: str) -> Kept:
@@ -65,7 +65,7 @@ class Erratum:
         blame = (
             f"Vela {vela_version()} compiles it to something else"
             if self.owner == VELA
-            else f"the NPU computes it otherwise than {ORACLES[oracle]}, whose answer counts"
+            else f"the NPU computes it differently from {ORACLES[oracle]}, which decides"
         )
         return Kept(f"{blame}: {self.sentence} (erratum {self.name})", self.name)
 

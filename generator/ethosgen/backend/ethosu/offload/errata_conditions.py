@@ -1,4 +1,4 @@
-"""Which operators an erratum concerns: conditions on an operator where it stands."""
+"""Conditions of errata: which operators they concern, by their surroundings in a network."""
 
 import math
 from collections.abc import Callable
@@ -15,16 +15,16 @@ _TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP",
 _BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
 _NATIVE_RANK = 4
 _RADIUS = 8.0
-"""Half the range of reals in which TFLite Micro's LOGISTIC and TANH compute: 4 integer bits."""
+"""Half the input range of TFLite Micro's LOGISTIC and TANH: 4 integer bits."""
 _SMALL = ("ethos-u55-32", "ethos-u55-64")
 _ROLLED_ROWS = 3
-"""Up to as many rows are never lost in a rolling buffer, which holds four."""
+"""A rolling buffer, which holds four rows, never loses up to this many rows."""
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 _LARGEST_16 = 1 << 15
 _REDUCED = 1 + 2.0**-14
-"""By how much at most a factor grows when TFLite rounds it to 16 bits, and some."""
+"""Upper bound of a factor's growth when TFLite rounds it to 16 bits."""
 _MOST_PRODUCTS = 1 << 24
-"""Products that are tried one by one, in a tenth of a second."""
+"""Number of products to check one by one, which takes a tenth of a second."""
 
 
 def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
@@ -37,7 +37,7 @@ def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
 
 
 def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
-    """Return whether an operator's output is quantized otherwise than its input."""
+    """Return whether an operator's output is quantized differently from its input."""
     is_one = has(*codes, dtypes=dtypes)
 
     def applies(site: Site) -> bool:
@@ -60,7 +60,7 @@ def mirrors_elsewhere(site: Site) -> bool:
 
 
 def reduces_dropped_axis(site: Site) -> bool:
-    """Return whether an axis is dropped, and another one lies before it."""
+    """Return whether an axis is dropped, and another one precedes it."""
     if site.code not in ("REDUCE_MAX", "REDUCE_MIN") or site.operator.options.get("keep_dims"):
         return False
     before = range(max(site.axes))
@@ -89,10 +89,10 @@ def sums_dropped_last_axis(site: Site) -> bool:
 
 
 def averages_beyond_four_dimensions(site: Site) -> bool:
-    """Return whether a MEAN of more than four dimensions reduces another one than height and width.
+    """Return whether a MEAN of more than four dimensions reduces others than height and width.
 
-    Vela asks whether the fourth dimension from the end is 1, and forgets those before it. To reduce
-    the depth it drops a dimension that it counts from the front.
+    Vela checks whether the fourth dimension from the end is 1, and ignores those before it. To
+    reduce the depth it drops a dimension that it counts from the front.
     """
     if site.code != "MEAN":
         return False
@@ -144,7 +144,7 @@ def rescales_beyond_32_bits(site: Site) -> bool:
 
 
 def transposes_uint8(site: Site) -> bool:
-    """Return whether Vela transposes uint8: where it is asked to, or for a depthwise multiplier."""
+    """Return whether Vela transposes uint8: for a TRANSPOSE, or for a depthwise multiplier."""
     if site.dtype != "uint8":
         return False
     several = site.operator.options.get("depth_multiplier", 1) > 1
@@ -153,7 +153,7 @@ def transposes_uint8(site: Site) -> bool:
 
 
 def clips_cells_at_a_fraction(site: Site) -> bool:
-    """Return whether an LSTM's cell clip is no integer."""
+    """Return whether an LSTM's cell clip is not an integer."""
     clip = site.operator.options.get("cell_clip", 0.0)
     return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
 
@@ -170,11 +170,11 @@ def steps_once_with_batches(site: Site) -> bool:
 
 
 def enlarges_one_column(site: Site) -> bool:
-    """Return whether a column of more than three rows is enlarged by steps that Vela may cascade.
+    """Return whether a column of more than three rows is enlarged in steps that Vela may cascade.
 
-    A step of two whose stripe is 2x1 seems to Vela to read 2x1 as well, so it writes to the rolling
-    buffer that it still reads from. The last step is another operation with aligned corners, and
-    where it interpolates; the one before it then writes to another buffer.
+    Vela assumes that a step of two with a 2x1 stripe also reads 2x1, so it writes to the rolling
+    buffer that it still reads from. With aligned corners, and when interpolating, the last step is
+    a different operation; the one before it then writes to another buffer.
     """
     if site.code not in ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"):
         return False
@@ -187,7 +187,7 @@ def enlarges_one_column(site: Site) -> bool:
 
 
 def transposition_before(site: Site) -> Operator | None:
-    """Return the TRANSPOSE that wrote the operator's first input, for it alone."""
+    """Return the TRANSPOSE that wrote the operator's first input, if nothing else reads it."""
     made = site.operator.inputs[0]
     readers = [op for op in site.graph.operators if made in op.inputs]
     alone = len(readers) == 1 and made not in site.graph.outputs
@@ -206,12 +206,12 @@ def table_after_transposition_of_uint8(site: Site) -> bool:
 
 
 def table_beyond_shram(site: Site) -> bool:
-    """Return whether a table is fused with a transposition, on an NPU without reserved room."""
+    """Return whether a table is fused with a transposition, on an NPU without reserved space."""
     return site.setting.npu in _SMALL and table_after_transposition(site)
 
 
 def transposes_into_part(site: Site) -> bool:
-    """Return whether a PAD widens the rows of what a transposition with a table writes into it."""
+    """Return whether a PAD widens the rows of a tensor that a transposition with a table writes."""
     if site.code not in ("PAD", "PADV2"):
         return False
     made = site.operator.inputs[0]
@@ -250,7 +250,7 @@ def _clamped_sigmoid(reals: Array) -> Array:
 
 
 def rounds_by_single_factor(site: Site) -> bool:
-    """Return whether a factor in single floats changes the result for some value of an operator."""
+    """Return whether a single-precision factor changes the result for some value of an operator."""
     same = site.dtype in ("int8", "int16") and site.inputs[0].dtype == site.dtype
     tests = _BY_SINGLE_FACTOR.get(site.code, ()) if same else ()
     return any(differs(site) for differs in tests)
@@ -263,12 +263,12 @@ def _centred(site: Site) -> Array:
 
 
 def _most(site: Site) -> int:
-    """Return beyond which magnitude every result is clamped."""
+    """Return the magnitude beyond which every result is clamped."""
     return 2 * (int(np.iinfo(site.dtype).max) + 1)
 
 
 def _identity_differs(site: Site) -> bool:
-    """Return whether the quotient of two scales, in single floats, makes another result."""
+    """Return whether the quotient of two scales, in single precision, changes a result."""
     x, y = scale_of(site.inputs[0]), scale_of(site.output)
     factors = double_factor(x, over=y), single_factor(x, over=y)
     return x != y and differ(_centred(site), *factors, _most(site))
@@ -317,13 +317,13 @@ _BY_SINGLE_FACTOR: dict[str, tuple[Condition, ...]] = {
     "PRELU": (_identity_differs, _product_differs),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": (_hidden_differs,),
 }
-"""Operators for which Vela computes factors in single floats, and what to try."""
+"""Operators for which Vela computes factors in single precision, and their checks."""
 
 
 def steps_through_operand_of_lower_rank(site: Site) -> bool:
     """Return whether an operand has an extent where the output has another axis to step along.
 
-    Tensors of fewer than four dimensions have been filled up to four by then.
+    At that point, tensors of fewer than four dimensions have been padded to four.
     """
     if site.code not in _BINARY:
         return False

@@ -1,4 +1,4 @@
-"""Parts of tensors that Vela lets the next operator read itself, which some operators do wrongly.
+"""Parts of tensors that Vela lets the next operator read directly, which some operators do wrongly.
 
 Vela drops a SLICE, STRIDED_SLICE, SPLIT or UNPACK and gives its reader an offset and steps (Regor,
 GraphIrOptimiser::MoveSplitSliceToConsumer). The operator that makes the part is the one that stays
@@ -13,7 +13,7 @@ from ethosgen.values.model import Tensor
 
 _MAKERS = ("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK")
 _RENAMERS = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "QUANTIZE")
-"""What Vela removes, or passes a part through, where it moves no value."""
+"""Operators that Vela removes, or passes a part through, if they move no values."""
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D")
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 _REDUCTIONS = ("REDUCE_MAX", "SUM")
@@ -23,7 +23,7 @@ _STEPPING = (
     *("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "RESHAPE", "RELU", "RELU6", "RELU_N1_TO_1"),
     *("LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "ABS", "ARG_MAX", "REDUCE_MIN"),
 )
-"""Operators that step through a part as they should; those of two inputs take it for smaller."""
+"""Operators that step through a part correctly; with two inputs, it may count as the smaller."""
 
 
 @dataclass(frozen=True)
@@ -35,33 +35,33 @@ class _Reader:
 
 
 def pads_part(site: Site) -> bool:
-    """Say whether a reader of a part loses its padding at the top and left.
+    """Return whether a reader of a part loses its padding at the top and left.
 
-    Vela keeps padding as a negative offset wherever it splits an operator, unless there is an
-    offset already.
+    Vela keeps padding as a negative offset wherever it splits an operator, unless there already is
+    an offset.
     """
     return any(_is_split(r.site) and any(_before(r)) for r in _readers(site))
 
 
 def steps_through_padding(site: Site) -> bool:
-    """Say whether a reader steps through a part in a direction in which it pads at the front."""
+    """Return whether a reader steps through a part in a direction in which it pads at the front."""
     rows, columns = (step > 1 for step in _steps(site))
     padded = [_before(reader) for reader in _readers(site)]
     return any((rows and top) or (columns and left) for top, left in padded)
 
 
 def steps_beside_another(site: Site) -> bool:
-    """Say whether a reader steps through a part that it takes for larger than its other input."""
+    """Return whether a reader steps through a part that Vela takes for its larger input."""
     return max(_steps(site)) > 1 and any(r.site.code not in _STEPPING for r in _readers(site))
 
 
 def reduces_part(site: Site) -> bool:
-    """Say whether a reduction reads a part."""
+    """Return whether a reduction reads a part."""
     return any(r.site.code in _REDUCTIONS for r in _readers(site))
 
 
 def _readers(site: Site) -> Iterator[_Reader]:
-    """Yield the operators that read what an operator takes out of a tensor."""
+    """Yield the operators that read the part that an operator makes."""
     if site.code not in _MAKERS:
         return
     made = [site.graph.tensors[i] for i in site.operator.outputs]
@@ -88,7 +88,7 @@ def _readers_of(site: Site, index: int) -> Iterator[_Reader]:
 
 
 def _keeps(read: Tensor, reader: Site) -> bool:
-    """Say whether an operator gives on what it reads, but for leading dimensions of 1."""
+    """Return whether an operator passes its input on, apart from leading dimensions of 1."""
     made = reader.output
     same = (scale_of(read), point_of(read), read.dtype) == (
         scale_of(made),
@@ -104,7 +104,7 @@ def _reduced(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _is_split(reader: Site) -> bool:
-    """Say whether Vela makes several operations of a layer or a pool."""
+    """Return whether Vela splits a layer or a pool into several operations."""
     if reader.code == "TRANSPOSE_CONV":
         return True
     if reader.code not in (*_WEIGHTED, *_POOLS):
@@ -142,7 +142,7 @@ def _before(reader: _Reader) -> tuple[int, int]:
 
 
 def _same(before: int, after: int, kernel: int, stride: int, dilation: int) -> int:
-    """Return how much SAME puts in front of an extent."""
+    """Return the padding that SAME puts before an extent."""
     return max((after - 1) * stride + (kernel - 1) * dilation + 1 - before, 0) // 2
 
 

@@ -1,4 +1,4 @@
-"""The table of errata, in the order in which they are asked.
+"""The table of errata, in the order in which they are checked.
 
 Regor is the C++ core of ethos-u-vela (its sdist, below ethosu/regor); TFLite Micro and LiteRT are
 below their repositories' roots. tests/errata has a minimal network for each entry.
@@ -15,14 +15,14 @@ ERRATA: tuple[Erratum, ...] = (
         "mirror-pad-axes",
         VELA,
         when.mirrors_elsewhere,
-        "it pads height and width only, and leaves the rest of the output unwritten",
+        "it pads only height and width, and leaves the rest of the output unwritten",
         "Regor, compiler/tflite_graph_optimiser.cpp, ConvertMirrorPad",
     ),
     Erratum(
         "reduce-dropped-axis",
         VELA,
         when.reduces_dropped_axis,
-        "without keep_dims, where anything lies before the axis, it slides a window over the first "
+        "without keep_dims, if anything precedes the axis, it slides a window over the first "
         "rows instead of reducing each row",
         "Regor, compiler/scheduler_decompose.cpp, DecomposeReduce; "
         "compiler/graphir_optimiser.cpp, RewriteReduceMin",
@@ -31,7 +31,7 @@ ERRATA: tuple[Erratum, ...] = (
         "mean-five-dimensions",
         VELA,
         when.averages_beyond_four_dimensions,
-        "of more than four dimensions it averages height and width only, or the wrong ones",
+        "with more than four dimensions it averages only height and width, or the wrong ones",
         "Regor, compiler/tflite_graph_optimiser.cpp, ConvertMeanOps; "
         "tflite/tflite_supported_operators.cpp, UnitBatch",
     ),
@@ -46,7 +46,7 @@ ERRATA: tuple[Erratum, ...] = (
         "sum-last-axis",
         VELA,
         when.sums_dropped_last_axis,
-        "over the last axis without keep_dims it asks the NPU for several channels of one sum",
+        "over the last axis without keep_dims it requests several channels of one sum from the NPU",
         "Regor, compiler/graphir_optimiser.cpp, RewriteReduceSum",
     ),
     Erratum(
@@ -61,8 +61,8 @@ ERRATA: tuple[Erratum, ...] = (
         "pool-rescales",
         VELA,
         when.rescales("AVERAGE_POOL_2D", "MAX_POOL_2D", dtypes=("int8", "uint8", "int16")),
-        "it rescales from the input's scale to the output's, LiteRT does not, and TensorFlow Lite "
-        "Micro refuses the pool",
+        "it rescales from the input's scale to the output's, which LiteRT does not, and TensorFlow "
+        "Lite Micro refuses the pool",
         "TFLite Micro, tensorflow/lite/micro/kernels/pooling_common.cc, PoolingPrepare; "
         "LiteRT, tflite/kernels/internal/reference/pooling.h",
     ),
@@ -70,7 +70,7 @@ ERRATA: tuple[Erratum, ...] = (
         "transpose-uint8",
         VELA,
         when.transposes_uint8,
-        "values from 128 become 0 where it transposes uint8",
+        "values from 128 on become 0 when it transposes uint8",
         "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, "
         "InsertTransposeCommand; Vela's SUPPORTED_OPS.md lists int8, int16 and int32",
     ),
@@ -86,14 +86,14 @@ ERRATA: tuple[Erratum, ...] = (
         "table-uint8",
         VELA,
         when.table_after_transposition_of_uint8,
-        "behind a TRANSPOSE of uint8 the table is looked up by an int8 value, 128 too far",
+        "after a TRANSPOSE of uint8 it looks the table up with an int8 value, which is off by 128",
         "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, InsertTransposeCommand",
     ),
     Erratum(
         "lut-beyond-shram",
         VELA,
         when.table_beyond_shram,
-        "behind a TRANSPOSE the table is loaded behind the end of this NPU's internal memory",
+        "after a TRANSPOSE it loads the table past the end of this NPU's internal memory",
         "Regor, architecture/ethosu55/ethos_u55.cpp, lutBanks",
     ),
     Erratum(
@@ -114,15 +114,15 @@ ERRATA: tuple[Erratum, ...] = (
         "groups-of-batches",
         VELA,
         when.pads_groups_of_batches,
-        "a convolution of groups gets all its padding behind where there are several batches",
+        "a grouped convolution of several batches gets all its padding at the end",
         "Regor, compiler/scheduler_decompose.cpp, DecomposeConv2D and UpdatePaddingAndIfmOffset",
     ),
     Erratum(
         "padded-part",
         VELA,
         parts.pads_part,
-        "what reads the part loses its padding at the top and left where Vela splits it: layers "
-        "and pools of several batches, DEPTHWISE_CONV_2D with a multiplier, TRANSPOSE_CONV",
+        "a reader of the part loses its padding at the top and left if Vela splits it: layers and "
+        "pools of several batches, DEPTHWISE_CONV_2D with a multiplier, TRANSPOSE_CONV",
         "Regor, compiler/graphir_optimiser.cpp, MoveSplitSliceToConsumer; "
         "compiler/scheduler_decompose.cpp, DecomposeConv2D and UpdatePaddingAndIfmOffset",
     ),
@@ -130,7 +130,7 @@ ERRATA: tuple[Erratum, ...] = (
         "stepped-padding",
         VELA,
         parts.steps_through_padding,
-        "what steps through the part divides its padding by the step, and skips values",
+        "a reader that steps through the part divides its padding by the step, and skips values",
         "Regor, compiler/graphir_optimiser.cpp, MoveSplitSliceToConsumer; "
         "compiler/high_level_command_stream_generator.cpp, CalculateStripePadding",
     ),
@@ -138,7 +138,8 @@ ERRATA: tuple[Erratum, ...] = (
         "stepped-operand",
         VELA,
         parts.steps_beside_another,
-        "what steps through the part takes it for larger than the other input, which it repeats",
+        "Vela takes the part that a reader steps through to be larger than the other input, and "
+        "repeats that",
         "Regor, compiler/graphir_optimiser.cpp, MoveSplitSliceToConsumer; "
         "architecture/ethosu55/ethos_u55_register_cs_generator.cpp, GenerateIFM2Broadcast",
     ),
@@ -146,7 +147,7 @@ ERRATA: tuple[Erratum, ...] = (
         "reduced-part",
         VELA,
         parts.reduces_part,
-        "a reduction of the part forgets where it lies",
+        "a reduction of the part ignores the part's offset",
         "Regor, compiler/scheduler_decompose.cpp, DecomposeReduce, which only asserts that there "
         "is no part",
     ),
@@ -176,7 +177,7 @@ ERRATA: tuple[Erratum, ...] = (
         "lstm-cell-clip",
         VELA,
         when.clips_cells_at_a_fraction,
-        "it keeps the cell clip as an integer",
+        "it stores the cell clip as an integer",
         "Regor, compiler/attributes.hpp and lstm.hpp",
     ),
     Erratum(
@@ -197,7 +198,7 @@ ERRATA: tuple[Erratum, ...] = (
         "transpose-into-part",
         VELA,
         when.transposes_into_part,
-        "what a TRANSPOSE writes straight into part of its output lies at the wrong places",
+        "data that a TRANSPOSE writes directly into part of its output is in the wrong places",
         "Regor, compiler/tflite_graph_optimiser.cpp (fusion of slices)",
     ),
     Erratum(
@@ -212,7 +213,7 @@ ERRATA: tuple[Erratum, ...] = (
         "rsqrt-int16",
         "TFLite Micro",
         when.has("RSQRT", dtypes=("int16",)),
-        "Vela interpolates in a table that is coarse for small values",
+        "Vela interpolates in a table that is too coarse for small values",
         "TFLite Micro, tensorflow/lite/micro/kernels/elementwise.cc; "
         "Regor, compiler/tflite_graph_optimiser.cpp, kRSqrtLut",
         (TFLM,),
@@ -221,7 +222,7 @@ ERRATA: tuple[Erratum, ...] = (
         "softmax-int16",
         "TFLite Micro",
         when.has("SOFTMAX", dtypes=("int16",)),
-        "TensorFlow Lite Micro fills its tables in single floats, Vela in double",
+        "TensorFlow Lite Micro fills its tables in single precision, Vela in double",
         "TFLite Micro, tensorflow/lite/micro/kernels/softmax_common.cc; "
         "LiteRT, tflite/kernels/activations.cc, SoftmaxPrepare",
         (TFLM,),
@@ -230,7 +231,7 @@ ERRATA: tuple[Erratum, ...] = (
         "logistic-fixed-point",
         "TFLite Micro",
         when.curves_otherwise,
-        "with these scales its table in fixed point differs from Vela's, which is real",
+        "with these scales its fixed-point table differs from Vela's floating-point one",
         "TFLite Micro, tensorflow/lite/kernels/internal/reference/integer_ops/logistic.h and "
         "tanh.h; Regor, compiler/tflite_graph_optimiser.cpp, ConvertTanhSigmoidToLUT",
         (TFLM,),
@@ -239,7 +240,7 @@ ERRATA: tuple[Erratum, ...] = (
         "square-overflow",
         "TFLite Micro",
         when.squares_beyond_32_bits,
-        "large squares overflow there and saturate on the NPU",
+        "large squares overflow there but saturate on the NPU",
         "TFLite Micro, tensorflow/lite/micro/kernels/squared_difference.cc",
         (TFLM,),
     ),
@@ -247,7 +248,7 @@ ERRATA: tuple[Erratum, ...] = (
         "sum-wraps",
         "TFLite Micro",
         when.rescales_beyond_32_bits,
-        "a 64-bit sum that exceeds 32 bits in steps of the output wraps around there and "
+        "a 64-bit sum that exceeds 32 bits in steps of the output wraps around there but "
         "saturates on the NPU",
         "TFLite, tensorflow/lite/kernels/internal/common.cc, MultiplyByQuantizedMultiplier(int64_t)"
         '; it assumes "that final scaled result fits in int32_t"',
@@ -256,8 +257,8 @@ ERRATA: tuple[Erratum, ...] = (
         "factor-float",
         "TFLite Micro",
         when.rounds_by_single_factor,
-        "TensorFlow Lite Micro divides scales in double, Vela in single floats, and some results "
-        "lie between",
+        "TensorFlow Lite Micro divides scales in double precision, Vela in single, which changes "
+        "some results",
         "TFLite Micro, tensorflow/lite/micro/kernels/mul_common.cc; "
         "Regor, common/scaling.hpp, ElementwiseMulScale",
         (TFLM,),
@@ -266,7 +267,7 @@ ERRATA: tuple[Erratum, ...] = (
         "log-last-segment",
         VELA,
         when.has("LOG", dtypes=("int16",)),
-        "the slope of the table's last segment is one too small where its base is negative",
+        "the slope of the table's last segment is one too small if its base is negative",
         "Regor, compiler/lut_util.hpp",
         (LITERT,),
     ),

@@ -1,6 +1,6 @@
-"""Keeps single operators on the CPU: Vela's own option knows operators by type only.
+"""Keeps single operators on the CPU: Vela's own option selects operators only by type.
 
-An operator that must stay is given to Vela as a custom one, which no NPU knows, under a name that
+Vela gets an operator that must stay as a custom one, which no NPU supports, under a name with its
 tells its index. Vela passes it through, and its real name comes back afterwards.
 """
 
@@ -18,8 +18,9 @@ _MARKED = re.compile(rf"{_MARK}(\d+)")
 def at_bool_ends(graph: Graph) -> dict[int, str]:
     """Return the operators that touch an input or output of type bool, each with the reason.
 
-    Vela converts those on the NPU, and refuses the network as the NPU cannot (GraphIrOptimiser::
-    ConvertBool8Tensors). So `mark` shows them as int8, which only operators that stay may see.
+    Vela converts those on the NPU, and refuses the network because the NPU cannot do that
+    (GraphIrOptimiser::ConvertBool8Tensors). So `mark` presents them as int8, which only operators
+    that stay may see.
     """
     ends = _bool_ends(graph)
     return {
@@ -38,10 +39,10 @@ def mark(
 ) -> Model:
     """Return the model with operators of the entry graph, by index, made custom.
 
-    `awaited` are tensors that some of them have as further inputs, only for the order's sake.
+    `awaited` are tensors that some of them get as further inputs, only to keep the order.
 
-    Its inputs and outputs of type bool become int8. Other graphs are left out: Vela would compile
-    them for nothing, as what calls them stays.
+    Its inputs and outputs of type bool become int8. Other graphs are omitted: Vela would compile
+    them in vain, because the operators that call them stay.
     """
     graph, ends, awaited = model.graph, _bool_ends(model.graph), awaited or {}
     if not keep and not ends:
@@ -62,7 +63,8 @@ def _marked(operator: Operator, awaited: Sequence[int]) -> Operator:
 def unmark(network: Model, original: Model) -> Model:
     """Return Vela's output for a marked model, with the operators' real names and options.
 
-    Inputs and outputs are bool again where they were, and constants 1 where Vela made true of -1.
+    Inputs and outputs are bool again where they were, and constants are 1 where Vela turned true
+    into -1.
     """
     graph = network.graph
     operators = tuple(_restored(op, original.graph.operators) for op in graph.operators)
@@ -84,7 +86,7 @@ def _with_plain_bools(tensor: Tensor) -> Tensor:
 
 
 def marked_operators(network: Model) -> dict[int, int]:
-    """Return which operator of the original each marked one is that Vela passed through."""
+    """Return the original operator of each marked one that Vela passed through."""
     return {
         operator.index: int(marked[1])
         for operator in network.graph.operators
@@ -95,8 +97,8 @@ def marked_operators(network: Model) -> dict[int, int]:
 def with_absent_inputs(graph: Graph, original: Graph, sources: Mapping[int, int]) -> Graph:
     """Return a residual graph whose operators have their optional inputs where TFLite has them.
 
-    Vela leaves absent inputs out, and what comes behind them moves up. `sources` maps operators of
-    the residual graph to the original ones.
+    Vela omits absent inputs and moves later ones up. `sources` maps operators of the residual graph
+    to the original ones.
     """
     operators = list(graph.operators)
     for index, source in sources.items():

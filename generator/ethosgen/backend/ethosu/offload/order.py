@@ -1,8 +1,8 @@
-"""Operators with effects beside their outputs, in the order of the file.
+"""Restores the file's order of operators with side effects.
 
-Vela knows no variables and no subgraphs. It is shown such operators as custom ones, passes them
-through, and orders them by their tensors alone: a variable may come out read before CALL_ONCE has
-set it. Their order among each other is put right afterwards.
+Vela does not support variables or subgraphs. It gets such operators as custom ones, passes them
+through, and orders them only by their tensors: it may read a variable before CALL_ONCE has set
+it. Their relative order is corrected afterwards.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,17 +17,17 @@ from ethosgen.values.model import ABSENT, HANDLE, STATEFUL, Graph, Model, Operat
 def stateful_operators(graph: Graph) -> dict[int, str]:
     """Return the operators that run subgraphs or use variables, each with the reason to stay."""
     return {
-        operator.index: "no Ethos-U runs subgraphs or knows variables"
+        operator.index: "no Ethos-U runs subgraphs or supports variables"
         for operator in graph.operators
         if operator.code in STATEFUL
     }
 
 
 def awaited(model: Model) -> dict[int, tuple[int, ...]]:
-    """Return the tensors, beside its inputs, that must be there when an operator with effects runs.
+    """Return the tensors, besides its inputs, that must exist when an operator with effects runs.
 
-    They are what those before it read, as they run first. Vela is shown them as further inputs, so
-    that it does not put what comes before and what comes after into one partition.
+    The operators before it read them, as they run first. Vela gets them as further inputs, so that
+    it does not put operators before it and after it into one partition.
     """
     graph, found, before = model.graph, {}, dict[int, None]()
     for operator in graph.operators:
@@ -43,11 +43,11 @@ def awaited(model: Model) -> dict[int, tuple[int, ...]]:
 def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: bool) -> Graph:
     """Return a residual graph whose operators with effects run in the original's order.
 
-    `sources` maps operators to those of the model; `placed` says that Vela placed tensors by its
-    own order. Others keep their order, and what is only written runs as early as it can, what is
-    only read as late. RefusalError where a partition would have to run in two parts, or where what
-    a partition uses would live when Vela believes its place free; `outgrown` names the other
-    tensors of which that is true.
+    `sources` maps operators to those of the model; `placed` means that Vela placed tensors by its
+    own order. Others keep their order; operators that only write variables run as early as
+    possible, those that only read them as late. RefusalError if a partition would have to run in
+    two parts, or if a tensor of a partition would live while Vela considers its place free;
+    `outgrown` names the other tensors of which that is true.
     """
     effects = {
         op.index
@@ -59,7 +59,7 @@ def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: 
     concerned = [op for op in graph.operators if op.index in effects]
     wanted = sorted(concerned, key=lambda op: sources[op.index])
     if placed and wanted == concerned:
-        return graph  # Vela's order is right, and what it placed fits no other as well
+        return graph  # Vela's order is right, and its placement fits no other order as well
     order = tuple(_merged(graph, wanted))
     if placed:
         _check_lives(graph, order)
@@ -81,7 +81,7 @@ def _has_effects(operator: Operator, model: Model, depth: int = 0) -> bool:
 
 
 def _merged(graph: Graph, ordered: Sequence[Operator]) -> Iterator[Operator]:
-    """Yield all operators, some of them in this order."""
+    """Yield all operators, with those of `ordered` in this order."""
     waiting, held = list(ordered), {op.index for op in ordered}
     made_later = {i for op in graph.operators for i in op.outputs}
 
@@ -97,7 +97,7 @@ def _merged(graph: Graph, ordered: Sequence[Operator]) -> Iterator[Operator]:
             continue
         while not ready(operator):
             if not waiting or not ready(waiting[0]):
-                raise _refusal("what runs before and after a variable is used is in one partition")
+                raise _refusal("operators before and after using a variable are in one partition")
             yield run(waiting.pop(0))
         yield run(operator)
         while (last := _last_ready_effect(waiting, made_later)) >= 0:
@@ -119,14 +119,14 @@ def _last_ready_effect(waiting: Sequence[Operator], made_later: set[int]) -> int
 
 
 def outgrown(graph: Graph, order: Sequence[Operator]) -> frozenset[int]:
-    """Return the tensors that live in this order when in Vela's, the graph's own, they do not."""
+    """Return the tensors that live at a time, in this order, when in Vela's they do not."""
     velas, ours = lives(graph, graph.operators), lives(graph, order)
     end = times(op.custom_code == NPU_CUSTOM_CODE for op in order)[-1]
     return frozenset(i for i, life in ours.items() if outgrows(life, velas[i], end))
 
 
 def _check_lives(graph: Graph, order: Sequence[Operator]) -> None:
-    """Refuse an order in which what a partition uses would have to lie elsewhere."""
+    """Refuse an order in which a partition's tensors would have to be elsewhere."""
     on_npu = [op for op in graph.operators if op.custom_code == NPU_CUSTOM_CODE]
     used = {i for op in on_npu for i in (*op.inputs, *op.outputs)}
     for tensor in sorted(outgrown(graph, order) & used):

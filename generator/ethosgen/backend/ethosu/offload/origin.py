@@ -1,7 +1,7 @@
-"""Which of the original operators ended up where, from Regor's database.
+"""Maps the original operators to their places in Vela's output, from Regor's database.
 
-Regor numbers the operators that it reads (source), those that it makes of them (optimised), and
-says which command stream runs each of those (queue), and in which order all run (perf).
+Regor numbers the operators that it reads (source) and those that it makes of them (optimised), and
+lists the command stream of each of those (queue), and the order in which all run (perf).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.model import Graph
 
 KEPT = "Passthrough"
-"""Regor's name for an operator that it does not touch."""
+"""Regor's name for an operator that it leaves unchanged."""
 
 
 class Origin:
-    """Where each operator of the original graph went.
+    """The place of each operator of the original graph.
 
     `on_npu[i]` are the original operators of partition i, in order. `on_cpu` maps an operator of
-    the residual graph to the original one, where that is known.
+    the residual graph to the original one, if known.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Origin:
         self.on_npu = self._match_npu(count)
 
     def _source(self, row: Row) -> int | None:
-        """Return the index of the original operator that a row is about.
+        """Return the index of the original operator of a row.
 
         Sources are numbered from 1, graph by graph, and the entry graph comes first.
         """
@@ -39,7 +39,7 @@ class Origin:
         return number - 1 if 1 <= number <= len(self._original.operators) else None
 
     def _match_cpu(self, residual: Graph) -> dict[int, int]:
-        """Match the residual's CPU operators with Regor's schedule, else by what they make."""
+        """Match the residual's CPU operators with Regor's schedule, else by their outputs."""
         rows = [row for row in self._tables.get("perf", ()) if row["operator"] == KEPT]
         scheduled = [self._source(row) for row in rows]
         kept = [op for op in residual.operators if op.custom_code != NPU_CUSTOM_CODE]
@@ -59,10 +59,10 @@ class Origin:
         return found
 
     def _match_npu(self, count: int) -> list[tuple[int, ...]]:
-        """Match partitions with what their command streams run.
+        """Match partitions with the operators of their command streams.
 
-        An operator that needs no command (RESHAPE) belongs to who reads its output, or else to who
-        made its input.
+        An operator that needs no command (RESHAPE) belongs to the reader of its output, or else to
+        the writer of its input.
         """
         sources = {row["id"]: self._source(row) for row in self._tables.get("optimised", ())}
         home: dict[int, int] = {}

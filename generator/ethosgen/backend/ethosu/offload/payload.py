@@ -1,4 +1,4 @@
-"""The driver's header around a command stream, as Regor writes it (custom_operator_ethosu.hpp).
+"""The driver's header before a command stream, as Regor writes it (custom_operator_ethosu.hpp).
 
 COP1: words "COP1", OPTIMIZER_CONFIG tag, CONFIG, ID, NOPs, then a COMMAND_STREAM tag with the
 length in words (bits 8..15 high, 16..31 low) and the commands. COP2: 16 bytes "COP2", version and
@@ -17,7 +17,7 @@ _COP1, _COP2 = b"COP1", b"COP2"
 
 @dataclass(frozen=True)
 class Payload:
-    """Bare commands, and the CONFIG and ID words of the NPU that they are made for."""
+    """Bare commands, and the CONFIG and ID words of the NPU that they are compiled for."""
 
     commands: bytes
     config_word: int
@@ -32,7 +32,7 @@ def strip_header(payload: bytes) -> Payload:
         if payload[:4] == _COP2:
             return _strip_cop2(payload)
     except (struct.error, IndexError):
-        raise UnsupportedError("the command stream that Vela wrote is cut short") from None
+        raise UnsupportedError("the command stream that Vela wrote is truncated") from None
     raise UnsupportedError("the command stream that Vela wrote is neither COP1 nor COP2")
 
 
@@ -59,12 +59,12 @@ def _strip_cop2(payload: bytes) -> Payload:
     (metadata_length,) = struct.unpack_from("<I", payload, header + 8)
     config_word, id_word = struct.unpack_from("<II", payload, header + 24)
     start = header + 12 + metadata_length
-    # The entry's length counts from behind itself; the metadata's own length field is part of it.
+    # The entry's length counts from its end; the metadata's own length field is part of it.
     length = entry_length - 4 - metadata_length
     return Payload(_exactly(payload, start, length), config_word, id_word)
 
 
 def _exactly(payload: bytes, start: int, length: int) -> bytes:
     if start + length > len(payload) or length % 4:
-        raise UnsupportedError("the command stream that Vela wrote is cut short")
+        raise UnsupportedError("the command stream that Vela wrote is truncated")
     return payload[start : start + length]

@@ -1,10 +1,10 @@
-"""A network that Vela compiled before it came to us: its file is taken as it is.
+"""Plans a network that was already compiled by Vela: its file is used as it is.
 
 Every Vela since 3.0 writes the same operator `ethos-u` and the same metadata; see residual.py. They
-differ in two ways. Older ones, with the compiler core in Python, list a fast scratch of its own
-even where it is the scratch, as TFLite Micro puts both at the arena's start. And with
---separate-io-regions (5.0 and later) the metadata gives places in regions 3 and 4, each partition's
-from 0, instead of places in scratch.
+differ in two ways. Older ones, with the compiler core in Python, list a separate fast scratch even
+if it is the scratch, because TFLite Micro puts both at the arena's start. And with
+--separate-io-regions (5.0 and later) the metadata has places in regions 3 and 4, from 0 for each
+partition, instead of places in scratch.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,18 +29,18 @@ from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
 _COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(NPU_MEMORIES)
 _FAST_REGION = 2
 _ALIGNMENT = 16
-"""Regor's NPUTensorAlignment: of tensors in regions 3 and 4."""
+"""Regor's NPUTensorAlignment, for tensors in regions 3 and 4."""
 
 _LEFT = "it was left on the CPU when the file was compiled"
 
 _CONFIG_MASK = 0xF000_000F
-"""The product and the MACs of a CONFIG word. The rest follows from them."""
+"""The product and the MACs of a CONFIG word. They determine the rest."""
 
 
 def compiled_for(model: Model) -> Accelerator:
-    """Return the NPU that a compiled network is for, as its streams' headers say.
+    """Return the NPU of a compiled network, from its streams' headers.
 
-    UnsupportedError for an NPU that we do not know or a file that is for several.
+    UnsupportedError for an unknown NPU, or a file for several.
     """
     words = {payload.config_word for payload in compiled_streams(model)}
     if len(words) != 1:
@@ -49,7 +49,7 @@ def compiled_for(model: Model) -> Accelerator:
 
 
 def accelerator_for(word: int, name: str) -> Accelerator:
-    """Return the NPU of a CONFIG word; UnsupportedError says what `name` is compiled for."""
+    """Return the NPU of a CONFIG word; UnsupportedError names the one of `name`."""
     known = ACCELERATORS | WITHOUT_MODEL
     for accelerator in known.values():
         if accelerator.config_word & _CONFIG_MASK == word & _CONFIG_MASK:
@@ -61,16 +61,16 @@ def accelerator_for(word: int, name: str) -> Accelerator:
 
 
 def require_npu(wanted: Accelerator, found: Accelerator, name: str) -> None:
-    """Raise UnsupportedError if what `name` is compiled for is not the NPU that is wanted."""
+    """Raise UnsupportedError if `name` is compiled for another NPU than the wanted one."""
     if found is not wanted:
         raise UnsupportedError(
-            f"'{name}' is compiled for {found.name}, not for {wanted.name}; leave --npu "
-            f"out or give --npu {found.name}, or compile the original for {wanted.name}"
+            f"'{name}' is compiled for {found.name}, not for {wanted.name}; omit --npu or pass "
+            f"--npu {found.name}, or compile the original for {wanted.name}"
         )
 
 
 def compiled_streams(model: Model) -> Iterator[Payload]:
-    """Yield each partition's stream; InputError where an operator lacks what it must have."""
+    """Yield each partition's stream; InputError if an operator lacks a required input."""
     for operator in _npu_operators(model.graph):
         memories = operator.inputs[:NPU_MEMORIES]
         if len(memories) < NPU_MEMORIES or ABSENT in operator.inputs:
@@ -82,10 +82,10 @@ def compiled_streams(model: Model) -> Iterator[Payload]:
 
 
 def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> OffloadPlan:
-    """Return the plan that a compiled network is.
+    """Return the plan of a compiled network.
 
-    Raises UnsupportedError if it is compiled for another NPU or cannot have that style of inputs
-    and outputs, InputError where the file is damaged.
+    Raises UnsupportedError if it is compiled for another NPU or does not support that style of
+    inputs and outputs, InputError if the file is damaged.
     """
     require_npu(accelerator, compiled_for(model), model.name)
     streams = [payload.commands for payload in compiled_streams(model)]
@@ -126,12 +126,12 @@ def _npu_operators(graph: Graph) -> list[Operator]:
 
 
 def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:
-    """Return whether tensors have regions of their own: what Regor calls local addressing."""
+    """Return whether tensors have their own regions, which Regor calls local addressing."""
     return any(region in (INPUT_REGION, OUTPUT_REGION) for found in reached for region, _ in found)
 
 
 def _with_one_scratch(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> Model:
-    """Let the fast scratch be the scratch where no stream uses it, as Regor does itself."""
+    """Let the fast scratch be the scratch if no stream uses it, as Regor itself does."""
     if any(region == _FAST_REGION for found in reached for region, _ in found):
         return model
     operators = list(model.graph.operators)
@@ -152,11 +152,11 @@ def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
 
 
 def _spans(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> list[list[Extent]]:
-    """Return where in regions 3 and 4 each partition's tensors are.
+    """Return the places of each partition's tensors in regions 3 and 4.
 
-    The metadata says it, but has one place only for a tensor that several partitions use at
-    different ones. Regor lays tensors out in order; whichever of both the streams agree with is
-    taken. UnsupportedError if neither is.
+    The metadata lists them, but with only one place for a tensor that several partitions use at
+    different ones. Regor lays tensors out in order; the one of both that agrees with the streams is
+    used. UnsupportedError if neither does.
     """
     graph = model.graph
     places = dict(enumerate(placement(model)))
@@ -176,7 +176,7 @@ def _spans(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> list[
 
 
 def _region(graph: Graph, tensor: int) -> int:
-    """Return a tensor's region: what any partition writes is in region 4."""
+    """Return a tensor's region: any partition's output is in region 4."""
     written = any(tensor in operator.outputs for operator in _npu_operators(graph))
     return OUTPUT_REGION if written else INPUT_REGION
 
@@ -184,7 +184,7 @@ def _region(graph: Graph, tensor: int) -> int:
 def _layout(
     graph: Graph, regions: Mapping[int, int], places: Mapping[int, int] | None
 ) -> list[Extent]:
-    """Lay tensors out as `places` says, or one behind the other."""
+    """Lay tensors out as `places` says, or one after the other."""
     ends = dict.fromkeys(regions.values(), 0)
     spans = []
     for index, region in regions.items():
@@ -196,7 +196,7 @@ def _layout(
 
 
 def _agree(spans: Sequence[Extent], addresses: frozenset[tuple[int, int]]) -> bool:
-    """Return whether a stream reaches each tensor at its start, and nothing beside the tensors."""
+    """Return whether a stream accesses each tensor at its start, and nothing but the tensors."""
     own = {(region, at) for region, at in addresses if region in (INPUT_REGION, OUTPUT_REGION)}
     starts = {(span.region, span.start) for span in spans}
     inside = all(

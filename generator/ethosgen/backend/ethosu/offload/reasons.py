@@ -1,7 +1,7 @@
-"""Why an operator stayed on the CPU, in the user's words.
+"""Explains to the user why an operator stayed on the CPU.
 
-Regor checks every operator against its constraints and prints which one failed, with the operator
-and the tensor that it makes. That text is the best reason there is; the rest is derived.
+Regor checks every operator against its constraints and prints the one that failed, with the
+operator and its output. That text is the best reason available; others are derived.
 """
 
 import re
@@ -42,7 +42,7 @@ def cpu_operators(
 
 
 def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) -> str:
-    """Return why the partition of that operator of the residual graph ends where it does."""
+    """Return why the partition of an operator of the residual graph ends where it does."""
     made = set(residual.operators[partition].outputs)
     for cpu in on_cpu:
         if cpu.operator > partition and made & set(residual.operators[cpu.operator].inputs):
@@ -69,9 +69,9 @@ def _printed_reasons(log: str) -> dict[tuple[str, str], str]:
         if reason == _UNSUPPORTED:
             text = "the NPU has no such operation"
         elif reason and constraint:
-            text = f"{_lower(reason)} (Vela asks: {constraint})"
+            text = f"{_lower(reason)} (Vela requires: {constraint})"
         else:
-            text = _lower(reason) or f"Vela asks: {constraint}"
+            text = _lower(reason) or f"Vela requires: {constraint}"
         found.setdefault((match["code"], match["output"]), text)
     return found
 
@@ -103,9 +103,9 @@ def _reason(
     if len(set(same_code)) == 1:
         return same_code[0]
     if operator.code == "CUSTOM":
-        return "a custom operator is not known to the NPU"
+        return "the NPU does not support custom operators"
     for index in (*operator.inputs, *operator.outputs):
         if index != ABSENT and residual.tensors[index].dtype not in _NPU_DTYPES:
             tensor = residual.tensors[index]
             return f"the NPU does not compute in {tensor.dtype} (tensor '{tensor.name}')"
-    return "Vela found no way to run it on the NPU and does not say why"
+    return "Vela does not run it on the NPU and does not say why"

@@ -1,13 +1,13 @@
-"""Finds the operators for which Vela refuses a whole network, so that the CPU gets them instead.
+"""Finds the operators for which Vela refuses a whole network, so that the CPU runs them instead.
 
-Vela says of some operators first that the NPU runs them, and then that their parts "could not run
+For some operators Vela first says that the NPU runs them, and then that their parts "could not run
 on NPU" (int8 comparisons, SELECT_V2); it names the part (And, NotEqual) and not the operator. So
-the network is compiled again and again, with ever other operators kept from Vela, until those are
-found without which it compiles. Each attempt takes some tenths of a second. Where one operator is
-refused, those like it mostly are too, so that they are looked at together.
+the network is compiled repeatedly, with different operators kept from Vela, until those are found
+without which it compiles. Each attempt takes some tenths of a second. If one operator is refused,
+similar ones usually are too, so they are tried together.
 
-The same finds the operators that end Vela, or from which it does not come back. Then the attempts
-have less time, as each that is wrong takes all of it.
+The same search finds operators on which Vela crashes or hangs. Attempts then have less time, as
+each wrong one uses up all of it.
 """
 
 import time
@@ -18,14 +18,14 @@ from ethosgen.backend.ethosu.offload.vela import DeathError
 from ethosgen.values.errors import RefusalError
 
 ATTEMPTS = 100
-"""The most compilations for one network; log2(n) for each kind of operator are usual."""
+"""Limit of compilations for one network; log2(n) for each kind of operator are usual."""
 
 LATE_S = 10.0
-"""Seconds for an attempt after one that did not come back: ten times what most networks take."""
+"""Time limit in seconds of an attempt after one that timed out: ten times what most need."""
 SEARCH_S = 120.0
-"""Seconds after which what is not tried yet counts as refused."""
+"""Time limit in seconds of the search; operators not tried by then count as refused."""
 SUSPECTS = 3
-"""So many refused ones of a kind in a row, and the others of that kind are not tried any more."""
+"""After this many refused operators of a kind in a row, the rest of the kind is not tried."""
 
 Made = TypeVar("Made")
 Result_co = TypeVar("Result_co", covariant=True)
@@ -41,10 +41,10 @@ class Attempt(Protocol[Result_co]):
 def compile_around(
     attempt: Attempt[Made], kinds: Sequence[Hashable]
 ) -> tuple[Made, dict[int, str]]:
-    """Compile a network; return what was made, and what had to be kept.
+    """Compile a network; return the result and the operators that had to be kept.
 
-    `kinds` says what each operator is: where one is refused, others of its kind are suspects.
-    RefusalError, the first one, where no choice of operators helps.
+    `kinds` has each operator's kind: if one is refused, others of its kind are suspects. Raises the
+    first RefusalError if no choice of operators helps.
     """
     try:
         return attempt({}), {}
@@ -62,7 +62,7 @@ def compile_around(
 
 
 class _Search:
-    """Finds refused operators one after the other, each by halving, and those like them at once."""
+    """Finds refused operators one by one by bisection, and similar ones together."""
 
     def __init__(
         self, attempt: Attempt[object], kinds: Sequence[Hashable], limit_s: float | None
@@ -76,16 +76,16 @@ class _Search:
 
     @property
     def is_spent(self) -> bool:
-        """Whether all attempts or all time is gone."""
+        """Whether all attempts or all time are used up."""
         return not self._left or time.monotonic() > self._end
 
     def refusal(self, offered: Collection[int]) -> str | None:
-        """Compile with nothing but these operators offered to Vela; return what it says against.
+        """Compile with only these operators offered to Vela; return Vela's objection.
 
-        When the search is spent, what is offered counts as refused.
+        When the search is spent, the offered operators count as refused.
         """
         if self.is_spent:
-            return "not all that it refuses was found in time"
+            return "not all operators that it refuses were found in time"
         self._left -= 1
         try:
             kept = {i: "" for i in range(self._count) if i not in offered}
@@ -109,7 +109,7 @@ class _Search:
         return [i for i in range(self._count) if i not in kept]
 
     def _first(self, operators: Sequence[int], said: str) -> tuple[int, str]:
-        """Return the operator that ends the shortest refused start of a refused list, and why."""
+        """Return the last operator of the shortest refused prefix of a refused list, and why."""
         fine, refused = 0, len(operators)
         while refused - fine > 1:
             middle = (fine + refused) // 2
@@ -120,9 +120,9 @@ class _Search:
         return operators[refused - 1], said
 
     def _alike(self, found: Mapping[int, str], culprit: int) -> dict[int, str]:
-        """Return those like a culprit that are refused too; after some in a row, all that are left.
+        """Return refused operators similar to a culprit; after some in a row, all remaining ones.
 
-        Nothing where the network is refused without all of them as well: there is another cause.
+        Nothing if the network is refused even without all of them: then there is another cause.
         """
         kinds = self._kinds
         alike = [i for i in self._without(found) if kinds[i] == kinds[culprit]]

@@ -1,10 +1,10 @@
-"""Gives every tensor of a partition a base pointer of its own (IoStyle.CALLER).
+"""Gives every tensor of a partition its own base pointer (IoStyle.CALLER).
 
 With separate_io_regions, Regor puts all tensors that the NPU only reads in region 3 and all that it
-writes in region 4, one behind the other, as if the caller had laid them out so. The caller's
-buffers lie anywhere. So the command stream is rewritten: an access to region 3 or 4 becomes an
-access to its tensor's own region, relative to that tensor. Registers keep their value between
-operations, so regions and addresses are tracked, and set anew where they changed.
+writes in region 4, one after the other, as if the caller had laid them out like this. But the
+caller's buffers may be anywhere. So the command stream is rewritten: an access to region 3 or 4
+becomes an access to its tensor's own region, relative to that tensor. Registers keep their value
+between operations, so regions and addresses are tracked, and set again where they changed.
 """
 
 import re
@@ -38,10 +38,10 @@ _ROW = re.compile(
 
 
 def read_spans(log: str) -> list[list[Extent]]:
-    """Return each partition's tensors in regions 3 and 4, from what Regor printed.
+    """Return each partition's tensors in regions 3 and 4, from Regor's output.
 
     Regor allocates them partition by partition, and prints a block for inputs and one for outputs
-    each time (verbose_allocation); there is no other account of it that knows the partition.
+    each time (verbose_allocation); no other output relates them to the partition.
     """
     partitions: list[list[Extent]] = []
     region = None
@@ -89,15 +89,15 @@ _DMA_ENDS = ((0x130, 0x4030), (0x131, 0x4031))
 """Region and address register of a DMA's source, and of its destination."""
 _REGION_MASK = 0x7
 _INTERNAL = 1 << 8
-"""region_mode of a DMA: the address is in the NPU's own SHRAM, and the region means nothing."""
+"""region_mode of a DMA: the address is in the NPU's own SHRAM, and the region is ignored."""
 _CODE_MASK = 0x3FF
 _PAYLOAD = 1 << 14
-"""The control bits of a command that a payload word follows."""
+"""The control bits of a command that has a payload word."""
 
 
 @dataclass
 class _Group:
-    """A region register with its addresses: by code, as Regor set them and as we have."""
+    """A region register with its addresses: by code, as Regor set them and as rewritten."""
 
     wanted: dict[int, int] = field(default_factory=dict)
     written: dict[int, int] = field(default_factory=dict)
@@ -106,8 +106,8 @@ class _Group:
 def own_regions(commands: bytes, spans: Sequence[Extent]) -> bytes:
     """Rewrite a command stream so that spans[i] is in region FIRST_OWN_REGION + i, from 0.
 
-    Raises UnsupportedError if there are more spans than base pointers, or an access to region 3 or
-    4 that meets none of them.
+    Raises UnsupportedError if there are more spans than base pointers, or if an access to region 3
+    or 4 is in none of them.
     """
     if len(spans) > OWN_BASES:
         raise UnsupportedError(
@@ -133,15 +133,15 @@ def own_regions(commands: bytes, spans: Sequence[Extent]) -> bytes:
 
 
 def operations(commands: bytes) -> int:
-    """Return how many operations a stream starts, copies apart."""
+    """Return the number of operations that a stream starts, without copies."""
     starts = _OPERATIONS.keys() - {_DMA_START}
     return sum(p is None and code in starts for code, _, p in _commands(commands))
 
 
 def copied_bytes(commands: bytes) -> dict[int, int]:
-    """Return how far DMAs reach into each region from FIRST_OWN_REGION on, in bytes.
+    """Return how far DMAs access each region from FIRST_OWN_REGION on, in bytes.
 
-    Regor copies in multiples of 16 bytes, as the hardware wants it: a tensor's own size rounded up
+    Regor copies multiples of 16 bytes, as the hardware requires: a tensor's size rounded up
     (ethos_u55_register_cs_generator.cpp, InsertTransposeCommand).
     """
     registers: dict[int, int] = {}
@@ -162,9 +162,9 @@ def copied_bytes(commands: bytes) -> dict[int, int]:
 
 
 def accesses(commands: bytes) -> frozenset[tuple[int, int]]:
-    """Return (region, first address) of all that a stream's operations and DMAs reach.
+    """Return (region, first address) of all accesses of a stream's operations and DMAs.
 
-    Weights and scales are left out: what is not in the blob, a DMA has put there before.
+    Weights and scales are omitted: those outside the blob were put there by a DMA.
     """
     groups = {name: _Group() for name in _REGION_COMMANDS.values()}
     found = set()
@@ -185,14 +185,14 @@ def accesses(commands: bytes) -> frozenset[tuple[int, int]]:
 
 
 def _commands(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
-    """Yield (code, word, payload) of each command; payload None where there is none."""
+    """Yield (code, word, payload) of each command; payload is None if it has none."""
     words = iter(struct.unpack(f"<{len(stream) // 4}I", stream))
     for word in words:
         yield word & _CODE_MASK, word, next(words, 0) if word & _PAYLOAD else None
 
 
 def _changes(group: _Group, spans: Sequence[Extent]) -> list[int]:
-    """Return the words that set a group as wanted, for what is not set so already."""
+    """Return the words that set a group's registers as wanted, where they differ."""
     words: list[int] = []
     for key, value in _moved(group.wanted, spans).items():
         if group.written.get(key) == value:
@@ -212,7 +212,7 @@ def _split(wanted: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def _moved(wanted: dict[int, int], spans: Sequence[Extent]) -> dict[int, int]:
-    """Return a group's registers after its tensor has moved to a region of its own."""
+    """Return a group's registers after its tensor has moved to its own region."""
     regions, addresses = _split(wanted)
     if not regions or not addresses:
         return wanted
@@ -223,10 +223,10 @@ def _moved(wanted: dict[int, int], spans: Sequence[Extent]) -> dict[int, int]:
     for position, span in enumerate(spans):
         if span.region == region & _REGION_MASK and 0 <= first - span.start < span.size:
             own = region & ~_REGION_MASK | FIRST_OWN_REGION + position
-            # The tiles behind the first are 0 where they are not used.
+            # The tiles after the first are 0 if unused.
             moved = {k: max(value - span.start, 0) for k, value in addresses.items()}
             return {key: own, **moved}
     raise UnsupportedError(
-        f"the command stream reaches 0x{first:x} in region {region & _REGION_MASK}, where Vela "
+        f"the command stream accesses 0x{first:x} in region {region & _REGION_MASK}, where Vela "
         f"reported no tensor; {_ADVICE}"
     )

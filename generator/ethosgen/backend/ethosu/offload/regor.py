@@ -1,7 +1,7 @@
-"""Calls Regor, Vela's compiler core; runs in a child process and imports nothing else of ours.
+"""Calls Regor, Vela's compiler core; runs in a child process and imports none of our modules.
 
-What `compile_network` hands over is what Vela 5.2's own command line hands over for the same
-options (ethosu/vela/vela.py, main and get_compiler_config), so that its figures are Vela's figures.
+`compile_network` passes what Vela 5.2's own command line passes for the same options
+(ethosu/vela/vela.py, main and get_compiler_config), so that its figures are Vela's figures.
 """
 
 from importlib.util import find_spec
@@ -39,10 +39,10 @@ softmax_int16_neg_exp_range=10.0
 
 _SEPARATE = """separate_io_regions=true
 verbose_allocation=true"""
-"""verbose_allocation prints where each partition's tensors are; see regions.py."""
+"""verbose_allocation prints the places of each partition's tensors; see regions.py."""
 
 TABLES = ("source", "optimised", "queue", "perf")
-"""The tables of Regor's database that tell which operator went where."""
+"""The tables of Regor's database that trace operators to their places."""
 
 
 def compile_network(
@@ -54,7 +54,7 @@ def compile_network(
     """Compile a .tflite and return the compiled one, figures and tables as plain values.
 
     `architecture` has name, macs, cores, system_config, memory_mode, optimise ("Performance" or
-    "Size") and arena_bytes. Regor raises RuntimeError for what it refuses, and may end the process.
+    "Size") and arena_bytes. Regor raises RuntimeError on a refusal, and may crash the process.
     """
     from ethosu import regor
 

@@ -1,13 +1,13 @@
-"""What Vela left of a graph: the CPU's operators, and an `ethos-u` operator for each partition.
+"""The residual graph: the CPU's operators, and an `ethos-u` operator for each partition.
 
 An `ethos-u` operator reads [command stream, read-only blob, scratch, fast scratch, tensors …]. All
-partitions share the blob and both scratches. Where each tensor lies in scratch is in the metadata
-OfflineMemoryAllocation: int32 version, number of subgraphs, number of tensors, then an offset for
+partitions share the blob and both scratches. The metadata OfflineMemoryAllocation has the place of
+each tensor in scratch: int32 version, number of subgraphs, number of tensors, then an offset for
 each tensor, -1 for none (TFLite Micro's format, docs/memory_management.md).
 
-A tensor that only partitions touch is not in the graph at all, even if one partition makes it and a
-later one reads it: it lies in scratch. So scratch must be left alone from the first partition to
-the last, but for the tensors that have an offset in it.
+A tensor that only partitions use is not in the graph at all, even if one partition makes it and a
+later one reads it: it is in scratch. So scratch must stay unchanged from the first partition to the
+last, except for the tensors that have an offset in it.
 """
 
 import struct
@@ -37,9 +37,9 @@ class Residual:
     """A compiled network taken apart.
 
     `graph` is the residual graph, whose inputs and outputs carry the original's names.
-    `npu_operators` are the indices of its `ethos-u` operators. `spans` says for each partition
-    where in regions 3 and 4 its tensors are, None if they are in scratch. Raises UnsupportedError
-    where Vela's output is not what Vela is known to write.
+    `npu_operators` are the indices of its `ethos-u` operators. `spans` has for each partition the
+    places of its tensors in regions 3 and 4, None if they are in scratch. Raises UnsupportedError
+    if Vela's output differs from Vela's known format.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Residual:
         self._compiled = compiled
         self._spans = spans
         self.reach: dict[int, int] = {}
-        """Bytes that partitions copy of a tensor of their own, where it has fewer."""
+        """Bytes that partitions copy of a tensor in its own region, if more than it has."""
         self.graph = _named_like(compiled.graph, original)
         self.npu_operators = [
             op.index for op in self.graph.operators if op.custom_code == NPU_CUSTOM_CODE
@@ -74,7 +74,7 @@ class Residual:
 
     @property
     def scratch_fast_bytes(self) -> int:
-        """Size of the fast scratch; 0 where it is the scratch itself."""
+        """Size of the fast scratch; 0 if it is the scratch itself."""
         if not self._memories or not self._has_fast_scratch():
             return 0
         return self._memory(_SCRATCH_FAST).bytes
@@ -82,22 +82,22 @@ class Residual:
     def partitions(
         self, operators: Sequence[tuple[int, ...]], endings: Sequence[str]
     ) -> tuple[Partition, ...]:
-        """Return the partitions; the arguments are what each runs and why each ends."""
+        """Return the partitions; the arguments are each one's operators and the reason it ends."""
         return tuple(
             self._partition(number, self.graph.operators[index], operators[number], endings[number])
             for number, index in enumerate(self.npu_operators)
         )
 
     def _shared_memories(self) -> tuple[int, ...]:
-        """Return the tensors of blob and scratches, once all partitions are known to share them."""
+        """Return the tensors of blob and scratches; check that all partitions share them."""
         shared = {
             self.graph.operators[index].inputs[_READ_ONLY:_FIRST_TENSOR]
             for index in self.npu_operators
         }
         if len(shared) > 1 or any(len(memories) < 3 for memories in shared):
             raise UnsupportedError(
-                "Vela's output has partitions with memories of their own, which Vela 5.2 is not "
-                "known to write; install ethos-u-vela 5.2"
+                "Vela's output has partitions with separate memories, unlike that of Vela 5.2; "
+                "install ethos-u-vela 5.2"
             )
         return shared.pop() if shared else ()
 
@@ -153,11 +153,11 @@ class Residual:
                 self.reach[owner] = max(copied, self.reach.get(owner, 0))
 
     def _check_written(self) -> None:
-        """Refuse a graph with a tensor that is needed and not written, or written twice.
+        """Refuse a graph with a tensor that is needed but not written, or written twice.
 
-        Vela leaves out an output that a partition makes besides where BATCH_MATMUL of the same
-        partition reads it transposed. And it takes a PAD apart: its edges may be written in one
-        partition, and its middle in a later one.
+        Vela omits an output of a partition if a BATCH_MATMUL of the same partition reads it
+        transposed. And it splits a PAD: one partition may write its edges, and a later one its
+        middle.
         """
         written = [i for op in self.graph.operators for i in op.outputs]
         read = [i for op in self.graph.operators for i in op.inputs if i >= 0]
@@ -177,7 +177,7 @@ class Residual:
             tensor = self.graph.tensors[index]
             end = self.offsets.get(index, self.scratch_bytes) + tensor.bytes
             if index not in self.offsets or end > self.scratch_bytes:
-                why = f"Vela's output does not say where in scratch '{tensor.name}' lies"
+                why = f"Vela's output does not place '{tensor.name}' in scratch"
                 raise RefusalError(why, why)
 
     def _owned_spans(
@@ -194,12 +194,12 @@ class Residual:
         for index in owners:
             tensor = self.graph.tensors[index]
             if index not in found or found[index].size < tensor.bytes:
-                why = f"Vela does not say which base pointer '{tensor.name}' has"
+                why = f"Vela does not report the base pointer of '{tensor.name}'"
                 raise RefusalError(f"{why}; use --io arena for this network", why)
         return [found[index] for index in owners]
 
     def _matched(self, tensors: Sequence[int], spans: Sequence[Extent]) -> dict[int, Extent]:
-        """Match the tensors of a region with Regor's spans: by name, where names repeat by order.
+        """Match the tensors of a region with Regor's spans: by name, or by order if names repeat.
 
         Regor lays tensors out in the order of their first use, which is the order of an operator's
         inputs and of its outputs.
@@ -224,9 +224,9 @@ def placement(compiled: Model) -> tuple[int, ...]:
 
 
 def _named_like(graph: Graph, original: Model) -> Graph:
-    """Give the inputs and outputs of a compiled graph the names that the original's have.
+    """Give the inputs and outputs of a compiled graph the original's names.
 
-    Outputs that are constants get back their values, which Vela drops.
+    Constant outputs get their values back, which Vela drops.
     """
     pairs = (
         *zip(graph.input_tensors(), original.inputs, strict=False),

@@ -1,7 +1,7 @@
-"""Where a factor computed in single floats rounds a product otherwise than one in double does.
+"""Finds where a single-precision factor rounds a product differently from a double one.
 
-TFLite Micro computes the quotients of scales in double, Vela some of them in single floats. Both
-are written as a mantissa of 31 bits and a shift; the products are rounded as gemmlowp does.
+TFLite Micro computes the quotients of scales in double, Vela some of them in single precision. Both
+are stored as a mantissa of 31 bits and a shift; the products are rounded as in gemmlowp.
 """
 
 import math
@@ -11,16 +11,16 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 Factor = tuple[int, int]
-"""A positive real as mantissa * 2**(shift - 31)."""
+"""A positive number as mantissa * 2**(shift - 31)."""
 
 
 def double_factor(*scales: float, over: float) -> Factor:
-    """Return the product of scales over another, computed in double."""
+    """Return the product of scales over another, computed in double precision."""
     return _factor(math.prod(scales) / over)
 
 
 def single_factor(*scales: float, over: float) -> Factor:
-    """Return the product of scales over another, computed in single floats, step by step."""
+    """Return the product of scales over another, computed in single precision, step by step."""
     product = np.float32(1)
     for scale in scales:
         product = np.float32(product * np.float32(scale))
@@ -46,7 +46,7 @@ def rescaled(values: Array, factor: Factor) -> Array:
 def differ(values: Array, one: Factor, other: Factor, most: int) -> bool:
     """Return whether two factors give different results for some value of magnitude up to `most`.
 
-    What both bring beyond `most` is clamped and no difference.
+    Results that are both beyond `most` are clamped and do not differ.
     """
     if one == other:
         return False

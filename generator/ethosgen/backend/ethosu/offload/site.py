@@ -1,4 +1,4 @@
-"""An operator where it stands: what the conditions of errata are asked about."""
+"""An operator in its surroundings, which the conditions of errata check."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ Table = np.ndarray[Any, np.dtype[np.int8]]
 
 
 class Setting(Protocol):
-    """What a network is compiled for."""
+    """The target that a network is compiled for."""
 
     @property
     def npu(self) -> str:
@@ -20,7 +20,7 @@ class Setting(Protocol):
 
     @property
     def io(self) -> IoStyle:
-        """Where its inputs and outputs live."""
+        """The place of its inputs and outputs."""
 
     def table_of(self, operator: Operator, graph: Graph, /) -> Table | None:
         """Return the CPU's table of an 8-bit operator, None if it has none."""
@@ -28,7 +28,7 @@ class Setting(Protocol):
 
 @dataclass(frozen=True)
 class Site:
-    """An operator of a network, and what the network is compiled for."""
+    """An operator of a network, and the target of the compilation."""
 
     graph: Graph
     operator: Operator
@@ -41,7 +41,7 @@ class Site:
 
     @property
     def inputs(self) -> list[Tensor]:
-        """The tensors that it reads; those that are absent are left out."""
+        """The tensors that it reads, without absent ones."""
         return [self.graph.tensors[i] for i in self.operator.inputs if i != ABSENT]
 
     @property
@@ -55,10 +55,10 @@ class Site:
         return self.output.dtype
 
     def constant(self, position: int) -> list[int]:
-        """Return the values of a constant input; LookupError if it is none."""
+        """Return the values of a constant input; LookupError if it is not a constant."""
         tensor = self.inputs[position]
         if tensor.data is None:
-            raise LookupError(f"'{tensor.name}' is no constant")
+            raise LookupError(f"'{tensor.name}' is not a constant")
         return [int(v) for v in tensor.array().reshape(-1)]
 
     @property
@@ -69,12 +69,12 @@ class Site:
 
 
 def scale_of(tensor: Tensor) -> float:
-    """Return a tensor's scale; 1 where it has none."""
+    """Return a tensor's scale; 1 if it has none."""
     known = tensor.quantization
     return float(known.scale[0]) if known and known.scale else 1.0
 
 
 def point_of(tensor: Tensor) -> int:
-    """Return a tensor's zero point; 0 where it has none."""
+    """Return a tensor's zero point; 0 if it has none."""
     known = tensor.quantization
     return int(known.zero_point[0]) if known and known.zero_point else 0

@@ -1,4 +1,4 @@
-"""Has Vela compile a network: what it is told, what it answers, what its refusals mean."""
+"""Has Vela compile a network: its arguments, its output, and the meaning of its refusals."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ SYSTEM_CONFIGS = {
     "u65": "Ethos_U65_Embedded",
     "u85": "Ethos_U85_SYS_Flash_High",
 }
-"""Vela's system for each product: a Cortex-M board's SRAM and flash."""
+"""Vela's system configuration for each product: a Cortex-M board's SRAM and flash."""
 
 MEMORY_MODE = "Shared_Sram"
 """Constants in flash, everything else in an SRAM that CPU and NPU share."""
@@ -27,16 +27,16 @@ ADDRESS_BITS = {"u55": 32, "u65": 40, "u85": 40}
 """The width of the AXI address, which is Vela's default limit for the arena."""
 
 LIMIT_S = 120.0
-"""Vela takes well under a second for most networks, and some damaged ones never end."""
+"""Vela takes well under a second for most networks, and hangs on some damaged ones."""
 
 Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class SchedulerGoal:
-    """What Vela's scheduler aims at: its options --optimise and --arena-cache-size.
+    """Options for Vela's scheduler: --optimise and --arena-cache-size.
 
-    `optimise` is "Performance" or "Size"; `arena_bytes` None means all that can be addressed.
+    `optimise` is "Performance" or "Size"; `arena_bytes` None means all addressable memory.
     """
 
     optimise: str = "Performance"
@@ -44,12 +44,12 @@ class SchedulerGoal:
 
 
 FASTEST = SchedulerGoal()
-"""What Vela does without options."""
+"""Vela's default options."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """Vela's answer. `tables` are rows of Regor's database, `log` what it printed."""
+    """Vela's output. `tables` are rows of Regor's database, `log` its printed text."""
 
     network: Model
     npu_cycles: int
@@ -70,12 +70,12 @@ def compile_network(
 ) -> Compiled:
     """Compile with Regor in a child process, in LIMIT_S seconds or fewer.
 
-    Raises RefusalError with Vela's own words for what it refuses, DeathError for a network that
-    ends it or from which it does not come back, ToolError where Vela is not installed.
+    Raises RefusalError with Vela's own message for a refusal, DeathError for a network on which it
+    crashes or hangs, ToolError if Vela is not installed.
     """
     architecture = {
         "name": accelerator.vela_architecture,
-        "macs": accelerator.macs // accelerator.cores,  # Vela counts them for one core
+        "macs": accelerator.macs // accelerator.cores,  # per core
         "cores": accelerator.cores,
         "arena_bytes": schedule.arena_bytes or 1 << ADDRESS_BITS[accelerator.product],
         "optimise": schedule.optimise,
@@ -96,7 +96,7 @@ def compile_network(
 
 
 class DeathError(RefusalError):
-    """A network that ends Vela, or from which it does not come back; `is_late` tells which."""
+    """A network on which Vela crashes or hangs; `is_late` says which."""
 
     def __init__(self, message: str, why: str, is_late: bool) -> None:
         super().__init__(message, why)
@@ -108,14 +108,14 @@ def _refusal(model: Model, error: ChildError) -> InputError | ToolError:
         kind, _, words = str(error).partition(": ")
         if kind in ("ImportError", "ModuleNotFoundError"):
             return ToolError(
-                f"Vela cannot be loaded ({words}); install it: pip install ethos-u-vela"
+                f"Vela cannot be loaded ({words}); install it with: pip install ethos-u-vela"
             )
         sentence = re.sub(r"\s+", " ", words.removeprefix("Compilation failed: ")).strip()
         why = sentence or kind
         return RefusalError(f"Vela cannot compile '{model.name}': {why}", why)
     return DeathError(
-        f"Vela did not survive '{model.name}' ({error}), and not without any one of its operators "
-        "either; convert it again if it may be damaged, or try --npu none",
+        f"Vela crashes on '{model.name}' ({error}), even with each operator removed in turn; "
+        "convert it again if it may be damaged, or try --npu none",
         str(error),
         error.how == "late",
     )

@@ -47,8 +47,8 @@ def reasons(log: str, ignore: tuple[str, ...] = ()) -> dict[str, str]:
 def test_regors_words_become_one_line() -> None:
     assert reasons(LOG)["AVERAGE_POOL_2D"] == (
         "kernel height: 300 out of range (Vela requires: Kernel constraints: IF padding=VALID: "
-        "Kernel height must be less than or equal to 256; ELSE: Kernel width and height must be less "
-        "than or equal to 8)"
+        "Kernel height must be less than or equal to 256; ELSE: Kernel width and height must be "
+        "less than or equal to 8)"
     )
     assert reasons(LOG)["SIN"] == "the NPU has no such operation"
 

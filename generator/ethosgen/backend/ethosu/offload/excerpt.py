@@ -1,6 +1,6 @@
-"""One operator of a network, as a network of its own, without the rest.
+"""Extracts one operator of a network as a network, without the rest.
 
-What is shown to others has nothing of the user's other weights, names or metadata.
+A case to report has none of the user's other weights, names or metadata.
 """
 
 from collections.abc import Sequence

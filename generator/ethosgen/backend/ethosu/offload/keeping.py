@@ -1,7 +1,7 @@
 """Keeps single operators on the CPU: Vela's own option selects operators only by type.
 
 Vela gets an operator that must stay as a custom one, which no NPU supports, under a name with its
-tells its index. Vela passes it through, and its real name comes back afterwards.
+index. Vela passes it through, and its real name is restored afterwards.
 """
 
 import re

@@ -287,7 +287,7 @@ bool ethosgen_npu_wait(const volatile bool *finished)
     bool goes_on = true;
 
     if (npu_model.in_interrupt || truth.in_reset) {
-        fail("the wait hook is called where nobody waits");
+        fail("the wait hook is called without a wait");
     }
     serve();
     if (truth.is_quiet) {

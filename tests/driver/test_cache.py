@@ -1,7 +1,7 @@
 """The library's cache maintenance against a model of a write-back cache with lines of 32 bytes.
 
-The hooks are those that a project has, compiled for this machine; what they tell the processor's
-registers, they tell the model.
+The hooks are a project's, compiled for this machine; their accesses to the processor's registers go
+to the model.
 """
 
 import ctypes

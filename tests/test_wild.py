@@ -62,6 +62,16 @@ def test_a_seed_names_one_network() -> None:
     assert make_network(7).data != make_network(8).data
 
 
+@pytest.mark.parametrize("seed", [136768974, 136783219, 136783404])
+def test_no_quotient_is_drawn_that_cpp_leaves_open(seed: int) -> None:
+    """LiteRT divides -128 by -1 to 127 or -128, by the element's place."""
+    wild = make_network(seed)
+    tensors = wild.net.tensors
+    divisors = [tensors[o.inputs[1]].name for o in wild.net.operators if o.code == "FLOOR_DIV"]
+    limits = [wild.ranges[name] for name in divisors if name in wild.ranges]
+    assert limits and not any(low <= -1 <= high for low, high in limits)
+
+
 def test_networks_are_as_varied_as_promised() -> None:
     models = [decode_model(make_network(seed).data, "wild") for seed in range(150)]
     sizes = [len(model.graph.operators) for model in models]

@@ -29,12 +29,11 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class OperatorSpec:
-    """An operator of the file: builtin code, tensor indices, options by the schema's names."""
+    """An operator of the file: builtin code, tensor indices, options by the dialect's names."""
 
     code: str
     inputs: tuple[int, ...]
     output: int
-    options_table: str
     options: dict[str, Any]
 
 
@@ -66,7 +65,7 @@ def quantize_network(layers: list[Layer], calibration: Array) -> NetworkSpec:
         current = quantizer.add(layer, name, current, x, y)
         x = y
     probabilities = TensorSpec("digit", network.tensors[current].shape, "int8", (1 / 256,), (-128,))
-    quantizer.operator("SOFTMAX", (current,), probabilities, "SoftmaxOptions", {"Beta": 1.0})
+    quantizer.operator("SOFTMAX", (current,), probabilities, {"beta": 1.0})
     network.outputs = (len(network.tensors) - 1,)
     return network
 
@@ -81,23 +80,19 @@ class Quantizer:
         """Append the operators of one layer; x and y are its calibrated input and output."""
         if isinstance(layer, Residual):
             inner = self.add(layer.conv, f"{name}_conv", source, x, layer.conv.forward(x))
-            relu = {"FusedActivationFunction": "RELU"}
-            return self.operator("ADD", (source, inner), activation(name, y), "AddOptions", relu)
+            relu = {"fused_activation_function": "RELU"}
+            return self.operator("ADD", (source, inner), activation(name, y), relu)
         if isinstance(layer, Weighted):
             return self._weighted(layer, name, source, y)
         here = self.network.tensors[source]
         kept = TensorSpec(name, (1, *y.shape[1:]), "int8", here.scale, here.zero_point)
         if isinstance(layer, Pool):
             code = "MAX_POOL_2D" if layer.kind == "max" else "AVERAGE_POOL_2D"
-            cell = dict.fromkeys(("FilterHeight", "FilterWidth", "StrideH", "StrideW"), 2)
-            return self.operator(
-                code, (source,), kept, "Pool2DOptions", {**cell, "Padding": "VALID"}
-            )
+            cell = dict.fromkeys(("filter_height", "filter_width", "stride_h", "stride_w"), 2)
+            return self.operator(code, (source,), kept, {**cell, "padding": "VALID"})
         if isinstance(layer, Flatten):
             shape = TensorSpec(f"{name}_shape", (2,), "int32", data=np.array(kept.shape, np.int32))
-            return self.operator(
-                "RESHAPE", (source, self.network.add(shape)), kept, "ReshapeOptions", {}
-            )
+            return self.operator("RESHAPE", (source, self.network.add(shape)), kept, {})
         raise TypeError(f"no rule quantizes a {type(layer).__name__}")
 
     def operator(
@@ -105,30 +100,25 @@ class Quantizer:
         code: str,
         inputs: tuple[int, ...],
         output: TensorSpec,
-        options_table: str,
         options: dict[str, Any],
     ) -> int:
         """Append one operator and its output; return the output's index."""
         index = self.network.add(output)
-        self.network.operators.append(OperatorSpec(code, inputs, index, options_table, options))
+        self.network.operators.append(OperatorSpec(code, inputs, index, options))
         return index
 
     def _weighted(self, layer: Weighted, name: str, source: int, y: Array) -> int:
         weights, bias = self._constants(layer, name, source)
         inputs = (source, weights, bias)
         output = activation(name, y)
-        options: dict[str, Any] = {"FusedActivationFunction": "RELU" if layer.relu else "NONE"}
+        options: dict[str, Any] = {"fused_activation_function": "RELU" if layer.relu else "NONE"}
         if isinstance(layer, Dense):
-            return self.operator(
-                "FULLY_CONNECTED", inputs, output, "FullyConnectedOptions", options
-            )
-        options |= {"StrideH": 1, "StrideW": 1, "Padding": "SAME"}
+            return self.operator("FULLY_CONNECTED", inputs, output, options)
+        options |= {"stride_h": 1, "stride_w": 1, "padding": "SAME"}
         if isinstance(layer, Depthwise):
-            options["DepthMultiplier"] = 1
-            return self.operator(
-                "DEPTHWISE_CONV_2D", inputs, output, "DepthwiseConv2DOptions", options
-            )
-        return self.operator("CONV_2D", inputs, output, "Conv2DOptions", options)
+            options["depth_multiplier"] = 1
+            return self.operator("DEPTHWISE_CONV_2D", inputs, output, options)
+        return self.operator("CONV_2D", inputs, output, options)
 
     def _constants(self, layer: Weighted, name: str, source: int) -> tuple[int, int]:
         values = layer.weights.value.astype(np.float64)

@@ -86,7 +86,7 @@ def _tensor(spec: Spec, index: int) -> Tensor:
 
 def _operator(made: OperatorSpec, index: int) -> Operator:
     """Return an operator with all the options that its code has, as a converter writes them."""
-    options = {option.name: option.default for option in OPS[made.code].options}
+    options = OPS[made.code].defaults()
     assert made.custom_code or options.keys() >= made.options.keys(), made
     return Operator(
         index,

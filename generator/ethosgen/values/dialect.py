@@ -507,6 +507,10 @@ class Op:
         """The options that it may have."""
         return self.table.options if self.table else ()
 
+    def defaults(self) -> dict[str, Any]:
+        """Return the value of each option that a file does not give."""
+        return {option.name: option.default for option in self.options}
+
 
 def _tables() -> Iterator[OptionsTable]:
     for line in _OPTIONS.strip().replace("\n    ", " ").split("\n"):

@@ -18,7 +18,7 @@ WORDS = {
     "cannot be compiled: it is a custom operator, which TFLite Micro does not have either",
     "machine code for another accelerator": "operator 1 of 2, DISPATCH_OP that makes 'y', cannot "
     "be compiled: it holds machine code for the NPU of a phone",
-    "reported as damaged": "'x' is damaged: buffer 0 of 0 is asked for",
+    "reported as damaged": "'x' is damaged: it refers to buffer 0 of 0",
     "another reason": "the moon is full",
 }
 

@@ -131,7 +131,7 @@ def test_options_that_are_no_map_are_damage() -> None:
         "CUSTOM", [net.input((4,), "int16", None, 0)], [Spec((4,), "int16")],
         custom_code="SignalDelay", custom_options=bytes(flexbuffers.Dumps([3])),
     )  # fmt: skip
-    with pytest.raises(InputError, match="no map"):
+    with pytest.raises(InputError, match="not a map"):
         parse_model(net.build(*made), "net")
 
 

@@ -1,1 +1,1 @@
-"""Front ends: a file's bytes to a network."""
+"""Front ends: they read a file's bytes into a network."""

@@ -1,15 +1,15 @@
 """Reads .tflite files through the published schema classes.
 
 Nothing in a file is trusted: every length is checked before it is walked, every index before it is
-used. What comes out is complete: shapes are static, constants are as long as their shapes say, and
-an operator reads only what exists before it runs.
+used. The result is complete: shapes are static, constants are as long as their shapes say, and an
+operator reads only tensors that exist before it runs.
 
 Names are made unique: a tensor without a name is called tensor_INDEX, and a name that an earlier
-tensor of the same graph already has gets _INDEX appended. Inputs and outputs therefore always can
-be told apart by name, and a file with sensible names keeps them.
+tensor of the same graph already has gets _INDEX appended. So names always identify inputs and
+outputs, and a file with unique names keeps them.
 
-An operator's options are those of its table in ethosgen.values.dialect, all of them or, where the
-file has none, none. TFLite ignores the options of another operator, and so do we.
+An operator's options are those of its table in ethosgen.values.dialect: all of them, or none if the
+file has none. Like TFLite, we ignore options of another operator.
 """
 
 import logging
@@ -39,16 +39,16 @@ _log = logging.getLogger(__name__)
 
 IDENTIFIER = b"TFL3"
 MAX_TENSOR_BYTES = 1 << 28
-"""Beyond any memory that a Cortex-M has; Vela does not come back from what is much larger."""
+"""More than any Cortex-M's memory; Vela hangs on tensors that are much larger."""
 
 MAX_RANK = 16
-"""No operator of TFLite goes beyond 8."""
+"""More than any TFLite operator supports, which is 8."""
 
 _NO_NUMBERS = frozenset({"string", "variant", "int4", "bfloat16", "complex128"})
-"""Types of tensors that we compute with nowhere; int4 constants are read as int8."""
+"""Types of tensors that no operator computes with; int4 constants are read as int8."""
 
 _DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
-"""What the flatbuffers package raises when an offset or a length leads nowhere."""
+"""The errors of the flatbuffers package for an invalid offset or length."""
 
 
 _TYPES = ENUMERATIONS["TensorType"].names
@@ -57,8 +57,8 @@ _TYPES = ENUMERATIONS["TensorType"].names
 def read_model(path: Path) -> Model:
     """Read a .tflite file.
 
-    Raises InputError if the file cannot be read, is no .tflite, or is damaged, and UnsupportedError
-    for what `parse_model` refuses.
+    Raises InputError if the file cannot be read, is not a .tflite file, or is damaged, and
+    UnsupportedError for a network that `parse_model` refuses.
     """
     try:
         data = path.read_bytes()
@@ -68,12 +68,12 @@ def read_model(path: Path) -> Model:
 
 
 def parse_model(data: bytes, name: str) -> Model:
-    """Parse a .tflite file's bytes; `name` is how messages call it.
+    """Parse a .tflite file's bytes; `name` is for messages.
 
-    Raises InputError if the bytes are no intact .tflite, and UnsupportedError for dynamic shapes.
-    What contradicts itself but does no harm is logged as a warning. One that Vela has compiled will
-    do. One that TFLite Micro's tool compressed is expanded, composites become their operators, and
-    detections get the shapes that their options ask for.
+    Raises InputError if the bytes are not an intact .tflite file, and UnsupportedError for dynamic
+    shapes. Harmless contradictions are logged as a warning. A file compiled by Vela is accepted. A
+    file compressed by TFLite Micro's tool is expanded, composites are inlined, and detections get
+    the shapes that their options define.
     """
     model = decode_model(data, name)
     for sentence in model.contradictions:
@@ -89,13 +89,13 @@ def parse_model(data: bytes, name: str) -> Model:
 
 
 def decode_model(data: bytes, name: str) -> Model:
-    """Decode any .tflite, Vela's output included, without asking whether we can compile it.
+    """Decode any .tflite file, including Vela's output, even if we cannot compile it.
 
-    Raises InputError if the bytes are no intact .tflite, UnsupportedError for a tensor type that
-    numpy has no name for.
+    Raises InputError if the bytes are not an intact .tflite file, UnsupportedError for a tensor
+    type that numpy does not have.
     """
     if not data:
-        raise InputError(f"'{name}' is empty; a .tflite file is needed")
+        raise InputError(f"'{name}' is empty; pass a .tflite file")
     if len(data) < 8 or data[4:8] != IDENTIFIER:
         raise InputError(f"'{name}' is not a .tflite file (the identifier TFL3 is missing)")
     try:
@@ -104,24 +104,24 @@ def decode_model(data: bytes, name: str) -> Model:
         if not _is_of_flatbuffers(error):
             raise
         raise InputError(
-            f"'{name}' is truncated or damaged: its tables lead outside the file; "
+            f"'{name}' is truncated or damaged: its tables point outside the file; "
             "convert or copy it again"
         ) from None
 
 
 def _is_of_flatbuffers(error: BaseException) -> bool:
-    """Return whether an exception comes from reading beyond the file, and not from our own code."""
+    """Return whether an exception comes from reading beyond the file, not from a bug of ours."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__")).startswith("flatbuffers.")
 
 
 def is_compiled(model: Model) -> bool:
-    """Return whether Vela has already compiled the network, so that the original is not in it."""
+    """Return whether Vela has already compiled the network, so that it lacks the original."""
     return any(op.custom_code == NPU_CUSTOM_CODE for op in model.graph.operators)
 
 
 class _Decoder:
-    """One file being decoded; its methods raise InputError or any of _DAMAGE."""
+    """Decodes one file; its methods raise InputError or any of _DAMAGE."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self.data = data
@@ -136,7 +136,7 @@ class _Decoder:
         return InputError(f"'{self.name}' is damaged: {what}")
 
     def walk(self, length: int) -> range:
-        """Return the indices of a vector of tables, once it is sure that the file can hold it."""
+        """Return the indices of a vector of tables, after checking that the file can contain it."""
         if not 0 <= 4 * length <= len(self.data):
             raise self.bad(f"a list claims {counted(length, 'element')}")
         return range(length)
@@ -161,7 +161,7 @@ class _Decoder:
         return Model(self.name, self.data, graphs, metadata, contradictions=self.contradictions())
 
     def contradictions(self) -> tuple[str, ...]:
-        """Return a sentence about each kind of contradiction that does no harm."""
+        """Return a sentence about each kind of harmless contradiction."""
         if not self.stale:
             return ()
         return (
@@ -171,11 +171,11 @@ class _Decoder:
 
     def at(self, items: list[Any] | tuple[Any, ...], index: int, what: str) -> Any:
         if not 0 <= index < len(items):
-            raise self.bad(f"{what} {index} of {len(items)} is asked for")
+            raise self.bad(f"it refers to {what} {index} of {len(items)}")
         return items[index]
 
     def buffer(self, table: Any) -> bytes | None:
-        """Return a buffer's bytes, None if it is empty; large files keep some behind the tables."""
+        """Return a buffer's bytes, None if it is empty; large files store some after the tables."""
         if table.Offset() > 1:
             start, length = table.Offset(), table.Size()
         elif table.DataLength():
@@ -185,8 +185,8 @@ class _Decoder:
             return None
         if start + length > len(self.data):
             raise InputError(
-                f"'{self.name}' is truncated: {start + length} bytes are needed, "
-                f"{len(self.data)} are there"
+                f"'{self.name}' is truncated: it needs {start + length} bytes but has "
+                f"{len(self.data)}"
             )
         return self.data[start : start + length]
 
@@ -194,7 +194,7 @@ class _Decoder:
         number = max(table.DeprecatedBuiltinCode(), _plain_builtin_code(table))
         if number not in CODES:
             raise UnsupportedError(
-                f"'{self.name}' uses operator code {number}, which this version does not know"
+                f"'{self.name}' uses operator code {number}, which this version does not support"
             )
         custom = table.CustomCode()
         return CODES[number], None if custom is None else _text(custom), table.Version()
@@ -218,7 +218,7 @@ class _Decoder:
         )
 
     def encoded(self, table: Any, codes: list[tuple[str, str | None, int]]) -> set[int]:
-        """Return the compressed constants, which keep the scales of what they were."""
+        """Return the compressed constants, which keep their original scales."""
         operators = [table.Operators(i) for i in self.walk(table.OperatorsLength())]
         decode = [
             op for op in operators if self.at(codes, op.OpcodeIndex(), "operator code")[1] == DECODE
@@ -226,7 +226,7 @@ class _Decoder:
         return {i for op in decode for i in self.numbers(op, "Inputs")}
 
     def numbers(self, table: Any, field: str) -> tuple[Any, ...]:
-        """Return a vector of numbers; numpy refuses one that leaves the file."""
+        """Return a vector of numbers; numpy refuses one that exceeds the file."""
         if not getattr(table, f"{field}Length")():
             return ()
         return tuple(getattr(table, f"{field}AsNumpy")().tolist())
@@ -235,7 +235,7 @@ class _Decoder:
         found = self.numbers(table, field)
         for index in found:
             if not (0 <= index < count or (absent and index == ABSENT)):
-                raise self.bad(f"tensor {index} of {count} is asked for")
+                raise self.bad(f"it refers to tensor {index} of {count}")
         return found
 
     def tensor(self, table: Any, index: int, taken: set[str], is_encoded: bool) -> Tensor:
@@ -244,7 +244,7 @@ class _Decoder:
         if table.Sparsity() is not None:
             raise UnsupportedError(
                 f"constant '{name}' of '{self.name}' is stored sparse, which TFLite Micro does not "
-                "take either; convert the network again without pruning's sparse encoding"
+                "support either; convert the network again without pruning's sparse encoding"
             )
         dtype = _TYPES[kind] if 0 <= kind < len(_TYPES) else str(kind)
         is_packed = dtype == "int4" and data is not None
@@ -279,11 +279,11 @@ class _Decoder:
     def static(
         self, shape: tuple[int, ...], signature: tuple[int, ...], name: str
     ) -> tuple[int, ...]:
-        """Return the shape if it is one, with -1 left where the converter left it open.
+        """Return the shape if it is static, with -1 for the sizes that the converter left open.
 
-        A converter writes 1 into the shape for each open size. TFLite's interpreters do not look
-        at the signature, so one that contradicts the shape is ignored. An open first dimension is
-        a batch, which TFLite and Vela both take as 1.
+        A converter writes 1 into the shape for each open size. TFLite's interpreters ignore the
+        signature, so one that contradicts the shape is ignored here too. An open first dimension is
+        a batch, which TFLite and Vela both assume to be 1.
         """
         if any(size < ABSENT for size in shape + signature) or ABSENT in shape:
             raise self.bad(f"tensor '{name}' has a negative shape {list(shape)}")
@@ -306,7 +306,7 @@ class _Decoder:
         points = self.numbers(table, "ZeroPoint") or (0,) * len(scales)
         axis = int(table.QuantizedDimension())
         if not all(math.isfinite(scale) and scale >= 0 for scale in scales):
-            raise self.bad(f"tensor '{name}' has a scale that is no positive number")
+            raise self.bad(f"tensor '{name}' has a scale that is not a positive number")
         if dtype != HANDLE and np.dtype(dtype).kind in "iu":
             info = np.iinfo(dtype)
             if not info.min <= min(points) <= max(points) <= info.max:
@@ -329,8 +329,8 @@ class _Decoder:
             return tensor
         if tensor.bytes > MAX_TENSOR_BYTES:
             raise InputError(
-                f"tensor '{tensor.name}' of '{self.name}' takes {tensor.bytes >> 20} MiB, and no "
-                f"more than {MAX_TENSOR_BYTES >> 20} are possible; is the file damaged?"
+                f"tensor '{tensor.name}' of '{self.name}' takes {tensor.bytes >> 20} MiB, but the "
+                f"limit is {MAX_TENSOR_BYTES >> 20}; is the file damaged?"
             )
         if tensor.data is not None and len(tensor.data) != tensor.bytes:
             raise self.bad(
@@ -358,10 +358,10 @@ class _Decoder:
         )
 
     def map_of(self, data: bytes) -> dict[str, Any]:
-        """Return a custom operator's options: names with numbers, truth values or texts."""
+        """Return a custom operator's options: names with numbers, booleans or strings."""
         options = read_map(data)
         if options is None:
-            raise self.bad("the options of a custom operator are no map of plain values")
+            raise self.bad("the options of a custom operator are not a map of plain values")
         return options
 
     def options(self, table: Any, op: Op) -> dict[str, Any]:
@@ -395,19 +395,19 @@ class _Decoder:
 
 
 def _plain_builtin_code(table: Any) -> int:
-    """Return an operator code's field builtin_code as it stands in the file.
+    """Return an operator code's field builtin_code as it is in the file.
 
-    The package's own getter returns the deprecated field wherever this one is below 127, so a file
-    that sets only this one would read as ADD. TFLite takes the larger of both (GetBuiltinCode).
+    The package's own getter returns the deprecated field if this one is below 127, so it would read
+    a file that sets only this one as ADD. TFLite uses the larger of both (GetBuiltinCode).
     """
     place = table._tab.Offset(10)
     return int(table._tab.Get(number_types.Int32Flags, table._tab.Pos + place)) if place else 0
 
 
 def _unpack_int4(data: bytes, shape: tuple[int, ...]) -> bytes:
-    """Return numbers of 4 bits, of which each byte holds two, the lower half first, as int8.
+    """Unpack 4-bit values, two per byte, the lower half first, to int8.
 
-    TFLite computes on them so too: only weights have this type.
+    TFLite computes with them in the same way: only weights have this type.
     """
     pairs = np.frombuffer(data, np.int8)
     values = np.stack([np.left_shift(pairs, 4) >> 4, pairs >> 4], axis=1).tobytes()
@@ -415,6 +415,6 @@ def _unpack_int4(data: bytes, shape: tuple[int, ...]) -> bytes:
 
 
 def _text(raw: bytes | None) -> str:
-    """Decode a name; what cannot be printed would tear a message or a console line apart."""
+    """Decode a name; replace unprintable characters, which would break messages and lines."""
     decoded = (raw or b"").decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in decoded)

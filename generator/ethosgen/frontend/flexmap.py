@@ -1,4 +1,4 @@
-"""Options of TFLite Micro's custom operators: a map in flexbuffers' format, read with distrust."""
+"""Reads options of TFLite Micro's custom operators: an untrusted map in flexbuffers' format."""
 
 import logging
 import struct
@@ -9,11 +9,11 @@ from flatbuffers import flexbuffers
 _log = logging.getLogger(__name__)
 
 _MET = (ArithmeticError, LookupError, TypeError, ValueError, struct.error)
-"""What the reader of the package meets in damaged bytes."""
+"""The errors of the package's reader for damaged bytes."""
 
 
 def read_map(data: bytes) -> dict[str, Any] | None:
-    """Return names with numbers, truth values or texts; None if the bytes are no such map."""
+    """Return names with numbers, booleans or strings; None if the bytes are not such a map."""
     if not data:
         return {}
     try:

@@ -1,8 +1,8 @@
-"""Networks that TensorFlow Lite Micro's tool compressed, as they were before.
+"""Expands networks that were compressed by TensorFlow Lite Micro's tool.
 
-The tool puts a TFLM_DECODE before each operator that reads a compressed constant. All it needs is
-known when a network is read, and neither Vela nor a CPU's kernel can use weights that come at run
-time. So the constants take the decoded values, and the operators go.
+The tool puts a TFLM_DECODE before each operator that reads a compressed constant. Its inputs are
+constant, and neither Vela nor a CPU kernel can use weights that are decoded at run time. So the
+constants are replaced by their decoded values, and the operators are removed.
 """
 
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ Values = Mapping[int, bytes]
 
 
 def is_compressed(model: Model) -> bool:
-    """Return whether a network has constants that only an operator makes."""
+    """Return whether a network has constants that an operator decodes."""
     return any(op.custom_code == DECODE for graph in model.graphs for op in graph.operators)
 
 
 def expand(model: Model) -> Model:
-    """Return a compressed network without compression, with what that changed.
+    """Return a compressed network without compression, with a record of the change.
 
-    InputError where a tensor is damaged or not constant, UnsupportedError for a compression that
-    TensorFlow Lite Micro has no code for.
+    InputError if a tensor is damaged or not constant, UnsupportedError for a compression that
+    TensorFlow Lite Micro does not support.
     """
     found: list[Values] = []
     read: dict[bytes, int] = {}
@@ -56,7 +56,7 @@ def expand(model: Model) -> Model:
 def _decoded(
     model: Model, graph: Graph, operator: Operator, read: dict[bytes, int]
 ) -> dict[int, bytes]:
-    """Return the constants that an operator decodes; note its inputs, each constant once."""
+    """Return the constants that an operator decodes; record its inputs, each constant once."""
     inputs, outputs = operator.inputs, operator.outputs
     if len(inputs) != 2 * len(outputs) or min(inputs, default=-1) < 0:
         raise InputError(
@@ -68,7 +68,9 @@ def _decoded(
         sources = [graph.tensors[i].data for i in (encoded, ancillary)]
         if None in sources:
             name = graph.tensors[output].name
-            raise InputError(f"'{name}' of '{model.name}' is decoded from what is not constant")
+            raise InputError(
+                f"'{name}' of '{model.name}' is decoded from data that is not constant"
+            )
         pair = [data or b"" for data in sources]
         read |= {data: len(data) for data in pair}
         made[output] = decode(pair[0], pair[1], graph.tensors[output])
@@ -76,7 +78,7 @@ def _decoded(
 
 
 def _expanded(graph: Graph, values: Values) -> Graph:
-    """Return a graph with constants for tensors, and without the operators that made them."""
+    """Return a graph with constants for tensors, and without the operators that decoded them."""
     operators = [op for op in graph.operators if op.custom_code != DECODE]
     return replace(
         graph,

@@ -1,7 +1,7 @@
-"""STABLEHLO_COMPOSITE by what it stands for: a converter keeps each one's operators as a subgraph.
+"""Inlines STABLEHLO_COMPOSITE: a converter stores each one's operators as a subgraph.
 
-Neither Vela nor TensorFlow Lite Micro knows the composite. The operators of its decomposition take
-its place, between its inputs and its outputs, before anything else reads the network.
+Neither Vela nor TensorFlow Lite Micro supports composites. The operators of the subgraph replace
+the composite, between its inputs and its outputs, before anything else reads the network.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ def has_composites(model: Model) -> bool:
 def inline_composites(model: Model) -> Model:
     """Return the network with each composite's operators in its place.
 
-    Subgraphs that nothing runs any more are left out, and so is a placement of the tensors that
-    were. InputError where a composite and its subgraph do not fit each other.
+    Subgraphs that are no longer used are omitted, and so is a placement of the former tensors.
+    InputError if a composite and its subgraph do not match.
     """
     codes = {op.code for graph in model.graphs for op in graph.operators}
     count = len(model.graphs) if codes & CONTROL else 1
@@ -41,7 +41,7 @@ def _inlined(model: Model, number: int) -> Graph:
 
 
 class _Tensors:
-    """A graph's tensors, which become more."""
+    """A graph's tensors, to which others are added."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.all = list(tensors)
@@ -58,7 +58,7 @@ class _Tensors:
 def _operators(
     model: Model, number: int, here: Mapping[int, int], tensors: _Tensors, within: tuple[int, ...]
 ) -> Iterator[Operator]:
-    """Yield a graph's operators in order, with the tensors that theirs are `here`."""
+    """Yield a graph's operators in order, with their tensors mapped by `here`."""
     for operator in model.graphs[number].operators:
         moved = replace(
             operator,
@@ -71,7 +71,7 @@ def _operators(
             continue
         chosen = int(operator.options.get(_DECOMPOSITION, -1))
         if not 0 < chosen < len(model.graphs) or chosen in within:
-            raise _misfit(model, operator, f"it stands for subgraph {chosen}, which cannot be")
+            raise _misfit(model, operator, f"it refers to subgraph {chosen}, which is invalid")
         inner = _joined(model, moved, model.graphs[chosen])
         for tensor in model.graphs[chosen].tensors:
             if tensor.index not in inner:
@@ -84,7 +84,7 @@ def _moved(indices: Sequence[int], here: Mapping[int, int]) -> tuple[int, ...]:
 
 
 def _joined(model: Model, operator: Operator, inner: Graph) -> dict[int, int]:
-    """Return which tensors of a composite's graph are its inputs and outputs."""
+    """Map the inputs and outputs of a composite's graph to the operator's tensors."""
     inputs, outputs = operator.inputs, operator.outputs
     made = {i for op in inner.operators for i in op.outputs}
     fits = (len(inputs), len(outputs)) == (len(inner.inputs), len(inner.outputs))

@@ -1,7 +1,7 @@
-"""What a TFLM_DECODE makes of its inputs: TensorFlow Lite Micro's three ways to compress constants.
+"""Decodes the inputs of a TFLM_DECODE, in TensorFlow Lite Micro's three formats of compression.
 
 An encoded tensor comes with another, which has 16 bytes of metadata and then a table
-(tensorflow/lite/micro/kernels/decode_state*.h). Bits are read from each byte's highest on.
+(tensorflow/lite/micro/kernels/decode_state*.h). Bits are read from each byte's highest one on.
 """
 
 from typing import Any
@@ -15,12 +15,12 @@ Array = np.ndarray[Any, Any]
 
 _METADATA_BYTES = 16
 _KIND, _VERSION, _KIND_VERSION, _PARAMETERS, _STRIDE = 0, 1, 4, 5, 6
-"""Places in the metadata."""
+"""Offsets in the metadata."""
 _KNOWN = 1
-"""The version of both."""
+"""The supported version of both."""
 _LUT, _HUFFMAN, _PRUNED, _FIRST_CUSTOM = 0, 1, 2, 127
 _INDEX_BITS, _WIDE, _FIRST_BITS_SHIFT = 0x07, 0x01, 4
-"""Of the parameters: the width of an index; Huffman's tables of 32 bits, and its first read."""
+"""Parameters: the width of an index; whether Huffman tables have 32 bits, and the first read."""
 
 DTYPES = {
     _LUT: ("bool", "float32", "int8", "int16", "int32", "int64"),
@@ -32,20 +32,20 @@ DTYPES = {
 def decode(encoded: bytes, ancillary: bytes, output: Tensor) -> bytes:
     """Return the bytes of a decoded tensor.
 
-    UnsupportedError for what TFLite Micro does not decode, InputError where the data is damaged.
+    UnsupportedError for a format that TFLite Micro does not decode, InputError for damaged data.
     """
     if len(ancillary) < _METADATA_BYTES or ancillary[_VERSION] != _KNOWN:
         raise _damaged(output, "its metadata is not of version 1")
     kind = ancillary[_KIND]
     if kind >= _FIRST_CUSTOM:
         raise UnsupportedError(
-            f"'{output.name}' is compressed in a way of its own ({kind}), for which the program "
-            "brings the code; give ethosgen the network before compression"
+            f"'{output.name}' has a custom compression ({kind}), whose decoder is in the program; "
+            "pass the network before compression"
         )
     if output.dtype not in DTYPES.get(kind, ()):
         raise UnsupportedError(
-            f"'{output.name}' is {output.dtype} compressed in way {kind}, which TFLite Micro does "
-            "not decode; give ethosgen the network before compression"
+            f"'{output.name}' is {output.dtype} with compression {kind}, which TFLite Micro does "
+            "not decode; pass the network before compression"
         )
     if ancillary[_KIND_VERSION] != _KNOWN:
         raise _damaged(output, f"its format {ancillary[_KIND_VERSION]} is not {_KNOWN}")
@@ -53,16 +53,16 @@ def decode(encoded: bytes, ancillary: bytes, output: Tensor) -> bytes:
     try:
         values = ways[kind](encoded, ancillary, output)
     except (IndexError, ValueError):
-        raise _damaged(output, "it ends too early, or leads outside its table") from None
+        raise _damaged(output, "it is truncated, or points outside its table") from None
     return values.astype(output.dtype).tobytes()
 
 
 def _damaged(output: Tensor, what: str) -> InputError:
-    return InputError(f"the compressed tensor '{output.name}' is damaged: {what}; compress it anew")
+    return InputError(f"the compressed tensor '{output.name}' is damaged: {what}; compress again")
 
 
 def _channels(output: Tensor) -> tuple[int, Array]:
-    """Return how many channels an output has, and which each element is in.
+    """Return the number of an output's channels, and the channel of each element.
 
     Only the first and the last axis can have scales.
     """
@@ -73,14 +73,14 @@ def _channels(output: Tensor) -> tuple[int, Array]:
         return count, order % count
     if axis:
         raise UnsupportedError(
-            f"'{output.name}' has scales along axis {axis}, where TFLite Micro decodes none; give "
-            "ethosgen the network before compression"
+            f"'{output.name}' has scales along axis {axis}, which TFLite Micro does not decode; "
+            "pass the network before compression"
         )
     return count, order // max(output.elements // count, 1)
 
 
 def _from_table(encoded: bytes, ancillary: bytes, output: Tensor) -> Array:
-    """Look up numbers of 1 to 7 bits in a table per channel (decode_state_lut.cc)."""
+    """Look up values of 1 to 7 bits in a table per channel (decode_state_lut.cc)."""
     width, stride = ancillary[_PARAMETERS] & _INDEX_BITS, ancillary[_STRIDE]
     if not width:
         raise _damaged(output, "its indices have no bits")
@@ -91,14 +91,14 @@ def _from_table(encoded: bytes, ancillary: bytes, output: Tensor) -> Array:
 
 
 def _bits(encoded: bytes, count: int) -> Array:
-    """Return so many bits; ValueError if there are not as many."""
+    """Return `count` bits; ValueError if there are fewer."""
     if count > 8 * len(encoded):
-        raise ValueError("it ends too early")
+        raise ValueError("it is truncated")
     return np.unpackbits(np.frombuffer(encoded, np.uint8), count=count)
 
 
 def _table(ancillary: bytes, output: Tensor) -> Array:
-    """Return the values behind the metadata; a part of one at the end is left out."""
+    """Return the values after the metadata, without a partial one at the end."""
     return _numbers(ancillary[_METADATA_BYTES:], np.dtype(output.dtype))
 
 
@@ -121,8 +121,8 @@ def _from_mask(encoded: bytes, ancillary: bytes, output: Tensor) -> Array:
 def _from_codewords(encoded: bytes, ancillary: bytes, output: Tensor) -> Array:
     """Follow each codeword through the tables (decode_state_huffman.cc, Xtensa's format).
 
-    An entry is a symbol and the bits of it that were read, or the next table and how many bits to
-    read for it.
+    An entry is a symbol and the number of its bits that were read, or the next table and the number
+    of bits to read for it.
     """
     parameters = ancillary[_PARAMETERS]
     wide, first = parameters & _WIDE, (parameters >> _FIRST_BITS_SHIFT) + 1

@@ -1,7 +1,7 @@
-"""Outputs of TFLite_Detection_PostProcess for which a file gives no shape: its options give them.
+"""Adds missing output shapes of TFLite_Detection_PostProcess, from its options.
 
-TensorFlow 1's detectors leave them out, as TFLite sizes them before it runs. TensorFlow Lite Micro
-takes them for single numbers, and writes beside them.
+TensorFlow 1's detectors omit them, because TFLite sizes them before it runs. TensorFlow Lite Micro
+treats these outputs as scalars, and writes past them.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from ethosgen.values.model import Graph, Model, Operator
 
 
 def lacks_shapes(model: Model) -> bool:
-    """Return whether an output of a detection has no shape in a network."""
+    """Return whether an output of a detection in a network has no shape."""
     return any(missing for graph in model.graphs for missing in _missing(graph))
 
 
 def give_shapes(model: Model) -> Model:
-    """Return the network with the shapes that the options ask for."""
+    """Return the network with the shapes that the options define."""
     return replace(model.edited(*map(_shaped, model.graphs)), compressed=model.compressed)
 
 
@@ -29,7 +29,7 @@ def _shaped(graph: Graph) -> Graph:
 
 
 def _missing(graph: Graph) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield each output without a shape, and the shape that it has when it runs."""
+    """Yield each output without a shape, with its shape at run time."""
     for op in graph.operators:
         shapes = _shapes(op) if op.custom_code == DETECTION else ()
         for index, shape in zip(op.outputs, shapes, strict=False):

@@ -1,1 +1,1 @@
-"""TFLite's format: the one writer of .tflite files."""
+"""TFLite's format: the only writer of .tflite files."""

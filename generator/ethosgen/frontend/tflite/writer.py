@@ -1,13 +1,12 @@
-"""Writes networks as .tflite files: the one place that does.
+"""Writes networks as .tflite files; nothing else does.
 
-A file that was given and not edited stays as it is (`file_of`): nobody gets a copy of it. A file
-that is written has what our values carry. It leaves out what no reader of ours, Vela's or TFLite
-Micro's computes with:
+A file that was not edited is returned as it was (`file_of`), not as a copy. A written file has the
+contents of our values. It omits what neither our readers nor Vela's or TFLite Micro's use:
 
 - the description, and the names that signatures give to inputs and outputs
-- min and max of quantized tensors: what the trainer saw
-- shape signatures, but for sizes that are open
-- details of custom quantization, which Vela and TFLite Micro do not know either
+- min and max of quantized tensors: the range seen in training
+- shape signatures, except for open sizes
+- details of custom quantization, which Vela and TFLite Micro do not support either
 - buffers and operator codes that nothing uses
 """
 
@@ -24,11 +23,11 @@ from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor
 IDENTIFIER = b"TFL3"
 _VERSION = 3
 _ALIGNMENT = 16
-"""Of buffers' data, as the schema asks."""
+"""The alignment of buffers' data in the schema."""
 _GREATEST_OLD_CODE = 127
-"""In the older, narrower field of operator codes, this stands for all that do not fit."""
+"""The value of the older, narrower operator code field for all codes that do not fit."""
 _ROOM = 1 << 16
-"""Bytes for all but constants, to begin with."""
+"""Initial size in bytes for everything except constants."""
 
 _Code = tuple[str, str | None, int]
 
@@ -39,16 +38,16 @@ def file_of(model: Model) -> bytes:
 
 
 def write_model(model: Model) -> bytes:
-    """Return a .tflite file that says what the model's values say.
+    """Return a .tflite file with the contents of the model's values.
 
-    Tensors whose constants are one object share a buffer, as they did in the file they are from:
-    Vela encodes what is shared only once. Anything can be written, sense or not: readers check.
+    Tensors whose constants are one object share a buffer, as in the original file: Vela encodes
+    shared data only once. It writes any values, valid or not: readers check them.
     """
     return _Writer(model).file()
 
 
 class _Writer:
-    """One file being written; offsets of parts come from the methods that add them."""
+    """Writes one file; the methods that add parts return their offsets."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -56,7 +55,7 @@ class _Writer:
         size = sum(map(len, [*constants, *model.metadata.values()]))
         self.builder = flatbuffers.Builder(size + _ROOM)
         self.codes: dict[_Code, int] = {}
-        self.buffers: list[bytes] = [b""]  # which is the schema's for tensors without data
+        self.buffers: list[bytes] = [b""]  # the schema's buffer for tensors without data
         self.numbers: dict[int, int] = {}
 
     def file(self) -> bytes:
@@ -73,7 +72,7 @@ class _Writer:
         return bytes(self.builder.Output())
 
     def table(self, schema: str, **fields: Any) -> int:
-        """Add a table through the schema's own functions; None leaves a field out."""
+        """Add a table through the schema's own functions; None omits a field."""
         _schema(schema, "Start")(self.builder)
         for name, value in fields.items():
             if value is not None:
@@ -137,7 +136,7 @@ class _Writer:
         )
 
     def options(self, operator: Operator) -> dict[str, int]:
-        """Add an operator's options, which it may have none of or only some."""
+        """Add an operator's options, of which it may have none or only some."""
         table = OPS[operator.code].table
         if table is None or not operator.options:
             return {}
@@ -157,7 +156,7 @@ class _Writer:
         return {f"{union}Type": table.number, union: offset}
 
     def option(self, option: Option, value: Any) -> Any:
-        """Return what an option's field has: a number, or the offset of a vector or string."""
+        """Return the value of an option's field: a number, or the offset of a vector or string."""
         if option.kind == TEXT:
             return 0 if value is None else self.builder.CreateString(value)
         if option.is_vector:
@@ -181,7 +180,7 @@ class _Writer:
         )
 
     def number(self, data: bytes | None) -> int:
-        """Return the number of the buffer that has, or will have, an object's bytes."""
+        """Return the number of the buffer for an object's bytes; add the buffer if it is new."""
         if not data:
             return 0
         if id(data) not in self.numbers:
@@ -204,6 +203,6 @@ def _schema(table: str, function: str) -> Callable[..., Any]:
 
 
 def _packed(values: bytes) -> bytes:
-    """Return int8 values of 4 bits as int4: two in a byte, the first in its lower half."""
+    """Pack 4-bit values from int8 into int4: two per byte, the first in its lower half."""
     halves = np.frombuffer(values + bytes(len(values) % 2), np.uint8) & 0xF
     return (halves[::2] | halves[1::2] << 4).astype(np.uint8).tobytes()

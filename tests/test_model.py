@@ -16,7 +16,7 @@ def test_a_constant_has_its_array() -> None:
     data = np.arange(6, dtype=np.int16).tobytes()
     tensor = Tensor(0, "c", (2, 3), "int16", data=data)
     assert tensor.array().tolist() == [[0, 1, 2], [3, 4, 5]]
-    with pytest.raises(ValueError, match="'v' is no constant"):
+    with pytest.raises(ValueError, match="'v' is not a constant"):
         Tensor(0, "v", (2, 3), "int16").array()
 
 

@@ -12,8 +12,8 @@ from ethosgen.values.errors import UnsupportedError
 from networks import Network, Spec
 
 MISFITS: dict[str, tuple[str, str, Sequence[int], Sequence[int], Sequence[int], str]] = {
-    "TILE of another rank": ("TILE", "int8", (2, 3), (2, 2), (4, 6, 1), "no multiple"),
-    "TILE of a part": ("TILE", "int8", (2, 3), (2, 2), (4, 7), "no multiple"),
+    "TILE of another rank": ("TILE", "int8", (2, 3), (2, 2), (4, 6, 1), "not a multiple"),
+    "TILE of a part": ("TILE", "int8", (2, 3), (2, 2), (4, 7), "not a multiple"),
     "BROADCAST_TO of a part": ("BROADCAST_TO", "int8", (2, 3), (4, 6), (4, 6), "does not fit"),
     "FILL with several values": ("FILL", "int32", (2,), (1, 2), (2,), "its value has the shape"),
     "BROADCAST_ARGS of matrices": ("BROADCAST_ARGS", "int32", (1, 2), (2, 2), (2,), "not shapes"),
@@ -64,8 +64,8 @@ def test_only_what_a_converter_quantizes_is_to_be_quantized() -> None:
     ("custom", "said"),
     [
         ("Mine", "it is a custom operator, which TFLite Micro does not have either"),
-        ("edgetpu-custom-op", "it holds machine code for Google's Edge TPU; give the file"),
-        ("DISPATCH_OP", "it holds machine code for the NPU of a phone; give the file"),
+        ("edgetpu-custom-op", "it holds machine code for Google's Edge TPU; pass the file"),
+        ("DISPATCH_OP", "it holds machine code for the NPU of a phone; pass the file"),
     ],
 )
 def test_a_custom_operator_that_nobody_has_is_called_so(custom: str, said: str) -> None:

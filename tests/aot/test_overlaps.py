@@ -44,9 +44,9 @@ def test_a_life_that_vela_does_not_know_is_seen(plan: OffloadPlan) -> None:
     """By the compiler and by what runs the plan on this machine; no life known is none."""
     for lives in ({}, dict.fromkeys(plan.lives, (1, 1))):
         damaged = replace(plan, lives=lives)
-        with pytest.raises(InternalError, match="when Vela may have given its bytes"):
+        with pytest.raises(InternalError, match="when Vela may have reused its bytes"):
             compile_program(damaged, "net")
-        with pytest.raises(InternalError, match="when Vela may have given its bytes"):
+        with pytest.raises(InternalError, match="when Vela may have reused its bytes"):
             evaluate(damaged, {}, PartitionRunner(damaged))
 
 

@@ -38,7 +38,7 @@ def load() -> None:
 def compile_program(plan: OffloadPlan, name: str) -> Program:
     """Compile a plan to C whose symbols begin with `name`, a C identifier.
 
-    UnsupportedError names a CPU operator that there is no code for.
+    UnsupportedError names a CPU operator that has no code.
     """
     from ethosgen.aot.compiler import compile_program as run  # tvm takes a second
 
@@ -98,7 +98,7 @@ def decided_by_litert(graph: Graph) -> list[int]:
 
 
 def table_of(operator: Operator, graph: Graph) -> Table | None:
-    """Return the outputs of an int8 operator for each of its 256 inputs, None if it is no table."""
+    """Return an int8 operator's output for each of its 256 inputs, None if it has no table."""
     from ethosgen.aot.operators import code_of, deciding_dtype, registry
 
     build = registry().get((code_of(operator), deciding_dtype(operator, graph.tensors)))
@@ -133,7 +133,7 @@ def evaluate(
 
 
 _last: list[tuple[OffloadPlan, Callable[..., Arrays]]] = []
-"""What evaluates the plan that was asked for last: samples of one plan follow each other."""
+"""Evaluates the most recently used plan: samples of one plan follow each other."""
 
 
 def _evaluator(plan: OffloadPlan) -> Callable[..., Arrays]:

@@ -99,7 +99,7 @@ def _addresses(
     outputs: Sequence[Port],
     constants: Sequence[Constant],
 ) -> Mapping[str, Address]:
-    """Return where each variable of the Relax module lies."""
+    """Return the place of each variable of the Relax module."""
     pointers = {port.tensor.index: port.c_name for port in (*outputs, *inputs)}
 
     def address(block: Block) -> Address:

@@ -32,8 +32,9 @@ DYNAMIC_RANGE = (
 """No word of which operator: all layers of such a network are so."""
 
 _MISFIT = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
-"""What an operator's function meets where ranks, sizes or options contradict each other, or where
-it has a bug. Nothing here can tell which: it asks only for what it would else compute wrongly."""
+"""Exceptions of an operator's function for contradicting ranks, sizes or options, or because of a
+bug. Nothing here can distinguish these: the functions check only what they would compute
+wrongly."""
 
 _HYBRID = frozenset(
     """CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED BATCH_MATMUL SVDF RNN LSTM TRANSPOSE_CONV CONV_3D
@@ -44,14 +45,14 @@ _FOREIGN = {
     "edgetpu-custom-op": "machine code for Google's Edge TPU",
     "DISPATCH_OP": "machine code for the NPU of a phone",
 }
-"""What compilers for other accelerators leave in a file, by custom code."""
+"""The operators that compilers for other accelerators leave in a file, by custom code."""
 LONGEST_NAME = 3
 """Operators that a function of several is named after."""
 
 
 @dataclass(frozen=True)
 class NamedKernel:
-    """A kernel, its C function's name, and what it reads: tensors by index, constants by name."""
+    """A kernel, its C function's name, and its inputs: tensors by index, constants by name."""
 
     name: str
     kernel: Kernel
@@ -114,11 +115,11 @@ def build_kernel(
 
 
 def _what_is_missing(operator: Operator, dtype: str) -> str:
-    """Say why there is no kernel for an operator, and what to give instead."""
+    """Return why there is no kernel for an operator, and what to pass instead."""
     is_custom = operator.code == "CUSTOM"
     foreign = _FOREIGN.get(code_of(operator))
     if foreign:
-        return f"it holds {foreign}; give the file from which that was compiled"
+        return f"it holds {foreign}; pass the file from which that was compiled"
     if is_custom and all(code != code_of(operator) for code, _ in registry()):
         return "it is a custom operator, which TFLite Micro does not have either"
     hint = QUANTIZE_HINT if dtype.startswith("float") and not is_custom else ""
@@ -174,7 +175,7 @@ def _trim(kernel: Kernel) -> Kernel:
 
 
 class SubgraphError(UnsupportedError):
-    """An operator within a subgraph that cannot be compiled; the message is complete."""
+    """An operator in a subgraph that cannot be compiled; the message is complete."""
 
 
 def _error(schedule: Schedule, operator: Operator, what: str) -> UnsupportedError:

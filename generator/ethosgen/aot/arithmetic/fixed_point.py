@@ -112,7 +112,7 @@ def tanh(a: int, integer_bits: int) -> int:
 
 
 def reciprocal(x: int) -> tuple[int, int]:
-    """Return 1 / x of an int32 from 0 on as a mantissa, and the shift to the right that it wants.
+    """Return 1 / x of an int32 from 0 on as a mantissa, and the right shift that it needs.
 
     1 / x is mantissa * 2**-(31 + shift) (GetReciprocal of TFLite's common.h for 31 integer bits).
     """

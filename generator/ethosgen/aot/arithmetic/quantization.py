@@ -30,7 +30,7 @@ BOUNDS = "ethosgen_bounds"
 
 @dataclass(frozen=True)
 class Multiplier:
-    """A positive real as `mantissa` * 2**(`shift` - 31), mantissa in [2**30, 2**31)."""
+    """A positive number as `mantissa` * 2**(`shift` - 31), mantissa in [2**30, 2**31)."""
 
     mantissa: int
     shift: int
@@ -66,7 +66,7 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 def quantize_multiplier(real: float) -> Multiplier:
-    """Turn a real into mantissa and shift (QuantizeMultiplier).
+    """Turn a float into mantissa and shift (QuantizeMultiplier).
 
     UnsupportedError for what TFLite would shift an int32 by more than its bits.
     """
@@ -96,7 +96,7 @@ def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
         "RELU_N1_TO_1": (-1.0, 1.0),
     }
     if activation not in bounds:
-        raise UnsupportedError(f"the fused activation {activation} is not known")
+        raise UnsupportedError(f"the fused activation {activation} is unknown")
     lower, upper = bounds[activation]
     if lower is not None:
         low = max(low, quantize(lower, output))
@@ -107,7 +107,7 @@ def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
 
 
 def quantize(real: float, tensor: Tensor) -> int:
-    """Return the quantized value of a real, not clamped, as TFLite computes it in single floats."""
+    """Return a float's quantized value, not clamped, as TFLite computes it in single precision."""
     quotient = np.float32(real) / np.float32(scale_of(tensor))
     return zero_point_of(tensor) + _round_half_away(float(quotient))
 
@@ -156,7 +156,7 @@ def divide(product: Any, multiplier: Multiplier) -> Any:
 
 
 def shorten(multiplier: Multiplier) -> tuple[int, int]:
-    """Return the 16-bit mantissa and the shift to the right that TFLite multiplies an int64 by.
+    """Return the 16-bit mantissa and the right shift by which TFLite multiplies an int64.
 
     Its MultiplyByQuantizedMultiplier of int64 promises nothing for multipliers of 128 and more.
     """
@@ -188,13 +188,13 @@ def saturating_rounding_doubling_high_mul(a: Any, b: Any) -> Any:
 def rounding_divide_by_pot(x: Any, exponent: Any) -> Any:
     """Return x / 2**exponent, rounded to nearest, halves away from zero (RoundingDivideByPOT).
 
-    It uses x four times: bind what is no variable first.
+    It uses x four times: bind an expression to a variable first.
     """
     if isinstance(exponent, int):
         if exponent == 0:
             return x
         mask = tirx.const((1 << exponent) - 1, "int32")
-    else:  # without a sign, as 1 << 31 is no int32
+    else:  # unsigned, as 1 << 31 is not an int32
         power = tirx.const(1, "uint32") << tirx.Cast("uint32", exponent)
         mask = tirx.Cast("int32", power - tirx.const(1, "uint32"))
     threshold = (mask >> 1) + tirx.Cast("int32", x < 0)

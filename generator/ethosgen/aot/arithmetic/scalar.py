@@ -85,7 +85,7 @@ class Scalar:
         return self.plus(a[0], b[1]), self.minus(a[1], b[0])
 
     def scale(self, a: Complex, factor: Any) -> Complex:
-        """Return a times a real (C_MULBYSCALAR)."""
+        """Return a times a float (C_MULBYSCALAR)."""
         return self.rounded(self.product(a[0], factor)), self.rounded(self.product(a[1], factor))
 
     def multiply(self, a: Complex, b: Complex) -> Complex:
@@ -96,7 +96,7 @@ class Scalar:
 
 
 class Fixed(Scalar):
-    """Fixed point with `bits` behind the point, products in `wide`."""
+    """Fixed point with `bits` fraction bits, products in `wide`."""
 
     def __init__(self, dtype: str, bits: int, wide: str) -> None:
         self.dtype, self.bits, self.wide = dtype, bits, wide
@@ -110,7 +110,7 @@ class Fixed(Scalar):
         return tirx.const(int(value), "int32")
 
     def constant(self, value: float) -> float:
-        """Return a real from -1 to 1 in units of the greatest number."""
+        """Return a float from -1 to 1 in units of the greatest number."""
         return math.floor(0.5 + self._most * value)
 
     def load(self, value: Any) -> Any:

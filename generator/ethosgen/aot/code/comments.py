@@ -1,4 +1,4 @@
-"""What the C says above each of its functions."""
+"""The comments above each function in the generated C."""
 
 from collections.abc import Mapping, Sequence
 

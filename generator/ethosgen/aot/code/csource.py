@@ -34,13 +34,13 @@ LONGEST_LINE = 100
 """Characters of a function's head; bodies are as TVM wrote them."""
 
 _SYMBOL_MARK = "__tvm_param__"
-"""What TVM's generator puts before the name of an external symbol (tirx.lookup_param)."""
+"""The prefix of an external symbol in TVM's generated code (tirx.lookup_param)."""
 _BITS = re.compile(r"\*\((?P<type>float|double) \*\)\(&\((?:\(int64_t\))?(?P<bits>-?\d+)\)\)")
-"""How TVM's generator writes a floating-point constant that is given by its bits."""
+"""The form of a floating-point constant in TVM's generated code, when given as bits."""
 _MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
 """How it declares a function of <math.h>, which is all that returns such a number."""
 _PRAGMA = re.compile(r"^ *#pragma unroll.*\n", re.MULTILINE)
-"""What it writes before a while loop, and GCC does not know."""
+"""Written by TVM before a while loop, and unknown to GCC."""
 _PREFIX = re.compile(r'^#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL ', re.MULTILINE)
 _DEFINITION = re.compile(
     r"^(?P<type>\w+) (?P<name>\w+)\((?P<parameters>[^()]*)\) \{$", re.MULTILINE
@@ -108,7 +108,7 @@ def _split(module: Any, text: str) -> dict[str, tuple[str, list[str], str]]:
     """Return each generated function's return type, parameter names and body."""
     definitions = list(_DEFINITION.finditer(text))
     if {match["name"] for match in definitions} != {var.name_hint for var in module.functions}:
-        raise EthosgenError("TVM's C generator wrote other functions than it was given")
+        raise EthosgenError("TVM's C generator wrote different functions than requested")
     ends = [*(match.start() for match in definitions[1:]), len(text)]
     return {
         match["name"]: (

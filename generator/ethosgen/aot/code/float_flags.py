@@ -1,4 +1,4 @@
-"""What makes floating-point results depend on the C alone, not on the flags that it is given."""
+"""Makes floating-point results depend only on the C code, not on the compiler's flags."""
 
 import re
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from ethosgen.host.resources import resource_folder
 
 HEADERS = ("ethosgen_kernels.h", "ethosgen_requantize.h")
-"""What the C files include; the first declares their functions."""
+"""The headers of the generated C; the first declares their functions."""
 
 
 def read_micro_kernels(names: Iterable[str]) -> dict[str, str]:

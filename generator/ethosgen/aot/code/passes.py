@@ -29,7 +29,7 @@ class Address:
 
 @dataclass(frozen=True)
 class EntryParameter:
-    """A pointer to `dtype` that the entry is given."""
+    """A pointer to `dtype`, a parameter of the entry."""
 
     name: str
     dtype: str

@@ -35,7 +35,7 @@ WORKSPACE = "workspace"
 
 @dataclass(frozen=True)
 class Routine:
-    """A subgraph's function, and what it must be given.
+    """A subgraph's function, and its parameters.
 
     Its parameters are pointers, in the order of `parameters`: "input 0", "constant 0", "output 0",
     "variable 0", "workspace", each in its kind's order; what it does not use is left out. `types`
@@ -111,7 +111,7 @@ def _callees(
 def _roles(
     schedule: Schedule, subgraph: Subgraph, constants: Sequence[Constant], arena_bytes: int
 ) -> dict[EntryParameter, str]:
-    """Return each parameter with what it is for."""
+    """Return each parameter with its purpose."""
     graph = schedule.graph
     taken = [*(constant.c_name for constant in constants), WORKSPACE]
     taken += [_state(number) for number, _ in enumerate(subgraph.variables)]

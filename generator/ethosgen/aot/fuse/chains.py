@@ -38,7 +38,7 @@ WORTH_A_TABLE = 128
 """Elements from which on one operator alone is better a table of 256 bytes."""
 
 Join = Callable[["_Chains", Step, Step, int], Step | None]
-"""Fuses a step into the one that makes what it reads, which is told; None where that cannot be."""
+"""Fuses a step into the producer of its input, which is passed; None if that is impossible."""
 
 
 def fuse_chains(schedule: Schedule, *, packed: bool) -> Schedule:
@@ -98,7 +98,7 @@ class _Chains:
         return self.schedule.steps
 
     def join(self, how: Join) -> None:
-        """Fuse each step into the maker of what it reads, where that can be."""
+        """Fuse each step into the producer of its input, if possible."""
         position = 0
         while position < len(self.steps):
             if not self._joined(position, how):
@@ -137,7 +137,7 @@ class _Chains:
         return replace(step, operator=operator, kernel=kernel)
 
     def packed_addition(self, step: Step) -> Kernel | None:
-        """Return the packed form of a step that adds, with bounds at most behind it."""
+        """Return the packed form of a step that adds, with at most bounds after it."""
         alone = len(step.tail) == (BOUNDS in step.operator.options)
         if not self.packed or not alone or step.kernel is None or step.kernel.micro_kernels:
             return None
@@ -261,7 +261,7 @@ def _as_one_loop(chains: _Chains, producer: Step, step: Step, tensor: int) -> St
     if producer.kernel is None or read_element(producer.kernel) is None:
         return None
     if chains.packed_addition(producer):
-        return None  # a micro-kernel and a table behind it are quicker than one loop without
+        return None  # a micro-kernel followed by a table is faster than one loop without
     return _into_stores(chains, producer, step, tensor)
 
 

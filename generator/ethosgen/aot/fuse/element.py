@@ -46,7 +46,7 @@ class Element:
         return [load for load in find_loads(self.statements) if load.source in self.views]
 
     def is_whole(self, load: Any) -> bool:
-        """Return whether a load is of the very place that is stored to."""
+        """Return whether a load is from the place that is stored to."""
         shape = [int(size) for size in load.source.shape]
         if math.prod(shape) != math.prod(self.shape):
             return False
@@ -77,7 +77,7 @@ class Element:
 
 
 def read_element(kernel: Kernel) -> Element | None:
-    """Return a kernel taken apart, None if it is of another form."""
+    """Return a kernel taken apart, None if it has another form."""
     function = kernel.function
     if function.ret_type == ir.PrimType("int32") or kernel.workspace_bytes or kernel.variables:
         return None

@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What runs, in order. `graph` is the residual graph with COPY operators appended.
+    """The steps, in order. `graph` is the residual graph with COPY operators appended.
 
     `place` says where in the network that is, and is empty for the whole.
     """
@@ -54,7 +54,7 @@ class Schedule:
         return tuple(dict.fromkeys(i for i in self._inputs(step) if self._is_variable(i)))
 
     def new_values(self, step: Step) -> tuple[int, ...]:
-        """Return the tensors by which Vela calls the values that a partition gives variables."""
+        """Return Vela's tensors for the values that a partition gives variables."""
         return tuple(i for i in self._outputs(step) if self._is_variable(i))
 
     def _is_variable(self, index: int) -> bool:

@@ -29,7 +29,7 @@ _MOST = 1 << 24
 
 
 def _ends(op: Operator, tensors: Sequence[Tensor], outputs: int) -> list[Tensor]:
-    """Return the input and the outputs; UnsupportedError where there are not so many."""
+    """Return the input and the outputs; UnsupportedError if their number is wrong."""
     if len(op.outputs) != outputs or not op.inputs or op.inputs[0] < 0:
         raise UnsupportedError(f"it does not have one input and {counted(outputs, 'output')}")
     source = tensors[op.inputs[0]]

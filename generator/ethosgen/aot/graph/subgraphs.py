@@ -16,7 +16,7 @@ SUBGRAPHS = "subgraphs"
 """The option of a lifted operator that holds its Subgraphs, in the order of `_FIELDS`."""
 
 SYMBOL = "symbol"
-"""The option that such an operator is given before its kernel is built: the kernel's C name."""
+"""An option added to such an operator before its kernel is built: the kernel's C name."""
 
 _FIELDS = {
     "IF": ("then_subgraph_index", "else_subgraph_index"),
@@ -26,14 +26,14 @@ _FIELDS = {
 _VARIABLE_USERS = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 
 Key = tuple[str, ...]
-"""What tells one variable from another: its kind, and its names or its place in the file."""
+"""The identity of a variable: its kind, and its names or its place in the file."""
 
 
 def subgraphs_of(operator: Operator) -> tuple["Subgraph", ...]:
     """Return the subgraphs of a lifted operator; UnsupportedError for one that is not."""
     found: tuple[Subgraph, ...] = operator.options.get(SUBGRAPHS, ())
     if len(found) != len(_FIELDS[operator.code]):
-        raise UnsupportedError("its subgraphs are not known")
+        raise UnsupportedError("its subgraphs are unknown")
     return found
 
 
@@ -59,7 +59,7 @@ def lift(entry: Graph, graphs: Sequence[Graph]) -> Graph:
 
 
 class _LiftError(Exception):
-    """What is wrong with an operator, without its place."""
+    """The fault of an operator, without its place."""
 
 
 class _Lifter:

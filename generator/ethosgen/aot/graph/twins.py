@@ -43,7 +43,7 @@ def twin_builds() -> frozenset[tuple[str, str]]:
 def sign(graph: Graph) -> Graph:
     """Return a graph whose uint8 operators are int8 ones, with QUANTIZEs where the two meet.
 
-    Operators with a kernel for uint8 stay what they are, unless they stand behind or before int8.
+    Operators with a kernel for uint8 remain unchanged, unless they are next to int8.
     """
     chosen = _choose(graph)
     return _Signing(graph, chosen).graph() if chosen else graph

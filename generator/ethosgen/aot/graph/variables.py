@@ -102,7 +102,7 @@ def _held_by_npu(schedule: Schedule, variables: list[int]) -> Iterator[Held]:
     for index in variables:
         if index not in offsets:
             raise UnsupportedError(
-                f"Vela does not say where the variable '{tensors[index].name}' lies; use --io arena"
+                f"Vela does not place the variable '{tensors[index].name}'; use --io arena"
             )
         other = taken.setdefault(offsets[index], index)
         if other != index:

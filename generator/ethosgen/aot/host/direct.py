@@ -46,6 +46,6 @@ def complaint(
     if array is None:
         return f"input '{name}' is missing; there is {', '.join(arrays) or 'none'}"
     return (
-        f"input '{name}' is {array.dtype.name} {list(array.shape)}; the network wants "
+        f"input '{name}' is {array.dtype.name} {list(array.shape)}; the network expects "
         f"{dtype.name} {list(shape)}"
     )

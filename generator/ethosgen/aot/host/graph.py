@@ -16,7 +16,7 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
 
 RunStep = Callable[[Step, Mapping[int, Array]], dict[int, Array]]
-"""Runs a partition's step on the values by tensor index; returns what it wrote."""
+"""Runs a partition's step on the values by tensor index; returns its outputs."""
 
 
 class HostGraph:
@@ -75,7 +75,7 @@ class HostSteps:
     def run(
         self, values: Mapping[int, Array], variables: Mapping[int, Array], run_partition: RunStep
     ) -> dict[int, Array]:
-        """Return the value of every tensor, given those of the inputs; variables change."""
+        """Return the value of every tensor, from those of the inputs; updates variables."""
         graph, known = self.schedule.graph, dict(values)
         for index, step in enumerate(self.schedule.steps):
             if step.partition:

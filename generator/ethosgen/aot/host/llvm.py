@@ -17,7 +17,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.program import Constant
 
 TARGET: Any = "llvm"
-"""What TVM compiles for; the corpus, which runs each kernel a few times, has it optimise less."""
+"""TVM's target; the corpus, which runs each kernel a few times, optimises less."""
 
 
 def compile_steps(schedule: Schedule) -> dict[int, Run]:

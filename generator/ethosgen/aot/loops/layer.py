@@ -61,7 +61,7 @@ _PLACES = {"TRANSPOSE_CONV": (2, 1, 3)}
 
 @dataclass(frozen=True)
 class Layer:
-    """What operators with weights have in common.
+    """The common part of operators with weights.
 
     `multipliers` has one entry for all channels or one for each, none for float32. `bounds` are
     those of the fused activation. `sum_dtype` is the type in which products are added up.
@@ -76,7 +76,7 @@ class Layer:
     sum_dtype: str
     is_depthwise: bool = False
     once: float | None = None
-    """What sums are multiplied by where that is rounded once: FULLY_CONNECTED of uint8."""
+    """The factor of sums that are rounded once: FULLY_CONNECTED of uint8."""
 
     @property
     def channels(self) -> int:
@@ -85,7 +85,7 @@ class Layer:
 
     @property
     def is_float(self) -> bool:
-        """Whether the layer computes on reals."""
+        """Whether the layer computes in floating point."""
         return self.sum_dtype == "float32"
 
     @property
@@ -95,7 +95,7 @@ class Layer:
 
     @property
     def once_multiplier(self) -> Multiplier | None:
-        """What rescales a sum with one rounding, None if the layer rounds twice, or needs C."""
+        """The rescaling of a sum with one rounding, None if the layer rounds twice, or needs C."""
         point = zero_point_of(self.target)
         low, high = (int(bound) - point for bound in self.bounds)
         return None if self.once is None else once_multiplier(self.once, low, high)
@@ -241,7 +241,7 @@ class Sums:
         self.total: Any = None
 
     def start(self, channel: Any) -> None:
-        """Begin with the bias; reals add it at the end, as TFLite does, which rounds otherwise."""
+        """Start with the bias; floats add it at the end, like TFLite, which rounds differently."""
         kind = self.layer.sum_dtype
         first: Any = number(0, kind)
         if self.bias is not None and not self.layer.is_float:

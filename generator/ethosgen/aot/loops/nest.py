@@ -48,7 +48,7 @@ class Nest:
     # ---- parameters ----------------------------------------------------------------------------
 
     def read(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
-        """Declare an input and return it as a buffer, in another shape if one is given."""
+        """Declare an input and return it as a buffer, optionally in another shape."""
         variable, buffer = self._declare(
             name, tensor.dtype, tensor.shape if shape is None else shape
         )
@@ -62,7 +62,7 @@ class Nest:
         return buffer
 
     def write(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
-        """Declare an output and return it as a buffer, in another shape if one is given."""
+        """Declare an output and return it as a buffer, optionally in another shape."""
         variable, buffer = self._declare(
             name, tensor.dtype, tensor.shape if shape is None else shape
         )
@@ -72,7 +72,7 @@ class Nest:
     def variable(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
         """Declare a tensor that keeps its value until the next inference, and return a buffer."""
         if not tensor.is_variable:
-            raise UnsupportedError(f"its state '{tensor.name}' is no variable")
+            raise UnsupportedError(f"its state '{tensor.name}' is not a variable")
         variable, buffer = self._declare(
             name, tensor.dtype, tensor.shape if shape is None else shape
         )

@@ -15,7 +15,7 @@ from ethosgen.values.model import Operator, Tensor
 
 @dataclass(frozen=True)
 class Axis:
-    """A window along height or width; `padding` is what lies before the input.
+    """A window along height or width; `padding` is the padding before the input.
 
     That of a transposed convolution slides over the output: `source` is the output's length then,
     and `target` the input's.

@@ -1,4 +1,4 @@
-"""The proof that nothing is overwritten while it is needed, over where everything lies at last.
+"""Proves that nothing is overwritten while it is needed, from the final places of all tensors.
 
 A violation is a bug of ours, whichever stage moved an operator or a tensor.
 """
@@ -25,7 +25,7 @@ def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
 
 
 def check_lives(schedule: Schedule) -> None:
-    """Raise InternalError where a tensor is needed when Vela may have given its bytes away."""
+    """Raise InternalError if a tensor is needed when Vela may have reused its bytes."""
     for tensor, steps in lifetimes(schedule).items():
         if tensor in schedule.plan.offsets:
             _check_life(schedule, schedule.graph.tensors[tensor].name, (tensor,), steps)
@@ -39,7 +39,7 @@ def _check_life(
     life = clock[min(steps)], clock[max(steps)]
     velas = min((a for a, _ in known), default=0), max((b for _, b in known), default=-1)
     if outgrows(life, velas, clock[-1]):
-        raise InternalError(f"'{name}' is needed when Vela may have given its bytes to another")
+        raise InternalError(f"'{name}' is needed when Vela may have reused its bytes")
 
 
 def _needed_together(one: Block, other: Block, on_npu: frozenset[int]) -> bool:

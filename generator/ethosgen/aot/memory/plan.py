@@ -10,7 +10,7 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.plan import OWN_BASES, IoStyle
 
 ALIGNMENT = 16
-"""Bytes. The NPU wants its tensors so (Arm core driver 1.0.0), and Helium likes it."""
+"""In bytes. The NPU requires it for tensors (Arm core driver 1.0.0), and it suits Helium."""
 
 SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY})
 """Operators whose output is their first input's bytes, so that both may have one address."""
@@ -54,7 +54,7 @@ class Block:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Where everything lies: each tensor and workspace in one of `blocks`, all of them placed."""
+    """The place of every tensor and workspace in one of `blocks`, all of them placed."""
 
     arena_bytes: int
     blocks: tuple[Block, ...]
@@ -65,7 +65,7 @@ class MemoryPlan:
     in_place: frozenset[int] = frozenset()
     """Steps whose output takes the place of an input."""
     variables: tuple[Held, ...] = ()
-    """Those on the CPU lie outside the arena, and have no block."""
+    """Those on the CPU are outside the arena, and have no block."""
 
 
 def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> MemoryPlan:
@@ -161,7 +161,7 @@ def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> tuple[list[Bl
 
 
 def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]) -> list[Block]:
-    """Merge both ends of each operator that only renames bytes, where that harms nobody."""
+    """Merge both ends of each operator that only renames bytes, if that is safe."""
     for step in schedule.steps:
         reads = schedule.reads(step)
         if step.operator.code not in SAME_BYTES or step.tail or not reads:
@@ -207,7 +207,7 @@ def _follows(target: Block, source: Block, step: int) -> bool:
 
 
 def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None:
-    """Return one block for both, or None where that cannot be."""
+    """Return one block for both, or None if that is impossible."""
     same_home = (source.offset, source.port) == (target.offset, target.port)
     if source is target or not (same_home or source.is_homeless or target.is_homeless):
         return None

@@ -56,7 +56,7 @@ _DECIDING_INPUT = {
     "SPLIT": 1,
     "TRANSPOSE_CONV": 2,
 }
-"""The input whose type tells one build from another, where it is not the first."""
+"""The input whose type distinguishes builds, if it is not the first."""
 
 _DECIDED_BY_OUTPUT = {"READ_VARIABLE", "VAR_HANDLE"}
 """Operators whose builds go by the output's type."""
@@ -100,7 +100,7 @@ that is the measure."""
 
 
 Build = Callable[[Operator, Sequence[Tensor]], Kernel]
-"""What an operator's function looks like: the operator and all tensors of its graph to a Kernel."""
+"""An operator's function: from the operator and all tensors of its graph to a Kernel."""
 
 
 def operator(

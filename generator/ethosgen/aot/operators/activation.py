@@ -91,7 +91,7 @@ def relu_to_one(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _limited(op: Operator, source: Tensor, target: Tensor, low: float, high: float) -> Kernel:
-    """Return a table of what lies between two reals, rescaled (QuantizedReluX)."""
+    """Return a table of values clamped between two floats, rescaled (QuantizedReluX)."""
     multiplier = quantize_multiplier(_ratio(op, source, target))
     before, after = zero_point_of(source), zero_point_of(target)
     floor, ceiling = quantize(low, target), quantize(high, target)

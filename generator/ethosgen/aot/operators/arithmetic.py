@@ -49,7 +49,7 @@ RANGES: dict[str, tuple[float | None, float | None]] = {
     "RELU6": (0.0, 6.0),
     "RELU_N1_TO_1": (-1.0, 1.0),
 }
-"""Bounds of the fused activations, in reals."""
+"""Bounds of the fused activations, as floats."""
 
 Combine = Callable[[Any, Any], Any]
 
@@ -143,11 +143,11 @@ def _result(code: str, a: Any, b: Any) -> Any:
 
 
 def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
-    """Return the bounds of a fused activation on reals (CalculateActivationRange)."""
+    """Return a fused activation's bounds for floats (CalculateActivationRange)."""
     info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
     activation = str(op.options.get("fused_activation_function", "NONE"))
     if activation not in RANGES:
-        raise UnsupportedError(f"the fused activation {activation} is not known")
+        raise UnsupportedError(f"the fused activation {activation} is unknown")
     low, high = RANGES[activation]
     return (
         float(info.min) if low is None else low,

@@ -49,7 +49,7 @@ def compare(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("EQUAL", "NOT_EQUAL", *ORDER, dtypes=("int8",))
 def compare_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Compare the reals that the inputs stand for, in fixed point."""
+    """Compare the values that the inputs represent, in fixed point."""
     sources = _inputs(op, tensors)
     multipliers = [quantize_multiplier(scale_of(source)) for source in sources]
 

@@ -21,7 +21,7 @@ from ethosgen.values.model import Operator, Tensor
 
 _COORDINATES = 4
 _PER_CLASS = 100
-"""detections_per_class where the options do not tell."""
+"""Default of detections_per_class."""
 
 Take = Callable[[Any, Any], None]
 """Takes a chosen box: its row and its score."""
@@ -86,7 +86,7 @@ def detection_postprocess(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 class _Reals:
-    """An input as real numbers: those of uint8 less the zero point, times the scale."""
+    """An input as floats: those of uint8 minus the zero point, times the scale."""
 
     def __init__(self, nest: Nest, name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
         self._buffer = nest.read(name, tensor, shape)
@@ -286,7 +286,7 @@ class _Work:
         nest.store(self.made, (place,), score)
 
     def _finish(self) -> None:
-        """Write how many there are, and 0 behind them."""
+        """Write how many there are, and 0 after them."""
         nest, zero = self.nest, number(0, "float32")
         nest.store(self.count, (0,), self.found[0])
         with nest.loop("k", self.options.most) as k, nest.when(k >= self.found[0]):

@@ -116,7 +116,7 @@ def _folded(work: Transform, near: Complex, far: Complex) -> tuple[Complex, Comp
 
 @operator(IRFFT, dtypes=("int16", "int32", "float32"))
 def irfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return n real values of n / 2 + 1 bins; float32 is divided by n, as fixed point is anyway."""
+    """Return n values from n / 2 + 1 bins; float32 is divided by n, like fixed point."""
     return irfft_kernel(op, tensors, by_fours=False)
 
 
@@ -146,7 +146,7 @@ def irfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> 
 def _join(work: Transform, read: Load, write: Store, places: tuple[Any, Any]) -> None:
     """Put the spectra of even and odd samples together (kiss_fftri).
 
-    `places` are where the result lies, and the bins.
+    `places` are those of the result and of the bins.
     """
     nest, scalar, count = work.nest, work.scalar, work.count
     ends = [nest.let("end", read(place)[0]) for place in (0, count)]

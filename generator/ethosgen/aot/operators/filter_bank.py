@@ -87,7 +87,7 @@ def _check_bands(source: Tensor, weights: Tensor, bands: Sequence[Tensor], chann
     """Refuse bands that lead outside, which TFLite Micro does not look for."""
     for band in bands:
         if band.data is None or band.dtype != "int16" or band.shape != (band.elements,):
-            raise UnsupportedError(f"'{band.name}' is no constant list of int16")
+            raise UnsupportedError(f"'{band.name}' is not a constant list of int16")
         if band.elements <= channels:
             raise UnsupportedError(
                 f"'{band.name}' has {counted(band.elements, 'element')}, and "
@@ -273,7 +273,7 @@ def logarithm_table() -> Array:
 
 
 def _binary_logarithm(nest: Nest, value: Any, table: Any) -> Any:
-    """Return log2 of a uint32 above 1 with 16 bits behind the point, by the table's straights."""
+    """Return log2 of a uint32 above 1 with 16 fraction bits, by the table's line segments."""
     whole = nest.let("whole", bit_length(nest, value) - 1)
     part = nest.local("part", value - (unsigned(1) << unsigned(whole)))
     with nest.when(whole < LOG_SCALE_BITS):

@@ -104,7 +104,7 @@ def _joined(
 @operator("SPLIT", "SPLIT_V", dtypes=("int64",), litert=True)
 @operator("UNPACK", dtypes=("bool",), litert=True)
 def split(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy what lies side by side along an axis to tensors of its own."""
+    """Copy adjacent parts along an axis to separate tensors."""
     source = tensors[op.inputs[1 if op.code == "SPLIT" else 0]]
     if op.code == "UNPACK":
         axis = int(op.options.get("axis", 0))

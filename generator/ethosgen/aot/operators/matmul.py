@@ -61,7 +61,7 @@ def _turned(op: Operator, option: str, row: Any, column: Any) -> tuple[Any, Any]
 
 
 def _full(tensor: Tensor, batches: int) -> tuple[int, ...]:
-    """Return a shape with so many dimensions before the last two."""
+    """Return a shape with the given number of dimensions before the last two."""
     return (1,) * (batches + 2 - len(tensor.shape)) + tensor.shape
 
 

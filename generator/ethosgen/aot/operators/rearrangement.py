@@ -106,7 +106,7 @@ def tile(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         whole % size for size, whole in zip(source.shape, target.shape, strict=True)
     ):
         raise UnsupportedError(
-            f"its output of shape {list(target.shape)} is no multiple of its input of "
+            f"its output of shape {list(target.shape)} is not a multiple of its input of "
             f"{list(source.shape)}"
         )
     shape = [

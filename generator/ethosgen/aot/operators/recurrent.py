@@ -65,7 +65,7 @@ class _Svdf:
 
 def _read_svdf(op: Operator, tensors: Sequence[Tensor]) -> _Svdf:
     if len(op.inputs) != 5 or ABSENT in op.inputs:
-        raise UnsupportedError("it has no bias, and TFLite Micro asks for one")
+        raise UnsupportedError("it has no bias, which TFLite Micro requires")
     source, features, time, bias, state, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     rank = int(op.options.get("rank", 1))
     layer = _Svdf(source, features, time, bias, state, target, rank)

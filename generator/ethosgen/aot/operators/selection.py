@@ -176,7 +176,7 @@ def _check_indices(indices: Tensor, size: int) -> None:
 
 def _check_range(values: Array, size: int) -> None:
     if values.size and not 0 <= values.min() <= values.max() < size:
-        raise UnsupportedError(f"its indices leave the {size} places that there are")
+        raise UnsupportedError(f"its indices exceed the {size} available places")
 
 
 def _checked(nest: Nest, place: Any, indices: Tensor, size: int) -> Any:

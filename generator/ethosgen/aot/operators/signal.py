@@ -18,7 +18,7 @@ from ethosgen.values.model import ABSENT, Operator, Tensor
 
 
 def read_ends(op: Operator, tensors: Sequence[Tensor], inputs: int, outputs: int) -> list[Tensor]:
-    """Return an operator's inputs and outputs; UnsupportedError where there are not so many."""
+    """Return an operator's inputs and outputs; UnsupportedError if their number is wrong."""
     if (len(op.inputs), len(op.outputs)) != (inputs, outputs) or ABSENT in op.inputs:
         raise UnsupportedError(
             f"it has {counted(len(op.inputs), 'input')} and {counted(len(op.outputs), 'output')} "
@@ -49,7 +49,7 @@ class Window:
 
 
 def read_window(op: Operator, tensors: Sequence[Tensor]) -> Window:
-    """Return a SignalWindow; UnsupportedError for what TFLite Micro would read behind."""
+    """Return a SignalWindow; UnsupportedError if TFLite Micro would read past its end."""
     source, weights, target = read_ends(op, tensors, 2, 1)
     shift = read_integers(op, shift=(0, 31))["shift"]
     size = weights.elements

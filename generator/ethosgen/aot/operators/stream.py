@@ -24,7 +24,7 @@ def _states(
     """Declare the states, which follow the operator's own input."""
     given = [tensors[i] for i in op.inputs[1:]]
     if [t.bytes for t in given] != [t.bytes for t in wanted]:
-        raise UnsupportedError("its state is not known")
+        raise UnsupportedError("its state is unknown")
     return [
         nest.variable(state.name, tensor, state.shape)
         for state, tensor in zip(wanted, given, strict=True)
@@ -32,7 +32,7 @@ def _states(
 
 
 def _move(nest: Nest, rows: Any, row: Any, count: int, start: int = 0) -> None:
-    """Move so many elements of a row from `start` to its beginning."""
+    """Move the given number of elements of a row from `start` to its beginning."""
     if count and start:
         size = count * np.dtype(str(rows.dtype)).itemsize
         places = tirx.address_of(rows[row, 0]), tirx.address_of(rows[row, start])

@@ -47,5 +47,5 @@ def copy_bytes(target: Any, source: Any, size: int) -> Any:
 def _variable(op: Operator, tensors: Sequence[Tensor]) -> Tensor:
     found = tensors[op.inputs[0]]
     if not found.is_variable:
-        raise UnsupportedError(f"'{found.name}' is no variable that is known when it is compiled")
+        raise UnsupportedError(f"'{found.name}' is not a variable known at compile time")
     return found

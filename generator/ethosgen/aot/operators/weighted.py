@@ -37,7 +37,7 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("DEPTHWISE_CONV_2D", dtypes=DTYPES)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Convolve each channel of NHWC by itself, with weights of (1, row, column, output channel)."""
+    """Convolve each channel of NHWC separately, with weights (1, row, column, output channel)."""
     layer = read_layer(op, tensors)
     source, target, shape = layer.source, layer.target, layer.weights.shape
     vertical, horizontal = make_window(op, (shape[1], shape[2]), source, target)

@@ -78,7 +78,7 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
 
 
 def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
-    """Return a kernel for rows that lie in the input as they are."""
+    """Return a kernel for rows that are contiguous in the input."""
     inputs, outputs = layer.source.elements, layer.target.elements
     dtype, form = layer.source.dtype, FORMS[layer.source.dtype]
 

@@ -160,7 +160,7 @@ def pairs_fit(weights: Array) -> bool:
 
 
 def _padded(array: Array, multiple: int, axis: int) -> Array:
-    """Return an array with zeros behind, up to a multiple of a length along an axis."""
+    """Return an array padded with zeros at the end to a multiple of a length along an axis."""
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, -array.shape[axis] % multiple)
     return np.pad(array, widths)

@@ -1,4 +1,4 @@
-"""Look-ups in tables of 256 bytes, sixteen at a time: alone, or behind another micro-kernel."""
+"""Look-ups in tables of 256 bytes, sixteen at a time: alone, or after another micro-kernel."""
 
 from dataclasses import replace
 from typing import Any

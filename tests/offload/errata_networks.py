@@ -122,6 +122,10 @@ def _rescaling_pool(net: Network) -> int:
     return net.operator("AVERAGE_POOL_2D", (x,), (spec,), options)[0]
 
 
+def _large_scale(net: Network) -> int:
+    return net.conv2d(net.input((1, 2, 2, 8), "int8", 3e8, 0), 4, (1, 1), scale=3e9)
+
+
 def _one_step(net: Network) -> int:
     return lstm(net, net.input((1, 3, 4), "int8", 0.05, 0), 6, by_time=True)
 
@@ -217,6 +221,7 @@ NETWORKS: dict[str, Build] = {
     "reshape-int32": _squeeze_of_scaled_integers,
     "pool-rescales": _rescaling_pool,
     "sum-wraps": _large_bias,
+    "scale-range": _large_scale,
     "mul-int32": _binary("MUL", "int32", (1.0, 1.0, 1.0)),
     "int32-saturates": _binary("ADD", "int32", None),
     "neg-lowest": _unary("NEG", "int8", 0.05, 0.05),

@@ -7,6 +7,7 @@ below their repositories' roots. tests/errata has a minimal network for each ent
 from ethosgen.backend.ethosu.offload import errata_conditions as when
 from ethosgen.backend.ethosu.offload import errata_parts as parts
 from ethosgen.backend.ethosu.offload.errata import LITERT, TFLM, VELA, Erratum
+from ethosgen.backend.ethosu.offload.scale_format import loses_scale
 
 _QUANTIZED = ("int8", "int16")
 
@@ -150,6 +151,14 @@ ERRATA: tuple[Erratum, ...] = (
         "a reduction of the part ignores the part's offset",
         "Regor, compiler/scheduler_decompose.cpp, DecomposeReduce, which only asserts that there "
         "is no part",
+    ),
+    Erratum(
+        "scale-range",
+        VELA,
+        loses_scale,
+        "a scale from 2**31 to 2**32 becomes negative in its 32 bits, and one below 2**-40 loses "
+        "digits",
+        "Regor, common/scaling.cpp, QuantizedScale; tflite/tflite_reader.cpp, ParseTensor",
     ),
     Erratum(
         "mul-int32",

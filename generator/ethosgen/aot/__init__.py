@@ -121,7 +121,7 @@ def evaluate(
     """Run the residual graph in process and return its outputs by tensor name.
 
     `inputs` are the network's, by name; `invoke` gets each partition with its inputs by tensor name
-    and returns its outputs so, and its variables' new values. Variables start afresh with another
+    and returns its outputs so, and its variables' new values. Variables restart with another
     plan object, and keep their values from call to call with the same. There are no outputs where a
     CIRCULAR_BUFFER waits for more inputs. CPU operators run from the
     PrimFuncs that `compile_program` emits, compiled by TVM for the host; tvm is imported only if

@@ -58,7 +58,7 @@ def compile_routine(
     """Compile a subgraph to a function `name`; `place` is how messages call it.
 
     `replaces` gives for each output the number of the input whose place it will take afterwards;
-    none if it takes nobody's. UnsupportedError names an operator that there is no code for.
+    none if it takes none. UnsupportedError names an operator that has no code.
     """
     schedule = schedule_subgraph(subgraph.graph, place)
     kernels, constants = choose_kernels(schedule, name, packed=True)

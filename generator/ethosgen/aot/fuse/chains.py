@@ -7,7 +7,7 @@ The tensor between is never stored, and every rounding stays. In this order:
     a function of one 8-bit number, of however many operators, becomes one table
     an element goes into the stores of any other operator, or as a table behind a micro-kernel
 
-That is done only where nobody else reads the tensor between and no partition runs meanwhile, and
+This happens only if nothing else reads the tensor between and no partition runs meanwhile, and
 kept only if the arena does not grow.
 """
 

@@ -29,7 +29,7 @@ def test_an_uncompressed_slice_by_hand() -> None:
 
 def test_only_the_wanted_weights_are_returned() -> None:
     assert mlw.decode(encode_weights([3, 2, 1]), 2).tolist() == [3, 2]
-    with pytest.raises(NpuFault, match="holds 3 of 4 weights") as caught:
+    with pytest.raises(NpuFault, match="has only 3 of 4 weights") as caught:
         mlw.decode(encode_weights([3, 2, 1]), 4)
     assert caught.value.kind == "weights"
 

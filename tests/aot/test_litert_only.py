@@ -9,8 +9,10 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 
 from ethosgen.aot import compile_program
 from ethosgen.frontend.flatbuffer import parse_model
-from ethosgen.oracle.reference import LITERT
+from ethosgen.oracle.reference import LITERT, TFLM
+from ethosgen.values.errors import UnsupportedError
 from litert_cases import arg_in_int64, matmul_int16_by_int8, shape_in_int64
+from networks import Spec
 from operator_bench import Bench
 
 
@@ -34,6 +36,30 @@ def test_it_equals_litert(build: Any, dtype: str, tmp_path: Path) -> None:
         assert status == 0
         assert any(np.any(array) for array in golden.values())
         assert_equal(made, golden)
+
+
+@needs_gcc
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("code", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
+def test_a_pool_between_scales_pools_the_stored_values(
+    code: str, dtype: str, tmp_path: Path
+) -> None:
+    """TFLite Micro refuses it, and LiteRT rescales nothing, but bounds the output."""
+    net = Bench(3)
+    point = {"int8": 5, "uint8": 120, "int16": 0}[dtype]
+    x = net.given((1, 4, 6, 3), dtype, scale=0.5, zero_point=point)
+    options = {
+        "padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2,
+        "fused_activation_function": "RELU",
+    }  # fmt: skip
+    y = net.make(code, [x], Spec((1, 2, 3, 3), dtype, 0.25, 2 * point), options)
+    model = parse_model(net.build(y), "net.tflite")
+    samples = net.samples(3)
+    with pytest.raises(UnsupportedError):
+        TFLM.run(model, samples)
+    generated = GeneratedC(compile_program(cpu_plan(model), "net"), tmp_path)
+    for sample, golden in zip(samples, LITERT.run(model, samples), strict=True):
+        assert_equal(generated.run(sample)[1], golden)
 
 
 @needs_gcc

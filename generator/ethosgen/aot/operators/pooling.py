@@ -6,13 +6,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import (
-    activation_range,
-    clamp,
-    limits,
-    scale_of,
-    zero_point_of,
-)
+from ethosgen.aot.arithmetic.quantization import activation_range, clamp, limits
 from ethosgen.aot.loops.nest import Nest, call, int32, limited, real
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
@@ -21,8 +15,6 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 
 QUANTIZED = ("int8", "int16")
-SCALES_DIFFER_BY = 1e-6
-"""TFLite Micro pools only where input and output have scales as near to each other as this."""
 
 Combine = Callable[[Any, Any], Any]
 """From what is held so far and an element of the input to what is held then."""
@@ -126,12 +118,12 @@ def _count(vertical: Axis, oy: Any, horizontal: Axis, ox: Any) -> Any:
 
 
 def pool_bounds(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int]:
-    """Return the bounds of the fused activation, once it is sure that nothing must be rescaled."""
-    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    near = abs(scale_of(source) - scale_of(target)) <= SCALES_DIFFER_BY
-    if not near or zero_point_of(source) != zero_point_of(target):
-        raise UnsupportedError("its input and output have different scales or zero points")
-    return activation_range(op, target)
+    """Return the bounds of the fused activation, in the output's quantization.
+
+    Nothing is rescaled: TFLite Micro refuses a pool between different scales, and LiteRT, which
+    then decides, pools the stored values.
+    """
+    return activation_range(op, tensors[op.outputs[0]])
 
 
 def _bounded(nest: Nest, op: Operator, value: Any) -> Any:

@@ -10,14 +10,17 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen import pipeline
+from ethosgen.backend.ethosu.offload import single_operator
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend.flatbuffer import parse_model
 from ethosgen.oracle.oddities import oddities
-from ethosgen.oracle.reference import LITERT, TFLM, for_litert
+from ethosgen.oracle.reference import LITERT, TFLM, for_litert, outputs_in_pieces
 from ethosgen.pipeline import Inputs
+from ethosgen.pipeline.pieces import take_apart
 from ethosgen.project import open_project
-from ethosgen.values.errors import UnsupportedError
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
@@ -125,6 +128,26 @@ def test_each_oracle_runs_what_it_has_where_neither_has_all(npu: str, tmp_path: 
     assert report.golden.title == "TensorFlow Lite Micro and LiteRT"
     assert report.golden.note.startswith("operator by operator: LiteRT for TILE, TFLite Micro")
     assert report.golden.version == f"{TFLM.version} and {LITERT.version}"
+
+
+def test_an_empty_constant_is_no_input_of_a_piece() -> None:
+    net = Network("scalar", seed=3)
+    x = net.input((1,))
+    model = parse_model(net.build(net.reshape(x, ())), "net")
+    shape = model.graph.tensors[model.graph.operators[0].inputs[1]]
+    assert (shape.elements, shape.data) == (0, None)
+    sample = {model.inputs[0].name: np.array([7], np.int8)}
+    (outputs,) = take_apart(model, [sample]).outputs(model)
+    assert [array.tolist() for array in outputs.values()] == [7]
+
+
+def test_a_bug_of_ours_is_no_refusal_of_the_oracles() -> None:
+    model = parse_model(_mixed(), "net")
+    tiled, other = (single_operator(model, index) for index in (2, 3))
+    assert tiled is not None and other is not None
+    samples = draw_samples(model, 1, 1)
+    with pytest.raises(InternalError, match="KeyError"):
+        outputs_in_pieces(model, [tiled, other], samples, 60.0)
 
 
 def test_a_project_asks_the_oracle_that_it_is_told_and_remembers_it(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ethosgen.host.child import ChildError, call, end_children
 from ethosgen.oracle.oddities import answers_by_chance
-from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.errors import InputError, InternalError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import Graph, Model, Operator, Tensor
 from ethosgen.values.outcome import Arrays
@@ -160,7 +160,7 @@ def outputs_in_pieces(
 
     `pieces` are its operators as networks whose tensors have the same names. Return the value of
     every tensor by index, for each sample, and the short name of each operator's oracle.
-    UnsupportedError for an operator that neither has.
+    UnsupportedError for an operator that neither has, InternalError for a bug of ours.
     """
     indices = {tensor.name: tensor.index for tensor in model.graph.tensors}
     parts = [_part(piece, indices) for piece in pieces]
@@ -168,8 +168,13 @@ def outputs_in_pieces(
     try:
         answer = call(Path(__file__), "run_pieces", parts, given, limit_s=within_s)
     except ChildError as error:
-        raise UnsupportedError(f"'{model.name}' cannot be run piece by piece: {error}") from None
-    values, oracles = answer.value
+        why = f"'{model.name}' cannot be run piece by piece: {error}"
+        if error.how == "raised":  # what an interpreter raises is in the answer
+            raise InternalError(why) from error
+        raise UnsupportedError(why) from None
+    values, oracles, lacking = answer.value
+    if lacking:
+        raise UnsupportedError(f"'{model.name}' cannot be run piece by piece: {lacking}")
     return values, oracles
 
 
@@ -328,8 +333,11 @@ def run_litert(data: bytes, samples: list[list[Array]]) -> list[list[Array]]:
 
 def run_pieces(
     parts: list[Part], samples: list[dict[int, Array]]
-) -> tuple[list[dict[int, Array]], list[str]]:
-    """Return the value of every tensor for each sample, and which oracle ran each operator."""
+) -> tuple[list[dict[int, Array]], list[str], str]:
+    """Return the value of every tensor for each sample, and which oracle ran each operator.
+
+    The last text says which operator no oracle runs; it is empty if each has one.
+    """
     values, oracles = [dict(sample) for sample in samples], []
     for code, files, given, made in parts:
         inputs = [[value[i] for i in given] for value in values]
@@ -340,14 +348,24 @@ def run_pieces(
                     outputs = run_tflite_micro(data, inputs, len(made), arena_bytes)
                 else:
                     outputs = run_litert(data, inputs)
+                made_values = [_as_declared(made, answer) for answer in outputs]
             except Exception as error:  # whatever an interpreter raises means that it cannot
                 why.append(f"{oracle}: {type(error).__name__}: {str(error)[:200]}")
                 continue
-            for value, answer in zip(values, outputs, strict=True):
-                for (index, shape, dtype), array in zip(made, answer, strict=True):
-                    value[index] = np.asarray(array).reshape(shape).astype(dtype, copy=False)
+            for value, more in zip(values, made_values, strict=True):
+                value.update(more)
             oracles.append(oracle)
             break
         else:
-            raise RuntimeError(f"no oracle runs {code}: {'; '.join(why)}")
-    return values, oracles
+            return values, oracles, f"no oracle runs {code}: {'; '.join(why)}"
+    return values, oracles, ""
+
+
+def _as_declared(
+    made: list[tuple[int, tuple[int, ...], str]], answer: list[Array]
+) -> dict[int, Array]:
+    """Return an interpreter's outputs by tensor; ValueError if they have other sizes."""
+    return {
+        index: array.reshape(shape).astype(dtype, copy=False)
+        for (index, shape, dtype), array in zip(made, answer, strict=True)
+    }

@@ -30,7 +30,9 @@ def single_operator(model: Model, index: int, with_states: bool = False) -> Mode
         return tuple(places[i] for i in indices)
 
     read = (i for i in operator.inputs if i != ABSENT and not tensors[i].is_variable)
-    given = [i for i in dict.fromkeys(read) if tensors[i].data is None]
+    given = [  # an empty constant has no data either
+        i for i in dict.fromkeys(read) if tensors[i].data is None and tensors[i].elements
+    ]
     alone = replace(
         operator,
         index=0,

@@ -15,6 +15,7 @@ from ethosgen.host.tools import GCC
 from ethosgen.values.errors import InputError, ToolError
 from networks import Network
 from pack.pack_files import ENSEMBLE, description, serving, write_index
+from said import sentences
 
 _READ_ONLY = (
     shutil.which("unshare")
@@ -83,7 +84,7 @@ def test_a_read_only_place_is_one_sentence(
         shown = tuple(argument.replace(word, str(place)) for argument in shown)
     done = run_read_only(only, *shown)
     assert done.returncode == 2, (done.stdout, done.stderr)
-    said = [line for line in done.stderr.strip().splitlines() if " so far)" not in line]
+    said = sentences(done.stderr)
     assert "Traceback" not in done.stderr and len(said) == 1
     assert "a writable place" in said[0]
 

@@ -17,6 +17,7 @@ from ethosgen.host.termination import Terminated, end_in_order
 from ethosgen.host.tools import QEMU, TOOLS, run_command
 from ethosgen.values.errors import ToolError
 from networks import Network
+from said import sentences
 
 
 def start_verify(
@@ -46,11 +47,6 @@ def start_verify(
     return started, temporary
 
 
-def last_line(words: str) -> str:
-    """Return the last line: a slow machine gets lines about the progress before it."""
-    return words.splitlines()[-1]
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_verify_leaves_no_temporary_folder(tmp_path: Path, number: signal.Signals) -> None:
     started, temporary = start_verify(tmp_path)
@@ -60,7 +56,7 @@ def test_verify_leaves_no_temporary_folder(tmp_path: Path, number: signal.Signal
     started.send_signal(number)
     _, words = started.communicate(timeout=60)
     assert started.returncode == 128 + number, words
-    assert last_line(words) == f"ethosgen: ended by {number.name}"
+    assert sentences(words) == [f"ethosgen: ended by {number.name}"]
     assert not list(temporary.iterdir())
 
 
@@ -98,7 +94,7 @@ def test_verify_takes_qemu_and_what_they_share_along(tmp_path: Path, frozen: str
     started.send_signal(signal.SIGTERM)
     _, words = started.communicate(timeout=60)
     assert started.returncode == 128 + signal.SIGTERM, words
-    assert last_line(words) == "ethosgen: ended by SIGTERM"
+    assert sentences(words) == ["ethosgen: ended by SIGTERM"]
     assert not Path(f"/proc/{pid}").exists(), "QEMU still runs"
     assert not ram.exists()
     assert not list(temporary.iterdir())

@@ -1,6 +1,6 @@
 """Exact by default: errata avoided, plans checked, what differs found and kept on the CPU."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from ethosgen.frontend.flatbuffer import parse_model, read_model
 from ethosgen.pipeline.exactness import Ask, Golden, ask_oracles, exact_plan, known_errata
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
 from network_file import Spec
@@ -96,15 +97,16 @@ def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     assert (case / "README.txt").stat().st_mtime_ns == before
 
 
-def test_a_plan_that_cannot_be_mended_is_refused() -> None:
-    def wrong(model: Model, samples: object, _oracle: str | None) -> Golden | str:
-        golden = ask_oracles(model, samples)  # type: ignore[arg-type]
-        assert isinstance(golden, Golden)
-        outputs = [{name: array ^ 1 for name, array in one.items()} for one in golden.outputs]
-        return replace(golden, outputs=outputs)
+def wrong_everywhere(model: Model, samples: Sequence[Arrays], oracle: str | None) -> Golden | str:
+    said = ask_oracles(model, samples, oracle)
+    assert isinstance(said, Golden)
+    outputs = [{name: array ^ 1 for name, array in one.items()} for one in said.outputs]
+    return replace(said, outputs=outputs)
 
+
+def test_a_plan_that_cannot_be_mended_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"cannot be made exact: .* outputs differ"):
-        plan_of(two_layers(), ask=wrong)
+        plan_of(two_layers(), ask=wrong_everywhere)
 
 
 def mixed() -> Model:
@@ -129,6 +131,63 @@ def test_samples_that_the_oracle_refuses_are_left_out_of_the_check(
     assert plan.check.oracle == "litert"
     assert 0 < plan.check.samples < 5
     assert ("MEAN", "found-by-check") in {(cpu.code, cpu.erratum) for cpu in plan.cpu_operators}
+
+
+def converted(code: str, dtype: str, low: float) -> Model:
+    """A pool for the NPU, and a float from `low` to -low in steps of `low` / 128 as an integer."""
+    net = Network("converted", seed=3)
+    pooled = net.max_pool(net.input((1, 4, 4, 4)), (2, 2))
+    real = net.dequantize(net.input((1, 4), "int8", -low / 128, 0, "x"))
+    (made,) = net.operator(
+        code, (real,), (Spec((1, 4), dtype, 1.0 if code == "QUANTIZE" else None),)
+    )
+    return parse_model(net.build(pooled, made), "converted")
+
+
+def other_compiler(model: Model, samples: Sequence[Arrays], oracle: str | None) -> Golden | str:
+    """Answer as the oracle of a processor that converts a float that does not fit to 77."""
+    said = ask_oracles(model, samples, oracle)
+    assert isinstance(said, Golden)
+    name, span = model.outputs[1].name, np.iinfo(model.outputs[1].dtype)
+    assert model.inputs[1].quantization is not None
+    (scale,) = model.inputs[1].quantization.scale
+    reach = np.iinfo(np.int32) if model.graph.operators[-1].code == "QUANTIZE" else span
+    outputs = []
+    for sample, answer in zip(samples, said.outputs, strict=True):
+        real = sample["x"] * float(scale)
+        undefined = (real < reach.min) | (real >= reach.max + 1.0)
+        outputs.append(answer | {name: np.where(undefined, 77, answer[name]).astype(span.dtype)})
+    return replace(said, outputs=outputs)
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype", "low"), [("CAST", "uint32", -50.0), ("QUANTIZE", "int8", -4e9)]
+)
+def test_samples_with_a_result_that_cpp_leaves_undefined_are_left_out(
+    code: str, dtype: str, low: float
+) -> None:
+    check = plan_of(converted(code, dtype, low), ask=other_compiler).check
+    assert check is not None and check.oracle == "tflm"
+    assert 0 < check.samples < 5
+
+
+def test_a_defined_result_that_differs_is_not_excused() -> None:
+    with pytest.raises(UnsupportedError, match="cannot be made exact"):
+        plan_of(converted("CAST", "uint32", -50.0), ask=wrong_everywhere)
+
+
+def test_a_check_without_a_defined_sample_is_skipped_and_says_so() -> None:
+    net = Network("never", seed=3)
+    pooled = net.max_pool(net.input((1, 4, 4, 4)), (2, 2))
+    real = net.dequantize(net.input((1, 4), "int8", 1.0, 0, "x"))
+    far = net.constant(np.full((1, 4), -500.0, np.float32))
+    (sum_,) = net.operator("ADD", (real, far), (Spec((1, 4), "float32"),))
+    (made,) = net.operator("CAST", (sum_,), (Spec((1, 4), "uint32"),))
+    model = parse_model(net.build(pooled, made), "never")
+
+    check = plan_of(model, ask=wrong_everywhere).check
+    assert check is not None and check.oracle is None
+    assert check.skipped.startswith("C++ leaves the result of CAST with output")
 
 
 def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None:

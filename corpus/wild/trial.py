@@ -14,6 +14,7 @@ from corpus.wild.graph import WildNetwork, make_network
 from ethosgen.board import Board, load_board
 from ethosgen.frontend.flatbuffer import decode_model
 from ethosgen.pipeline import exactness as checked
+from ethosgen.pipeline.pieces import defined_samples
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays, compare
@@ -138,7 +139,24 @@ def run_network(
         verdict.verdict, verdict.why = "refused", refusal
     else:
         _compare(outputs, said.outputs, model, verdict)
+        if verdict.mismatches:
+            _compare_defined(outputs, said.outputs, model, samples, verdict)
     return verdict
+
+
+def _compare_defined(
+    outputs: list[Arrays],
+    wanted: list[Any],
+    model: Model,
+    samples: list[dict[str, Any]],
+    verdict: Verdict,
+) -> None:
+    """Compare again without the samples that have a result that C++ leaves undefined."""
+    defined, operator = defined_samples(model, samples)
+    if not defined:
+        verdict.verdict, verdict.why = "dropped", f"C++ leaves the result of {operator} undefined"
+    elif operator:
+        _compare([outputs[i] for i in defined], [wanted[i] for i in defined], model, verdict)
 
 
 def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Verdict) -> None:
@@ -147,6 +165,7 @@ def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Ve
     found = compare("oracle", outputs, wanted, tolerance_of(model))
     verdict.elements, verdict.mismatches = found.elements, found.mismatches
     verdict.verdict = "differs" if found.mismatches else "equal"
+    verdict.why = ""
     if found.mismatches:
         worst = [
             name

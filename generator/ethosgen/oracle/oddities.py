@@ -3,9 +3,12 @@
 Each is a cause in docs/exactness.md, where LiteRT, and usually the NPU too, differs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from ethosgen.values.model import Model
+import numpy as np
+
+from ethosgen.values.model import Model, Operator, Tensor
 
 _QUOTIENT = "computes the quotient of scales in double, LiteRT in float"
 _FIXED = "computes it in fixed point, LiteRT with a table made in float"
@@ -30,6 +33,44 @@ def answers_by_chance(code: str, dtype: str) -> bool:
     changes with what was in memory.
     """
     return code == "SPACE_TO_BATCH_ND" or (code, dtype) == ("GREATER", "int16")
+
+
+def may_be_undefined(operator: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Return whether there are inputs for which C++ leaves an operator's result undefined.
+
+    Both oracles' QUANTIZE and TFLite Micro's CAST convert floats to integers with a plain
+    static_cast (reference/quantize.h, micro/kernels/cast.cc): the result for a float that does not
+    fit depends on the processor and the compiler.
+    """
+    if operator.code not in ("QUANTIZE", "CAST"):
+        return False
+    source, target = (np.dtype(tensors[i].dtype) for i in (operator.inputs[0], operator.outputs[0]))
+    return source.kind == "f" and target.kind in "iu"
+
+
+def is_undefined(
+    operator: Operator, tensors: Sequence[Tensor], oracle: str, value: np.ndarray[Any, Any]
+) -> bool:
+    """Return whether C++ leaves the result for this input undefined; `oracle` ran the operator.
+
+    LiteRT's CAST saturates, so its result is always defined.
+    """
+    if not may_be_undefined(operator, tensors):
+        return False
+    target = tensors[operator.outputs[0]]
+    if operator.code == "CAST":
+        return oracle == "tflm" and not _fits(np.trunc(value), np.iinfo(target.dtype))
+    if target.quantization is None or len(target.quantization.scale) != 1:
+        return False
+    (scale,), (point,) = target.quantization.scale, target.quantization.zero_point
+    with np.errstate(all="ignore"):
+        steps = np.rint(np.float32(value) / np.float32(scale)).astype(np.float64)
+    return not (_fits(steps, np.iinfo(np.int32)) and _fits(steps + point, np.iinfo(np.int32)))
+
+
+def _fits(whole: np.ndarray[Any, Any], info: Any) -> bool:
+    """Return whether all of these floats are integers of a type; NaN is none."""
+    return bool(np.all((whole >= float(info.min)) & (whole < float(info.max) + 1)))
 
 
 def oddities(model: Model) -> tuple[str, ...]:

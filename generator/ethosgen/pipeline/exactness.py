@@ -203,6 +203,12 @@ class _Check:
         if not plan.partitions:
             return plan
         said, cases = self._against(plan), []
+        undefined = self._leave_out_undefined() if said else ""
+        if undefined:
+            if not self._samples:
+                why = f"C++ leaves the result of {undefined} undefined for every sample"
+                return replace(plan, check=Check(None, skipped=why))
+            said = self._against(plan)
         if said:
             culprits = self._culprits(plan, kept, said)
             plan = self._planner(self._model, {**kept, **culprits})
@@ -211,6 +217,15 @@ class _Check:
         kept_cases = tuple(str(case) for case in cases if case is not None)
         check = Check(self._golden.oracle, len(self._samples), elements, cases=kept_cases)
         return replace(plan, check=check)
+
+    def _leave_out_undefined(self) -> str:
+        """Leave out the samples with a result that C++ leaves undefined; return its operator."""
+        from ethosgen.pipeline.pieces import defined_samples
+
+        defined, operator = defined_samples(self._model, self._samples)
+        self._samples = [self._samples[i] for i in defined]
+        self._golden = replace(self._golden, outputs=[self._golden.outputs[i] for i in defined])
+        return operator
 
     def _case(self, index: int) -> Path | None:
         """Store the smallest network that shows the difference."""

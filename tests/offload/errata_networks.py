@@ -192,6 +192,31 @@ def _reduced_part(net: Network) -> int:
     return net.operator("REDUCE_MAX", (x, axis), (net._like(x, (1, 4, 6, 1)),), KEPT)[0]
 
 
+def _product(net: Network, x: int) -> int:
+    """Multiply with a matrix that is an input too."""
+    *before, rows, depth = net.tensors[x].shape
+    y = net.input((*before, depth, 5), "int8", 0.4, 7)
+    spec = net._like(x, (*before, rows, 5), scale=1.8, zero_point=3)
+    return net.operator("BATCH_MATMUL", (x, y), (spec,))[0]
+
+
+def _multiplied_part(net: Network) -> int:
+    x = net.input((1, 1, 8, 14), "int8", 0.05, 7)
+    begin, size = (net.constant(np.array(v, np.int32)) for v in ([0, 0, 2, 0], [1, 1, 3, 14]))
+    return _product(net, net.operator("SLICE", (x, begin, size), (net._like(x, (1, 1, 3, 14)),))[0])
+
+
+def _product_into_part(net: Network) -> int:
+    made = _product(net, net.input((1, 2, 3, 14), "int8", 0.05, 7))
+    return net.pad(made, ((0, 0), (1, 0), (0, 0), (0, 0)))
+
+
+def _flattened_product(net: Network) -> int:
+    x, weights = net.input((2, 2, 7), "int8", 0.05, 7), net.input((5, 14), "int8", 0.4, 7)
+    spec = net._like(x, (2, 5), scale=1.8, zero_point=3)
+    return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
+
+
 NETWORKS: dict[str, Build] = {
     "mirror-pad-axes": _with_constant(
         "MIRROR_PAD", "int8", (1, 2, 2, 4), [[0, 0], [0, 0], [0, 0], [1, 1]], (1, 2, 2, 6)
@@ -231,6 +256,9 @@ NETWORKS: dict[str, Build] = {
     "stepped-padding": _stepped_padding,
     "stepped-operand": _stepped_operand,
     "reduced-part": _reduced_part,
+    "flattened-product": _flattened_product,
+    "multiplied-part": _multiplied_part,
+    "product-into-part": _product_into_part,
     "lstm-cell-clip": _clipped_lstm,
     "resize-cascade": _column,
     "transpose-into-part": _padded_transpose,

@@ -180,6 +180,92 @@ def test_a_part_is_kept_where_its_reader_is_wrong(
     assert not differs(model, compiled("part", model, kept))
 
 
+def _sliced(net: Network, shape: Sequence[int], start: Sequence[int], size: Sequence[int]) -> int:
+    x = net.input(shape, "int8", 0.05, 7)
+    begin, extent = (net.constant(np.array(v, np.int32)) for v in (start, size))
+    return net.operator("SLICE", (x, begin, extent), (net._like(x, size),))[0]
+
+
+def _product(net: Network, x: int, adj_x: bool = False) -> int:
+    *before, rows, depth = net.tensors[x].shape
+    rows, depth = (depth, rows) if adj_x else (rows, depth)
+    y = net.input((*before, depth, 5), "int8", 0.4, 7)
+    spec = net._like(x, (*before, rows, 5), scale=1.8, zero_point=3)
+    return net.operator("BATCH_MATMUL", (x, y), (spec,), {"adj_x": adj_x})[0]
+
+
+def _dynamic(net: Network, x: int) -> int:
+    rows, depth = net.tensors[x].shape
+    weights = net.input((5, depth), "int8", 0.4, 7)
+    spec = net._like(x, (rows, 5), scale=1.8, zero_point=3)
+    return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
+
+
+def _second_operand(net: Network, x: int) -> int:
+    rows = net.input((1, 1, 2, net.tensors[x].shape[2]), "int8", 0.05, 7)
+    spec = net._like(x, (1, 1, 2, net.tensors[x].shape[3]), scale=1.8, zero_point=3)
+    return net.operator("BATCH_MATMUL", (rows, x), (spec,))[0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "start", "size", "read", "is_one"),
+    [
+        ((1, 1, 8, 14), (0, 0, 2, 0), (1, 1, 3, 14), _product, True),
+        ((1, 1, 3, 20), (0, 0, 0, 2), (1, 1, 3, 14), _product, True),
+        ((1, 6, 3, 14), (0, 2, 0, 0), (1, 3, 3, 14), _product, True),
+        ((3, 1, 3, 14), (1, 0, 0, 0), (1, 1, 3, 14), _product, True),
+        ((8, 14), (2, 0), (1, 14), _dynamic, True),
+        ((6, 3, 14), (2, 0, 0), (1, 3, 14), _product, False),
+        ((4, 3, 3, 14), (1, 0, 0, 0), (2, 3, 3, 14), _product, False),
+        ((1, 1, 8, 14), (0, 0, 2, 0), (1, 1, 3, 14), lambda n, x: _product(n, x, True), False),
+        ((1, 1, 8, 14), (0, 0, 2, 0), (1, 1, 3, 14), _second_operand, False),
+    ],
+)
+def test_a_part_is_kept_where_a_product_reads_it_first(
+    shape: Sequence[int],
+    start: Sequence[int],
+    size: Sequence[int],
+    read: Callable[[Network, int], int],
+    is_one: bool,
+) -> None:
+    net = Network("part", seed=2)
+    model = parse_model(net.build(read(net, _sliced(net, shape, start, size))), "part")
+    kept = find_errata(model, CompileTarget(NPU, table_of=table_of))
+    assert [why.erratum for why in kept.values()] == (["multiplied-part"] if is_one else [])
+    assert differs(model, compiled("part", model)) == is_one
+    assert not differs(model, compiled("part", model, kept))
+
+
+def _joined(net: Network, x: int, axis: int) -> int:
+    shape = [*net.tensors[x].shape]
+    before = net.input(shape, "int8", 1.8, 3)
+    shape[axis] *= 2
+    options = {"axis": axis, "fused_activation_function": "NONE"}
+    return net.operator("CONCATENATION", (before, x), (net._like(x, shape),), options)[0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "join", "is_one"),
+    [
+        ((1, 2, 3, 14), lambda net, x: _joined(net, x, 2), True),
+        ((2, 3, 14), lambda net, x: _joined(net, net.reshape(x, (1, 2, 3, 5)), 2), True),
+        ((1, 2, 3, 14), lambda net, x: net.pad(x, ((0, 0), (1, 0), (0, 0), (0, 0))), True),
+        ((2, 3, 14), lambda net, x: _joined(net, x, 1), False),
+        ((2, 2, 3, 14), lambda net, x: _joined(net, x, 2), False),
+        ((1, 2, 3, 14), lambda net, x: _joined(net, net.relu(x), 2), False),
+    ],
+)
+def test_a_joiner_is_kept_where_a_product_writes_into_it(
+    shape: Sequence[int], join: Callable[[Network, int], int], is_one: bool
+) -> None:
+    net = Network("joined", seed=2)
+    model = parse_model(net.build(join(net, _product(net, net.input(shape)))), "joined")
+    kept = find_errata(model, CompileTarget(NPU, table_of=table_of))
+    assert [why.erratum for why in kept.values()] == (["product-into-part"] if is_one else [])
+    assert differs(model, compiled("joined", model)) == is_one
+    assert not differs(model, compiled("joined", model, kept))
+
+
 def test_an_erratum_ends_with_the_version_that_mends_it() -> None:
     mended = Erratum("one", "Vela", lambda _site: True, "it is wrong", "here", fixed="5.10.0")
     assert is_open(mended, "5.2.0")

@@ -75,6 +75,15 @@ def pads_groups_of_batches(site: Site) -> bool:
     return x.shape[0] > 1 and weights.shape[3] < x.shape[3]
 
 
+def multiplies_flattened_input(site: Site) -> bool:
+    """Return whether a FULLY_CONNECTED with weights that vary flattens an input of other shape."""
+    if site.code != "FULLY_CONNECTED" or site.inputs[1].data is not None:
+        return False
+    x, weights = site.inputs[:2]
+    read, made = (_filled(tensor.shape)[:-1] for tensor in (x, site.output))
+    return x.shape[-1] != weights.shape[-1] or read != made
+
+
 def sums_several_axes(site: Site) -> bool:
     """Return whether a SUM has more than one axis."""
     return site.code == "SUM" and len(site.axes) > 1
@@ -329,10 +338,15 @@ def steps_through_operand_of_lower_rank(site: Site) -> bool:
         return False
     rank = len(site.output.shape)
     for shape in (tensor.shape for tensor in site.inputs):
-        filled = (1,) * (_NATIVE_RANK - len(shape)) + tuple(shape)
+        filled = _filled(shape)
         if len(filled) < rank and any(extent > 1 for extent in filled[: rank - 3]):
             return True
     return False
+
+
+def _filled(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape with leading ones, up to four dimensions."""
+    return (1,) * (_NATIVE_RANK - len(shape)) + tuple(shape)
 
 
 def packs_seven_dimensions(site: Site) -> bool:

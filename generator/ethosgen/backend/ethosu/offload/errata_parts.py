@@ -5,6 +5,7 @@ GraphIrOptimiser::MoveSplitSliceToConsumer). The operator that makes the part is
 on the CPU: a copy costs less there than a layer, and the reader then reads a whole tensor.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,9 +15,12 @@ from ethosgen.values.model import Tensor
 _MAKERS = ("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK")
 _RENAMERS = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "QUANTIZE")
 """Operators that Vela removes, or passes a part through, if they move no values."""
+_RESHAPERS = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D")
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 _REDUCTIONS = ("REDUCE_MAX", "SUM")
+_JOINERS = ("CONCATENATION", "PACK", "PAD", "PADV2", "MIRROR_PAD")
+"""Operators that Vela drops: what makes their input writes into part of their output."""
 _STEPPING = (
     *("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "FULLY_CONNECTED"),
     *("CONCATENATION", "PAD", "TRANSPOSE", "STRIDED_SLICE", "SLICE", "QUANTIZE"),
@@ -31,6 +35,7 @@ class _Reader:
     """An operator that reads a part, and the rows and columns of a PAD that is fused with it."""
 
     site: Site
+    part: Tensor
     padding: tuple[int, int] = (0, 0)
 
 
@@ -60,6 +65,77 @@ def reduces_part(site: Site) -> bool:
     return any(r.site.code in _REDUCTIONS for r in _readers(site))
 
 
+def multiplies_part(site: Site) -> bool:
+    """Return whether a product of two matrices that are not constant reads a part as its first.
+
+    Vela multiplies the rows of the whole source from its first column on. One matrix out of
+    several that are otherwise alike is right.
+    """
+    if site.code not in _MAKERS:
+        return False
+    source = site.inputs[1 if site.code == "SPLIT" else 0].shape
+    if site.code == "UNPACK":
+        axis = site.operator.options.get("axis", 0) % len(source)
+        if math.prod(source[:axis]) > 1:
+            return False  # without the axis the part has another shape, and Vela copies it
+    return any(
+        _multiplies(r.site)
+        and r.site.operator.inputs[0] == r.part.index
+        and not r.site.operator.options.get("adj_x")
+        and math.prod(r.part.shape[:-3]) == 1
+        and not _is_one_matrix(r.part.shape, source)
+        for r in _readers(site)
+    )
+
+
+def _is_one_matrix(part: tuple[int, ...], source: tuple[int, ...]) -> bool:
+    """Return whether a part is one matrix, alike but for its place among those of the source."""
+    several = math.prod(part[:-2]) > 1 or math.prod(source[:-3]) > 1
+    return not several and part[-2:] == source[-2:]
+
+
+def multiplies_into_part(site: Site) -> bool:
+    """Return whether a product of two matrices is written into part of a joiner's output.
+
+    Vela ignores the offset there, and multiplies as many rows as the whole output has. It does so
+    only if product and input have the same four dimensions, the first one 1.
+    """
+    if site.code not in _JOINERS:
+        return False
+    for index in site.operator.inputs:
+        product = _product(site, index)
+        if product is not None:
+            shape = list(site.graph.tensors[index].shape)
+            if site.code == "PACK":
+                shape.insert(site.operator.options.get("axis", 0) % (len(shape) + 1), 1)
+            matrices = [1, math.prod(product.shape[:-2]), *product.shape[-2:]]
+            if shape == matrices:
+                return True
+    return False
+
+
+def _product(reader: Site, index: int) -> Tensor | None:
+    """Return the product that a tensor is, None if it is none or anything else reads it."""
+    graph = reader.graph
+    readers = [op for op in graph.operators if index in op.inputs]
+    if len(readers) > 1 or index in graph.outputs:
+        return None
+    for operator in graph.operators:
+        if index in operator.outputs:
+            site = Site(graph, operator, reader.setting)
+            if site.code in _RESHAPERS:
+                return _product(site, operator.inputs[0])
+            return site.output if _multiplies(site) else None
+    return None
+
+
+def _multiplies(site: Site) -> bool:
+    """Return whether an operator multiplies two matrices, neither of them a layer's weights."""
+    if site.code == "FULLY_CONNECTED":
+        return site.inputs[1].data is None
+    return site.code == "BATCH_MATMUL"
+
+
 def _readers(site: Site) -> Iterator[_Reader]:
     """Yield the operators that read the part that an operator makes."""
     if site.code not in _MAKERS:
@@ -82,9 +158,10 @@ def _readers_of(site: Site, index: int) -> Iterator[_Reader]:
         elif reader.code == "PAD" and len(reader.output.shape) == 4:
             amounts = reader.constant(1)
             fused = (r for r in _readers_of(site, operator.outputs[0]) if r.site.code in _WEIGHTED)
-            yield from (_Reader(r.site, (amounts[2], amounts[4])) for r in fused)
+            padding = amounts[2], amounts[4]
+            yield from (_Reader(r.site, r.part, padding) for r in fused)
         else:
-            yield _Reader(reader)
+            yield _Reader(reader, graph.tensors[index])
 
 
 def _keeps(read: Tensor, reader: Site) -> bool:

@@ -161,6 +161,32 @@ ERRATA: tuple[Erratum, ...] = (
         "Regor, common/scaling.cpp, QuantizedScale; tflite/tflite_reader.cpp, ParseTensor",
     ),
     Erratum(
+        "multiplied-part",
+        VELA,
+        parts.multiplies_part,
+        "a product of two matrices reads the rows of the part's source from its first column on, "
+        "and writes beyond its scratch memory",
+        "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, InsertMatMulCommand, "
+        "which only asserts that rows and columns are whole; "
+        "compiler/graphir_optimiser.cpp, MoveSplitSliceToConsumer",
+    ),
+    Erratum(
+        "product-into-part",
+        VELA,
+        parts.multiplies_into_part,
+        "a product of two matrices that Vela writes directly into part of its output is in the "
+        "wrong place",
+        "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, InsertMatMulCommand; "
+        "compiler/graphir_optimiser.cpp, MoveConcatSliceToProducer",
+    ),
+    Erratum(
+        "flattened-product",
+        VELA,
+        when.multiplies_flattened_input,
+        "a FULLY_CONNECTED whose weights are not constant does not flatten its input",
+        "Regor, compiler/tflite_graph_optimiser.cpp, RewriteFullyConnectDynamic",
+    ),
+    Erratum(
         "mul-int32",
         VELA,
         when.has("MUL", dtypes=("int32",)),

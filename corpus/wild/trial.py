@@ -14,7 +14,7 @@ from corpus.wild.graph import WildNetwork, make_network
 from ethosgen.board import Board, load_board
 from ethosgen.frontend.flatbuffer import decode_model
 from ethosgen.pipeline import exactness as checked
-from ethosgen.pipeline.pieces import defined_samples
+from ethosgen.pipeline.pieces import undefined_outputs, without
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays, compare
@@ -151,12 +151,15 @@ def _compare_defined(
     samples: list[dict[str, Any]],
     verdict: Verdict,
 ) -> None:
-    """Compare again without the samples that have a result that C++ leaves undefined."""
-    defined, operator = defined_samples(model, samples)
-    if not defined:
+    """Compare again without the outputs that C++ leaves undefined."""
+    undefined, operator = undefined_outputs(model, samples)
+    if not operator:
+        return
+    wanted = without(wanted, undefined)
+    if any(wanted):
+        _compare(without(outputs, undefined), wanted, model, verdict)
+    else:
         verdict.verdict, verdict.why = "dropped", f"C++ leaves the result of {operator} undefined"
-    elif operator:
-        _compare([outputs[i] for i in defined], [wanted[i] for i in defined], model, verdict)
 
 
 def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Verdict) -> None:
@@ -169,9 +172,9 @@ def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Ve
     if found.mismatches:
         worst = [
             name
-            for name in wanted[0]
+            for name in dict.fromkeys(name for one in wanted for name in one)
             if any(
-                name not in o or not np.array_equal(o[name], w[name])
+                name in w and (name not in o or not np.array_equal(o[name], w[name]))
                 for o, w in zip(outputs, wanted, strict=True)
             )
         ]

@@ -196,6 +196,7 @@ class _Check:
         self._golden = golden
         self._asked = asked
         self._tolerance = tolerance_of(model)
+        self._undefined: Sequence[frozenset[str]] = [frozenset()] * len(samples)
         self._end = time.monotonic() + SEARCH_S
 
     def mended(self, plan: OffloadPlan, kept: Mapping[int, Kept]) -> OffloadPlan:
@@ -205,7 +206,7 @@ class _Check:
         said, cases = self._against(plan), []
         undefined = self._leave_out_undefined() if said else ""
         if undefined:
-            if not self._samples:
+            if not any(self._golden.outputs):
                 why = f"C++ leaves the result of {undefined} undefined for every sample"
                 return replace(plan, check=Check(None, skipped=why))
             said = self._against(plan)
@@ -213,18 +214,22 @@ class _Check:
             culprits = self._culprits(plan, kept, said)
             plan = self._planner(self._model, {**kept, **culprits})
             cases = [self._case(index) for index in culprits]
+        compared = sum(
+            bool(one) or not names
+            for one, names in zip(self._golden.outputs, self._undefined, strict=True)
+        )
         elements = sum(array.size for one in self._golden.outputs for array in one.values())
         kept_cases = tuple(str(case) for case in cases if case is not None)
-        check = Check(self._golden.oracle, len(self._samples), elements, cases=kept_cases)
+        check = Check(self._golden.oracle, compared, elements, cases=kept_cases)
         return replace(plan, check=check)
 
     def _leave_out_undefined(self) -> str:
-        """Leave out the samples with a result that C++ leaves undefined; return its operator."""
-        from ethosgen.pipeline.pieces import defined_samples
+        """Leave out the outputs that C++ leaves undefined; return the operator that is why."""
+        from ethosgen.pipeline.pieces import undefined_outputs, without
 
-        defined, operator = defined_samples(self._model, self._samples)
-        self._samples = [self._samples[i] for i in defined]
-        self._golden = replace(self._golden, outputs=[self._golden.outputs[i] for i in defined])
+        self._undefined, operator = undefined_outputs(self._model, self._samples)
+        outputs = without(self._golden.outputs, self._undefined)
+        self._golden = replace(self._golden, outputs=outputs)
         return operator
 
     def _case(self, index: int) -> Path | None:
@@ -235,8 +240,10 @@ class _Check:
 
     def _against(self, plan: OffloadPlan) -> str:
         """Return the fault of a plan, "" if it has none."""
+        from ethosgen.pipeline.pieces import without
+
         try:
-            outputs = simulate_samples(plan, self._samples, Watch())
+            outputs = without(simulate_samples(plan, self._samples, Watch()), self._undefined)
         except NpuFault as fault:
             return str(fault)
         golden = list(self._golden.outputs)

@@ -1,7 +1,6 @@
 """Golden outputs of a network that no oracle has whole: each operator by the oracle that has it."""
 
-import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,38 +34,41 @@ class Pieces:
         lacking = dict.fromkeys(op.code for op, oracle in pairs if oracle == "litert")
         return f"operator by operator: LiteRT for {', '.join(lacking)}, TFLite Micro for the rest"
 
-    def undefined(self, model: Model) -> list[str]:
-        """Return for each sample the operator whose result C++ leaves undefined, "" without one."""
-        pairs = [*zip(model.graph.operators, self.oracles, strict=True)]
-        return [
-            next(
-                (
-                    f"{op.code} with output '{model.graph.tensors[op.outputs[0]].name}'"
-                    for op, oracle in pairs
-                    if op.inputs
-                    and op.inputs[0] in value
-                    and is_undefined(op, model.graph.tensors, oracle, value[op.inputs[0]])
-                ),
-                "",
-            )
-            for value in self.values
-        ]
 
+def undefined_outputs(model: Model, samples: Sequence[Arrays]) -> tuple[list[frozenset[str]], str]:
+    """Return the outputs of each sample that C++ leaves undefined, and the operator that is why.
 
-def defined_samples(model: Model, samples: Sequence[Arrays]) -> tuple[list[int], str]:
-    """Return the indices of the samples whose results C++ defines, and what excludes others.
-
-    Otherwise an oracle's answer is only what its compiler chose. A network with state loses the
-    samples after such a one too. A network that cannot be taken apart keeps all.
+    An oracle's answer for them is only what its compiler chose. They depend on the operator's
+    result: with state, in later samples too. A network that cannot be taken apart has none.
     """
-    found = [""] * len(samples)
-    if any(may_be_undefined(op, model.graph.tensors) for op in model.graph.operators):
-        with contextlib.suppress(UnsupportedError):
-            found = take_apart(model, samples).undefined(model)
-    defined = [i for i, operator in enumerate(found) if not operator]
-    if has_state(model):
-        defined = [i for i in defined if not any(found[:i])]
-    return defined, next(filter(None, found), "")
+    tensors, none = model.graph.tensors, [frozenset[str]()] * len(samples)
+    if not any(may_be_undefined(op, tensors) for op in model.graph.operators):
+        return none, ""
+    try:
+        pieces = take_apart(model, samples)
+    except UnsupportedError:
+        return none, ""
+    found, why = [], ""
+    reached: set[int] = set()
+    for value in pieces.values:
+        reached = set(reached) if has_state(model) else set()
+        for op, oracle in zip(model.graph.operators, pieces.oracles, strict=True):
+            given = value.get(op.inputs[0]) if op.inputs else None
+            if given is not None and is_undefined(op, tensors, oracle, given):
+                why = why or f"{op.code} with output '{tensors[op.outputs[0]].name}'"
+            elif not reached.intersection(op.inputs):
+                continue
+            reached.update(op.outputs, (i for i in op.inputs if i >= 0 and tensors[i].is_variable))
+        found.append(frozenset(t.name for t in model.outputs if t.index in reached))
+    return found, why
+
+
+def without(outputs: Sequence[Arrays], names: Sequence[Collection[str]]) -> list[Arrays]:
+    """Return each sample's outputs without those that are named for it."""
+    return [
+        {name: array for name, array in one.items() if name not in dropped}
+        for one, dropped in zip(outputs, names, strict=True)
+    ]
 
 
 def take_apart(model: Model, samples: Sequence[Arrays], within_s: float = _WITHIN_S) -> Pieces:

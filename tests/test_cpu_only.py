@@ -85,5 +85,5 @@ def test_a_compiled_file_needs_its_npu(tmp_path: Path) -> None:
     model = parse_model(image_net(tmp_path / "n.tflite").read_bytes(), "net")
     npu = find_accelerator("ethos-u55-128")
     compiled = compile_network(model, npu, IoStyle.ARENA, (), None, MEMORY_MODE, FASTEST)
-    with pytest.raises(InputError, match="original"):
+    with pytest.raises(InputError, match="uncompiled"):
         offload(compiled.network, None)

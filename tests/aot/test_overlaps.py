@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from aot_harness import ACCELERATOR
 
-from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot import compile_program, evaluate, require_places
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.flatbuffer import parse_model
-from ethosgen.values.errors import InternalError
+from ethosgen.values.errors import InternalError, RefusalError
 from ethosgen.values.plan import OffloadPlan
 from networks import Network
 
@@ -38,6 +38,14 @@ def planned(plan: OffloadPlan) -> tuple[Schedule, MemoryPlan]:
 def test_a_plan_as_made_holds(plan: OffloadPlan) -> None:
     check_memory(*planned(plan))
     compile_program(plan, "net")
+
+
+def test_what_vela_places_over_each_other_is_refused_for_another_choice(plan: OffloadPlan) -> None:
+    """It was refused only after the choice of operators, and with it the network."""
+    require_places(plan)
+    with pytest.raises(RefusalError, match="over each other") as refused:
+        require_places(replace(plan, offsets=dict.fromkeys(plan.offsets, 0)))
+    assert "use" not in refused.value.why
 
 
 def test_a_life_that_vela_does_not_know_is_seen(plan: OffloadPlan) -> None:

@@ -175,6 +175,22 @@ def test_an_operator_that_ends_vela_goes_to_the_cpu(monkeypatch: pytest.MonkeyPa
     _check(plan)
 
 
+def test_an_operator_stays_without_which_the_cpu_can_follow_the_plan() -> None:
+    net = Network("followed", 3)
+    x = net.conv2d(net.input((1, 6, 6, 4)), 4, (3, 3))
+    model = parse_model(net.build(net.conv2d(net.average_pool(x, (2, 2)), 3, (1, 1))), "followed")
+
+    def require(plan: OffloadPlan) -> None:
+        if any(1 in partition.operators for partition in plan.partitions):
+            raise RefusalError("no room; use --npu none", "no room")
+
+    plan = offload(model, ACCELERATOR, require=require)
+    assert [(cpu.code, "no room" in cpu.reason) for cpu in plan.cpu_operators] == [
+        ("AVERAGE_POOL_2D", True)
+    ]
+    assert plan.npu_operators == 2
+
+
 def test_what_no_choice_mends_is_refused_in_velas_words() -> None:
     with pytest.raises(RefusalError, match=r"^Vela cannot: words$"):
         compile_around(_refuse(lambda _: True, 4), range(4))

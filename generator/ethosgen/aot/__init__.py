@@ -45,6 +45,14 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     return run(plan, name)
 
 
+def require_places(plan: OffloadPlan) -> None:
+    """Raise RefusalError if a CPU operator needs two tensors that Vela placed over each other."""
+    if plan.offsets and plan.cpu_operators:
+        from ethosgen.aot.compiler import require_places as run  # tvm takes a second
+
+        run(plan)
+
+
 def cpu_operators() -> dict[str, dict[str, int]]:
     """Return the operators that there is CPU code for: name → dtype → tolerance.
 

@@ -14,6 +14,7 @@ from ethosgen.aot.graph.variables import initial_byte, state_bytes
 from ethosgen.aot.kernels import choose_kernels, micro_kernels, workspace_bytes
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, plan_memory
+from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.model import Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
 from ethosgen.values.program import ArenaTensor, Constant, Port, Program, Variable
@@ -54,6 +55,19 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
         variables=_variables(schedule, memory),
         fused=tuple(name_codes(step) for step in schedule.steps if step.tail),
     )
+
+
+def require_places(plan: OffloadPlan) -> None:
+    """Raise RefusalError if a CPU operator needs two tensors that Vela placed over each other.
+
+    `compile_program` reports what else is unsupported, with its place.
+    """
+    try:
+        plan_memory(fuse_chains(make_schedule(plan), packed=True), {})
+    except RefusalError:
+        raise
+    except UnsupportedError:
+        return
 
 
 def _make_ports(

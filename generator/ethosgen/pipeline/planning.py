@@ -72,7 +72,7 @@ def make_plan(
     `vela` describes the board's memories, `ask` runs the oracle for the check. Without an
     accelerator there is nothing to decide.
     """
-    from ethosgen.aot import can_run
+    from ethosgen.aot import can_run, require_places
     from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 
     board: dict[str, Any] = (
@@ -93,6 +93,7 @@ def make_plan(
             ignore=options.cpu_ops,
             mode=options.mode,
             can_run=can_run,
+            require=require_places,
             kept=kept,
             **board,
         )

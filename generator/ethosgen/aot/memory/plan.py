@@ -6,7 +6,7 @@ from itertools import combinations
 
 from ethosgen.aot.graph.schedule import COPY, Schedule
 from ethosgen.aot.graph.variables import Held, find_variables
-from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.errors import RefusalError
 from ethosgen.values.plan import OWN_BASES, IoStyle
 
 ALIGNMENT = 16
@@ -74,7 +74,7 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
     Vela's scratch begins at offset 0 and lives from the first partition to the last; where Vela
     placed a tensor in it, the tensor stays there. The rest is placed by size, first fit.
     Of two that Vela placed over each other while a CPU operator needs both, one moves if only the
-    CPU uses it; else UnsupportedError.
+    CPU uses it; else RefusalError.
     """
     on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
     variables = find_variables(schedule, ALIGNMENT)
@@ -244,10 +244,11 @@ def _without_clashes(
             continue
         free = next((i for i in (other, place) if not used.intersection(found[i].values)), None)
         if free is None:
-            raise UnsupportedError(
+            why = (
                 f"Vela placed tensors '{found[place].name}' and '{found[other].name}' over each "
-                f"other although a CPU operator needs both; use {_way_out(schedule)}"
+                "other although a CPU operator needs both"
             )
+            raise RefusalError(f"{why}; use {_way_out(schedule)}", why)
         found[free] = replace(found[free], offset=None, by_vela=False)
     return found
 

@@ -89,6 +89,7 @@ def offload(
     mode: OffloadMode = OffloadMode.ALL,
     can_run: CanRun = lambda _operator, _graph: True,
     kept: Mapping[int, Kept] | None = None,
+    require: Callable[[OffloadPlan], None] = lambda _plan: None,
 ) -> OffloadPlan:
     """Split a model between NPU and CPU; without an accelerator the CPU gets all of it.
 
@@ -97,8 +98,9 @@ def offload(
     vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's optimisation
     goal. With OffloadMode.AUTO, operators that are estimated slower on the NPU stay on the CPU if
     `can_run` there; with NONE all do. Operators that are `kept`, by index, and those for which Vela
-    refuses the whole network also stay on the CPU. Raises InputError or UnsupportedError if Vela,
-    or a limit of the NPU, forbids the rest.
+    refuses the whole network also stay on the CPU, as do those without which `require`, which
+    raises RefusalError for a plan that the CPU cannot follow, accepts it. Raises InputError or
+    UnsupportedError if Vela, or a limit of the NPU, forbids the rest.
     """
     if accelerator is None:
         return plan_cpu_only(model, io)
@@ -123,7 +125,9 @@ def offload(
         )
         why = {index: Kept(reason) for index, reason in (hidden | dict(more)).items()}
         why.update(kept)
-        return _plan(model, accelerator, io, compiled, ignore, why), compiled
+        plan = _plan(model, accelerator, io, compiled, ignore, why)
+        require(plan)
+        return plan, compiled
 
     (plan, compiled), refused = compile_around(compile_with, _kinds(model.graph))
     if mode is OffloadMode.ALL or not plan.partitions:

@@ -147,12 +147,25 @@ def test_a_reciprocal_root_gets_no_negative_number(dtype: str, zero_point: int) 
     assert len(golden_outputs(model, samples)) == 10
 
 
-@pytest.mark.parametrize(("code", "dtype"), [("FLOOR_DIV", "int16"), ("FLOOR_MOD", "int32")])
-def test_a_divisor_is_never_zero(code: str, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "dtype", "least"),
+    [("FLOOR_DIV", "int16", 1), ("FLOOR_MOD", "int32", 1), ("FLOOR_DIV", "float32", 0.25)],
+)
+def test_a_divisor_is_never_zero(code: str, dtype: str, least: float) -> None:
     """LiteRT ends the inference at one, and then nothing could be checked."""
     net = Network("quotients")
     x, y = (net.input((1, 40), dtype, None, name=name) for name in "xy")
     (made,) = net.operator(code, (x, y), (Spec((1, 40), dtype),))
     samples = draw_samples(parse(net, made), 10, 0)
-    assert min(int(sample["y"].min()) for sample in samples) == 1
+    assert min(sample["y"].min() for sample in samples) == least
     assert len(litert_outputs(parse(net, made), samples)) == 10
+
+
+def test_sizes_to_broadcast_fit_each_other() -> None:
+    """The oracles abort where they do not, and then nothing could be checked."""
+    net = Network("sizes")
+    x, y = (net.input((n,), "int32", None, name=name) for n, name in ((2, "x"), (3, "y")))
+    (made,) = net.operator("BROADCAST_ARGS", (x, y), (Spec((3,), "int32"),))
+    samples = draw_samples(parse(net, made), 10, 0)
+    assert len({sample["x"].tobytes() for sample in samples}) > 1
+    assert len(golden_outputs(parse(net, made), samples)) == 10

@@ -199,6 +199,31 @@ def test_an_output_that_does_not_depend_on_an_undefined_one_is_not_excused() -> 
         plan_of(never_defined(2), ask=wrong_everywhere)
 
 
+FAULTY = Path(__file__).parent / "errata" / "multiplied-part.tflite"
+"""Vela's command stream for it writes outside its own scratch."""
+
+
+def no_answer(_model: Model, _samples: Sequence[Arrays], _oracle: str | None) -> Golden | str:
+    return "no oracle has it"
+
+
+@pytest.mark.parametrize("options", [EXACT, OffloadOptions(check=False)])
+def test_a_write_outside_the_memories_is_found_without_golden_outputs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: OffloadOptions
+) -> None:
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    plan = plan_of(read_model(FAULTY), options, ask=no_answer)
+    assert [cpu.erratum for cpu in plan.cpu_operators] == ["found-by-check"]
+    assert "write outside the memories" in plan.cpu_operators[0].reason
+    assert plan.check is None or plan.check.skipped == "no oracle has it"
+
+
+def test_a_trusted_plan_that_writes_outside_its_memories_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"accesses memory .*write outside the memories"):
+        plan_of(read_model(FAULTY), OffloadOptions(trust_vela=True))
+
+
 def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None:
     net = Network("unsigned", seed=4)
     x = net.input((1, 8), "uint8", 0.05, 100)

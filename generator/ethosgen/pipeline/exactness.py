@@ -82,7 +82,8 @@ def exact_plan(
     """
     if accelerator is None or options.trust_vela or is_compiled(model):
         with watch.stage("offload", _planning(accelerator)):
-            return planner(model, {})
+            plan = planner(model, {})
+        return _required_within(plan)
     golden: Golden | str = "you asked for --no-check"
     samples: Sequence[Arrays] = ()
     if options.check and accelerator.name in WITHOUT_MODEL:
@@ -93,10 +94,36 @@ def exact_plan(
     with watch.stage("offload", _planning(accelerator)):
         kept = known_errata(model, accelerator, io, options.oracle or _oracle(golden, model))
         plan = planner(model, kept)
+    with watch.stage("check", "checking the plan on the NPU model"):
+        answer = None if isinstance(golden, str) else golden
+        plan = _Check(model, planner, samples, answer, options.oracle).mended(plan, kept)
     if isinstance(golden, str):
         return replace(plan, check=Check(None, skipped=golden) if options.check else None)
-    with watch.stage("check", "checking the plan on the NPU model"):
-        return _Check(model, planner, samples, golden, options.oracle).mended(plan, kept)
+    return plan
+
+
+def _required_within(plan: OffloadPlan) -> OffloadPlan:
+    """Return the plan; UnsupportedError if it accesses memory that is not its own."""
+    fault = _access_fault(plan)
+    if fault:
+        raise UnsupportedError(
+            f"the command stream of '{plan.model.name}' accesses memory that is not its own "
+            f"({fault}); nothing was written; pass the network before Vela, without --trust-vela"
+        )
+    return plan
+
+
+def _access_fault(plan: OffloadPlan) -> str:
+    """Return the first access outside a plan's memories, "" if there is none or no NPU model."""
+    if plan.accelerator is None or plan.accelerator.name in WITHOUT_MODEL or not plan.partitions:
+        return ""
+    from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+
+    try:
+        PartitionRunner(plan).check_accesses()
+    except NpuFault as fault:
+        return str(fault)
+    return ""
 
 
 def draw(model: Model) -> list[Arrays]:
@@ -180,14 +207,17 @@ def _output(operator: Operator, graph: Graph) -> str:
 
 
 class _Check:
-    """Compares plans of a network with the golden outputs, and finds operators that differ."""
+    """Compares plans of a network with the golden outputs, and finds operators that differ.
+
+    Without golden outputs it only checks that a plan stays within its memories.
+    """
 
     def __init__(
         self,
         model: Model,
         planner: Planner,
         samples: Sequence[Arrays],
-        golden: Golden,
+        golden: Golden | None,
         asked: str | None,
     ) -> None:
         self._model = model
@@ -204,16 +234,19 @@ class _Check:
         if not plan.partitions:
             return plan
         said, cases = self._against(plan), []
-        undefined = self._leave_out_undefined() if said else ""
-        if undefined:
+        undefined = self._leave_out_undefined(self._golden) if said and self._golden else ""
+        if undefined and self._golden:
             if not any(self._golden.outputs):
                 why = f"C++ leaves the result of {undefined} undefined for every sample"
-                return replace(plan, check=Check(None, skipped=why))
+                self._golden = None
+                return replace(self.mended(plan, kept), check=Check(None, skipped=why))
             said = self._against(plan)
         if said:
             culprits = self._culprits(plan, kept, said)
             plan = self._planner(self._model, {**kept, **culprits})
             cases = [self._case(index) for index in culprits]
+        if self._golden is None:
+            return plan
         compared = sum(
             bool(one) or not names
             for one, names in zip(self._golden.outputs, self._undefined, strict=True)
@@ -223,13 +256,13 @@ class _Check:
         check = Check(self._golden.oracle, compared, elements, cases=kept_cases)
         return replace(plan, check=check)
 
-    def _leave_out_undefined(self) -> str:
+    def _leave_out_undefined(self, golden: Golden) -> str:
         """Leave out the outputs that C++ leaves undefined; return the operator that is why."""
         from ethosgen.pipeline.pieces import undefined_outputs, without
 
         self._undefined, operator = undefined_outputs(self._model, self._samples)
-        outputs = without(self._golden.outputs, self._undefined)
-        self._golden = replace(self._golden, outputs=outputs)
+        outputs = without(golden.outputs, self._undefined)
+        self._golden = replace(golden, outputs=outputs)
         return operator
 
     def _case(self, index: int) -> Path | None:
@@ -242,6 +275,8 @@ class _Check:
         """Return the fault of a plan, "" if it has none."""
         from ethosgen.pipeline.pieces import without
 
+        if self._golden is None:
+            return _access_fault(plan)
         try:
             outputs = without(simulate_samples(plan, self._samples, Watch()), self._undefined)
         except NpuFault as fault:
@@ -268,11 +303,15 @@ class _Check:
             if not self._passes({**dict.fromkeys(able, why), **kept, **found}):
                 raise UnsupportedError(
                     f"'{self._model.name}' cannot be made exact: {said}, even with every operator "
-                    "on the CPU that has code there; nothing was written; use --no-check to write "
-                    "it anyway, and 'ethosgen verify' to see what differs"
+                    f"on the CPU that has code there; nothing was written; {self._advice()}"
                 )
             found[self._first(able, {**kept, **found}, why)] = why
         return found
+
+    def _advice(self) -> str:
+        if self._golden is None:  # without the check it is refused too
+            return "use --npu none to run all on the CPU"
+        return "use --no-check to write it anyway, and 'ethosgen verify' to see what differs"
 
     def _first(self, able: Sequence[int], kept: Mapping[int, Kept], why: Kept) -> int:
         """Return the operator up to which at least all must be kept, besides those already kept."""

@@ -21,6 +21,10 @@ LOOPS = 16
 _FLOAT_REACH = 3.0
 """Float inputs are within -3 and 3 by default, like data with a standard deviation of 1."""
 
+_LEAST_DIVISOR = 0.25
+_MOST_SIZE = 100
+"""Of a dimension that an input gives."""
+
 _RESHAPES = frozenset({"RESHAPE", "EXPAND_DIMS", "SQUEEZE", "CAST"})
 """Operators that keep values and their order."""
 
@@ -82,7 +86,8 @@ def _bounded(tensor: Tensor, bounds: Sequence[_Bounds]) -> Span:
         info = np.iinfo(kind)
         low, high = np.clip(low, info.min, info.max), np.clip(high, info.min, info.max)
     high = np.maximum(low, high)
-    return Span(low, high, low, True, is_bounded=True)
+    is_whole = bool(np.all(low == np.rint(low)))  # so are indices behind a CAST
+    return Span(low, high, low, is_whole, is_bounded=True)
 
 
 def _real_span(graph: Graph, tensor: Tensor) -> Span:
@@ -206,8 +211,10 @@ def _from_zero(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
 
 
 def _divisor(op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
-    """Return the bounds of an integer divisor: no oracle divides by a zero value."""
+    """Return the bounds of a divisor: no oracle divides by a zero value, except in a float DIV."""
     kind, quantization = np.dtype(tensors[1].dtype), tensors[1].quantization
+    if kind.kind == "f" and op.code != "DIV":
+        return _Bounds(np.array(_LEAST_DIVISOR), np.array(_FLOAT_REACH))
     if kind.kind not in "iu":
         return None
     known = op.code == "DIV" and quantization is not None and quantization.zero_point
@@ -216,11 +223,23 @@ def _divisor(op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
     )
 
 
+def _size(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
+    """Return the bounds of a BROADCAST_ARGS' sizes: where they differ, one of them must be 1."""
+    most = _MOST_SIZE if tensors[1].data is None else 1
+    return _Bounds(np.array(1), np.array(most))
+
+
+def _unit_size(_op: Operator, _tensors: Sequence[Any]) -> _Bounds:
+    return _Bounds(np.array(1), np.array(1))
+
+
 _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | None]] = {
     ("GATHER", 1): _gather,
     ("GATHER_ND", 1): _gather_nd,
     ("EMBEDDING_LOOKUP", 0): _embedding_lookup,
     ("ONE_HOT", 0): _one_hot,
+    ("BROADCAST_ARGS", 0): _size,
+    ("BROADCAST_ARGS", 1): _unit_size,
     ("SCATTER_ND", 0): _scatter_nd,
     ("SLICE", 1): _slice_begin,
     ("DYNAMIC_UPDATE_SLICE", 2): _update_start,

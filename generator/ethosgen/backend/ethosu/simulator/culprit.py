@@ -43,12 +43,20 @@ Access = tuple[Channel, int, Callable[[], object]]
 
 def find(bus: Bus, bases: Sequence[int], operation: Operation) -> tuple[Channel, int] | None:
     """Return channel and region of the first access that the bus refuses, None if none."""
+    refused = refusal(bus, bases, operation)
+    return refused[:2] if refused else None
+
+
+def refusal(
+    bus: Bus, bases: Sequence[int], operation: Operation
+) -> tuple[Channel, int, NpuFault] | None:
+    """Return channel, region and fault of the first access that the bus refuses."""
     for channel, region, attempt in _accesses(bus, bases, operation):
         try:
             attempt()
         except NpuFault as fault:
             if fault.kind == "bus":
-                return channel, region
+                return channel, region, fault
     return None
 
 

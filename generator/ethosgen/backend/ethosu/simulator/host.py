@@ -81,6 +81,12 @@ class PartitionRunner:
         self.reports.append(report)
         return {name: place.copy() for name, place in call.outputs}
 
+    def check_accesses(self) -> None:
+        """Raise NpuFault for the first access outside the plan's memories; run nothing."""
+        for partition in self._plan.partitions:
+            call = self._prepare(partition)
+            self._machine.check_accesses(call.stream_addr, call.stream_bytes, call.bases)
+
     def _prepare(self, partition: Partition) -> "_Call":
         tensors = self._plan.residual.tensors
         given = [tensors[i] for i in partition.inputs]

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from ethosgen.backend.ethosu.accelerator import Accelerator
-from ethosgen.backend.ethosu.simulator import effort
+from ethosgen.backend.ethosu.simulator import culprit, effort
 from ethosgen.backend.ethosu.simulator.activity import Activity, measure
 from ethosgen.backend.ethosu.simulator.decode import decode, is_operation
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
@@ -112,6 +112,16 @@ class Machine:
             with np.errstate(all="ignore"):
                 run.replay()
         return run.report
+
+    def check_accesses(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> None:
+        """Raise NpuFault for the first operation that the bus refuses an access; run nothing."""
+        program = self._decode(self.bus.view(stream_addr, stream_bytes))
+        for step in program.steps:
+            refused = culprit.refusal(self.bus, bases, step.operation)
+            if refused is not None:
+                raise _located(refused[2], step.offset, step.command)
+        if program.fault is not None:
+            raise program.fault
 
     def _find(self, stream_addr: int, stream_bytes: int, bases: tuple[int, ...]) -> "_Run":
         key = (stream_addr, stream_bytes, *bases)

@@ -56,6 +56,13 @@ def test_a_window_that_leaves_its_segment_is_a_bus_fault(
         bus.window(address, shape, strides, BYTE)
 
 
+def test_no_bytes_may_have_any_address(bus: Bus) -> None:
+    assert bus.view(0x99999, 0).size == 0
+    assert bus.is_constant(0x99999, 0)
+    with pytest.raises(NpuFault, match="outside the memories"):
+        bus.view(0x99999, 1)
+
+
 def test_overlapping_segments_are_refused() -> None:
     memory = np.zeros(16, np.uint8)
     with pytest.raises(ValueError, match="'a' and 'b' overlap"):

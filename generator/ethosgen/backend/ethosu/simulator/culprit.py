@@ -77,7 +77,7 @@ def _accesses(bus: Bus, bases: Sequence[int], operation: Operation) -> Iterator[
 
     def stream(channel: Channel, part: Stream) -> Access:
         start = bases[part.region] + part.base
-        return channel, part.region, lambda: bus.locate(start, start + part.length)
+        return channel, part.region, lambda: bus.view(start, part.length)
 
     ofm, full = operation.ofm.fm, operation.ofm.shape
     yield (

@@ -67,10 +67,15 @@ class Bus:
 
     def is_constant(self, address: int, length: int) -> bool:
         """Return whether `length` bytes keep their values; NpuFault of kind "bus" if outside."""
-        return self._find(address, address + length, write=False).constant
+        return not length or self._find(address, address + length, write=False).constant
 
     def view(self, address: int, length: int) -> Bytes:
-        """Return a view of `length` bytes."""
+        """Return a view of `length` bytes; no bytes are nowhere, so their address may be any.
+
+        Vela sets no address for the weights of a core that has none.
+        """
+        if not length:
+            return np.zeros(0, np.uint8)
         memory, offset = self.locate(address, address + length)
         return memory[offset : offset + length]
 

@@ -62,8 +62,20 @@ Bugs in ethosgen, now fixed, each with its minimal network as a test:
   Because of that, int32 SLICE and PAD were reported as damaged (`tests/offload/test_reshaping.py`).
 - TVM assumes that a uint32 cast to an int32 is positive, and removes the lower bound of a clamp
   after it: QUANTIZE from int16 to int8 wrapped (`tests/aot/test_exponents.py`).
+- int8 LOGISTIC and TANH with a table radius of 0, and int16 HARD_SWISH with a shift of more than 15
+  bits, differed on the CPU.
+- The NPU model located an empty weight stream of the second core; now it reads nothing there.
+- A sample that an oracle refuses cancelled the check of the others and hid some of the bugs below.
 - NEG, SUM, TRANSPOSE, MIRROR_PAD, REDUCE_MAX, REDUCE_MIN and ARG_MAX lacked integer types on the
   CPU, where Vela's errata need them (`tests/operator_cases.py`).
+
+Of the 11,295 networks drawn from seed 136767574, 12 were wrong at first (11 differed, one made the
+NPU write outside its memories). After the fixes, all 474 networks that were not equal were run
+again; the tables above show the second run.
+
+Bugs in Vela that they found, now errata (`tests/errata` has a network for each): MEAN of five
+dimensions, an LSTM of one step, int32 RESHAPE with a scale at one end, pools that rescale, and
+BATCH_MATMUL or FULLY_CONNECTED with computed weights that reads or writes a part of a tensor.
 
 A bug in Vela, found by the check of `project` and now an erratum (`padded-part` and
 `groups-of-batches` in `tests/errata`): a convolution with padding that reads part of a tensor gets
@@ -132,8 +144,8 @@ def _firmware(qemu: Sequence[Entry]) -> Iterator[str]:
     yield ""
     yield "A sample of the equal networks that TensorFlow Lite Micro runs whole, as firmware with"
     yield "several networks and other inputs (`python -m corpus.wild firmware`):"
-    yield f"{counts['PASS']:,} of {len(qemu):,} pass, {wrong:,} of {elements:,} elements differ,"
-    yield f"{counts['refused']:,} are refused."
+    yield f"{len(qemu):,} networks, {counts['PASS']:,} pass, {counts['refused']:,} refused,"
+    yield f"{wrong:,} of {elements:,} elements differ."
     yield ""
 
 

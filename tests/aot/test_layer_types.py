@@ -180,10 +180,6 @@ def _too_large_a_factor(net: Network) -> int:
     return net.operator("FULLY_CONNECTED", [x, weights], [Spec((1, 3), "int16", 0.001)])[0]
 
 
-def _rescaling_pool(net: Network) -> int:
-    return net.max_pool(net.input((1, 4, 4, 2)), (2, 2), scale=0.1)
-
-
 def _softmax_of_another_scale(net: Network) -> int:
     return net.unary("SOFTMAX", net.input((2, 4)), {"beta": 1.0}, scale=1 / 128)
 
@@ -208,7 +204,6 @@ def _scales_of_a_matrix(net: Network) -> int:
         (_short_bias, r"CONV_2D.*bias has 2 values for 3 channels"),
         (_int32_bias_of_a_depthwise, r"DEPTHWISE_CONV_2D.*bias must be int64.*is int32"),
         (_too_large_a_factor, r"FULLY_CONNECTED.*output scale is too small"),
-        (_rescaling_pool, r"MAX_POOL_2D.*different scales"),
         (_softmax_of_another_scale, r"SOFTMAX.*must have the scale 0.0039"),
         (_scales_of_a_matrix, r"BATCH_MATMUL.*no interpreter computes here: .*quantize it per"),
         (_unequal_depths, r"BATCH_MATMUL.*\(2, 3\) and \(4, 5\)"),

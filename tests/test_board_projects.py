@@ -13,10 +13,10 @@ from ethosgen.board import Board, board_names, load_board
 from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.project import render, write
 from ethosgen.toolchain import build
-from ethosgen.values.errors import ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
+from needs import require
 from programs import make_cpu_program, make_program
 from recipes import recipe
 from small_models import image_net
@@ -38,11 +38,7 @@ PARTS = {
 
 @pytest.fixture(autouse=True)
 def _tools() -> None:
-    for tool in (GCC, CMAKE, NINJA):
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(GCC, CMAKE, NINJA)
 
 
 def cases() -> list[tuple[str, str, str]]:

@@ -12,9 +12,10 @@ from ethosgen.board import load_board
 from ethosgen.host.tools import TOOLS
 from ethosgen.project import render, write
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from needs import require
 from programs import make_program
 from small_models import image_net
 
@@ -35,11 +36,7 @@ def run_test(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_project_checks_itself_and_fails_closed(tmp_path: Path) -> None:
-    for tool in TOOLS:
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(*TOOLS)
     place = tmp_path / "p"
     network = image_net(tmp_path / "image_net.tflite")
     pipeline.create_project(

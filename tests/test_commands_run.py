@@ -12,7 +12,8 @@ from ethosgen.cli import cli
 from ethosgen.commands.wording import edits_line
 from ethosgen.host.tools import TOOLS
 from ethosgen.project import find_edits, open_project, render, write
-from ethosgen.values.errors import EthosgenError, InputError, ToolError
+from ethosgen.values.errors import EthosgenError, InputError
+from needs import require
 from programs import make_program
 from small_models import image_net
 
@@ -82,11 +83,7 @@ def test_a_library_that_is_not_as_it_was_written_is_named(project: Path) -> None
 
 
 def test_a_run_warns_of_an_edited_library(tmp_path: Path) -> None:
-    for tool in TOOLS:
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(*TOOLS)
     place = tmp_path / "p"
     network = str(image_net(tmp_path / "image_net.tflite"))
     assert run("project", network, "--board", "corstone300", "-o", str(place)) == 0

@@ -1,6 +1,5 @@
 """Networks without an NPU: --npu none through every stage."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,10 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from needs import needs_tools
 from small_models import image_net
 
 RANDOM = Inputs(None, 2, 11)
-
-needs_tools = pytest.mark.skipif(
-    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
-)
 
 
 def test_every_operator_stays_and_vela_is_not_asked(

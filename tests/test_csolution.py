@@ -15,6 +15,7 @@ from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
+from needs import require
 from programs import make_cpu_program, make_program
 from recipes import recipe
 from small_models import image_net
@@ -97,10 +98,7 @@ class Solution:
 def test_what_the_files_say_compiles_and_links(
     tmp_path: Path, board: str, npu: str, mode: str, cpu: str
 ) -> None:
-    try:
-        GCC.find()
-    except ToolError as error:
-        pytest.skip(str(error))
+    require(GCC)
     program = make_cpu_program() if npu == "none" else make_program(IoStyle.CALLER, npu)
     write(rendered(board, program, mode), tmp_path / "p")
     Solution(tmp_path / "p", "board").build(cpu, tmp_path / "firmware.elf")
@@ -109,10 +107,7 @@ def test_what_the_files_say_compiles_and_links(
 
 
 def test_several_networks_are_one_layer(tmp_path: Path) -> None:
-    try:
-        GCC.find()
-    except ToolError as error:
-        pytest.skip(str(error))
+    require(GCC)
     programs = [make_program(), make_program(name="plus_two")]
     write(render(programs, load_board("corstone300"), platform="csolution"), tmp_path / "p")
     Solution(tmp_path / "p", "board").build("-mcpu=cortex-m55", tmp_path / "firmware.elf")
@@ -120,11 +115,7 @@ def test_several_networks_are_one_layer(tmp_path: Path) -> None:
 
 
 def test_what_comes_out_runs_and_is_exact(tmp_path: Path) -> None:
-    for tool in (GCC, QEMU):
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(GCC, QEMU)
     network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
     wanted = recipe(network, platform="csolution")
     pipeline.create_project(wanted, directory=place, watch=Watch())
@@ -192,10 +183,8 @@ def test_cbuild_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ToolError, match=sentence):
         pipeline.build_project(place, on="fvp", watch=Watch())
     monkeypatch.undo()
-    try:
-        gcc = GCC.find()
-    except ToolError as error:
-        pytest.skip(str(error))
+    require(GCC)
+    gcc = GCC.find()
     (tmp_path / "empty.c").write_text("int main(void) { return 0; }")
     elf = tmp_path / "empty.elf"
     options = ["-mcpu=cortex-m55", "-nostdlib", "-Wl,-emain"]

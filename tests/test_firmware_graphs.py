@@ -1,6 +1,5 @@
 """Graphs of every form through the firmware on QEMU: ends, chains, control flow, one operator."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,14 +11,10 @@ from ethosgen import pipeline
 from ethosgen.pipeline import Inputs
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from needs import needs_tools
 from networks import Network, Spec
 from recipes import recipe
 from stream_networks import waiting
-
-needs_tools = pytest.mark.skipif(
-    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
-)
 
 Build = Callable[[Network], list[int]]
 THREE_SAMPLES = Inputs(None, 3, 9)

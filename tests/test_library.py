@@ -12,11 +12,12 @@ from ethosgen.board.any_board import any_board
 from ethosgen.host.tools import GCC
 from ethosgen.pipeline import Inputs
 from ethosgen.project import LIBRARY_ONLY, Project, open_project, render, write
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from needs import require
 from programs import make_cpu_program, make_program
 from said import sentences
 from small_models import image_net
@@ -26,10 +27,8 @@ STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 
 @pytest.fixture
 def gcc() -> Path:
-    try:
-        return GCC.find()
-    except ToolError as error:
-        pytest.skip(str(error))
+    require(GCC)
+    return GCC.find()
 
 
 def library(program: Program, board: Board) -> Project:

@@ -12,11 +12,12 @@ from ethosgen import pipeline
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.host.tools import TOOLS
 from ethosgen.project import Project, open_project, render
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from needs import require
 from programs import make_program
 from recipes import recipe
 from small_models import image_net
@@ -169,11 +170,7 @@ def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:
     ],
 )
 def test_firmware_of_each_mode_is_exact(tmp_path: Path, npu: str, mode: str, io: str) -> None:
-    for tool in TOOLS:
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(*TOOLS)
     report = pipeline.verify(
         Recipe(
             (image_net(tmp_path / "image_net.tflite"),),

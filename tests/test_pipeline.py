@@ -1,4 +1,3 @@
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from needs import needs_tools
 from recipes import recipe
 from small_models import SHARED_MODELS, image_net, product, recurrent_net, two_inputs
 
@@ -23,10 +23,6 @@ PMU_FIGURES = """
     axi0_wr_data_beat_written axi1_wr_data_beat_written
 """.split()
 
-needs_tools = pytest.mark.skipif(
-    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
-)
 needs_shared_models = pytest.mark.skipif(
     not SHARED_MODELS.is_dir(), reason="needs ../shared/models, which a stranger does not have"
 )

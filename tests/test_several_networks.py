@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -22,17 +21,13 @@ from ethosgen.values.program import Program, Variable
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
+from needs import needs_tools
 from programs import SCRATCH_BYTES, make_cpu_program, make_program
 from recipes import recipe
 from small_models import image_net, recurrent_net, two_inputs
 
 BOARD = load_board("corstone300")
 RANDOM = Inputs(None, 3, 2)
-
-needs_tools = pytest.mark.skipif(
-    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
-)
 
 
 def larger(name: str, arena_bytes: int) -> Program:

@@ -9,10 +9,11 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.host.tools import CMAKE, GCC, NINJA, QEMU
 from ethosgen.pipeline import Inputs
-from ethosgen.values.errors import TargetError, ToolError
+from ethosgen.values.errors import TargetError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from golden_project import PLACE
+from needs import require
 from recipes import recipe
 from small_models import image_net
 
@@ -40,11 +41,7 @@ bool constructed(void) { return filter.taps() == 42 && order == 12; }
 
 def test_constructors_run_before_main(tmp_path: Path) -> None:
     """With a file in C++ of the user's, whose object main() asks whether it was constructed."""
-    for tool in (GCC, CMAKE, NINJA, QEMU):
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(GCC, CMAKE, NINJA, QEMU)
     place = tmp_path / "p"
     network = image_net(tmp_path / "image_net.tflite")
     pipeline.create_project(recipe(network), directory=place, watch=Watch())

@@ -15,7 +15,7 @@ import pytest
 from ethosgen.host import termination
 from ethosgen.host.termination import Terminated, end_in_order
 from ethosgen.host.tools import QEMU, TOOLS, run_command
-from ethosgen.values.errors import ToolError
+from needs import require
 from networks import Network
 from said import sentences
 
@@ -74,11 +74,7 @@ def wait_for(
 @pytest.mark.parametrize("frozen", ["-S", ""])
 def test_verify_takes_qemu_and_what_they_share_along(tmp_path: Path, frozen: str) -> None:
     """The shared memory has a name until the firmware answers: with -S it never does."""
-    for tool in TOOLS:
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(*TOOLS)
     script, number = tmp_path / "qemu", tmp_path / "number"
     script.write_text(f'#!/bin/sh\necho $$ >"{number}"\nexec {QEMU.find()} {frozen} "$@"\n')
     script.chmod(0o755)

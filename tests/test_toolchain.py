@@ -16,6 +16,7 @@ from ethosgen.toolchain import Built, build, measure_elf
 from ethosgen.values.errors import BuildError, CapacityError, InputError, ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from needs import require
 from programs import COMMANDS, READ_ONLY, SCRATCH_BYTES, make_program
 
 ROOT = Path(__file__).parent.parent
@@ -26,11 +27,7 @@ CORE_DRIVER = "ETHOSU_CORE_DRIVER"
 
 @pytest.fixture(autouse=True)
 def _tools() -> None:
-    for tool in (GCC, CMAKE, NINJA):
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(GCC, CMAKE, NINJA)
 
 
 @pytest.fixture

@@ -3,26 +3,20 @@
 import threading
 from pathlib import Path
 
-import pytest
-
 from ethosgen.board import load_board
 from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.pipeline import build_project
 from ethosgen.project import render, write
 from ethosgen.toolchain import Built, take_turn
-from ethosgen.values.errors import ToolError
 from ethosgen.values.watch import Watch
+from needs import require
 from programs import make_program
 
 LIMIT_S = 60.0
 
 
 def test_a_build_waits_for_another(tmp_path: Path) -> None:
-    for tool in (GCC, CMAKE, NINJA):
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(GCC, CMAKE, NINJA)
     place = tmp_path / "p"
     write(render(make_program(), load_board("corstone300")), place)
     said: list[str] = []

@@ -3,7 +3,6 @@
 Some twenty layers share a network, so that one compiler run serves them all.
 """
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,14 +24,11 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from layer_networks import LAYERS
+from needs import needs_tools
 from networks import Network, Spec
 
 Build = Callable[[Network], int]
 
-needs_tools = pytest.mark.skipif(
-    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
-)
 
 EACH = 3
 """Layers of a kind in a network."""

@@ -4,13 +4,11 @@ Shapes and values are the breadth tests'; here it is the target's own compiler, 
 instructions (Helium among them) that must give the same.
 """
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
 import test_detection
 from test_operator_breadth import _distance, _is_by_litert
 
@@ -30,6 +28,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from layer_networks import LAYERS
+from needs import needs_tools
 from networks import Network
 from operator_bench import Bench
 from operator_cases import CASES
@@ -43,11 +42,6 @@ MOVED = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float3
 """Types of which bytes are only moved."""
 CONTROL = {"ASSIGN_VARIABLE", "CALL_ONCE", "IF", "READ_VARIABLE", "VAR_HANDLE", "WHILE"}
 """What tests/test_firmware_graphs.py runs on QEMU."""
-
-needs_tools = pytest.mark.skipif(
-    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
-)
 
 
 @dataclass(frozen=True)

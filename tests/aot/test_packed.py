@@ -1,6 +1,5 @@
 """Packed operators: the C twins on this machine and Helium on QEMU, against TFLite Micro."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,12 +15,8 @@ from ethosgen.aot.packed import order
 from ethosgen.pipeline import Inputs
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from needs import needs_tools
 from networks import Network
-
-needs_tools = pytest.mark.skipif(
-    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
-)
 
 
 class SymmetricNetwork(Network):

@@ -1,7 +1,6 @@
 """TFLite Micro's signal library against TFLite Micro: each operator, and a front end with state."""
 
 import dataclasses
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,14 +23,10 @@ from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from needs import needs_tools
 from networks import Network, Spec
 
 Array = np.ndarray[Any, Any]
-
-needs_tools = pytest.mark.skipif(
-    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
-)
 
 
 def check(model: Model, samples: Sequence[dict[str, Array]], folder: Path) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.machine import Machine
@@ -26,12 +25,12 @@ from ethosgen.pipeline import create_project
 from ethosgen.samples.drawing import random_samples
 from ethosgen.target import TARGETS, Firmware, SharedMemory
 from ethosgen.target.session import RunReply, Session
-from ethosgen.values.errors import ToolError
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from needs import require
 from networks import Network
 
 RUN = Path(__file__).parent / "marked_run.h"
@@ -142,11 +141,7 @@ class Board:
 
 def make_network_project(place: Path, platform: str, sources: str) -> Model:
     """Write the project of a small network, and marked_run.h into its folder `sources`."""
-    for tool in TOOLS:
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(*TOOLS)
     net = Network("small", seed=4)
     x = net.conv2d(net.input((1, 8, 8, 4)), 8)
     data = net.build(net.average_pool(x, (2, 2)))

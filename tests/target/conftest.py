@@ -9,9 +9,9 @@ from ethosgen.board import load_board
 from ethosgen.host.tools import TOOLS
 from ethosgen.project import open_project, render, write
 from ethosgen.toolchain import Built, build
-from ethosgen.values.errors import ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
+from needs import require
 from programs import make_program
 
 Firmware = tuple[Built, ProjectInfo]
@@ -20,11 +20,7 @@ Firmware = tuple[Built, ProjectInfo]
 @pytest.fixture(scope="session")
 def firmware(tmp_path_factory: pytest.TempPathFactory) -> Callable[[IoStyle], Firmware]:
     """Return a function that builds the firmware of the network that adds one, for an I/O style."""
-    for tool in TOOLS:
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(*TOOLS)
     made: dict[IoStyle, Firmware] = {}
 
     def make(io: IoStyle) -> Firmware:

@@ -17,9 +17,10 @@ from ethosgen.host.tools import TOOLS
 from ethosgen.project import open_project, render, write
 from ethosgen.target import SharedMemory
 from ethosgen.toolchain import build
-from ethosgen.values.errors import TargetError, ToolError
+from ethosgen.values.errors import TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
+from needs import require
 from npu_stub import STATUS, PlusOneNpu
 from programs import ELEMENTS, make_program
 
@@ -46,11 +47,7 @@ def drivers() -> list[str]:
 
 @pytest.fixture(scope="module", params=drivers(), ids=lambda path: "arm" if path else "direct")
 def firmware(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Firmware:
-    for tool in TOOLS:
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(*TOOLS)
     place = tmp_path_factory.mktemp("bells") / "p"
     write(render(make_program(), load_board("corstone300")), place)
     options = {"ETHOSGEN_NPU_TIMEOUT_MS": str(TIMEOUT_MS)}

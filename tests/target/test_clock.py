@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from ethosgen.board import load_board
 from ethosgen.host.tools import TOOLS
 from ethosgen.project import open_project, render, write
 from ethosgen.target import TARGETS, Firmware
 from ethosgen.target.session import Session
 from ethosgen.toolchain import build
-from ethosgen.values.errors import ToolError
+from needs import require
 from npu_stub import PlusOneNpu
 from programs import make_program
 
@@ -47,11 +45,7 @@ def edit(path: Path, changes: Sequence[tuple[str, str]]) -> None:
 
 def test_the_clock_counts_the_ticks_of_an_rtos(tmp_path: Path) -> None:
     """Each tick wakes the wait at nearly the same count of SysTick."""
-    for tool in TOOLS:
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(*TOOLS)
     place = tmp_path / "p"
     write(render(make_program(), load_board("corstone300")), place)
     handler = "static void SysTick_Handler(void)\n{\n}\n\n/* Unused interrupts"

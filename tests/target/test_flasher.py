@@ -8,6 +8,7 @@ from ethosgen.board import Board, board_names, load_board
 from ethosgen.board.facts import Flasher
 from ethosgen.target.flasher import flash, flash_command
 from ethosgen.values.errors import InputError, TargetError, ToolError
+from needs import require
 
 
 @pytest.fixture
@@ -17,10 +18,8 @@ def elf(tmp_path: Path) -> Path:
 
     from ethosgen.host.tools import GCC
 
-    try:
-        gcc = GCC.find()
-    except ToolError as error:
-        pytest.skip(str(error))
+    require(GCC)
+    gcc = GCC.find()
     source = tmp_path / "empty.c"
     source.write_text("int main(void) { return 7; }\n")
     made = tmp_path / "firmware.elf"

@@ -21,9 +21,10 @@ from ethosgen.target import SerialLine
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.serial_port import SerialTarget
 from ethosgen.toolchain import build
-from ethosgen.values.errors import InputError, ProtocolError, TargetError, ToolError
+from ethosgen.values.errors import InputError, ProtocolError, TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
+from needs import require
 from programs import ELEMENTS, make_cpu_program, make_program
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
@@ -193,11 +194,7 @@ def test_a_reset_command_that_fails(command: list[str], said: str) -> None:
 
 def test_qemus_serial_line_is_as_good_as_a_boards(tmp_path: Path) -> None:
     """What is built for the board runs on QEMU too where there is no NPU; constants are copied."""
-    for tool in (GCC, CMAKE, NINJA, QEMU):
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(GCC, CMAKE, NINJA, QEMU)
     text = (Path(__file__).parent.parent.parent / "boards" / "corstone300.toml").read_text()
     text = text.replace('weights = "isram"', 'weights = "isram"\ncopied_from = "ddr"', 1)
     (tmp_path / "mine.toml").write_text(text)

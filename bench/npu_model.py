@@ -48,7 +48,7 @@ Figures = dict[str, Any]
 
 def measure_here(path: Path) -> Figures:
     """Measure one network in this process and return its figures."""
-    from ethosgen.frontend.flatbuffer import read_model
+    from ethosgen.frontend.tflite.reader import read_model
     from ethosgen.samples.drawing import random_samples
 
     model = read_model(path)
@@ -97,7 +97,7 @@ def _memory(model: Any, sample: Any) -> Figures:
 
 def measure_cycles(path: Path) -> Figures:
     """Return the cycle estimates of one network."""
-    from ethosgen.frontend.flatbuffer import read_model
+    from ethosgen.frontend.tflite.reader import read_model
 
     model = read_model(path)
     return {"name": path.stem, "cycles": {npu: _cycles(model, npu) for npu in NPUS}}

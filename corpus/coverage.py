@@ -28,7 +28,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Pool,
     Windowed,
 )
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.plan import IoStyle
 

@@ -15,7 +15,7 @@ import numpy as np
 from corpus.oracles import Answer, Question, ask
 from corpus.settings import Setting
 from corpus.trial import Key, case_of, make_samples, setting_of
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.pipeline.exactness import Golden, draw, exact_plan
 from ethosgen.pipeline.judgement import tolerance_of

@@ -7,7 +7,7 @@ from corpus.draft import Case
 from corpus.registry import GENERATORS
 from corpus.settings import choose_setting
 from corpus.trial import Key, Trial, explain_trials, judge, run_case
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 
 
 def cases(operator: str, dtype: str) -> Any:

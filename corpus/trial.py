@@ -14,7 +14,7 @@ from corpus.oracles import Array, Question, ask
 from corpus.registry import GENERATORS
 from corpus.settings import Setting, choose_setting
 from corpus.site import FAULT, Site
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays

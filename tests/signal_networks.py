@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from flatbuffers import flexbuffers
 
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.model import Model
 from networks import Network, Spec
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import first_operators, offload
 from ethosgen.cli import cli
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import bisection
 from ethosgen.pipeline.bisection import Make, diagnose, find_culprit

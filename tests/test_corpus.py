@@ -40,7 +40,7 @@ from corpus.trial import (  # noqa: E402
     setting_of,
 )
 from corpus.witnesses import FOUND  # noqa: E402
-from ethosgen.frontend.flatbuffer import decode_model  # noqa: E402
+from ethosgen.frontend.tflite.reader import decode_model  # noqa: E402
 from ethosgen.values.errors import EthosgenError  # noqa: E402
 from fresh import fresh_seed  # noqa: E402
 

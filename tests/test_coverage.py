@@ -11,8 +11,8 @@ from ethosgen.aot.operators import registry, tolerance_ulp
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import npu_operators, offload
 from ethosgen.cli import cli
-from ethosgen.frontend.compression import DECODE, DECODED_DTYPES
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.compression import DECODE, DECODED_DTYPES
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.pipeline.coverage import Coverage, survey, table
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.model import Model

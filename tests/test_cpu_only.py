@@ -8,7 +8,7 @@ from ethosgen import pipeline
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_network
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle

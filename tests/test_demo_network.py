@@ -16,7 +16,7 @@ from digits import CALIBRATION, Digits, load_split  # noqa: E402
 from quantize import NetworkSpec, quantize_network  # noqa: E402
 from tflite_writer import write_tflite  # noqa: E402
 
-from ethosgen.frontend.flatbuffer import read_model  # noqa: E402
+from ethosgen.frontend.tflite.reader import read_model  # noqa: E402
 
 MODEL = ROOT / "demo" / "digits_int8.tflite"
 CODES = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from control_networks import no_turn_or_many
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.oracle.reference import golden_outputs, litert_outputs
 from ethosgen.samples.drawing import count_distributions, distribution_of, draw_samples
 from ethosgen.samples.spans import LOOPS

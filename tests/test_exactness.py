@@ -9,7 +9,7 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.flatbuffer import parse_model, read_model
+from ethosgen.frontend.tflite.reader import parse_model, read_model
 from ethosgen.pipeline.exactness import Ask, Golden, ask_oracles, exact_plan, known_errata
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model

@@ -15,7 +15,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.trace import Entry
-from ethosgen.frontend.flatbuffer import read_model
+from ethosgen.frontend.tflite.reader import read_model
 from ethosgen.pipeline.inspection import list_streams, make_trace, trace_lines, trace_objects
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.watch import Watch

@@ -8,8 +8,8 @@ import pytest
 
 from ethosgen import cli
 from ethosgen.aot import kernels
-from ethosgen.frontend import flatbuffer
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite import reader
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.pipeline.blame import blaming
 from ethosgen.values.errors import BUG_STATUS, InputError, InternalError
 from networks import Network, Spec
@@ -76,6 +76,6 @@ def test_a_bug_of_the_reader_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> No
     def broken(*_: object) -> object:
         raise TypeError("ours")
 
-    monkeypatch.setattr(flatbuffer._Decoder, "operator", broken)
+    monkeypatch.setattr(reader._Decoder, "operator", broken)
     with pytest.raises(TypeError, match="ours"):
         parse_model(_network(), "sum")

@@ -13,7 +13,7 @@ from ethosgen import pipeline
 from ethosgen.backend.ethosu.offload import single_operator
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.reference import LITERT, TFLM, for_litert, outputs_in_pieces
 from ethosgen.pipeline import Inputs

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError

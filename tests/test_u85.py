@@ -12,7 +12,7 @@ from ethosgen import pipeline
 from ethosgen.backend.ethosu.accelerator import WITHOUT_MODEL, find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.board import load_board
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.pipeline.inspection import list_streams
 from ethosgen.project import render
 from ethosgen.values.errors import InputError, UnsupportedError

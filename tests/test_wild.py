@@ -17,7 +17,7 @@ from corpus.wild.batch import BAD, Worker, read_log, run_logged  # noqa: E402
 from corpus.wild.cutting import part_of  # noqa: E402
 from corpus.wild.graph import MOST, make_network  # noqa: E402
 from corpus.wild.trial import Verdict  # noqa: E402
-from ethosgen.frontend.flatbuffer import decode_model  # noqa: E402
+from ethosgen.frontend.tflite.reader import decode_model  # noqa: E402
 from ethosgen.host.child import ChildError  # noqa: E402
 from fresh import fresh_seed  # noqa: E402
 

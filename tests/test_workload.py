@@ -12,7 +12,7 @@ import pytest
 from ethosgen import aot
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.commands.wording import comparison_text
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.host.child import ChildError
 from ethosgen.oracle import reference
 from ethosgen.oracle.reference import golden_outputs

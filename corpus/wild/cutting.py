@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from corpus.wild.graph import WildNetwork
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.pipeline.pieces import take_apart
 from networks import Network
 

@@ -12,7 +12,7 @@ from corpus.wild.fragments import draw_values
 from corpus.wild.golden import golden
 from corpus.wild.graph import WildNetwork, make_network
 from ethosgen.board import Board, load_board
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.pipeline import exactness as checked
 from ethosgen.pipeline.pieces import undefined_outputs, without
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault

@@ -12,7 +12,7 @@ import pytest
 
 from ethosgen.aot.code.csource import C_TYPES
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.model import Model

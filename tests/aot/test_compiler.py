@@ -24,7 +24,7 @@ from aot_harness import (
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan

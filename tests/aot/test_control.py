@@ -34,7 +34,7 @@ from control_networks import (
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.host.direct import Invoke
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle

@@ -11,7 +11,7 @@ from flatbuffers import flexbuffers
 from ethosgen.aot import compile_program, decided_by_litert, evaluate, is_exact
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs, litert_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.dialect import DETECTION

@@ -9,7 +9,7 @@ from aot_harness import cpu_plan, needs_arm_gcc, write_sources
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
 from ethosgen.aot.code.float_flags import computes_floats
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.host.tools import CMAKE, NINJA, QEMU
 from ethosgen.pipeline import Inputs
 from ethosgen.values.plan import IoStyle

@@ -7,7 +7,7 @@ import pytest
 from aot_harness import GeneratedC, cpu_plan, needs_gcc
 
 from ethosgen.aot import can_run, compile_program
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import LITERT
 from ethosgen.values.errors import UnsupportedError
 from networks import Spec

@@ -13,7 +13,7 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.operators import LIBRARY_ULP
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples

@@ -7,7 +7,7 @@ import pytest
 from aot_harness import cpu_plan
 
 from ethosgen.aot import compile_program
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.errors import UnsupportedError
 from networks import Network, Spec
 

@@ -8,7 +8,7 @@ from aot_harness import ACCELERATOR, needs_gcc
 from arena_npu import check_program
 
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.plan import IoStyle, OffloadPlan
 from networks import Network
 

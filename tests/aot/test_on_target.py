@@ -16,7 +16,7 @@ import signal_networks
 import stream_networks
 from ethosgen import pipeline
 from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry, tolerance_ulp
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.project import open_project

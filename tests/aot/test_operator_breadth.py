@@ -13,7 +13,7 @@ from aot_harness import GeneratedC, cpu_plan, needs_gcc
 
 from ethosgen.aot import compile_program, evaluate, measured_by_litert
 from ethosgen.aot.operators import registry, tolerance_ulp
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.values.dialect import SIGNALS
 from ethosgen.values.errors import InputError, UnsupportedError

@@ -10,7 +10,7 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_a
 from arena_npu import check_program
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.outcome import Arrays

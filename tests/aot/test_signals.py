@@ -14,7 +14,7 @@ import signal_networks as signals
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples

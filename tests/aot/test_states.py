@@ -7,7 +7,7 @@ from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 from control_networks import subgraph
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.graph.states import add_states
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from networks import Network, Spec

@@ -12,7 +12,7 @@ from flatbuffers import flexbuffers
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.loops.nest import NOT_READY
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError

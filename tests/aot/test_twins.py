@@ -14,7 +14,7 @@ from ethosgen.aot.arithmetic.rounding import once_multiplier
 from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.graph.twins import TWINS, twin_builds
 from ethosgen.aot.operators import registry
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import LITERT
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.model import Model

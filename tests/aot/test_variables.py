@@ -13,7 +13,7 @@ from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.graph.variables import find_variables
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.plan import IoStyle, OffloadPlan
 from networks import Network

@@ -18,7 +18,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.registers import STATUS_RUNNING, RegisterFile
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.host.tools import TOOLS
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import create_project

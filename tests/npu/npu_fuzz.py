@@ -36,7 +36,7 @@ from ethosgen.backend.ethosu.simulator.isa import BY_CODE
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.registers import FAULT_BITS
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.errors import NpuFault
 from networks import Network
 

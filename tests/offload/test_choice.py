@@ -14,7 +14,7 @@ from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
 from ethosgen.backend.ethosu.offload.keeping import mark, unmark
 from ethosgen.backend.ethosu.offload.vela import Compiled, compile_network
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError

@@ -3,7 +3,7 @@
 import pytest
 
 from ethosgen.backend.ethosu.offload.cost import cpu_cycles
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from networks import Network, Spec
 
 COUNTED = {

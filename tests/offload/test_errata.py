@@ -26,7 +26,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator  # noqa: E402
 from ethosgen.backend.ethosu.offload import CompileTarget, SchedulerGoal, find_errata, offload  # noqa: E402
 from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version  # noqa: E402
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA  # noqa: E402
-from ethosgen.frontend.flatbuffer import parse_model, read_model  # noqa: E402
+from ethosgen.frontend.tflite.reader import parse_model, read_model  # noqa: E402
 from ethosgen.pipeline.exactness import exact_plan  # noqa: E402
 from ethosgen.pipeline.execution import simulate_samples  # noqa: E402
 from ethosgen.pipeline.judgement import decisive_outputs  # noqa: E402

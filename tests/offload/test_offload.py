@@ -8,7 +8,7 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, find_accelerator
 from ethosgen.backend.ethosu.offload import offload, vela
-from ethosgen.frontend.flatbuffer import parse_model, read_model
+from ethosgen.frontend.tflite.reader import parse_model, read_model
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind

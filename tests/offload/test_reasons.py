@@ -4,7 +4,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload.origin import Origin
 from ethosgen.backend.ethosu.offload.reasons import cpu_operators
 from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_network
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle
 from networks import Network

@@ -13,7 +13,7 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.offload.refusal import ATTEMPTS, LATE_S, compile_around
 from ethosgen.backend.ethosu.offload.vela import Compiled, DeathError
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError

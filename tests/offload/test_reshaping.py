@@ -9,7 +9,7 @@ from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.plan import IoStyle

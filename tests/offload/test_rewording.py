@@ -9,7 +9,7 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.offload.rewording import reworded
-from ethosgen.frontend.flatbuffer import decode_model, parse_model
+from ethosgen.frontend.tflite.reader import decode_model, parse_model
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.pipeline import Inputs
 from ethosgen.values.model import PLACEMENT

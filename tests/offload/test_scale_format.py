@@ -6,7 +6,7 @@ from ethosgen.aot import table_of
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import CompileTarget, find_errata, offload
 from ethosgen.backend.ethosu.offload.scale_format import held_scale
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import draw_samples

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.offload.rewording import reworded
-from ethosgen.frontend.flatbuffer import parse_model
+from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
 from networks import Network, Spec

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ethosgen.frontend.flatbuffer import is_compiled
+from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
 from ethosgen.values.errors import EthosgenError, NpuFault

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ethosgen.frontend.flatbuffer import is_compiled
+from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import EthosgenError, InputError, InternalError

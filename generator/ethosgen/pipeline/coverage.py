@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ethosgen.aot import cpu_operators, measured_by_litert
 from ethosgen.backend.ethosu.offload import npu_operators
-from ethosgen.frontend.compression import DECODE, DECODED_DTYPES
+from ethosgen.frontend.tflite.compression import DECODE, DECODED_DTYPES
 
 _SHORT = {"float32": "f32", "bool": "bool"}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethosgen.backend.ethosu.accelerator import WITHOUT_MODEL, Accelerator
-from ethosgen.frontend.flatbuffer import is_compiled
+from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.pipeline.cases import keep_case
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of

@@ -31,7 +31,7 @@ from ethosgen.backend.ethosu.offload import (
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.disassembly import ListedCommand, disassemble
 from ethosgen.backend.ethosu.simulator.trace import Entry, Trace
-from ethosgen.frontend.flatbuffer import IDENTIFIER, is_compiled, parse_model
+from ethosgen.frontend.tflite.reader import IDENTIFIER, is_compiled, parse_model
 from ethosgen.values.errors import InputError, NpuFault
 from ethosgen.values.watch import Watch
 

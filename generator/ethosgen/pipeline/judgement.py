@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.frontend.flatbuffer import is_compiled, read_model
+from ethosgen.frontend.tflite.reader import is_compiled, read_model
 from ethosgen.oracle.oddities import oddities
 from ethosgen.samples.drawing import count_distributions, draw_samples
 from ethosgen.samples.files import load_samples

@@ -7,7 +7,7 @@ from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import DEFAULT_NPU, NO_NPU, Accelerator, find_accelerator
 from ethosgen.board import Board, VelaOptions
-from ethosgen.frontend.flatbuffer import is_compiled, read_model
+from ethosgen.frontend.tflite.reader import is_compiled, read_model
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.exactness import Ask, ask_oracles, exact_plan
 from ethosgen.values.errors import InputError

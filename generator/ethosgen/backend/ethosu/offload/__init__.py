@@ -54,7 +54,7 @@ from ethosgen.backend.ethosu.offload.vela import (
     SchedulerGoal,
     compile_network,
 )
-from ethosgen.frontend.flatbuffer import is_compiled
+from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.errors import InputError, RefusalError
 from ethosgen.values.model import ABSENT, Graph, Model
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, OffloadPlan

@@ -1,7 +1,7 @@
 """Plans a network without an NPU: every operator stays on the CPU, without Vela."""
 
 from ethosgen.backend.ethosu.offload.reasons import code_name
-from ethosgen.frontend.flatbuffer import is_compiled
+from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.errors import InputError
 from ethosgen.values.model import Model
 from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan

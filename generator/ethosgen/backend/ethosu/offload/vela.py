@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ethosgen.backend.ethosu.accelerator import Accelerator
-from ethosgen.frontend.flatbuffer import decode_model
+from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.host.child import ChildError, call
 from ethosgen.values.errors import InputError, RefusalError, ToolError

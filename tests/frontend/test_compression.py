@@ -11,7 +11,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.commands.wording import plan_lines
-from ethosgen.frontend.flatbuffer import decode_model, parse_model
+from ethosgen.frontend.tflite.reader import decode_model, parse_model
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-from ethosgen.frontend.flatbuffer import is_compiled, parse_model, read_model
+from ethosgen.frontend.tflite.reader import is_compiled, parse_model, read_model
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import ABSENT, Model
 from network_file import Spec, packed, unpacked, with_signatures
 from networks import Network
-
-SHARED_MODELS = Path(__file__).parents[2] / "shared" / "models"
+from small_models import SHARED_MODELS
 
 
 def small_network() -> Network:

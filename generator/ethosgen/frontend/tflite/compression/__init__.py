@@ -8,7 +8,7 @@ constants are replaced by their decoded values, and the operators are removed.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ethosgen.frontend.compression.decoding import DTYPES, decode
+from ethosgen.frontend.tflite.compression.decoding import DTYPES, decode
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted

@@ -6,7 +6,7 @@ import pytest
 from flatbuffers import flexbuffers
 
 from ethosgen import pipeline
-from ethosgen.frontend.flatbuffer import decode_model, parse_model
+from ethosgen.frontend.tflite.reader import decode_model, parse_model
 from ethosgen.oracle.reference import LITERT
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples

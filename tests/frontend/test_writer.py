@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 import control_networks  # noqa: E402
@@ -19,7 +19,7 @@ import signal_networks  # noqa: E402
 import stream_networks  # noqa: E402
 from corpus.registry import ROWS  # noqa: E402
 from corpus.trial import Key, case_of  # noqa: E402
-from ethosgen.frontend.flatbuffer import decode_model  # noqa: E402
+from ethosgen.frontend.tflite.reader import decode_model  # noqa: E402
 from ethosgen.frontend.tflite.writer import file_of, write_model  # noqa: E402
 from ethosgen.values.dialect import OPS, Op, Option  # noqa: E402
 from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor  # noqa: E402

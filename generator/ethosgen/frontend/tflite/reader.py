@@ -24,10 +24,10 @@ import tflite
 from flatbuffers import number_types
 from flatbuffers.table import Table
 
-from ethosgen.frontend.compression import DECODE, expand, is_compressed
-from ethosgen.frontend.compression.composites import has_composites, inline_composites
-from ethosgen.frontend.compression.detections import give_shapes, lacks_shapes
-from ethosgen.frontend.flexmap import read_map
+from ethosgen.frontend.tflite.composites import has_composites, inline_composites
+from ethosgen.frontend.tflite.compression import DECODE, expand, is_compressed
+from ethosgen.frontend.tflite.detections import give_shapes, lacks_shapes
+from ethosgen.frontend.tflite.flexbuffer import read_map
 from ethosgen.values.dialect import CODES, ENUMERATIONS, OPS, TEXT, WITH_MAP, Op, Option
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted

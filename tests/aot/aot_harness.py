@@ -38,11 +38,7 @@ needs_arm_gcc = pytest.mark.skipif(
 def cpu_plan(data: bytes | Model, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
     """Return a plan that leaves every operator on the CPU."""
     model = data if isinstance(data, Model) else parse_model(data, "network.tflite")
-    return OffloadPlan(
-        model=model, accelerator=ACCELERATOR, io=io, residual=model.graph, partitions=(),
-        cpu_operators=(), npu_operators=0, read_only=b"", scratch_bytes=0, scratch_fast_bytes=0,
-        offsets={}, sram_bytes=0,
-    )  # fmt: skip
+    return OffloadPlan(model, io, model.graph, ACCELERATOR)
 
 
 def samples_and_golden(model: Model, count: int = 5) -> tuple[list[Arrays], list[Arrays]]:

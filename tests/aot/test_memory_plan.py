@@ -44,9 +44,17 @@ def make_plan(
     )
     graph = Graph("main", tensors, made, inputs, outputs)
     return OffloadPlan(
-        Model("m", b"", (graph,)), ACCELERATOR, io, graph, partitions, (), len(partitions), b"",
-        scratch_bytes, scratch_fast_bytes, offsets or {}, scratch_bytes,
-    )  # fmt: skip
+        Model("m", b"", (graph,)),
+        io,
+        graph,
+        ACCELERATOR,
+        partitions,
+        npu_operators=len(partitions),
+        scratch_bytes=scratch_bytes,
+        scratch_fast_bytes=scratch_fast_bytes,
+        offsets=offsets or {},
+        sram_bytes=scratch_bytes,
+    )
 
 
 def plan_of(

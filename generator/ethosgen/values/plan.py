@@ -162,7 +162,7 @@ class PlanSummary:
 
 @dataclass(frozen=True)
 class OffloadPlan:
-    """The split of a model between NPU and CPU; `accelerator` is None without an NPU.
+    """The split of a model between NPU and CPU; the defaults are those of a plan without an NPU.
 
     `residual` is the graph with each partition folded into one `ethos-u` CUSTOM operator.
     `offsets` has, for IoStyle.ARENA, the byte offset in scratch of each tensor that Vela placed
@@ -172,17 +172,17 @@ class OffloadPlan:
     """
 
     model: Model
-    accelerator: Accelerator | None
     io: IoStyle
     residual: Graph
-    partitions: tuple[Partition, ...]
-    cpu_operators: tuple[CpuOperator, ...]
-    npu_operators: int | None
-    read_only: bytes = field(repr=False)
-    scratch_bytes: int
-    scratch_fast_bytes: int
-    offsets: Mapping[int, int]
-    sram_bytes: int
+    accelerator: Accelerator | None = None
+    partitions: tuple[Partition, ...] = ()
+    cpu_operators: tuple[CpuOperator, ...] = ()
+    npu_operators: int | None = 0
+    read_only: bytes = field(default=b"", repr=False)
+    scratch_bytes: int = 0
+    scratch_fast_bytes: int = 0
+    offsets: Mapping[int, int] = field(default_factory=dict)
+    sram_bytes: int = 0
     npu_cycles: int | None = 0
     """Vela's own estimate for one inference on the NPU; None for a precompiled file."""
     choices: tuple[Choice, ...] = ()

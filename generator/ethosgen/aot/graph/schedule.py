@@ -86,20 +86,7 @@ def make_schedule(plan: OffloadPlan) -> Schedule:
 
 def schedule_subgraph(graph: Graph, place: str) -> Schedule:
     """Return the same for a lifted subgraph, which runs on the CPU in its caller's buffers."""
-    plan = OffloadPlan(
-        model=Model(graph.name, b"", (graph,)),
-        accelerator=None,
-        io=IoStyle.CALLER,
-        residual=graph,
-        partitions=(),
-        cpu_operators=(),
-        npu_operators=0,
-        read_only=b"",
-        scratch_bytes=0,
-        scratch_fast_bytes=0,
-        offsets={},
-        sram_bytes=0,
-    )
+    plan = OffloadPlan(Model(graph.name, b"", (graph,)), IoStyle.CALLER, graph)
     return replace(schedule_graph(plan, graph), place=place)
 
 

@@ -29,17 +29,4 @@ def plan_cpu_only(model: Model, io: IoStyle, reason: str = REASON) -> OffloadPla
         )
         for operator in graph.operators
     )
-    return OffloadPlan(
-        model=model,
-        accelerator=None,
-        io=io,
-        residual=graph,
-        partitions=(),
-        cpu_operators=operators,
-        npu_operators=0,
-        read_only=b"",
-        scratch_bytes=0,
-        scratch_fast_bytes=0,
-        offsets={},
-        sram_bytes=0,
-    )
+    return OffloadPlan(model, io, graph, cpu_operators=operators)

@@ -1,6 +1,7 @@
 """Whole programs: what the C looks like, and that it runs, with partitions and without."""
 
 import ctypes
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -241,7 +242,7 @@ def test_the_same_network_gives_the_same_bytes_in_another_process(tmp_path: Path
     answers = {
         subprocess.run(
             [sys.executable, "-c", script, str(tmp_path / "net.tflite"), *paths],
-            capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
     }  # fmt: skip

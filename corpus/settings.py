@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from corpus.choices import Choices
-from ethosgen.backend.ethosu.accelerator import Accelerator, find_accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU, find_accelerator
 from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 from ethosgen.backend.ethosu.offload.site import Table
 from ethosgen.values.model import Graph, Model, Operator
@@ -30,7 +30,7 @@ class Setting:
     io: IoStyle = IoStyle.ARENA
 
     @property
-    def accelerator(self) -> Accelerator:
+    def accelerator(self) -> EthosU:
         """The NPU's configuration."""
         return find_accelerator(self.npu)
 

@@ -175,7 +175,7 @@ def test_each_mode_is_what_vela_can_do(name: str) -> None:
         assert ("dedicated_sram" in modes) <= (accelerator.product != "u55")
         for mode in modes:
             assert board.choose_memory_mode(mode, accelerator) == mode
-            assert board.vela_options(mode, accelerator).memory_mode.lower() == mode
+            assert board.memories_in(mode).mode == mode
     assert board.memory_modes(None)[0] == board.default_memory_mode
 
 
@@ -186,7 +186,7 @@ def test_a_mode_that_the_npu_cannot_do() -> None:
         board.choose_memory_mode("dedicated_sram", board.accelerator(None))
     u65 = board.accelerator("ethos-u65-256")
     assert board.choose_memory_mode("dedicated_sram", u65) == "dedicated_sram"
-    assert board.vela_options("dedicated_sram", u65).arena_cache_bytes == 2 << 20
+    assert board.memories_in("dedicated_sram").near_bytes == 2 << 20
 
 
 def test_an_npu_that_can_do_none_of_the_boards_modes(tmp_path: Path) -> None:

@@ -14,10 +14,19 @@ import pytest
 
 SOURCES = Path(__file__).parent.parent / "generator" / "ethosgen"
 
-VALUES = {"backend.ethosu.accelerator", "backend.ethosu.axi", "board", "host", "samples", "values"}
+ETHOS_U = "backend.ethosu"
+VALUES = {
+    "backend",
+    f"{ETHOS_U}.accelerator",
+    f"{ETHOS_U}.memory_system",
+    "board",
+    "host",
+    "samples",
+    "values",
+}
 """Values and plain functions of them: they know errors, the standard library, numpy, each other."""
 READER = "frontend"
-JOINTS = {"cli", "commands", "pipeline", "__main__", ""}
+JOINTS = {"cli", "commands", "pipeline", f"{ETHOS_U}.family", "__main__", ""}
 """Modules above the stages; "" is the package's own __init__.py."""
 
 OWNERS = {
@@ -126,7 +135,8 @@ def values_import_only_values(module: Module) -> Iterator[str]:
     if module.unit not in VALUES:
         return
     for unit, line in internal_imports(module):
-        if unit not in VALUES:
+        is_registered = module.name == "backend" and unit == f"{ETHOS_U}.family"
+        if unit not in VALUES and not is_registered:
             yield f"{module.at(line)}: a value imports '{unit}', which is no value"
 
 

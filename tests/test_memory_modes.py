@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen import pipeline
+from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.host.tools import TOOLS
 from ethosgen.project import Project, open_project, render
@@ -106,11 +107,11 @@ def numbers(pattern: str, text: str) -> list[int]:
 @pytest.mark.parametrize(("name", "npu", "mode"), cases())
 def test_the_parts_agree(name: str, npu: str, mode: str) -> None:
     board = load_board(name)
-    vela = board.vela_options(
-        board.choose_memory_mode(mode, board.accelerator(npu)), board.accelerator(npu)
-    )
-    words = velas_words()[f"Memory_Mode.{vela.memory_mode}"]
-    assert f"System_Config.{vela.system_config}" in velas_words()
+    accelerator = board.accelerator(npu)
+    memories = board.memories_in(board.choose_memory_mode(mode, accelerator))
+    system_name = f"System_Config.{SYSTEM_CONFIGS[accelerator.product, memories.mode].name}"
+    words = velas_words()[f"Memory_Mode.{MEMORY_MODES[memories.mode]}"]
+    assert system_name in velas_words()
     placement = board.placement(mode)
     near = placement.fast or placement.arena
     assert board.memories[placement.arena].npu_port == AXI[words["arena_mem_area"]]
@@ -123,14 +124,14 @@ def test_the_parts_agree(name: str, npu: str, mode: str) -> None:
     for memory, (origin, length) in regions.items():
         facts = board.memories[memory]
         assert (origin, length) == (facts.start_addr, facts.size_bytes)
-    assert regions[sections.get("fast", sections["arena"])][1] == vela.arena_cache_bytes
+    assert regions[sections.get("fast", sections["arena"])][1] == memories.near_bytes
 
     ports = region_ports(project)
     for part, memory in sections.items():
         if part != "io":
             assert ports[part] == board.memories[memory].npu_port, part
 
-    system = velas_words()[f"System_Config.{vela.system_config}"]
+    system = velas_words()[system_name]
     assumed = [int(system[f"{system[f'axi{port}_port']}_burst_length"]) for port in (0, 1)]
     shortest = 256 if "u85" in npu else 64  # what Arm's driver never goes below
     wanted = [{64: 0, 128: 1, 256: 2}[max(length, shortest)] for length in assumed]

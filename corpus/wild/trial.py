@@ -196,16 +196,15 @@ def _project_and_run(
     board = load_board(BOARD)
     try:
         accelerator = choose_accelerator(model, setting.npu, board)
-        memories = board.choose_memory_mode(setting.memory_mode, accelerator)
-        vela = board.vela_options(memories, accelerator) if accelerator else None
+        mode = board.choose_memory_mode(setting.memory_mode, accelerator)
         options = OffloadOptions(mode=OffloadMode(setting.offload), oracle="tflm")
         io = IoStyle(setting.io)
-        plan = make_plan(model, accelerator, io, watch, options, vela, _ask)
+        plan = make_plan(model, accelerator, io, watch, options, board.memories_in(mode), _ask)
         verdict.on_npu = plan.npu_operators or 0
         verdict.errata = sorted({op.erratum for op in plan.cpu_operators if op.erratum})
         program = make_program(plan, watch)
         with watch.stage("render", ""):
-            render([program], board, memory_mode=memories)
+            render([program], board, memory_mode=mode)
         with watch.stage("run", ""):
             return simulate_samples(plan, samples, Watch()), None
     except (NpuFault, InternalError):

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does, where this
 from npu_networks import Simulation
 from test_npu_networks import block
 
-from ethosgen.backend.ethosu.accelerator import Accelerator, find_accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU, find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.isa import BY_CODE
@@ -72,7 +72,7 @@ class Victim:
     """A network that Vela has compiled, from which mutants are made."""
 
     name: str
-    accelerator: Accelerator
+    accelerator: EthosU
     words: tuple[int, ...]
     constants: bytes
     scratch_bytes: tuple[int, ...]

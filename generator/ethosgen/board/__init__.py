@@ -4,15 +4,13 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import ValidationError, model_validator
 
-from ethosgen.backend.ethosu.accelerator import Accelerator, find_accelerator
-from ethosgen.backend.ethosu.axi import max_beats
+from ethosgen.backend import Memories, backend_of, find_accelerator
 from ethosgen.board.blanks import ask_for_blanks
 from ethosgen.board.facts import (
     DEFAULT_MEMORY_MODE,
@@ -26,6 +24,7 @@ from ethosgen.board.facts import (
 from ethosgen.board.rules import faults
 from ethosgen.board.toml_lines import find_line
 from ethosgen.host.resources import resource_folder
+from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import unknown
 
@@ -37,7 +36,6 @@ __all__ = [
     "Placement",
     "Qemu",
     "Serial",
-    "VelaOptions",
     "board_names",
     "board_schema",
     "load_board",
@@ -47,39 +45,6 @@ __all__ = [
 _FIELD = re.compile(r"([a-z_]\w*(?:\.[\w-]+)*): ")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
-
-VELA_MEMORY_MODES: Mapping[MemoryMode, str] = {
-    "sram_only": "Sram_Only",
-    "shared_sram": "Shared_Sram",
-    "dedicated_sram": "Dedicated_Sram",
-}
-"""Vela's names: sections of its vela.ini."""
-
-VELA_SYSTEM_CONFIGS: Mapping[tuple[str, MemoryMode], str] = {
-    ("u55", "sram_only"): "Ethos_U55_High_End_Embedded",
-    ("u55", "shared_sram"): "Ethos_U55_High_End_Embedded",
-    ("u65", "sram_only"): "Ethos_U65_Embedded",
-    ("u65", "shared_sram"): "Ethos_U65_Embedded",
-    ("u65", "dedicated_sram"): "Ethos_U65_High_End",
-    ("u85", "sram_only"): "Ethos_U85_SYS_Flash_High",
-    ("u85", "shared_sram"): "Ethos_U85_SYS_Flash_High",
-    ("u85", "dedicated_sram"): "Ethos_U85_SYS_DRAM_Mid",
-}
-"""Vela's system configuration for a product in a memory mode; a missing one means that the product
-lacks the mode. Port 1 of the U55 is read-only, so it cannot reach an arena."""
-
-
-@dataclass(frozen=True)
-class VelaOptions:
-    """Vela's options for a memory mode; `arena_cache_bytes` is its --arena-cache-size.
-
-    `max_beats` is the corresponding limit for the NPU's AXI ports 0 and 1.
-    """
-
-    system_config: str
-    memory_mode: str
-    arena_cache_bytes: int
-    max_beats: tuple[int, int] = (0, 0)
 
 
 class Board(BoardFacts):
@@ -104,7 +69,7 @@ class Board(BoardFacts):
         able = [
             mode
             for mode in self.placements
-            if accelerator is None or (accelerator.product, mode) in VELA_SYSTEM_CONFIGS
+            if accelerator is None or not backend_of(accelerator).objection(accelerator, mode)
         ]
         return sorted(able, key=lambda mode: mode != self.default_memory_mode)
 
@@ -118,19 +83,17 @@ class Board(BoardFacts):
         for known in modes:
             if known == mode:
                 return known
-        npu = accelerator.name if accelerator else "the CPU"
+        assert accelerator is not None  # without one, every mode is supported
+        why = backend_of(accelerator).objection(accelerator, mode)
         raise InputError(
-            f"{npu} does not support memory mode '{mode}': its second AXI port is read-only; board "
+            f"{accelerator.name} does not support memory mode '{mode}': {why}; board "
             f"'{self.name}' supports with it: {', '.join(modes) or 'nothing'}"
         )
 
-    def vela_options(self, mode: MemoryMode, accelerator: Accelerator) -> VelaOptions:
-        """Return Vela's options, from the placement that also determines the linker script."""
+    def memories_in(self, mode: MemoryMode) -> Memories:
+        """Return what compilers know, from the placement that also makes the linker script."""
         placement = self.placement(mode)
-        cache = self.memories[placement.fast or placement.arena].size_bytes
-        system = VELA_SYSTEM_CONFIGS[accelerator.product, mode]
-        beats = max_beats(accelerator.product, system)
-        return VelaOptions(system, VELA_MEMORY_MODES[mode], cache, beats)
+        return Memories(mode, self.memories[placement.fast or placement.arena].size_bytes)
 
     def accelerator(self, name: str | None) -> Accelerator:
         """Return the NPU of that name, by default the board's; InputError if the board lacks it."""

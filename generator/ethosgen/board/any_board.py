@@ -1,6 +1,6 @@
 """A stand-in for any board, for a library: its integrator knows the memories, ethosgen does not."""
 
-from ethosgen.backend.ethosu.accelerator import ACCELERATORS, DEFAULT_NPU, WITHOUT_MODEL
+from ethosgen.backend import accelerators, default_accelerator
 from ethosgen.board import Board
 from ethosgen.board.facts import ConsoleFacts, Counter, Cpu, Memory, Npu, Placement
 
@@ -25,8 +25,8 @@ def any_board() -> Board:
         platforms=[],
         cpu=Cpu(core="cortex-m55", icache=True, dcache=True),
         npu=Npu(
-            default=DEFAULT_NPU,
-            configurations=[*ACCELERATORS, *WITHOUT_MODEL],
+            default=default_accelerator().name,
+            configurations=[*accelerators()],
             secure=True,
             privileged=True,
         ),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL
+from ethosgen.backend import accelerators
 
 MemoryMode = Literal["sram_only", "shared_sram", "dedicated_sram"]
 
@@ -127,7 +127,7 @@ class Npu(Facts):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        known = (*ACCELERATORS, *WITHOUT_MODEL)
+        known = accelerators()
         for name in (*self.configurations, *(other.configuration for other in self.others)):
             if name not in known:
                 raise ValueError(

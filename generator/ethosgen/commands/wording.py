@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ethosgen.backend.ethosu.accelerator import NO_NPU
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
 from ethosgen.values.outcome import FLOAT_TOLERANCE, ORACLES, Comparison
 from ethosgen.values.plan import Check, CpuOperator

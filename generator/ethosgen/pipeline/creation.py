@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ethosgen.backend.ethosu.accelerator import NO_NPU
 from ethosgen.board import Board, Placement, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.pipeline.planning import (
@@ -14,6 +13,7 @@ from ethosgen.pipeline.planning import (
     make_program,
     read,
 )
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import Model
@@ -65,10 +65,10 @@ def create_project(
     models = [one.model for one in wanted]
     accelerator = choose_accelerator(models[0], choose_common_npu(models, recipe.npu), board)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
-    vela = board.vela_options(mode, accelerator) if accelerator else None
+    memories = board.memories_in(mode)
     programs = []
     for one in wanted:
-        plan = make_plan(one.model, accelerator, recipe.io, watch, one.options, vela)
+        plan = make_plan(one.model, accelerator, recipe.io, watch, one.options, memories)
         programs.append(_make_program(plan, board.placement(mode), watch))
     with watch.stage("render", f"writing the project to {place}"):
         project = render(

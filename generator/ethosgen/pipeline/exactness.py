@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ethosgen.backend.ethosu.accelerator import WITHOUT_MODEL, Accelerator
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.pipeline.cases import keep_case
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
 from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, NpuFault, RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import Graph, Model, Operator
@@ -86,7 +86,7 @@ def exact_plan(
         return _required_within(plan)
     golden: Golden | str = "you asked for --no-check"
     samples: Sequence[Arrays] = ()
-    if options.check and accelerator.name in WITHOUT_MODEL:
+    if options.check and not accelerator.has_simulator:
         golden = f"there is no functional model of {accelerator.name}"
     elif options.check:
         with watch.stage("check", "asking the oracle"):
@@ -115,7 +115,7 @@ def _required_within(plan: OffloadPlan) -> OffloadPlan:
 
 def _access_fault(plan: OffloadPlan) -> str:
     """Return the first access outside a plan's memories, "" if there is none or no NPU model."""
-    if plan.accelerator is None or plan.accelerator.name in WITHOUT_MODEL or not plan.partitions:
+    if not plan.partitions or plan.accelerator is None or not plan.accelerator.has_simulator:
         return ""
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.accelerator import (
     DEFAULT_NPU,
-    Accelerator,
+    EthosU,
     find_accelerator,
     require_model,
 )
@@ -47,7 +47,7 @@ class Listing:
     """One command stream; `lines` raises NpuFault if the stream is invalid."""
 
     name: str
-    accelerator: Accelerator
+    accelerator: EthosU
     size_bytes: int
     lines: Iterator[ListedCommand]
 
@@ -80,7 +80,7 @@ def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
 
 
 def _list_network(
-    data: bytes, path: Path, accelerator: Accelerator | None, watch: Watch
+    data: bytes, path: Path, accelerator: EthosU | None, watch: Watch
 ) -> list[Listing]:
     model = parse_model(data, path.name)
     if is_compiled(model):
@@ -104,7 +104,7 @@ def _raw_commands(data: bytes, path: Path) -> bytes:
         ) from None
 
 
-def _list_bare(data: bytes, path: Path, accelerator: Accelerator | None) -> Listing:
+def _list_bare(data: bytes, path: Path, accelerator: EthosU | None) -> Listing:
     if data[:4] in _HEADERS:
         payload = strip_header(data)
         found = _same(accelerator, accelerator_for(payload.config_word, path.name), path)
@@ -119,14 +119,14 @@ def _list_bare(data: bytes, path: Path, accelerator: Accelerator | None) -> List
     return _listing(path.name, accelerator or find_accelerator(DEFAULT_NPU), data)
 
 
-def _same(wanted: Accelerator | None, found: Accelerator, path: Path) -> Accelerator:
+def _same(wanted: EthosU | None, found: EthosU, path: Path) -> EthosU:
     """Return the NPU that a file is for; InputError if the user names another."""
     if wanted is not None:
         require_npu(wanted, found, path.name)
     return found
 
 
-def _listing(name: str, accelerator: Accelerator, stream: bytes) -> Listing:
+def _listing(name: str, accelerator: EthosU, stream: bytes) -> Listing:
     require_model(accelerator)
     return Listing(name, accelerator, len(stream), disassemble(stream, accelerator))
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ethosgen.backend.ethosu.accelerator import Accelerator, require_model
+from ethosgen.backend.ethosu.accelerator import require_model
+from ethosgen.values.accelerator import Accelerator
 
 if TYPE_CHECKING:
     from ethosgen.target import Attach, SharedMemory
@@ -20,7 +21,7 @@ def attach_model(accelerator: Accelerator) -> "Attach":
     from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
     from ethosgen.backend.ethosu.simulator.registers import RegisterFile
 
-    require_model(accelerator)
+    npu = require_model(accelerator)
 
     def attach(
         page: np.ndarray[Any, np.dtype[np.uint32]],
@@ -28,7 +29,7 @@ def attach_model(accelerator: Accelerator) -> "Attach":
         raise_irq: Callable[[], None],
     ) -> RegisterFile:
         segments = [Segment(m.start_addr, m.memory, m.writable, m.name) for m in memories]
-        registers = RegisterFile(page, Machine(accelerator, Bus(segments)), raise_irq)
+        registers = RegisterFile(page, Machine(npu, Bus(segments)), raise_irq)
         registers.power_on()
         return registers
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ethosgen.backend.ethosu.accelerator import DEFAULT_NPU, NO_NPU, Accelerator, find_accelerator
-from ethosgen.board import Board, VelaOptions
+from ethosgen.backend import Memories, default_accelerator, find_accelerator
+from ethosgen.board import Board
 from ethosgen.frontend.tflite.reader import is_compiled, read_model
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.exactness import Ask, ask_oracles, exact_plan
+from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.model import Model
 from ethosgen.values.naming import check_name, name_from_file
@@ -43,7 +44,9 @@ def choose_accelerator(model: Model, npu: str | None, board: Board | None) -> Ac
     name = choose_npu(model, npu)
     if name == NO_NPU:
         return None
-    return board.accelerator(name) if board else find_accelerator(name or DEFAULT_NPU)
+    if board is not None:
+        return board.accelerator(name)
+    return find_accelerator(name) if name else default_accelerator()
 
 
 def choose_common_npu(models: Sequence[Model], npu: str | None) -> str | None:
@@ -64,24 +67,25 @@ def make_plan(
     io: IoStyle,
     watch: Watch,
     options: OffloadOptions = EXACT,
-    vela: VelaOptions | None = None,
+    memories: Memories | None = None,
     ask: Ask = ask_oracles,
 ) -> OffloadPlan:
     """Let Vela decide what the NPU runs, within the options.
 
-    `vela` describes the board's memories, `ask` runs the oracle for the check. Without an
+    `memories` are the board's, `ask` runs the oracle for the check. Without an
     accelerator there is nothing to decide.
     """
     from ethosgen.aot import can_run, require_places
+    from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
     from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 
     board: dict[str, Any] = (
         {
-            "system_config": vela.system_config,
-            "memory_mode": vela.memory_mode,
-            "schedule": SchedulerGoal(arena_bytes=vela.arena_cache_bytes),
+            "system_config": SYSTEM_CONFIGS[accelerator.product, memories.mode].name,
+            "memory_mode": MEMORY_MODES[memories.mode],
+            "schedule": SchedulerGoal(arena_bytes=memories.near_bytes),
         }
-        if vela is not None
+        if memories is not None and accelerator is not None
         else {}
     )
 

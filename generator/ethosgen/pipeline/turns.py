@@ -6,12 +6,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethosgen.backend.ethosu.accelerator import NO_NPU, find_accelerator
+from ethosgen.backend import find_accelerator
 from ethosgen.pipeline.bisection import Make, diagnose
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.files import save_samples
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays, Outcome, Sample
@@ -95,7 +96,7 @@ def _planner(info: "ProjectInfo", index: int) -> Make:
     accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
     board = info.board
     mode = board.choose_memory_mode(info.memory_mode, accelerator)
-    memories = board.vela_options(mode, accelerator) if accelerator else None
+    memories = board.memories_in(mode)
     options = replace(info.networks[index].options, check=False)
 
     def make(model: Model) -> OffloadPlan:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ethosgen.backend.ethosu.accelerator import NO_NPU, find_accelerator
+from ethosgen.backend import find_accelerator
 from ethosgen.board import Board, Placement
 from ethosgen.project.linkage import capacity_bytes, placement, ways
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, HEADER_BYTES
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program

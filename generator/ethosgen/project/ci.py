@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ethosgen.backend.ethosu.accelerator import NO_NPU
 from ethosgen.board import Board
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
 from ethosgen.values.program import Program
 

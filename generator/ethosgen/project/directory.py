@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ethosgen.backend.ethosu.accelerator import NO_NPU
 from ethosgen.project.ci import is_ci
 from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, open_project
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.project_info import ProjectInfo
 

@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 from ethosgen import __version__
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend import backend_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.host.resources import resource_folder
@@ -33,6 +33,7 @@ from ethosgen.project.manifest import (
 from ethosgen.project.network import is_own, network_facts
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, command_arrays, weight_arrays
 from ethosgen.project.zephyr import shared_board, zephyr_facts
+from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.program import Program
 
@@ -146,9 +147,7 @@ def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[
         "digest": "0" * DIGEST_LENGTH,
         "npu": npu.name if npu else None,
         "product": npu.product if npu else None,
-        "npu_config": npu.config_word if npu else None,
-        "npu_id": npu.id_word if npu else None,
-        "axi_beats": _axi_beats(board, memory_mode, npu),
+        **_backend_facts(board, memory_mode, npu),
         "io": programs[0].io.value,
         "most_arena_bytes": max(network["arena_bytes"] for network in networks),
         "most_arena_alignment": max(network["arena_alignment"] for network in networks),
@@ -186,11 +185,11 @@ def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[
     }
 
 
-def _axi_beats(board: Board, memory_mode: str, npu: Accelerator | None) -> tuple[int, int]:
-    """Return the burst lengths at the NPU's ports 0 and 1, as encoded in the register."""
+def _backend_facts(board: Board, memory_mode: str, npu: Accelerator | None) -> Mapping[str, Any]:
     if npu is None:
-        return 0, 0
-    return board.vela_options(board.choose_memory_mode(memory_mode, npu), npu).max_beats
+        return {}
+    mode = board.choose_memory_mode(memory_mode, npu)
+    return backend_of(npu).firmware_facts(npu, board.memories_in(mode))
 
 
 def _render_library(

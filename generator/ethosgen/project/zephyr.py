@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
 from ethosgen.board import Board
+from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.program import Program
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.backend.ethosu.accelerator import NO_NPU, find_accelerator
+from ethosgen.backend import find_accelerator
 from ethosgen.board import Board, Fvp
 from ethosgen.host.tools import Tool
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.deadline import Deadline
 from ethosgen.target.process import ProcessTarget
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
 
 _LISTENS = re.compile(r"Listening for serial connection on port (\d+)")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ethosgen.backend.ethosu.accelerator import NO_NPU, Accelerator
+from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.lives import Life
 from ethosgen.values.model import Graph, Model, Tensor
 

@@ -1,7 +1,8 @@
 """The NPU configurations, as Vela and Arm's driver name them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import unknown
 
@@ -15,21 +16,22 @@ class U85:
     decoders_log2: int
 
 
+FAMILY = "ethos-u"
+
+
 @dataclass(frozen=True)
-class Accelerator:
+class EthosU(Accelerator):
     """One Ethos-U configuration.
 
     `id_word` and `config_word` are the reset values of the ID and CONFIG registers (Arm core driver
     1.0.0, and Vela's OPTIMIZER_CONFIG words).
     """
 
-    name: str
-    product: str
-    macs: int
     cores: int
     shram_kib: int
     id_word: int
-    u85: "U85 | None" = None
+    u85: U85 | None = None
+    family: str = field(default=FAMILY, kw_only=True)
 
     @property
     def config_word(self) -> int:
@@ -55,26 +57,26 @@ _ID_U55 = 0x10104201
 _ID_U65 = 0x10066001
 _ID_U85 = 0x20007001
 
-ACCELERATORS: dict[str, Accelerator] = {
+ACCELERATORS: dict[str, EthosU] = {
     accelerator.name: accelerator
     for accelerator in (
-        Accelerator("ethos-u55-32", "u55", 32, 1, 16, _ID_U55),
-        Accelerator("ethos-u55-64", "u55", 64, 1, 16, _ID_U55),
-        Accelerator("ethos-u55-128", "u55", 128, 1, 24, _ID_U55),
-        Accelerator("ethos-u55-256", "u55", 256, 1, 48, _ID_U55),
-        Accelerator("ethos-u65-256", "u65", 256, 1, 48, _ID_U65),
-        Accelerator("ethos-u65-512", "u65", 512, 2, 96, _ID_U65),
+        EthosU("ethos-u55-32", "u55", 32, 1, 16, _ID_U55),
+        EthosU("ethos-u55-64", "u55", 64, 1, 16, _ID_U55),
+        EthosU("ethos-u55-128", "u55", 128, 1, 24, _ID_U55),
+        EthosU("ethos-u55-256", "u55", 256, 1, 48, _ID_U55),
+        EthosU("ethos-u65-256", "u65", 256, 1, 48, _ID_U65),
+        EthosU("ethos-u65-512", "u65", 512, 2, 96, _ID_U65),
     )
 }
 
-WITHOUT_MODEL: dict[str, Accelerator] = {
+WITHOUT_MODEL: dict[str, EthosU] = {
     accelerator.name: accelerator
     for accelerator in (
-        Accelerator("ethos-u85-128", "u85", 128, 1, 0, _ID_U85, U85(1, 0, 0)),
-        Accelerator("ethos-u85-256", "u85", 256, 1, 0, _ID_U85, U85(1, 0, 0)),
-        Accelerator("ethos-u85-512", "u85", 512, 1, 0, _ID_U85, U85(1, 0, 1)),
-        Accelerator("ethos-u85-1024", "u85", 1024, 1, 0, _ID_U85, U85(1, 1, 2)),
-        Accelerator("ethos-u85-2048", "u85", 2048, 1, 0, _ID_U85, U85(2, 1, 2)),
+        EthosU("ethos-u85-128", "u85", 128, 1, 0, _ID_U85, U85(1, 0, 0), has_simulator=False),
+        EthosU("ethos-u85-256", "u85", 256, 1, 0, _ID_U85, U85(1, 0, 0), has_simulator=False),
+        EthosU("ethos-u85-512", "u85", 512, 1, 0, _ID_U85, U85(1, 0, 1), has_simulator=False),
+        EthosU("ethos-u85-1024", "u85", 1024, 1, 0, _ID_U85, U85(1, 1, 2), has_simulator=False),
+        EthosU("ethos-u85-2048", "u85", 2048, 1, 0, _ID_U85, U85(2, 1, 2), has_simulator=False),
     )
 }
 """NPUs that networks are compiled for, but that our NPU model does not cover."""
@@ -83,12 +85,8 @@ DEFAULT_NPU = "ethos-u55-128"
 """The NPU if neither the user nor a board nor a compiled file names one."""
 
 
-NO_NPU = "none"
-"""Used instead of an NPU's name to run the whole network on the CPU."""
-
-
-def find_accelerator(name: str) -> Accelerator:
-    """Return the accelerator of that name; InputError lists the known ones."""
+def find_accelerator(name: str) -> EthosU:
+    """Return the Ethos-U of that name; InputError lists the known ones."""
     known = ACCELERATORS | WITHOUT_MODEL
     try:
         return known[name]
@@ -96,12 +94,12 @@ def find_accelerator(name: str) -> Accelerator:
         raise InputError(unknown("NPU", name, known)) from None
 
 
-def require_model(accelerator: Accelerator) -> Accelerator:
-    """Return it; UnsupportedError if our NPU model does not cover it."""
-    if accelerator.name in WITHOUT_MODEL:
+def require_model(accelerator: Accelerator) -> EthosU:
+    """Return it as an Ethos-U; UnsupportedError if our NPU model does not cover it."""
+    if not accelerator.has_simulator:
         raise UnsupportedError(
             "ethosgen's NPU model, which simulate, disasm and QEMU use, covers Ethos-U55 and U65, "
             f"not {accelerator.name}; create firmware with 'ethosgen project' and run it on "
             "an FVP or a board with 'ethosgen run', --on fvp or --on serial"
         )
-    return accelerator
+    return find_accelerator(accelerator.name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL
+from ethosgen.backend import accelerators
 from ethosgen.board.blanks import BLANK
 from ethosgen.board.pack.description import Algorithm, Device, NpuFeature, PackMemory, Processor
 
@@ -159,10 +159,9 @@ def _own_npus(device: Device, processor: Processor) -> list[NpuFeature]:
 
 def _configurations(npu: NpuFeature) -> list[str]:
     start = f"ethos-{npu.product}-"
-    known = [*ACCELERATORS, *WITHOUT_MODEL]
     if npu.macs is not None:
-        return [f"{start}{npu.macs}"] if f"{start}{npu.macs}" in known else []
-    return [name for name in known if name.startswith(start)]
+        return [f"{start}{npu.macs}"] if f"{start}{npu.macs}" in accelerators() else []
+    return [name for name in accelerators() if name.startswith(start)]
 
 
 def _memories(device: Device, processor: Processor) -> list[_Chosen]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload.choice import (
     WORTH,
     CanRun,
@@ -55,6 +55,7 @@ from ethosgen.backend.ethosu.offload.vela import (
     compile_network,
 )
 from ethosgen.frontend.tflite.reader import is_compiled
+from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, RefusalError
 from ethosgen.values.model import ABSENT, Graph, Model
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, OffloadPlan
@@ -109,9 +110,9 @@ def offload(
     if is_compiled(model):
         if ignore:
             raise InputError(f"'{model.name}' is already compiled: its operators cannot move now")
-        return plan_compiled(model, accelerator, io)
+        return plan_compiled(model, find_accelerator(accelerator.name), io)
 
-    kept = kept or {}
+    kept, npu = kept or {}, find_accelerator(accelerator.name)
     hidden = {index: why.reason for index, why in kept.items()}
     hidden |= at_bool_ends(model.graph) | stateful_operators(model.graph)
     offered, waiting = reworded(model), awaited(model)
@@ -121,7 +122,7 @@ def offload(
     ) -> tuple[OffloadPlan, Compiled]:
         shown = mark(offered, hidden | dict(more), waiting)
         compiled = compile_network(
-            shown, accelerator, io, ignore, system_config, memory_mode, schedule, limit_s
+            shown, npu, io, ignore, system_config, memory_mode, schedule, limit_s
         )
         why = {index: Kept(reason) for index, reason in (hidden | dict(more)).items()}
         why.update(kept)

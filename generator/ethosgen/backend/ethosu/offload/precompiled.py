@@ -10,7 +10,7 @@ partition, instead of places in scratch.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL, Accelerator
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL, EthosU
 from ethosgen.backend.ethosu.offload.payload import Payload, strip_header
 from ethosgen.backend.ethosu.offload.reasons import code_name, why_it_ends
 from ethosgen.backend.ethosu.offload.regions import (
@@ -37,7 +37,7 @@ _CONFIG_MASK = 0xF000_000F
 """The product and the MACs of a CONFIG word. They determine the rest."""
 
 
-def compiled_for(model: Model) -> Accelerator:
+def compiled_for(model: Model) -> EthosU:
     """Return the NPU of a compiled network, from its streams' headers.
 
     UnsupportedError for an unknown NPU, or a file for several.
@@ -48,7 +48,7 @@ def compiled_for(model: Model) -> Accelerator:
     return accelerator_for(words.pop(), model.name)
 
 
-def accelerator_for(word: int, name: str) -> Accelerator:
+def accelerator_for(word: int, name: str) -> EthosU:
     """Return the NPU of a CONFIG word; UnsupportedError names the one of `name`."""
     known = ACCELERATORS | WITHOUT_MODEL
     for accelerator in known.values():
@@ -60,7 +60,7 @@ def accelerator_for(word: int, name: str) -> Accelerator:
     )
 
 
-def require_npu(wanted: Accelerator, found: Accelerator, name: str) -> None:
+def require_npu(wanted: EthosU, found: EthosU, name: str) -> None:
     """Raise UnsupportedError if `name` is compiled for another NPU than the wanted one."""
     if found is not wanted:
         raise UnsupportedError(
@@ -81,7 +81,7 @@ def compiled_streams(model: Model) -> Iterator[Payload]:
         yield strip_header(model.graph.tensors[memories[_COMMANDS]].data or b"")
 
 
-def plan_compiled(model: Model, accelerator: Accelerator, io: IoStyle) -> OffloadPlan:
+def plan_compiled(model: Model, accelerator: EthosU, io: IoStyle) -> OffloadPlan:
     """Return the plan of a compiled network.
 
     Raises UnsupportedError if it is compiled for another NPU or does not support that style of

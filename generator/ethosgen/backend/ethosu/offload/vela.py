@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.memory_system import DEFAULT_MODE, MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.host.child import ChildError, call
@@ -13,15 +14,7 @@ from ethosgen.values.errors import InputError, RefusalError, ToolError
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle
 
-SYSTEM_CONFIGS = {
-    "u55": "Ethos_U55_High_End_Embedded",
-    "u65": "Ethos_U65_Embedded",
-    "u85": "Ethos_U85_SYS_Flash_High",
-}
-"""Vela's system configuration for each product: a Cortex-M board's SRAM and flash."""
-
-MEMORY_MODE = "Shared_Sram"
-"""Constants in flash, everything else in an SRAM that CPU and NPU share."""
+MEMORY_MODE = MEMORY_MODES[DEFAULT_MODE]
 
 ADDRESS_BITS = {"u55": 32, "u65": 40, "u85": 40}
 """The width of the AXI address, which is Vela's default limit for the arena."""
@@ -60,7 +53,7 @@ class Compiled:
 
 def compile_network(
     model: Model,
-    accelerator: Accelerator,
+    accelerator: EthosU,
     io: IoStyle,
     ignore: Sequence[str],
     system_config: str | None,
@@ -79,7 +72,7 @@ def compile_network(
         "cores": accelerator.cores,
         "arena_bytes": schedule.arena_bytes or 1 << ADDRESS_BITS[accelerator.product],
         "optimise": schedule.optimise,
-        "system_config": system_config or SYSTEM_CONFIGS[accelerator.product],
+        "system_config": system_config or SYSTEM_CONFIGS[accelerator.product, DEFAULT_MODE].name,
         "memory_mode": memory_mode,
     }
     script = Path(__file__).with_name("regor.py")

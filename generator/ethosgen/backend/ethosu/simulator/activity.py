@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator import cycles
 from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
@@ -34,7 +34,7 @@ class Activity:
     written: Mapping[int, int] = field(default_factory=dict)
 
 
-def measure(accelerator: Accelerator, steps: Sequence[IssuedOperation]) -> Activity:
+def measure(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> Activity:
     """Return the activity of a whole stream."""
     busy = {"1": 0.0, "2": 0.0}
     read: Counter[int] = Counter()

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.isa import AccFormat, ElementwiseMode, PoolingMode
 from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
@@ -68,7 +68,7 @@ _RATES: dict[str, _Rates] = {
 }
 
 
-def estimate(accelerator: Accelerator, steps: Sequence[IssuedOperation]) -> int:
+def estimate(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> int:
     """Return the cycles of a whole stream, with copies in parallel with operations."""
     now = kernel_end = dma_end = 0.0
     kernels: list[float] = []
@@ -87,7 +87,7 @@ def estimate(accelerator: Accelerator, steps: Sequence[IssuedOperation]) -> int:
     return round(max(kernel_end, dma_end))
 
 
-def dma_cycles(accelerator: Accelerator, operation: Dma) -> float:
+def dma_cycles(accelerator: EthosU, operation: Dma) -> float:
     """Return the cycles of a copy: the slower of its two ends."""
     size = operation.length * max(1, operation.sizes[0] if operation.destination_dims > 1 else 1)
     sram = size / _SRAM_BYTES_PER_CYCLE[accelerator.product] + _SRAM_LATENCY
@@ -96,9 +96,7 @@ def dma_cycles(accelerator: Accelerator, operation: Dma) -> float:
     return sram
 
 
-def operation_cycles(
-    accelerator: Accelerator, operation: Convolution | Pool | Elementwise
-) -> float:
+def operation_cycles(accelerator: EthosU, operation: Convolution | Pool | Elementwise) -> float:
     """Return the cycles of one operation on its own."""
     rate = _output_rate(accelerator, operation)
     height, width, depth = operation.ofm.shape
@@ -115,7 +113,7 @@ def operation_cycles(
     return total + 2 * (_SRAM_LATENCY + size)
 
 
-def mac_cycles(accelerator: Accelerator, operation: Convolution | Pool) -> float:
+def mac_cycles(accelerator: EthosU, operation: Convolution | Pool) -> float:
     """Return the cycles in which the MAC unit works on an operation."""
     unit = _micro_block(accelerator, operation)
     units = _ceil_div(_clipped(operation.ofm.block, operation.ofm.shape), unit)
@@ -132,7 +130,7 @@ def _record_cycles(operation: Convolution | Pool, block: Shape) -> float:
     return RECORD_BYTES * block[2] * latency / 256
 
 
-def _block_cycles(accelerator: Accelerator, operation: Convolution | Pool, units: Shape) -> float:
+def _block_cycles(accelerator: EthosU, operation: Convolution | Pool, units: Shape) -> float:
     """Return the MAC unit's cycles for one block, whose micro-blocks `units` counts."""
     total = 0.0
     for elements, count in _sub_kernels(operation):
@@ -160,7 +158,7 @@ def _sub_kernels(operation: Convolution | Pool) -> list[tuple[int, int]]:
 
 
 def _sub_kernel_cycles(
-    accelerator: Accelerator, operation: Convolution | Pool, units: Shape, elements: int
+    accelerator: EthosU, operation: Convolution | Pool, units: Shape, elements: int
 ) -> float:
     unit_depth = _micro_block(accelerator, operation)[2]
     in_bytes = int(operation.ifm.dtype[-1])
@@ -185,7 +183,7 @@ def _sub_kernel_cycles(
     return work + _delay(accelerator, operation, units, steps) * passes
 
 
-def _delay(accelerator: Accelerator, operation: Windowed, units: Shape, steps: int) -> int:
+def _delay(accelerator: EthosU, operation: Windowed, units: Shape, steps: int) -> int:
     """Return the cycles for which the MAC unit waits for its own results in a small block."""
     wide = operation.ofm.acc_format is AccFormat.I40
     area, deep = units[0] * units[1], units[2]
@@ -201,7 +199,7 @@ def _delay(accelerator: Accelerator, operation: Windowed, units: Shape, steps: i
     return cycles
 
 
-def _micro_block(accelerator: Accelerator, operation: Windowed) -> Shape:
+def _micro_block(accelerator: EthosU, operation: Windowed) -> Shape:
     """Return the OFM micro-block; the larger arrays process rows of one line four wide."""
     unit = _MICRO_BLOCKS[accelerator.macs // accelerator.cores]
     height, width, _ = operation.ofm.shape
@@ -222,7 +220,7 @@ def _ifm_block_depth(operation: Convolution | Pool) -> int:
     return min(limit, -(-operation.ifm_depth // 8) * 8)
 
 
-def _output_rate(accelerator: Accelerator, operation: Convolution | Pool | Elementwise) -> float:
+def _output_rate(accelerator: EthosU, operation: Convolution | Pool | Elementwise) -> float:
     """Return the output unit's cycles per element."""
     rates = _RATES[accelerator.name]
     activation = operation.ofm.activation.function

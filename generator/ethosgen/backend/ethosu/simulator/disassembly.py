@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.decode import Instruction, decode, is_operation
 from ethosgen.backend.ethosu.simulator.isa import REGION_REGISTERS, DmaRegionMode, Field
 from ethosgen.backend.ethosu.simulator.operation import Dma, Operation
@@ -52,7 +52,7 @@ class ListedCommand:
         return found
 
 
-def disassemble(stream: bytes, accelerator: Accelerator) -> Iterator[ListedCommand]:
+def disassemble(stream: bytes, accelerator: EthosU) -> Iterator[ListedCommand]:
     """Yield a line for each command up to NPU_OP_STOP, which ends a stream.
 
     Raises NpuFault of kind "parse", after the lines before it, at the first word that is not a

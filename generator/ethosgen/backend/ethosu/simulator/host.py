@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.backend.ethosu.accelerator import require_model
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.trace import Trace
@@ -60,7 +61,8 @@ class PartitionRunner:
         }
         self._tensors = self._own_tensors()
         self._calls: dict[str, _Call] = {}
-        self._machine = Machine(plan.accelerator, Bus(self._segments), trace)
+        npu = require_model(plan.accelerator)
+        self._machine = Machine(npu, Bus(self._segments), trace)
         self.reports: list[RunReport] = []
 
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator import culprit, effort
 from ethosgen.backend.ethosu.simulator.activity import Activity, measure
 from ethosgen.backend.ethosu.simulator.decode import decode, is_operation
@@ -73,7 +73,7 @@ class Machine:
 
     def __init__(
         self,
-        accelerator: Accelerator,
+        accelerator: EthosU,
         bus: Bus,
         observer: Observer | None = None,
         limit_s: float = LIMIT_S,
@@ -255,7 +255,7 @@ def prepare(context: Context, operation: Operation) -> Action:
             return elementwise.prepare(context, operation, ofm)
 
 
-def load(stream: bytes, accelerator: Accelerator) -> _Program:
+def load(stream: bytes, accelerator: EthosU) -> _Program:
     """Decode a stream into operations; a fault is stored, and raised when execution reaches it."""
     registers = Registers(accelerator)
     steps: list[IssuedOperation] = []

@@ -7,7 +7,7 @@ hold the bits that are set, those that clear hold 0.
 
 from collections.abc import Callable
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.activity import Activity
 
 # Byte offsets, as in Arm's register description.
@@ -116,7 +116,7 @@ class Pmu:
         self._held[register] = value
         self._write(register, value)
 
-    def count(self, accelerator: Accelerator, activity: Activity, region_config: int) -> bool:
+    def count(self, accelerator: EthosU, activity: Activity, region_config: int) -> bool:
         """Add a stream's activity to the enabled counters.
 
         `region_config` is REGIONCFG, which has each region's AXI port. True if a counter
@@ -143,7 +143,7 @@ class Pmu:
         return bool(overflowed & self._held[PMINTSET])
 
 
-def events(accelerator: Accelerator, activity: Activity, region_config: int) -> dict[int, int]:
+def events(accelerator: EthosU, activity: Activity, region_config: int) -> dict[int, int]:
     """Return how often each modelled event happened; other events are never counted."""
     happened = {
         CYCLE: activity.cycles,

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ethosgen.backend.ethosu.accelerator import ACCELERATORS, Accelerator
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, EthosU
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.registers import FAULT_BITS, STATUS_CMD_END_REACHED
@@ -94,7 +94,7 @@ def _move(base: int, ranges: list[Range], places: Mapping[int, int]) -> int:
     return 0
 
 
-def _find(config: int) -> Accelerator:
+def _find(config: int) -> EthosU:
     for accelerator in ACCELERATORS.values():
         if accelerator.config_word == config:
             return accelerator

@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import TypeVar
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.decode import Instruction
 from ethosgen.backend.ethosu.simulator.isa import (
     BY_NAME,
@@ -49,7 +49,7 @@ _ADDRESS_BITS = 40
 class Registers:
     """Operands by register name; registers that were never set read 0."""
 
-    def __init__(self, accelerator: Accelerator) -> None:
+    def __init__(self, accelerator: EthosU) -> None:
         self._accelerator = accelerator
         self._operands: dict[str, int] = {}
 

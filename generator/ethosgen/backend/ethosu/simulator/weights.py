@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator import mlw
 from ethosgen.backend.ethosu.simulator.operation import Convolution
 from ethosgen.values.errors import NpuFault
@@ -45,7 +45,7 @@ class Traversal:
     """A sub-kernel's number of elements is padded to a multiple of this."""
 
 
-def traversal(operation: Convolution, accelerator: Accelerator, core: int) -> Traversal:
+def traversal(operation: Convolution, accelerator: EthosU, core: int) -> Traversal:
     """Return the order in which `core` reads the weights of a convolution."""
     cores = len(operation.weights)
     height, width = operation.kernel.size

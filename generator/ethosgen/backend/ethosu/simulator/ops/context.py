@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethosgen.backend.ethosu.accelerator import Accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.memory import Bus, Bytes
 from ethosgen.backend.ethosu.simulator.operation import Convolution, Stream
 from ethosgen.backend.ethosu.simulator.weights import (
@@ -149,7 +149,7 @@ class Shram:
 class Context:
     """The surroundings of a running stream."""
 
-    accelerator: Accelerator
+    accelerator: EthosU
     bus: Bus
     bases: Sequence[int]
     shram: Shram

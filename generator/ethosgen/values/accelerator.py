@@ -1,0 +1,22 @@
+"""An accelerator as the stages see it: its name, and what boards and simulators ask about it."""
+
+from dataclasses import dataclass, field
+
+NO_NPU = "none"
+"""Used instead of an NPU's name to run the whole network on the CPU."""
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """One configuration of an NPU, as --npu and boards name it; its backend derives its own.
+
+    `family` is the name of the backend that compiles for it. `product` is the part of the family,
+    by which a board lists its FVPs, and `macs` the size that an FVP is given.
+    """
+
+    name: str
+    product: str
+    macs: int
+    family: str = field(kw_only=True)
+    has_simulator: bool = field(default=True, kw_only=True)
+    """Whether its backend can run partitions on this machine."""

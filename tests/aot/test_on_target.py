@@ -15,7 +15,7 @@ from test_operator_breadth import _distance, _is_by_litert
 import signal_networks
 import stream_networks
 from ethosgen import pipeline
-from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry, tolerance_ulp
+from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle.reference import LITERT, golden_outputs
@@ -66,10 +66,7 @@ def _cases(name: str, chosen: Sequence[str], by_litert: bool = False) -> Part:
     sample = net.samples(1)[0]
     wanted = LITERT.opinion(model, [sample]) if by_litert else golden_outputs(model, [sample])
     assert wanted is not None
-    ulp = {
-        net.tensors[i].name or "": tolerance_ulp(registry()[CASES[case][:2]])
-        for i, case in owners.items()
-    }
+    ulp = {net.tensors[i].name or "": registry()[CASES[case][:2]].ulp for i, case in owners.items()}
     return Part(model, sample, wanted[0], ulp)
 
 

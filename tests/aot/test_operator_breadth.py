@@ -12,7 +12,7 @@ import pytest
 from aot_harness import GeneratedC, cpu_plan, needs_gcc
 
 from ethosgen.aot import compile_program, evaluate, measured_by_litert
-from ethosgen.aot.operators import registry, tolerance_ulp
+from ethosgen.aot.operators import registry
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.values.dialect import SIGNALS
@@ -106,7 +106,7 @@ def _assert_close(how: str, made: Arrays, golden: Arrays, owners: Mapping[str, s
     for name, wanted in golden.items():
         assert made[name].dtype == wanted.dtype
         code, dtype, _ = CASES[owners[name]]
-        far = _distance(made[name], wanted) > tolerance_ulp(registry()[code, dtype])
+        far = _distance(made[name], wanted) > registry()[code, dtype].ulp
         assert not far.any(), (
             f"{how}, {owners[name]}, output {name}: {far.sum()} of {far.size} differ, "
             f"{made[name][far][:5]} for {wanted[far][:5]}"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.aot import can_run, evaluate
+from ethosgen.aot import cpu_cycles, evaluate
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.offload.choice import Costs, Reach, choose
@@ -39,7 +39,7 @@ def large(path: Path) -> Model:
 
 
 def plan_of(model: Model, mode: OffloadMode, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
-    return offload(model, ACCELERATOR, io, mode=mode, can_run=can_run)
+    return offload(model, ACCELERATOR, io, mode=mode, cpu_cycles=cpu_cycles)
 
 
 def check(plan: OffloadPlan) -> None:
@@ -92,7 +92,7 @@ def test_none_leaves_everything(tmp_path: Path) -> None:
 
 def test_what_the_cpu_has_no_code_for_is_not_moved() -> None:
     plan = offload(
-        small(), ACCELERATOR, mode=OffloadMode.AUTO, can_run=lambda _operator, _graph: False
+        small(), ACCELERATOR, mode=OffloadMode.AUTO, cpu_cycles=lambda _operator, _graph: None
     )
     assert len(plan.partitions) == 1
     assert [choice.cpu_cycles for choice in plan.choices] == [None]

@@ -2,6 +2,7 @@
 
     graph/       the residual graph made ready: variables as tensors, subgraphs of IF, WHILE and
                  CALL_ONCE as values, uint8 as int8, the steps in order
+    cost         the estimated cycles of an operator
     kernels      a PrimFunc for each CPU operator, and its constants
     operators/   one module per family; arithmetic/ and loops/ have what families share
     packed/      operators with inner loops written by hand, for Helium
@@ -61,12 +62,12 @@ def cpu_operators() -> dict[str, dict[str, int]]:
     """
     from ethosgen.aot.graph.schedule import COPY
     from ethosgen.aot.graph.twins import twin_builds
-    from ethosgen.aot.operators import registry, tolerance_ulp
+    from ethosgen.aot.operators import registry
 
     found: dict[str, dict[str, int]] = {}
-    for (code, dtype), build in registry().items():
+    for (code, dtype), registration in registry().items():
         if code != COPY:
-            found.setdefault(code, {})[dtype] = tolerance_ulp(build)
+            found.setdefault(code, {})[dtype] = registration.ulp
     for code, dtype in twin_builds():
         found[code][dtype] = 0
     return found
@@ -75,9 +76,9 @@ def cpu_operators() -> dict[str, dict[str, int]]:
 def measured_by_litert() -> frozenset[tuple[str, str]]:
     """Return the operators and dtypes that TFLite Micro lacks and LiteRT is the oracle for."""
     from ethosgen.aot.graph.twins import twin_builds
-    from ethosgen.aot.operators import litert_builds, registry
+    from ethosgen.aot.operators import registry
 
-    known = (key for build in registry().values() for key in litert_builds(build))
+    known = (key for key, registration in registry().items() if registration.litert)
     return frozenset((*known, *twin_builds()))
 
 
@@ -109,11 +110,18 @@ def table_of(operator: Operator, graph: Graph) -> Table | None:
     """Return an int8 operator's output for each of its 256 inputs, None if it has no table."""
     from ethosgen.aot.operators import code_of, deciding_dtype, registry
 
-    build = registry().get((code_of(operator), deciding_dtype(operator, graph.tensors)))
-    if build is None or not can_run(operator, graph):
+    found = registry().get((code_of(operator), deciding_dtype(operator, graph.tensors)))
+    if found is None or not can_run(operator, graph):
         return None
-    tables = [a for a in build(operator, graph.tensors).constants if a.dtype == np.int8]
+    tables = [a for a in found.build(operator, graph.tensors).constants if a.dtype == np.int8]
     return tables[0] if len(tables) == 1 and tables[0].shape == (256,) else None
+
+
+def cpu_cycles(operator: Operator, graph: Graph) -> int | None:
+    """Return the estimated cycles of an operator on the CPU, None if unknown or without code."""
+    from ethosgen.aot.operators import estimate_cycles
+
+    return estimate_cycles(operator, graph.tensors) if can_run(operator, graph) else None
 
 
 def can_run(operator: Operator, graph: Graph) -> bool:

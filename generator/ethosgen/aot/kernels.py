@@ -99,12 +99,12 @@ def build_kernel(
     if is_hybrid(operator, tensors):
         raise _error(schedule, operator, DYNAMIC_RANGE)
     dtype = deciding_dtype(operator, tensors)
-    build = registry().get((code_of(operator), dtype))
-    if build is None:
+    found = registry().get((code_of(operator), dtype))
+    if found is None:
         raise _error(schedule, operator, _what_is_missing(operator, dtype))
     try:
         kernel = pack(operator, tensors) if packed else None
-        return _trim(_checked(kernel or build(operator, tensors), tensors))
+        return _trim(_checked(kernel or found.build(operator, tensors), tensors))
     except SubgraphError:
         raise
     except UnsupportedError as error:
@@ -147,9 +147,9 @@ def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     operator, tensors = with_states(operator, tensors)
     if has_twin(operator, tensors):
         operator, tensors = twin(operator, tensors)
-    build = registry().get((code_of(operator), deciding_dtype(operator, tensors)))
+    found = registry().get((code_of(operator), deciding_dtype(operator, tensors)))
     try:
-        return build is not None and bool(_checked(build(operator, tensors), tensors))
+        return found is not None and bool(_checked(found.build(operator, tensors), tensors))
     except (UnsupportedError, *_MISFIT):
         return False
 

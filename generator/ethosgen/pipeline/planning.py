@@ -75,7 +75,7 @@ def make_plan(
     `memories` are the board's, `ask` runs the oracle for the check. Without an
     accelerator there is nothing to decide.
     """
-    from ethosgen.aot import can_run, require_places
+    from ethosgen.aot import cpu_cycles, require_places
     from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
     from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 
@@ -96,7 +96,7 @@ def make_plan(
             io,
             ignore=options.cpu_ops,
             mode=options.mode,
-            can_run=can_run,
+            cpu_cycles=cpu_cycles,
             require=require_places,
             kept=kept,
             **board,

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.aot.cost import Cycles, total
+from ethosgen.values.errors import InternalError
 from ethosgen.values.model import ABSENT, Operator, Tensor
 
 _FAMILIES = (
@@ -45,21 +47,6 @@ _FAMILIES = (
     "weighted",
 )
 """Modules of this package; importing one imports tvm, so it happens on the first look-up."""
-
-_DECIDING_INPUT = {
-    "ASSIGN_VARIABLE": 1,
-    "EMBEDDING_LOOKUP": 1,
-    "FILL": 1,
-    "SCATTER_ND": 1,
-    "SELECT": 1,
-    "SELECT_V2": 1,
-    "SPLIT": 1,
-    "TRANSPOSE_CONV": 2,
-}
-"""The input whose type distinguishes builds, if it is not the first."""
-
-_DECIDED_BY_OUTPUT = {"READ_VARIABLE", "VAR_HANDLE"}
-"""Operators whose builds go by the output's type."""
 
 
 @dataclass(frozen=True)
@@ -102,22 +89,47 @@ that is the measure."""
 Build = Callable[[Operator, Sequence[Tensor]], Kernel]
 """An operator's function: from the operator and all tensors of its graph to a Kernel."""
 
+OUTPUT = -1
+"""For `decided_by`: the type of the first output decides."""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """An operator's function for one dtype, and the declarations about it (see `operator`)."""
+
+    code: str
+    dtype: str
+    build: Build
+    ulp: int
+    litert: bool
+    decided_by: int | None
+    cycles: Cycles | None
+
 
 def operator(
-    *codes: str, dtypes: tuple[str, ...], ulp: int = 0, litert: bool = False
+    *codes: str,
+    dtypes: tuple[str, ...],
+    ulp: int = 0,
+    litert: bool = False,
+    decided_by: int | None = None,
+    cycles: Cycles | None = None,
 ) -> Callable[[Build], Build]:
-    """Declare that the decorated function builds these operators for these dtypes.
+    """Register the decorated function for these operators and dtypes.
 
-    The dtype is that of `deciding_dtype`: mostly of the first input. `ulp` is by how many numbers
-    of their type results may differ from the oracle's; 0 means that they are the same. The oracle
-    is TFLite Micro, or with `litert` LiteRT's reference kernels, for what TFLite Micro lacks.
+    The dtype is that of the first input, else of the present input number `decided_by`, or of the
+    output (OUTPUT). `ulp` is the greatest difference from the oracle's results, in numbers of their
+    type. The oracle is TFLite Micro, or with `litert` LiteRT's reference kernels, for what TFLite
+    Micro lacks. `cycles` estimates the cost. `decided_by` and `cycles` hold for all dtypes of a
+    code; one of its registrations declares them.
     """
 
     def declare(build: Build) -> Build:
-        builds = [(code, dtype) for code in codes for dtype in dtypes]
-        build.builds = [*getattr(build, "builds", ()), *builds]  # type: ignore[attr-defined]
-        build.litert = [*litert_builds(build), *(builds if litert else ())]  # type: ignore[attr-defined]
-        build.ulp = max(ulp, tolerance_ulp(build))  # type: ignore[attr-defined]
+        found = [
+            Registration(code, dtype, build, ulp, litert, decided_by, cycles)
+            for code in codes
+            for dtype in dtypes
+        ]
+        build.registrations = [*getattr(build, "registrations", ()), *found]  # type: ignore[attr-defined]
         return build
 
     return declare
@@ -127,16 +139,6 @@ LIBRARY_ULP = 4
 """For functions of the C library (expf, tanhf), which may round either way."""
 
 
-def tolerance_ulp(build: Build) -> int:
-    """Return by how many numbers of their type a function's results may differ from TFLite's."""
-    return int(getattr(build, "ulp", 0))
-
-
-def litert_builds(build: Build) -> list[tuple[str, str]]:
-    """Return the operators and dtypes of a function whose oracle is LiteRT."""
-    return list(getattr(build, "litert", ()))
-
-
 def code_of(op: Operator) -> str:
     """Return the name by which an operator is registered: TFLite's, or that of a custom one."""
     return op.custom_code or op.code
@@ -144,19 +146,43 @@ def code_of(op: Operator) -> str:
 
 def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
     """Return the dtype by which an operator's function is found; "no input" if it has none."""
-    if op.code in _DECIDED_BY_OUTPUT:
+    position = _by_code()[0].get(op.code, 0)
+    if position == OUTPUT:
         return tensors[op.outputs[0]].dtype
     present = [i for i in op.inputs if i != ABSENT]
-    position = _DECIDING_INPUT.get(op.code, 0)
     return tensors[present[position]].dtype if position < len(present) else "no input"
 
 
+def estimate_cycles(op: Operator, tensors: Sequence[Tensor]) -> int | None:
+    """Return the estimated cycles of one run on the CPU; None if nobody counted this operator's."""
+    cycles = _by_code()[1].get(op.code)
+    return total(cycles, op, tensors) if cycles is not None and op.outputs else None
+
+
 @cache
-def registry() -> dict[tuple[str, str], Build]:
-    """Return every operator's function by (code, dtype), read from what `@operator` marked."""
+def registry() -> dict[tuple[str, str], Registration]:
+    """Return every registration by (code, dtype), read from what `@operator` marked."""
     functions = [
         value
         for family in _FAMILIES
         for value in vars(import_module(f"{__name__}.{family}")).values()
     ]
-    return {key: function for function in functions for key in getattr(function, "builds", ())}
+    return {
+        (one.code, one.dtype): one
+        for function in functions
+        for one in getattr(function, "registrations", ())
+    }
+
+
+@cache
+def _by_code() -> tuple[dict[str, int], dict[str, Cycles]]:
+    """Return what holds for an operator in all dtypes: the deciding input, and the cost."""
+    deciding: dict[str, int] = {}
+    costs: dict[str, Cycles] = {}
+    for (code, dtype), one in registry().items():
+        decided_by = one.decided_by
+        if decided_by is not None and deciding.setdefault(code, decided_by) != decided_by:
+            raise InternalError(f"{code} of {dtype} names a second deciding input")
+        if one.cycles and costs.setdefault(code, one.cycles) is not one.cycles:
+            raise InternalError(f"{code} of {dtype} declares a second estimate of its cycles")
+    return deciding, costs

@@ -27,6 +27,7 @@ from ethosgen.aot.arithmetic.quantization import (
     zero_point_of,
 )
 from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Array, Nest, call, int32, pointwise, real
 from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
@@ -35,6 +36,9 @@ from ethosgen.values.model import Operator, Tensor
 LOW, HIGH = limits("int8")
 INTEGER_BITS = 4
 """TFLite's int8 LOGISTIC and TANH take their argument with so many integer bits."""
+
+LOOKUP = per_element(0.25)
+"""The cost of a table of bytes."""
 
 
 def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -51,7 +55,7 @@ def _ratio(op: Operator, source: Tensor, target: Tensor) -> float:
 # ---- RELU, RELU6 ---------------------------------------------------------------------------------
 
 
-@operator("RELU", dtypes=("int8", "int16"))
+@operator("RELU", dtypes=("int8", "int16"), cycles=LOOKUP)
 def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """max(x, 0), rescaled (micro/kernels/activations_common.cc)."""
     source, target = _ends(op, tensors)
@@ -70,7 +74,7 @@ def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, formula)
 
 
-@operator("RELU6", dtypes=("int8", "int16"))
+@operator("RELU6", dtypes=("int8", "int16"), cycles=LOOKUP)
 def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """min(max(x, 0), 6) in the input's quantization; TFLite Micro does not look at the output's."""
     source, target = _ends(op, tensors)
@@ -120,7 +124,7 @@ def relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 # ---- LOGISTIC, TANH ------------------------------------------------------------------------------
 
 
-@operator("LOGISTIC", dtypes=("int8",))
+@operator("LOGISTIC", dtypes=("int8",), cycles=LOOKUP)
 def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """1 / (1 + exp(-x)) in fixed point (integer_ops/logistic.h); the output's scale is 1/256."""
     source, target = _ends(op, tensors)
@@ -129,7 +133,7 @@ def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return byte_table(source, target, _curve(source, fixed_point.logistic, 23, LOW))
 
 
-@operator("TANH", dtypes=("int8",))
+@operator("TANH", dtypes=("int8",), cycles=LOOKUP)
 def tanh_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """tanh(x) in fixed point (integer_ops/tanh.h); the output's scale is 1/128."""
     source, target = _ends(op, tensors)
@@ -250,7 +254,7 @@ def tanh(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 # ---- LEAKY_RELU, PRELU ---------------------------------------------------------------------------
 
 
-@operator("LEAKY_RELU", dtypes=("int8", "int16"))
+@operator("LEAKY_RELU", dtypes=("int8", "int16"), cycles=LOOKUP)
 def leaky_relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """x or alpha x, each with a multiplier of its own (reference/leaky_relu.h)."""
     source, target = _ends(op, tensors)
@@ -313,7 +317,7 @@ def prelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 # ---- HARD_SWISH, ELU -----------------------------------------------------------------------------
 
 
-@operator("HARD_SWISH", dtypes=("int8",))
+@operator("HARD_SWISH", dtypes=("int8",), cycles=LOOKUP)
 def hard_swish_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """x relu6(x + 3) / 6 in 16-bit fixed point (reference/hard_swish.h)."""
     source, target = _ends(op, tensors)

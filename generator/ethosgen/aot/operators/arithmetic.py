@@ -23,6 +23,7 @@ from ethosgen.aot.arithmetic.quantization import (
     scale_of,
     zero_point_of,
 )
+from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import (
     Array,
     Nest,
@@ -68,7 +69,7 @@ def ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tenso
 # ---- ADD, SUB ------------------------------------------------------------------------------------
 
 
-@operator("ADD", "SUB", dtypes=QUANTIZED)
+@operator("ADD", "SUB", dtypes=QUANTIZED, cycles=per_element(10.3, broadcast=13.2))
 def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Rescale both inputs to twice the larger scale, add or subtract, rescale the result."""
     first, second, target = ends(op, tensors)
@@ -158,7 +159,7 @@ def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
 # ---- MUL, DIV ------------------------------------------------------------------------------------
 
 
-@operator("MUL", dtypes=QUANTIZED)
+@operator("MUL", dtypes=QUANTIZED, cycles=per_element(6.5, broadcast=8.7))
 def mul_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply and rescale the product."""
     first, second, target = ends(op, tensors)
@@ -296,7 +297,12 @@ def add_n_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 # ---- MINIMUM, MAXIMUM ----------------------------------------------------------------------------
 
 
-@operator("MINIMUM", "MAXIMUM", dtypes=("int8", "int16", "int32", "int64", "float32"))
+@operator(
+    "MINIMUM",
+    "MAXIMUM",
+    dtypes=("int8", "int16", "int32", "int64", "float32"),
+    cycles=per_element(7.0),
+)
 def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compare as stored; TFLite asks that all three have one quantization."""
     first, second, target = ends(op, tensors)

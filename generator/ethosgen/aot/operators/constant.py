@@ -25,7 +25,7 @@ def shape(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-@operator("FILL", dtypes=("int8", "int32", "float32"))
+@operator("FILL", dtypes=("int8", "int32", "float32"), decided_by=1)
 @operator("FILL", dtypes=("uint8", "int16", "int64", "bool"), litert=True)
 def fill(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """One value everywhere."""

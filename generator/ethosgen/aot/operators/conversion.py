@@ -15,6 +15,7 @@ from ethosgen.aot.arithmetic.quantization import (
     zero_point_of,
 )
 from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Nest, call, int32, limited, number, pointwise, real
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
@@ -43,7 +44,7 @@ def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     return source, target
 
 
-@operator("QUANTIZE", dtypes=("int8", "uint8", "int16", "int32"))
+@operator("QUANTIZE", dtypes=("int8", "uint8", "int16", "int32"), cycles=per_element(0.25))
 def requantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Change type, scale and zero point (reference/requantize.h)."""
     source, target = _ends(op, tensors)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.code import primfunc
+from ethosgen.aot.cost import per_element
 from ethosgen.aot.memory import plan as memory
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.model import Operator, Tensor
@@ -13,7 +14,11 @@ from ethosgen.values.model import Operator, Tensor
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 
 
-@operator(*sorted(memory.SAME_BYTES), dtypes=(*DTYPES, "uint32", "uint64"))
+@operator(
+    *sorted(memory.SAME_BYTES),
+    dtypes=(*DTYPES, "uint32", "uint64"),
+    cycles=per_element(0.0, moves=True),
+)
 def copy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy bytes; where the memory plan gave both ends one address, no code is emitted."""
     size = tensors[op.inputs[0]].bytes

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.arithmetic.quantization import scale_of, zero_point_of
+from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Array, Nest, int32, number
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
@@ -19,7 +20,7 @@ MOVED = ("int8", "int16", "int32", "float32")
 # ---- several to one, one to several --------------------------------------------------------------
 
 
-@operator("CONCATENATION", dtypes=(*MOVED, "int64", "bool"))
+@operator("CONCATENATION", dtypes=(*MOVED, "int64", "bool"), cycles=per_element(1.2, moves=True))
 def concatenation(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy the inputs side by side along an axis; like TFLite Micro, without rescaling."""
     target = tensors[op.outputs[0]]
@@ -100,7 +101,8 @@ def _joined(
     return nest.kernel()
 
 
-@operator("SPLIT", "SPLIT_V", "UNPACK", dtypes=MOVED)
+@operator("SPLIT", dtypes=MOVED, decided_by=1)
+@operator("SPLIT_V", "UNPACK", dtypes=MOVED)
 @operator("SPLIT", "SPLIT_V", dtypes=("int64",), litert=True)
 @operator("UNPACK", dtypes=("bool",), litert=True)
 def split(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
@@ -137,7 +139,7 @@ def constant(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
 # ---- PAD -----------------------------------------------------------------------------------------
 
 
-@operator("PAD", "PADV2", dtypes=MOVED)
+@operator("PAD", "PADV2", dtypes=MOVED, cycles=per_element(1.0, moves=True))
 @operator("PAD", "PADV2", dtypes=("int64", "bool"), litert=True)
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Fill with the zero point, or with PADV2's value, and copy the input inside."""

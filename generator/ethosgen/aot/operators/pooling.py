@@ -7,6 +7,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import activation_range, clamp, limits
+from ethosgen.aot.cost import per_tap
 from ethosgen.aot.loops.nest import Nest, call, int32, limited, real
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
@@ -22,7 +23,7 @@ Finish = Callable[[Nest, Any, Any], Any]
 """From the nest, what is held and how many elements went into it to the output."""
 
 
-@operator("AVERAGE_POOL_2D", dtypes=QUANTIZED)
+@operator("AVERAGE_POOL_2D", dtypes=QUANTIZED, cycles=per_tap(1.1, 8.0))
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Average over the part of the window inside the input, halves rounded away from zero.
 
@@ -41,7 +42,7 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _pool(op, tensors, int32(0), lambda total, x: total + int32(x), finish)
 
 
-@operator("MAX_POOL_2D", dtypes=QUANTIZED)
+@operator("MAX_POOL_2D", dtypes=QUANTIZED, cycles=per_tap(0.5, 3.0))
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Greatest value of the part of the window inside the input."""
     bounds = pool_bounds(op, tensors)

@@ -16,6 +16,7 @@ from ethosgen.aot.arithmetic.quantization import (
     scale_of,
     zero_point_of,
 )
+from ethosgen.aot.cost import per_input_element
 from ethosgen.aot.loops.nest import Nest, int32, number, real
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.arithmetic import widened
@@ -56,7 +57,7 @@ class _Reduction:
         return nest.kernel()
 
 
-@operator("MEAN", "SUM", dtypes=("int8", "int16"))
+@operator("MEAN", "SUM", dtypes=("int8", "int16"), cycles=per_input_element(5.3))
 def mean_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Add in 32 bits and rescale; MEAN's multiplier holds the division (reference/reduce.h)."""
     reduction = _Reduction(op, tensors)

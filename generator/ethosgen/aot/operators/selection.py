@@ -25,9 +25,9 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 
 
-@operator("SELECT_V2", dtypes=("int8", "int16", "float32"))
+@operator("SELECT_V2", dtypes=("int8", "int16", "float32"), decided_by=1)
 @operator("SELECT_V2", dtypes=("uint8", "int32", "int64", "bool"), litert=True)
-@operator("SELECT", dtypes=DTYPES, litert=True)
+@operator("SELECT", dtypes=DTYPES, litert=True, decided_by=1)
 def select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """a where the condition holds, else b; SELECT takes a vector of conditions row by row."""
     condition, first, second = (tensors[i] for i in op.inputs)
@@ -93,7 +93,12 @@ def gather_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-@operator("SCATTER_ND", dtypes=("int8", "uint8", "int32", "int64", "float32", "bool"), litert=True)
+@operator(
+    "SCATTER_ND",
+    dtypes=("int8", "uint8", "int32", "int64", "float32", "bool"),
+    litert=True,
+    decided_by=1,
+)
 def scatter_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Add slices to zeros at indices of several dimensions; one outside ends the network.
 
@@ -140,7 +145,7 @@ def _wrapping_sum(a: Any, b: Any, dtype: str) -> Any:
     return a + b if dtype == "float32" else int32(a) + int32(b)
 
 
-@operator("EMBEDDING_LOOKUP", dtypes=("int8", "float32"))
+@operator("EMBEDDING_LOOKUP", dtypes=("int8", "float32"), decided_by=1)
 def embedding_lookup(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy rows, or turn rows of int8 into float32; an index outside ends the network."""
     indices, source, target = (tensors[i] for i in (*op.inputs, *op.outputs))

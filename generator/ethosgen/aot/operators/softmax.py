@@ -22,6 +22,7 @@ from ethosgen.aot.arithmetic.quantization import (
 from ethosgen.aot.arithmetic.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
+from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Array, Nest, call, headroom, int32, real
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
@@ -33,7 +34,7 @@ SUM_BITS = 12
 """Integer bits of a row's sum of exponentials."""
 
 
-@operator("SOFTMAX", dtypes=("int8",))
+@operator("SOFTMAX", dtypes=("int8",), cycles=per_element(8.0, row=200.0))
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Look up exp(x - max) in a table, sum, and multiply by the sum's reciprocal.
 

@@ -6,14 +6,14 @@ from typing import Any
 from tvm import tirx
 
 from ethosgen.aot.code.primfunc import pointer
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import OUTPUT, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import HANDLE, Operator, Tensor
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 
 
-@operator("READ_VARIABLE", dtypes=DTYPES)
+@operator("READ_VARIABLE", dtypes=DTYPES, decided_by=OUTPUT)
 def read_variable(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy a variable's bytes."""
     target = pointer("output", tensors[op.outputs[0]].dtype)
@@ -23,7 +23,7 @@ def read_variable(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return Kernel(function, (), variables=op.inputs[:1])
 
 
-@operator("ASSIGN_VARIABLE", dtypes=DTYPES)
+@operator("ASSIGN_VARIABLE", dtypes=DTYPES, decided_by=1)
 def assign_variable(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy bytes to a variable; they stay until the next assignment or reset."""
     source = pointer("input", tensors[op.inputs[1]].dtype)
@@ -33,7 +33,7 @@ def assign_variable(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return Kernel(function, op.inputs[1:], variables=op.inputs[:1])
 
 
-@operator("VAR_HANDLE", dtypes=(HANDLE,))
+@operator("VAR_HANDLE", dtypes=(HANDLE,), decided_by=OUTPUT)
 def var_handle(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Do nothing: what a handle means is known when the network is compiled."""
     raise UnsupportedError(f"the handle '{tensors[op.outputs[0]].name}' has no bytes to compute")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
+from ethosgen.aot.cost import per_product, per_scattered_product
 from ethosgen.aot.loops.layer import WEIGHTS, Sums, read_layer
 from ethosgen.aot.loops.window import make_transposed_window, make_window
 from ethosgen.aot.operators import Kernel, operator
@@ -11,8 +12,11 @@ from ethosgen.values.model import Operator, Tensor
 
 DTYPES = tuple(WEIGHTS)
 
+SCATTERED = per_scattered_product({"int8": 12.0, "int16": 12.0, "float32": 6.0}, other=12.0)
+"""Counted: 8.6 to 14.8 cycles for a depth of 16 or 8, 5.0 to 7.5 for floats."""
 
-@operator("CONV_2D", dtypes=DTYPES)
+
+@operator("CONV_2D", dtypes=DTYPES, cycles=per_product(int8=0.23, int16=0.4))
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve NHWC with weights of (output channel, row, column, input channel), in groups too."""
     layer = read_layer(op, tensors)
@@ -35,7 +39,11 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return sums.kernel()
 
 
-@operator("DEPTHWISE_CONV_2D", dtypes=DTYPES)
+@operator(
+    "DEPTHWISE_CONV_2D",
+    dtypes=DTYPES,
+    cycles=per_product(int8=0.36, int16=2.0, dims=slice(1, 3)),
+)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve each channel of NHWC separately, with weights (1, row, column, output channel)."""
     layer = read_layer(op, tensors)
@@ -56,7 +64,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return sums.kernel()
 
 
-@operator("TRANSPOSE_CONV", dtypes=DTYPES)
+@operator("TRANSPOSE_CONV", dtypes=DTYPES, decided_by=2, cycles=SCATTERED)
 def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Add to each output what the inputs whose window covers it send there.
 
@@ -80,7 +88,7 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return sums.kernel()
 
 
-@operator("FULLY_CONNECTED", dtypes=DTYPES)
+@operator("FULLY_CONNECTED", dtypes=DTYPES, cycles=per_product(int8=0.16, int16=0.4))
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply rows of the input by weights of (output channel, input channel)."""
     layer = read_layer(op, tensors)

@@ -11,15 +11,15 @@ from dataclasses import replace
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload.choice import (
     WORTH,
-    CanRun,
     Costs,
+    CpuCycles,
     Reach,
     choose,
     describe,
     total,
 )
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
-from ethosgen.backend.ethosu.offload.cost import cpu_cycles, npu_cycles
+from ethosgen.backend.ethosu.offload.cost import npu_cycles
 from ethosgen.backend.ethosu.offload.cpu_only import plan_cpu_only
 from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
 from ethosgen.backend.ethosu.offload.excerpt import single_operator
@@ -88,7 +88,7 @@ def offload(
     memory_mode: str = MEMORY_MODE,
     schedule: SchedulerGoal = FASTEST,
     mode: OffloadMode = OffloadMode.ALL,
-    can_run: CanRun = lambda _operator, _graph: True,
+    cpu_cycles: CpuCycles = lambda _operator, _graph: None,
     kept: Mapping[int, Kept] | None = None,
     require: Callable[[OffloadPlan], None] = lambda _plan: None,
 ) -> OffloadPlan:
@@ -98,10 +98,10 @@ def offload(
     (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode` are sections of Vela's
     vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's optimisation
     goal. With OffloadMode.AUTO, operators that are estimated slower on the NPU stay on the CPU if
-    `can_run` there; with NONE all do. Operators that are `kept`, by index, and those for which Vela
-    refuses the whole network also stay on the CPU, as do those without which `require`, which
-    raises RefusalError for a plan that the CPU cannot follow, accepts it. Raises InputError or
-    UnsupportedError if Vela, or a limit of the NPU, forbids the rest.
+    `cpu_cycles` knows their cost there; with NONE all do. Operators that are `kept`, by index, and
+    those for which Vela refuses the whole network also stay on the CPU, as do those without which
+    `require`, which raises RefusalError for a plan that the CPU cannot follow, accepts it. Raises
+    InputError or UnsupportedError if Vela, or a limit of the NPU, forbids the rest.
     """
     if accelerator is None:
         return plan_cpu_only(model, io)
@@ -133,18 +133,18 @@ def offload(
     (plan, compiled), refused = compile_around(compile_with, _kinds(model.graph))
     if mode is OffloadMode.ALL or not plan.partitions:
         return plan
-    return _faster(plan, compiled, can_run, lambda more: compile_with(refused | more)[0])
+    return _faster(plan, compiled, cpu_cycles, lambda more: compile_with(refused | more)[0])
 
 
 def _faster(
     plan: OffloadPlan,
     compiled: Compiled,
-    can_run: CanRun,
+    cpu_cycles: CpuCycles,
     compile_with: Callable[[dict[int, str]], OffloadPlan],
 ) -> OffloadPlan:
     """Return a plan, or one that leaves on the CPU what is estimated faster there."""
     graph, best_plan = plan.model.graph, plan
-    runnable = [cpu_cycles(op, graph) if can_run(op, graph) else None for op in graph.operators]
+    runnable = [cpu_cycles(op, graph) for op in graph.operators]
     costs = Costs(npu_cycles(compiled.tables, len(graph.operators), compiled.npu_cycles), runnable)
     parts = [partition.operators for partition in plan.partitions]
     best: dict[int, str] = {}

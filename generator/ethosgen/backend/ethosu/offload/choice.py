@@ -19,8 +19,8 @@ from ethosgen.values.plan import Choice, OffloadPlan
 WORTH = 0.98
 """The ratio of a plan's cycles that makes a change worthwhile: less than 2 % is noise."""
 
-CanRun = Callable[[Operator, Graph], bool]
-"""Returns whether the CPU has code for an operator."""
+CpuCycles = Callable[[Operator, Graph], int | None]
+"""Estimates the cycles of an operator on the CPU; None if it has no code there, or if unknown."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ethosgen.backend.ethosu.offload.cost import cpu_cycles
+from ethosgen.aot.operators import estimate_cycles
 from ethosgen.frontend.tflite.reader import parse_model
 from networks import Network, Spec
 
@@ -36,6 +36,6 @@ def test_estimates_are_near_what_was_counted(key: tuple[str, str, tuple[int, ...
         inputs.append(net.input((batch, depth, columns), dtype, None, 0))
     made = net.operator(code, inputs, [Spec(shape, dtype)])
     graph = parse_model(net.build(*made), "cost").graph
-    estimate = cpu_cycles(graph.operators[0], graph)
+    estimate = estimate_cycles(graph.operators[0], graph.tensors)
     assert estimate is not None
     assert 0.7 < estimate / COUNTED[key] < 1.4

@@ -24,20 +24,18 @@ lint: setup  ## run ruff and mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@MYPYPATH=generator:demo:bench:tests $(BIN)/mypy --strict demo bench
-	@MYPYPATH=generator:tests:. $(BIN)/mypy --strict -p corpus
 
 format: setup  ## format the sources with ruff
 	@$(BIN)/ruff format .
 
 bench: setup  ## measure exactness, sizes, instructions and times; writes docs/bench.md
-	@$(BIN)/python bench/measure.py
+	@$(BIN)/python -m bench
 
 exactness: setup  ## compare the NPU model with both oracles; writes docs/exactness.md
-	@$(BIN)/python -m corpus table
+	@$(BIN)/python -m tests.corpus table
 
 fuzz: setup  ## damage command streams and run them on the NPU model (COUNT=100000)
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/npu/npu_fuzz.py --count $(COUNT)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.npu.npu_fuzz --count $(COUNT)
 
 clean:  ## remove generated files, but not .venv
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,19 +1,15 @@
 """Networks entirely on the CPU (--npu none), compared with TensorFlow Lite Micro and CMSIS-NN.
 
-    .venv/bin/python bench/cpu_only.py      # only this part of docs/bench.json, and the tables
-
 TFLite Micro's figures: its source at 90b983c2 on mps3-an547, arm-none-eabi-gcc 12.2, kernels at
 -O2, tuned resolver, CPU only; code includes the interpreter, which its networks need.
 """
 
-import json
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from command import Figures, report
-from limits import SAMPLES
+from bench.command import Figures, report
+from bench.limits import SAMPLES
 
 MOST_OF_TFLM, MOST_OF_BEST = 1.0, 0.5
 """Our limits as fractions of TFLite Micro's instructions: for every network, and for the best."""
@@ -98,24 +94,3 @@ def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
         row += [f"{model['init_instructions']:,}", theirs[5], f"{model['stack_bytes']:,}"]
         table.append(row)
     return head, table
-
-
-def main() -> int:
-    """Measure this part again, and write it with the other parts' old figures."""
-    import measure as bench
-    import tables
-
-    results = json.loads(tables.RESULTS.read_text())
-    results["cpu_only"] = [
-        measure(model) for model in [*sorted(bench.MODELS.glob("*.tflite")), bench.DEMO]
-    ]
-    tables.write(results)
-    bench.console.print(tables.page(results), markup=False)
-    missed = misses(results["cpu_only"])
-    for sentence in missed:
-        bench.console.print(f"MISSED  {sentence}")
-    return 1 if missed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """The footprint of a Zephyr application; the limit is half of Zephyr's own sample.
 
-    .venv/bin/python bench/footprint.py ../shared/models/kws_dscnn_int8.tflite
+    .venv/bin/python -m bench.footprint ../shared/models/kws_dscnn_int8.tflite
 
 `make bench` prints it too, if ZEPHYR_BASE is set.
 """
@@ -11,9 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from command import report
-from limits import SAMPLES
-
+from bench.command import report
+from bench.limits import SAMPLES
 from ethosgen.board import load_board
 from ethosgen.toolchain.zephyr import choose_target, read_version
 

@@ -1,39 +1,23 @@
-"""Measures ethosgen; writes docs/bench.json, docs/bench.md and the README's table.
+"""Measures exactness, sizes, instructions and times of ethosgen's commands."""
 
-    .venv/bin/python bench/measure.py              # a few minutes
-    .venv/bin/python bench/measure.py --render     # only write the tables again
-
-Uses the command line as a user would. The networks are those in ../shared/models (or in the
-directory ETHOSGEN_MODELS) and the demo's; without that directory the tables are printed but not
-written, since they would have fewer rows than the committed ones. Exit status 1 if a limit is
-missed.
-"""
-
-import argparse
 import datetime
 import itertools
-import json
 import os
 import platform
 import resource
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import cpu_only
-import footprint
-import npu_model
-import tables
-import together
-from command import Figures, ethosgen, report
-from limits import FIRMWARE_NPU, NPUS, SAMPLES
 from rich.console import Console
+
+from bench import cpu_only, npu_model
+from bench.command import Figures, ethosgen, report
+from bench.limits import FIRMWARE_NPU, NPUS, SAMPLES
 
 ROOT = Path(__file__).parent.parent
 MODELS = Path(os.environ.get("ETHOSGEN_MODELS", ROOT / ".." / "shared" / "models"))
@@ -154,9 +138,14 @@ def machine() -> Figures:
     }
 
 
+def networks() -> list[Path]:
+    """Return the networks to measure; the demo's is the last."""
+    return [*sorted(MODELS.glob("*.tflite")), DEMO]
+
+
 def measure() -> Figures:
     """Measure and return all figures."""
-    models = [*sorted(MODELS.glob("*.tflite")), DEMO]
+    models = networks()
     facts = machine()
     console.print("times, alone on the machine ...")
     with tempfile.TemporaryDirectory(prefix="ethosgen-bench-") as scratch:
@@ -179,42 +168,3 @@ def measure() -> Figures:
         "npu_model": on_model,
         "times": times,
     }
-
-
-def main() -> int:
-    """Measure, print and write."""
-    parser = argparse.ArgumentParser(description="Measure ethosgen and check its limits.")
-    parser.add_argument("--render", action="store_true", help="write the tables from bench.json")
-    arguments = parser.parse_args()
-    try:
-        results = json.loads(tables.RESULTS.read_text()) if arguments.render else measure()
-    except RuntimeError as error:
-        Console(stderr=True, soft_wrap=True).print(str(error), markup=False)
-        return 2
-    console.print(tables.page(results), markup=False)
-    if arguments.render or MODELS.is_dir():
-        tables.write(results)
-        console.print(f"written: {tables.RESULTS}, {tables.PAGE}, {tables.README}")
-    else:
-        console.print(f"not written: {MODELS} does not exist, so these are only the demo's figures")
-    missed = tables.misses(results)
-    for sentence in missed:
-        console.print(f"MISSED  {sentence}")
-    fits = arguments.render or _show_footprints(results)
-    return 1 if missed or not fits else 0
-
-
-def _show_footprints(results: dict[str, Any]) -> bool:
-    """Print the figures that no table has: Zephyr's footprint, several networks in one firmware."""
-
-    def say(text: str) -> None:
-        console.print(text, markup=False)
-
-    kws = next((m for m in sorted(MODELS.glob("kws*.tflite"))), DEMO)
-    several = [*sorted(MODELS.glob("kws*.tflite")), *sorted(MODELS.glob("hello*.tflite")), DEMO]
-    zephyr = footprint.show(kws, say)
-    return together.show(several, results["models"], say) and zephyr
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,14 +1,10 @@
 """MobileNetV2 1.0 at 224x224 (Sandler et al., table 2) with random weights, in int8."""
 
 import dataclasses
-import sys
-from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from networks import Network
+from tests.support.networks import Network
 
 NAME = "mobilenet_v2_224"
 _BLOCKS = (

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import cpu_only
-import npu_model
-from limits import FIRMWARE_NPU, NPUS, OFFLOADED_ONLY, SIZES, TIMES, Limit
+from bench import cpu_only, npu_model
+from bench.limits import FIRMWARE_NPU, NPUS, OFFLOADED_ONLY, SIZES, TIMES, Limit
+from bench.markdown import table
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "bench.json"
@@ -17,12 +17,6 @@ BEGIN = "<!-- bench: written by make bench -->"
 END = "<!-- bench: end -->"
 
 Results = dict[str, Any]
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table; all columns except the first are right-aligned."""
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, rule, *rows))
 
 
 def exactness(results: Results) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from command import report
+from bench.command import report
 
 
 def measure(models: Sequence[Path]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Runs published networks on the simulator, one at a time; a run may be interrupted.
 
-    .venv/bin/python bench/trials.py TREES RESULTS.jsonl [--again VERDICT ...] [--page]
+    .venv/bin/python -m bench.trials TREES RESULTS.jsonl [--again VERDICT ...] [--page]
 
 TREES has a folder for each repository. Each network is simulated with and without the NPU, each
 with a time limit, and its verdicts are added to RESULTS as a line of JSON. Networks in RESULTS are
@@ -22,6 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import ethosgen.aot.compiler  # noqa: F401 - loaded once, before any fork
+from bench import markdown
 from ethosgen import pipeline
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.watch import Watch
@@ -152,7 +153,7 @@ def page(trials: list[Trial], date: str, rest: str) -> str:
         limit=LIMIT_S, litert=by_litert, largest=LARGEST_BYTES // 1_000_000, rest=rest,
     )  # fmt: skip
     columns = ["repository", "networks", *(f"{v}, {n}" for n in NPUS for v in _SIDES)]
-    lines = [_cells(columns), _cells(["---", *["---:"] * (len(columns) - 1)])]
+    lines = [markdown.row(columns), markdown.row(["---", *["---:"] * (len(columns) - 1)])]
     for source in [*sources, "all"]:
         those = [trial for trial in trials if source in (trial.source, "all")]
         counts = [
@@ -160,7 +161,7 @@ def page(trials: list[Trial], date: str, rest: str) -> str:
             for npu in NPUS
             for verdicts in _SIDES.values()
         ]
-        lines.append(_cells([source, str(len(those)), *map(str, counts)]))
+        lines.append(markdown.row([source, str(len(those)), *map(str, counts)]))
     return "\n".join([MARK, head, *lines, "", *_refused(trials), *_others(trials)]).rstrip() + "\n"
 
 
@@ -180,8 +181,13 @@ def _refused(trials: list[Trial]) -> list[str]:
             if trial.verdicts[npu] == "REFUSED":
                 found[_class(trial.words[npu]), npu] += 1
     names = [name for name in (*CLASSES, "another reason") if any(found[name, n] for n in NPUS)]
-    rows = [_cells([name, *(str(found[name, npu]) for npu in NPUS)]) for name in names]
-    return [_cells(["refused because", *NPUS]), _cells(["---", "---:", "---:"]), *rows, ""]
+    rows = [markdown.row([name, *(str(found[name, npu]) for npu in NPUS)]) for name in names]
+    return [
+        markdown.row(["refused because", *NPUS]),
+        markdown.row(["---", "---:", "---:"]),
+        *rows,
+        "",
+    ]
 
 
 def _class(words: str) -> str:
@@ -199,10 +205,6 @@ def _others(trials: list[Trial]) -> list[str]:
         if trial.verdicts[npu] in ("FAIL", "BUG", "LATE", "NOT COMPARED")
     ]
     return ["Networks that are neither equal nor refused:", "", *lines] if lines else []
-
-
-def _cells(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def write_page(trees: Path, results: Path) -> None:

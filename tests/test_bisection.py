@@ -23,8 +23,8 @@ from ethosgen.values.model import Model
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.watch import Watch
-from network_file import Spec
-from networks import Network
+from tests.support.network_file import Spec
+from tests.support.networks import Network
 
 NPU = find_accelerator("ethos-u55-128")
 

@@ -16,10 +16,10 @@ from ethosgen.toolchain import build
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
-from needs import require
-from programs import make_cpu_program, make_program
-from recipes import recipe
-from small_models import image_net
+from tests.support.needs import require
+from tests.support.programs import make_cpu_program, make_program
+from tests.support.recipes import recipe
+from tests.support.small_models import image_net
 
 PARTS = {
     ".vectors": "code",

@@ -15,9 +15,9 @@ from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from ethosgen.values.errors import InputError
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from needs import require
-from programs import make_program
-from small_models import image_net
+from tests.support.needs import require
+from tests.support.programs import make_program
+from tests.support.small_models import image_net
 
 WHEEL = f"ci/{WHEEL_NAME}"
 SOURCES = Path(__file__).parent.parent / "generator"

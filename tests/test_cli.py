@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from networks import Network
-from said import sentences
-from small_models import image_net
+from tests.support.networks import Network
+from tests.support.said import sentences
+from tests.support.small_models import image_net
 
 
 def ethosgen(*arguments: object) -> "subprocess.CompletedProcess[str]":

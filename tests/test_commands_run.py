@@ -13,9 +13,9 @@ from ethosgen.commands.wording import edits_line
 from ethosgen.host.tools import TOOLS
 from ethosgen.project import find_edits, open_project, render, write
 from ethosgen.values.errors import EthosgenError, InputError
-from needs import require
-from programs import make_program
-from small_models import image_net
+from tests.support.needs import require
+from tests.support.programs import make_program
+from tests.support.small_models import image_net
 
 
 def run(*arguments: str) -> int:

@@ -4,31 +4,28 @@ import copy
 import json
 import math
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
-from corpus import conditions, coverage, page, results  # noqa: E402
-from corpus.__main__ import CASES  # noqa: E402
-from corpus.choices import seeded  # noqa: E402
-from corpus.damage import WAYS, survivors  # noqa: E402
-from corpus.draft import Case, Draft  # noqa: E402
-from corpus.expectation import Inquiry  # noqa: E402
-from corpus.known import KNOWN, Known  # noqa: E402
-from corpus.oracles import ask  # noqa: E402
-from corpus.registry import OPERATORS, ROWS  # noqa: E402
-from corpus.rounding import rescaled  # noqa: E402
-from corpus.settings import PRODUCTS, Setting  # noqa: E402
-from corpus.shrink import cases, run_once  # noqa: E402
-from corpus.site import Site, point_of, scale_of  # noqa: E402
-from corpus.trial import (  # noqa: E402
+from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.values.errors import EthosgenError
+from tests.corpus import conditions, coverage, page, results
+from tests.corpus.__main__ import CASES
+from tests.corpus.choices import seeded
+from tests.corpus.damage import WAYS, survivors
+from tests.corpus.draft import Case, Draft
+from tests.corpus.expectation import Inquiry
+from tests.corpus.known import KNOWN, Known
+from tests.corpus.oracles import ask
+from tests.corpus.registry import OPERATORS, ROWS
+from tests.corpus.rounding import rescaled
+from tests.corpus.settings import PRODUCTS, Setting
+from tests.corpus.shrink import cases, run_once
+from tests.corpus.site import Site, point_of, scale_of
+from tests.corpus.trial import (
     Key,
     Run,
     case_of,
@@ -39,10 +36,8 @@ from corpus.trial import (  # noqa: E402
     run_keys,
     setting_of,
 )
-from corpus.witnesses import FOUND  # noqa: E402
-from ethosgen.frontend.tflite.reader import decode_model  # noqa: E402
-from ethosgen.values.errors import EthosgenError  # noqa: E402
-from fresh import fresh_seed  # noqa: E402
+from tests.corpus.witnesses import FOUND
+from tests.support.fresh import fresh_seed
 
 SEED = 7000
 SEEDS = 10_000_000
@@ -64,7 +59,7 @@ def test_no_network_differs_without_a_known_reason(part: int) -> None:
 
 
 def test_no_fresh_network_differs_without_a_known_reason() -> None:
-    """A few rows with another seed each time: keep what fails in corpus/witnesses.py."""
+    """A few rows with another seed each time: keep what fails in tests/corpus/witnesses.py."""
     seed = fresh_seed(SEEDS)
     rows = np.random.default_rng(seed).permutation(len(ROWS))[:FRESH]
     trials = run_keys([Key(*ROWS[row], seed) for row in rows], [*PRODUCTS][seed % 2 :][:1])
@@ -107,14 +102,14 @@ def measured() -> dict[str, Any]:
 
 
 def test_the_page_is_what_the_generator_writes(measured: dict[str, Any]) -> None:
-    assert page.page(measured) == page.PAGE.read_text(), "run: python -m corpus render"
+    assert page.page(measured) == page.PAGE.read_text(), "run: python -m tests.corpus render"
 
 
 def test_the_page_says_how_to_draw_the_same_networks_again(measured: dict[str, Any]) -> None:
     figures = copy.deepcopy(measured)
     for row in figures["rows"]:
         row["start"] = 1234
-    assert "`python -m corpus table --start 1234` draws these again" in _unwrapped(figures)
+    assert "`python -m tests.corpus table --start 1234` draws these again" in _unwrapped(figures)
     figures["rows"][0]["start"] = 5
     assert "(but ABS int8: 5)" in _unwrapped(figures)
 
@@ -198,7 +193,7 @@ def test_a_witness_shows_each_known_difference(
 def test_a_known_difference_excuses_no_other_values(
     entry: Known, way: str, witnesses: dict[str, list[Run]]
 ) -> None:
-    """For all networks that an entry excuses, not its witness alone: python -m corpus damage."""
+    """`python -m tests.corpus damage` does this for all networks that an entry excuses."""
     assert not [text for run in witnesses[entry.name] for text in survivors(run, way)]
 
 
@@ -298,7 +293,7 @@ def test_the_corpus_covers_what_vela_lists_for_every_type() -> None:
     for code, cells in coverage.types():
         assert "MISSING" not in cells.values(), code
         assert f"| {code} | {' | '.join(cells.values())} |" in text, (
-            "run: python -m corpus coverage"
+            "run: python -m tests.corpus coverage"
         )
 
 

@@ -17,8 +17,8 @@ from ethosgen.pipeline.coverage import Coverage, survey, table
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.model import Model
 from ethosgen.values.plan import OffloadPlan
-from operator_bench import Bench
-from operator_cases import CASES
+from tests.support.operator_bench import Bench
+from tests.support.operator_cases import CASES
 
 VELA_GIVES_UP = {
     "EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "SELECT_V2",

@@ -14,8 +14,8 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from needs import needs_tools
-from small_models import image_net
+from tests.support.needs import needs_tools
+from tests.support.small_models import image_net
 
 RANDOM = Inputs(None, 2, 11)
 

@@ -15,11 +15,11 @@ from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
-from needs import require
-from programs import make_cpu_program, make_program
-from recipes import recipe
-from small_models import image_net
-from test_board_projects import check_sections
+from tests.support.needs import require
+from tests.support.programs import make_cpu_program, make_program
+from tests.support.recipes import recipe
+from tests.support.small_models import image_net
+from tests.test_board_projects import check_sections
 
 SOLUTION, PROJECT, LAYER = "firmware.csolution.yml", "firmware.cproject.yml", "model.clayer.yml"
 

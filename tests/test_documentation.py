@@ -4,22 +4,17 @@ import copy
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
+from bench import cpu_only, npu_model, tables
+from bench.limits import NPUS, SIZES, TIMES
 from ethosgen.cli import cli
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "bench"))
-
-import cpu_only  # noqa: E402
-import npu_model  # noqa: E402
-import tables  # noqa: E402
-from limits import NPUS, SIZES, TIMES  # noqa: E402
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
 CODE = re.compile(r"^ {4}(.*)$", re.MULTILINE)
@@ -39,12 +34,12 @@ def results() -> dict[str, Any]:
 
 
 def test_the_bench_page_is_what_the_generator_writes(results: dict[str, Any]) -> None:
-    assert tables.PAGE.read_text() == tables.page(results), "run bench/measure.py --render"
+    assert tables.PAGE.read_text() == tables.page(results), "run python -m bench --render"
 
 
 def test_the_readme_table_is_what_the_generator_writes(results: dict[str, Any]) -> None:
     readme = tables.README.read_text()
-    assert readme == tables.with_section(readme, results), "run bench/measure.py --render"
+    assert readme == tables.with_section(readme, results), "run python -m bench --render"
 
 
 def test_the_committed_bench_covers_every_npu_and_the_demo(results: dict[str, Any]) -> None:

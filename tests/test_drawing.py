@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from control_networks import no_turn_or_many
 from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.oracle.reference import golden_outputs, litert_outputs
 from ethosgen.samples.drawing import count_distributions, distribution_of, draw_samples
 from ethosgen.samples.spans import LOOPS
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
-from network_file import Spec
-from networks import Network
+from tests.support.control_networks import no_turn_or_many
+from tests.support.network_file import Spec
+from tests.support.networks import Network
 
 TABLE = 7
 

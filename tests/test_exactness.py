@@ -16,8 +16,8 @@ from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
-from network_file import Spec
-from networks import Network
+from tests.support.network_file import Spec
+from tests.support.networks import Network
 
 U55 = find_accelerator("ethos-u55-128")
 

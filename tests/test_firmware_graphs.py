@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from control_networks import accumulator, branch, is_positive, no_turn_or_many
 from ethosgen import pipeline
 from ethosgen.pipeline import Inputs
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from needs import needs_tools
-from networks import Network, Spec
-from recipes import recipe
-from stream_networks import waiting
+from tests.support.control_networks import accumulator, branch, is_positive, no_turn_or_many
+from tests.support.needs import needs_tools
+from tests.support.networks import Network, Spec
+from tests.support.recipes import recipe
+from tests.support.stream_networks import waiting
 
 Build = Callable[[Network], list[int]]
 THREE_SAMPLES = Inputs(None, 3, 9)

@@ -18,8 +18,8 @@ from ethosgen.values.grammar import counted, nearest
 from ethosgen.values.plan import Check, PlanSummary
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from networks import Network
-from programs import make_program
+from tests.support.networks import Network
+from tests.support.programs import make_program
 
 
 def test_one_is_singular() -> None:

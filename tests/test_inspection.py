@@ -19,7 +19,7 @@ from ethosgen.frontend.tflite.reader import read_model
 from ethosgen.pipeline.inspection import list_streams, make_trace, trace_lines, trace_objects
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.watch import Watch
-from small_models import image_net
+from tests.support.small_models import image_net
 
 STREAM = assemble([("NPU_SET_OFM_REGION", {"region": 1}), ("NPU_OP_STOP", {"mask": 0xFFFF})])
 CONFIG_U65_256 = find_accelerator("ethos-u65-256").config_word

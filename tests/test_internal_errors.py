@@ -12,7 +12,7 @@ from ethosgen.frontend.tflite import reader
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.pipeline.blame import blaming
 from ethosgen.values.errors import BUG_STATUS, InputError, InternalError
-from networks import Network, Spec
+from tests.support.networks import Network, Spec
 
 Run = Callable[..., tuple[object, str]]
 

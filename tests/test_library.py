@@ -17,10 +17,10 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from needs import require
-from programs import make_cpu_program, make_program
-from said import sentences
-from small_models import image_net
+from tests.support.needs import require
+from tests.support.programs import make_cpu_program, make_program
+from tests.support.said import sentences
+from tests.support.small_models import image_net
 
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 

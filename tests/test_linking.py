@@ -9,7 +9,7 @@ from ethosgen.board.any_board import any_board
 from ethosgen.host.resources import resource_folder
 from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.project import LIBRARY_ONLY, render, write
-from programs import SCRATCH_BYTES, make_program
+from tests.support.programs import SCRATCH_BYTES, make_program
 
 VENDOR_SCRIPT = """
 ENTRY(Reset_Handler)

@@ -18,10 +18,10 @@ from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from needs import require
-from programs import make_program
-from recipes import recipe
-from small_models import image_net
+from tests.support.needs import require
+from tests.support.programs import make_program
+from tests.support.recipes import recipe
+from tests.support.small_models import image_net
 
 AXI = {"Axi0": 0, "Axi1": 1}
 

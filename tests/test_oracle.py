@@ -24,8 +24,8 @@ from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from networks import Network, Spec
-from signal_networks import plain, window
+from tests.support.networks import Network, Spec
+from tests.support.signal_networks import plain, window
 
 
 def _tiled(version: int) -> bytes:

@@ -13,9 +13,9 @@ from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from needs import needs_tools
-from recipes import recipe
-from small_models import SHARED_MODELS, image_net, product, recurrent_net, two_inputs
+from tests.support.needs import needs_tools
+from tests.support.recipes import recipe
+from tests.support.small_models import SHARED_MODELS, image_net, product, recurrent_net, two_inputs
 
 RANDOM = Inputs(None, 2, 11)
 PMU_FIGURES = """

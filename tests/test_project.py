@@ -19,10 +19,11 @@ from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.model import Quantization, Tensor
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Constant, Port, Program
-from golden_project import PLACE, render_golden
-from programs import COMMANDS, SCRATCH_BYTES, make_program
+from tests.support.golden_project import PLACE, render_golden
+from tests.support.programs import COMMANDS, SCRATCH_BYTES, make_program
 
 BOARD = load_board("corstone300")
+ADVICE = "after a deliberate change: python -m tests.support.golden_project"
 
 
 def render_changed(**changes: object) -> Project:
@@ -47,9 +48,9 @@ def snapshot(directory: Path) -> dict[str, bytes]:
 def test_the_golden_project_is_what_is_rendered() -> None:
     files = render_golden().files
     golden = snapshot(PLACE)
-    assert sorted(files) == sorted(golden), "see tests/golden_project.py"
+    assert sorted(files) == sorted(golden), ADVICE
     for path, content in files.items():
-        assert content.decode() == golden[path].decode(), f"{path}: see tests/golden_project.py"
+        assert content.decode() == golden[path].decode(), f"{path}: {ADVICE}"
 
 
 def test_rendering_is_deterministic_and_the_digest_is_of_everything() -> None:

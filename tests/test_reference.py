@@ -8,8 +8,8 @@ from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import Model
-from network_file import Spec
-from networks import Network
+from tests.support.network_file import Spec
+from tests.support.networks import Network
 
 
 def parse(net: Network, *outputs: int) -> Model:

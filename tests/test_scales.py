@@ -12,7 +12,7 @@ import pytest
 from ethosgen.board.any_board import any_board
 from ethosgen.project import LIBRARY_ONLY, render, write
 from ethosgen.values.model import Quantization
-from programs import make_program
+from tests.support.programs import make_program
 
 BITS = [0x3DFCD6EA, 0x00000001, 0x3F7FFFFF, 0x7F7FFFFF, 0x33D6BF95, 0x00800000]
 CHECK = """

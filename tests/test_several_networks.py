@@ -21,10 +21,10 @@ from ethosgen.values.program import Program, Variable
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
-from needs import needs_tools
-from programs import SCRATCH_BYTES, make_cpu_program, make_program
-from recipes import recipe
-from small_models import image_net, recurrent_net, two_inputs
+from tests.support.needs import needs_tools
+from tests.support.programs import SCRATCH_BYTES, make_cpu_program, make_program
+from tests.support.recipes import recipe
+from tests.support.small_models import image_net, recurrent_net, two_inputs
 
 BOARD = load_board("corstone300")
 RANDOM = Inputs(None, 3, 2)

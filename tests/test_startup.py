@@ -12,10 +12,10 @@ from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import TargetError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from golden_project import PLACE
-from needs import require
-from recipes import recipe
-from small_models import image_net
+from tests.support.golden_project import PLACE
+from tests.support.needs import require
+from tests.support.recipes import recipe
+from tests.support.small_models import image_net
 
 CPP = """
 #include <stdint.h>

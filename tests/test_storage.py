@@ -13,10 +13,10 @@ import pytest
 from ethosgen.host.storage import explain_storage, require_writable
 from ethosgen.host.tools import GCC
 from ethosgen.values.errors import InputError
-from needs import require
-from networks import Network
-from pack.pack_files import ENSEMBLE, description, serving, write_index
-from said import sentences
+from tests.pack.pack_files import ENSEMBLE, description, serving, write_index
+from tests.support.needs import require
+from tests.support.networks import Network
+from tests.support.said import sentences
 
 _READ_ONLY = (
     shutil.which("unshare")

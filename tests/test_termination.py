@@ -15,9 +15,9 @@ import pytest
 from ethosgen.host import termination
 from ethosgen.host.termination import Terminated, end_in_order
 from ethosgen.host.tools import QEMU, TOOLS, run_command
-from needs import require
-from networks import Network
-from said import sentences
+from tests.support.needs import require
+from tests.support.networks import Network
+from tests.support.said import sentences
 
 
 def start_verify(

@@ -16,8 +16,8 @@ from ethosgen.toolchain import Built, build, measure_elf
 from ethosgen.values.errors import BuildError, CapacityError, InputError, ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
-from needs import require
-from programs import COMMANDS, READ_ONLY, SCRATCH_BYTES, make_program
+from tests.support.needs import require
+from tests.support.programs import COMMANDS, READ_ONLY, SCRATCH_BYTES, make_program
 
 ROOT = Path(__file__).parent.parent
 BOARD = load_board("corstone300")

@@ -1,12 +1,6 @@
 """The batch of public networks: what it counts, and that nothing falls out of its page."""
 
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "bench"))
-
-import trials  # noqa: E402
+from bench import trials
 
 WORDS = {
     "compiled before, for another NPU or without --golden": "'x' is compiled for ethos-u55-64, not",

@@ -9,8 +9,8 @@ from ethosgen.pipeline import build_project
 from ethosgen.project import render, write
 from ethosgen.toolchain import Built, take_turn
 from ethosgen.values.watch import Watch
-from needs import require
-from programs import make_program
+from tests.support.needs import require
+from tests.support.programs import make_program
 
 LIMIT_S = 60.0
 

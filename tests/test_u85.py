@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from aot.aot_harness import needs_gcc
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.accelerator import WITHOUT_MODEL, find_accelerator
 from ethosgen.backend.ethosu.offload import offload
@@ -19,9 +18,10 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from networks import Network
-from programs import make_program
-from small_models import image_net
+from tests.aot.aot_harness import needs_gcc
+from tests.support.networks import Network
+from tests.support.programs import make_program
+from tests.support.small_models import image_net
 
 HERE = Path(__file__).parent
 END_REACHED, BRANCH_FAULT = 0x20, 0x200

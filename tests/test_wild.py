@@ -1,6 +1,5 @@
 """Random networks of 1 to 30 operators: a fresh part of what docs/random.md measures."""
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,18 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
-from corpus.wild import page  # noqa: E402
-from corpus.wild.asker import Asker  # noqa: E402
-from corpus.wild.batch import BAD, Worker, read_log, run_logged  # noqa: E402
-from corpus.wild.cutting import part_of  # noqa: E402
-from corpus.wild.graph import MOST, make_network  # noqa: E402
-from corpus.wild.trial import Verdict  # noqa: E402
-from ethosgen.frontend.tflite.reader import decode_model  # noqa: E402
-from ethosgen.host.child import ChildError  # noqa: E402
-from fresh import fresh_seed  # noqa: E402
+from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.host.child import ChildError
+from tests.corpus.wild import page
+from tests.corpus.wild.asker import Asker
+from tests.corpus.wild.batch import BAD, Worker, read_log, run_logged
+from tests.corpus.wild.cutting import part_of
+from tests.corpus.wild.graph import MOST, make_network
+from tests.corpus.wild.trial import Verdict
+from tests.support.fresh import fresh_seed
 
 SEEDS = 1 << 30
 PARTS = 12
@@ -40,12 +36,12 @@ def workers() -> Iterator[list[Worker]]:
 def test_fresh_networks_equal_the_oracles(
     part: int, workers: list[Worker], record_property: Callable[[str, object], None]
 ) -> None:
-    """CORPUS_SEED=N repeats what a failure names, and so does: python -m corpus.wild one SEED."""
+    """CORPUS_SEED=N repeats a failure, as does `python -m tests.corpus.wild one SEED`."""
     start = fresh_seed(SEEDS) + part * NETWORKS
     record_property("random networks", start)
     verdicts = [_run(seed, workers) for seed in range(start, start + NETWORKS)]
     bad = [f"{v.seed} {v.setting}: {v.verdict} {v.why}" for v in verdicts if v.verdict in BAD]
-    assert not bad, f"python -m corpus.wild one SEED repeats each of {bad}"
+    assert not bad, f"python -m tests.corpus.wild one SEED repeats each of {bad}"
     counts = Counter(verdict.verdict for verdict in verdicts)
     assert counts["equal"] >= LEAST, f"from seed {start}: {counts}"
 

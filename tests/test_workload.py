@@ -26,8 +26,8 @@ from ethosgen.values.outcome import Comparison
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, multiplications
-from networks import Network
-from recurrent_networks import lstm, svdf
+from tests.support.networks import Network
+from tests.support.recurrent_networks import lstm, svdf
 
 
 def convolved() -> Model:
@@ -181,7 +181,7 @@ def test_both_oracles_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_skipped_comparison_has_no_figures() -> None:
-    from test_report import report
+    from tests.test_report import report
 
     told = report(second=Comparison("litert", 0, 0, 0.0, skipped="too long")).as_json()
     assert told["oracles"]["litert"] == {"skipped": "too long"}

@@ -4,7 +4,6 @@ import ctypes
 from pathlib import Path
 
 import numpy as np
-from aot_harness import GUARD_BYTES, GeneratedC, assert_equal, samples_and_golden
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
@@ -13,6 +12,7 @@ from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, RegionKind
 from ethosgen.values.program import Program
+from tests.aot.aot_harness import GUARD_BYTES, GeneratedC, assert_equal, samples_and_golden
 
 STREAM_ADDR, READ_ONLY_ADDR, ARENA_ADDR, CALLER_ADDR = (1 << 28, 2 << 28, 3 << 28, 4 << 28)
 

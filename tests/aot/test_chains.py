@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm_ffi
-from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 from tvm import tirx
 
 from ethosgen.aot import compile_program, evaluate
@@ -19,8 +18,9 @@ from ethosgen.aot.kernels import choose_kernels, workspace_bytes
 from ethosgen.aot.memory.plan import plan_memory
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.program import Program
-from network_file import Spec
-from networks import Network
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from tests.support.network_file import Spec
+from tests.support.networks import Network
 
 SHAPE = (1, 6, 6, 8)
 Build = Callable[[Network], int]

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import (
+
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
+from ethosgen.values.program import Program
+from tests.aot.aot_harness import (
     ACCELERATOR,
     WARNINGS,
     GeneratedC,
@@ -21,17 +30,8 @@ from aot_harness import (
     samples_and_golden,
     write_sources,
 )
-
-from ethosgen.aot import compile_program, evaluate
-from ethosgen.backend.ethosu.offload import offload
-from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.tflite.reader import parse_model
-from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
-from ethosgen.values.program import Program
-from networks import Network, Spec
-from small_models import SHARED_MODELS
+from tests.support.networks import Network, Spec
+from tests.support.small_models import SHARED_MODELS
 
 KWS = SHARED_MODELS / "kws_dscnn_int8.tflite"
 KEPT_ON_CPU = ("AVERAGE_POOL_2D", "RESHAPE", "SOFTMAX")
@@ -233,15 +233,15 @@ def test_the_same_network_gives_the_same_bytes_in_another_process(tmp_path: Path
     (tmp_path / "net.tflite").write_bytes(image_net())
     script = (
         "import sys; from pathlib import Path\n"
-        "sys.path[:0] = sys.argv[2:]\n"
-        "from aot_harness import cpu_plan\nfrom ethosgen.aot import compile_program\n"
+        "sys.path.insert(0, sys.argv[2])\n"
+        "from tests.aot.aot_harness import cpu_plan\nfrom ethosgen.aot import compile_program\n"
         "program = compile_program(cpu_plan(Path(sys.argv[1]).read_bytes()), 'net')\n"
         "print(program.sources, program.constants, program.placements)\n"
     )
-    paths = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    root = str(Path(__file__).parents[2])
     answers = {
         subprocess.run(
-            [sys.executable, "-c", script, str(tmp_path / "net.tflite"), *paths],
+            [sys.executable, "-c", script, str(tmp_path / "net.tflite"), root],
             capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
@@ -252,8 +252,8 @@ def test_the_same_network_gives_the_same_bytes_in_another_process(tmp_path: Path
 def test_evaluating_a_fully_offloaded_network_imports_no_tvm() -> None:
     script = (
         "import sys, ethosgen.aot, numpy as np\n"
-        "sys.path[:0] = sys.argv[1:]\n"
-        "from programs import make_program\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from tests.support.programs import make_program\n"
         "plan = make_program().plan\n"
         "x, y = plan.residual.tensors\n"
         "npu = lambda partition, inputs: {y.name: inputs[x.name] + 1}\n"
@@ -261,7 +261,7 @@ def test_evaluating_a_fully_offloaded_network_imports_no_tvm() -> None:
         "assert (made[y.name] == 1).all()\n"
         "assert 'tvm' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", script, str(Path(__file__).parents[1])], check=True)
+    subprocess.run([sys.executable, "-c", script, str(Path(__file__).parents[2])], check=True)
 
 
 def test_an_unknown_operator_is_named_with_its_place_and_reason() -> None:

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import (
+
+from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot.host.direct import Invoke
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle
+from tests.aot.aot_harness import (
     ACCELERATOR,
     GeneratedC,
     assert_equal,
@@ -13,9 +21,8 @@ from aot_harness import (
     needs_gcc,
     samples_and_golden,
 )
-from arena_npu import check_program
-
-from control_networks import (
+from tests.aot.arena_npu import check_program
+from tests.support.control_networks import (
     BOOL,
     COUNT,
     HANDLE,
@@ -31,14 +38,7 @@ from control_networks import (
     read,
     subgraph,
 )
-from ethosgen.aot import compile_program, evaluate
-from ethosgen.aot.host.direct import Invoke
-from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.tflite.reader import parse_model
-from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Model
-from ethosgen.values.plan import IoStyle
-from networks import Network, Spec
+from tests.support.networks import Network, Spec
 
 
 def model_of(name: str) -> Model:

@@ -4,7 +4,7 @@ import pytest
 
 from ethosgen.aot.operators import estimate_cycles
 from ethosgen.frontend.tflite.reader import parse_model
-from networks import Network, Spec
+from tests.support.networks import Network, Spec
 
 COUNTED = {
     ("TRANSPOSE_CONV", "int8", (16, 8, 8, 3, 2)): 2_151_669,

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, cpu_plan, needs_gcc
 from flatbuffers import flexbuffers
 
 from ethosgen.aot import compile_program, decided_by_litert, evaluate, is_exact
@@ -18,7 +17,8 @@ from ethosgen.values.dialect import DETECTION
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
-from networks import Network, Spec
+from tests.aot.aot_harness import GeneratedC, cpu_plan, needs_gcc
+from tests.support.networks import Network, Spec
 
 MOST = 8
 

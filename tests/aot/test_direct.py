@@ -13,7 +13,7 @@ from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadPlan
-from networks import Network
+from tests.support.networks import Network
 
 
 def make_plan(ignore: tuple[str, ...] = ()) -> OffloadPlan:

@@ -1,11 +1,11 @@
 """Dynamic-range networks: what they are, and which settings make one that runs."""
 
 import pytest
-from aot_harness import cpu_plan
 
 from ethosgen.aot import compile_program
 from ethosgen.values.errors import UnsupportedError
-from networks import Network, Spec
+from tests.aot.aot_harness import cpu_plan
+from tests.support.networks import Network, Spec
 
 
 @pytest.mark.parametrize("code", ["FULLY_CONNECTED", "CONV_2D"])

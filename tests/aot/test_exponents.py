@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.arithmetic.quantization import quantize_multiplier
 from ethosgen.values.errors import UnsupportedError
-from networks import Network, Spec
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from tests.support.networks import Network, Spec
 
 MANTISSA = 0.8125
 """Exact in single floats, so that no rounding moves an exponent."""

@@ -4,7 +4,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from aot_harness import cpu_plan, needs_arm_gcc, write_sources
 
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
@@ -16,8 +15,9 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from layer_networks import LAYERS
-from networks import Network
+from tests.aot.aot_harness import cpu_plan, needs_arm_gcc, write_sources
+from tests.support.layer_networks import LAYERS
+from tests.support.networks import Network
 
 CORE = ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-std=c11"]
 HARMFUL = [

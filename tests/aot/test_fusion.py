@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.graph.schedule import make_schedule
-from networks import Network
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from tests.support.networks import Network
 
 SPATIAL = [(0, 0), (1, 2), (3, 0), (0, 0)]
 

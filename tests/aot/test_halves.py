@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, cpu_plan, needs_gcc
 
 from ethosgen.aot import can_run, compile_program
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import LITERT
 from ethosgen.values.errors import UnsupportedError
-from networks import Spec
-from operator_bench import Bench
+from tests.aot.aot_harness import GeneratedC, cpu_plan, needs_gcc
+from tests.support.networks import Spec
+from tests.support.operator_bench import Bench
 
 
 @needs_gcc

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
@@ -23,9 +22,10 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from layer_networks import LAYERS
-from needs import needs_tools
-from networks import Network, Spec
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
+from tests.support.layer_networks import LAYERS
+from tests.support.needs import needs_tools
+from tests.support.networks import Network, Spec
 
 Build = Callable[[Network], int]
 

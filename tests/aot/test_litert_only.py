@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 
 from ethosgen.aot import compile_program
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import LITERT, TFLM
 from ethosgen.values.errors import UnsupportedError
-from litert_cases import arg_in_int64, matmul_int16_by_int8, shape_in_int64
-from networks import Spec
-from operator_bench import Bench
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
+from tests.support.litert_cases import arg_in_int64, matmul_int16_by_int8, shape_in_int64
+from tests.support.networks import Spec
+from tests.support.operator_bench import Bench
 
 
 @needs_gcc

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from aot_harness import ACCELERATOR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, lifetimes, pl
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Graph, Model, Operator, Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, Partition, RegionKind
+from tests.aot.aot_harness import ACCELERATOR
 
 NPU = "CUSTOM"
 

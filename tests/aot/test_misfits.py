@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from aot_harness import cpu_plan
 
 from ethosgen.aot import compile_program
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.errors import UnsupportedError
-from networks import Network, Spec
+from tests.aot.aot_harness import cpu_plan
+from tests.support.networks import Network, Spec
 
 MISFITS: dict[str, tuple[str, str, Sequence[int], Sequence[int], Sequence[int], str]] = {
     "TILE of another rank": ("TILE", "int8", (2, 3), (2, 2), (4, 6, 1), "not a multiple"),

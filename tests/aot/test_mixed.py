@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from aot_harness import ACCELERATOR, needs_gcc
-from arena_npu import check_program
 
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.plan import IoStyle, OffloadPlan
-from networks import Network
+from tests.aot.aot_harness import ACCELERATOR, needs_gcc
+from tests.aot.arena_npu import check_program
+from tests.support.networks import Network
 
 Build = Callable[[Network], tuple[int, ...]]
 

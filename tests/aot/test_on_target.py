@@ -9,11 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import test_detection
-from test_operator_breadth import _distance, _is_by_litert
 
-import signal_networks
-import stream_networks
 from ethosgen import pipeline
 from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry
 from ethosgen.frontend.tflite.reader import parse_model
@@ -27,12 +23,15 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from layer_networks import LAYERS
-from needs import needs_tools
-from networks import Network
-from operator_bench import Bench
-from operator_cases import CASES
-from recurrent_networks import lstm, svdf
+from tests.aot import test_detection
+from tests.aot.test_operator_breadth import _distance, _is_by_litert
+from tests.support import signal_networks, stream_networks
+from tests.support.layer_networks import LAYERS
+from tests.support.needs import needs_tools
+from tests.support.networks import Network
+from tests.support.operator_bench import Bench
+from tests.support.operator_cases import CASES
+from tests.support.recurrent_networks import lstm, svdf
 
 SEED = 7
 PARTS = 3

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, cpu_plan, needs_gcc
 
 from ethosgen.aot import compile_program, evaluate, measured_by_litert
 from ethosgen.aot.operators import registry
@@ -20,9 +19,10 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
-from networks import Spec
-from operator_bench import Bench
-from operator_cases import CASES
+from tests.aot.aot_harness import GeneratedC, cpu_plan, needs_gcc
+from tests.support.networks import Spec
+from tests.support.operator_bench import Bench
+from tests.support.operator_cases import CASES
 
 UNSET_IN_TFLITE_MICRO = {"SPACE_TO_BATCH_ND"}
 """Operators of which TFLite Micro leaves part of the output unset: it pads with what was there."""

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.values.plan import IoStyle
-from networks import Network, Spec
-from small_models import SHARED_MODELS
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from tests.support.networks import Network, Spec
+from tests.support.small_models import SHARED_MODELS
 
 Build = Callable[[Network], int]
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from aot_harness import ACCELERATOR
 
 from ethosgen.aot import compile_program, evaluate, require_places
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
@@ -14,7 +13,8 @@ from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.errors import InternalError, RefusalError
 from ethosgen.values.plan import OffloadPlan
-from networks import Network
+from tests.aot.aot_harness import ACCELERATOR
+from tests.support.networks import Network
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import Array, GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
@@ -15,8 +14,16 @@ from ethosgen.aot.packed import order
 from ethosgen.pipeline import Inputs
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from needs import needs_tools
-from networks import Network
+from tests.aot.aot_harness import (
+    Array,
+    GeneratedC,
+    assert_equal,
+    cpu_plan,
+    needs_gcc,
+    samples_and_golden,
+)
+from tests.support.needs import needs_tools
+from tests.support.networks import Network
 
 
 class SymmetricNetwork(Network):
@@ -170,7 +177,7 @@ def _halves(net: Network) -> int:
 
 
 def _output(units: int) -> object:
-    from network_file import Spec
+    from tests.support.network_file import Spec
 
     return Spec((1, units), "int8", 1.0, 0)
 

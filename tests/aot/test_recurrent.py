@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
-from arena_npu import check_program
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.outcome import Arrays
-from networks import Network
-from recurrent_networks import lstm, svdf
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from tests.aot.arena_npu import check_program
+from tests.support.networks import Network
+from tests.support.recurrent_networks import lstm, svdf
 
 Build = Callable[[Network], int]
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
 from flatbuffers import flexbuffers
 
-import signal_networks as signals
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.offload import offload
@@ -23,8 +21,10 @@ from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from needs import needs_tools
-from networks import Network, Spec
+from tests.aot.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
+from tests.support import signal_networks as signals
+from tests.support.needs import needs_tools
+from tests.support.networks import Network, Spec
 
 Array = np.ndarray[Any, Any]
 

@@ -2,16 +2,15 @@
 
 from pathlib import Path
 
-from aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
-
-from control_networks import subgraph
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.graph.states import add_states
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
-from networks import Network, Spec
-from signal_networks import plain, spectral_subtraction
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
+from tests.support.control_networks import subgraph
+from tests.support.networks import Network, Spec
+from tests.support.signal_networks import plain, spectral_subtraction
 
 CHANNELS = Spec((6,), "uint32")
 

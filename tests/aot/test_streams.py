@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
-from arena_npu import check_program
 from flatbuffers import flexbuffers
 
 from ethosgen.aot import compile_program, evaluate
@@ -18,8 +16,10 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
-from networks import Network, Spec
-from stream_networks import STREAMS, add, framers, network, waiting
+from tests.aot.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
+from tests.aot.arena_npu import check_program
+from tests.support.networks import Network, Spec
+from tests.support.stream_networks import STREAMS, add, framers, network, waiting
 
 
 @needs_gcc

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aot_harness import GeneratedC, cpu_plan, needs_gcc
 
-import unsigned_networks
 from ethosgen.aot import can_run, compile_program, evaluate
 from ethosgen.aot.arithmetic.rounding import once_multiplier
 from ethosgen.aot.graph.schedule import make_schedule
@@ -20,8 +18,10 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
-from networks import Network, Spec
-from operator_bench import Bench
+from tests.aot.aot_harness import GeneratedC, cpu_plan, needs_gcc
+from tests.support import unsigned_networks
+from tests.support.networks import Network, Spec
+from tests.support.operator_bench import Bench
 
 Build = Callable[[], tuple[Bench, list[int]]]
 BUILDS: list[Build] = [

@@ -5,8 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aot_harness import ACCELERATOR, assert_equal, needs_gcc, samples_and_golden
-from arena_npu import check_program
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.graph.schedule import make_schedule
@@ -16,8 +14,10 @@ from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.plan import IoStyle, OffloadPlan
-from networks import Network
-from recurrent_networks import lstm
+from tests.aot.aot_harness import ACCELERATOR, assert_equal, needs_gcc, samples_and_golden
+from tests.aot.arena_npu import check_program
+from tests.support.networks import Network
+from tests.support.recurrent_networks import lstm
 
 
 def npu_plan(build: Callable[[Network], int], keep: tuple[str, ...] = ()) -> OffloadPlan:

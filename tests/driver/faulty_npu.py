@@ -30,8 +30,8 @@ from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from needs import require
-from networks import Network
+from tests.support.needs import require
+from tests.support.networks import Network
 
 RUN = Path(__file__).parent / "marked_run.h"
 NPU = "ethos-u55-128"

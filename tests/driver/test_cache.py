@@ -16,7 +16,7 @@ import pytest
 from ethosgen.board import load_board
 from ethosgen.project import render
 from ethosgen.values.plan import IoStyle
-from programs import make_program
+from tests.support.programs import make_program
 
 GCC = shutil.which("gcc") or shutil.which("cc")
 LINE = 32

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from faulty_npu import (
+
+from ethosgen.project import BAREMETAL, open_project
+from ethosgen.toolchain import build
+from ethosgen.values.model import Model
+from tests.driver.faulty_npu import (
     FAULTS,
     TIMEOUT_MS,
     Board,
@@ -19,10 +23,6 @@ from faulty_npu import (
     make_network_project,
     started,
 )
-
-from ethosgen.project import BAREMETAL, open_project
-from ethosgen.toolchain import build
-from ethosgen.values.model import Model
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS = Path(__file__).parent / "freertos"

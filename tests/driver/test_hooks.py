@@ -9,7 +9,7 @@ import pytest
 
 from ethosgen.board import load_board
 from ethosgen.project import render
-from programs import make_program
+from tests.support.programs import make_program
 
 ROOT = Path(__file__).parent.parent.parent
 GCC = shutil.which("gcc") or shutil.which("cc")

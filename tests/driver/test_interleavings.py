@@ -15,7 +15,7 @@ import pytest
 
 from ethosgen.board import load_board
 from ethosgen.project import render
-from programs import make_program
+from tests.support.programs import make_program
 
 HERE = Path(__file__).parent
 GCC = shutil.which("gcc") or shutil.which("cc")

@@ -11,7 +11,7 @@ import pytest
 from ethosgen.board import load_board
 from ethosgen.project import render
 from ethosgen.values.program import Variable
-from programs import make_cpu_program
+from tests.support.programs import make_cpu_program
 
 GCC = shutil.which("gcc") or shutil.which("cc")
 ENTRY = """

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faulty_npu import (
+
+from ethosgen.project import ZEPHYR, open_project
+from ethosgen.toolchain import build_zephyr
+from tests.driver.faulty_npu import (
     FAULTS,
     TIMEOUT_MS,
     Board,
@@ -17,9 +20,6 @@ from faulty_npu import (
     make_network_project,
     started,
 )
-
-from ethosgen.project import ZEPHYR, open_project
-from ethosgen.toolchain import build_zephyr
 
 PARTS = Path(__file__).parent / "zephyr"
 SETUPS = {"the library's hooks": "", "the application's hooks": "-DOWN_HOOKS"}

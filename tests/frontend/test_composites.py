@@ -13,7 +13,7 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.outcome import compare
 from ethosgen.values.watch import Watch
-from networks import Network, Spec
+from tests.support.networks import Network, Spec
 
 NO_ATTRIBUTES = flexbuffers.Dumps({})
 POINT = Spec((1, 6), "int8", 0.05, 3)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import compressed_networks
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
@@ -16,7 +15,8 @@ from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import Model
-from networks import Network, Spec
+from tests.support import compressed_networks
+from tests.support.networks import Network, Spec
 
 WAYS: dict[str, Callable[[Network], list[int]]] = {
     "tables": compressed_networks.tables,

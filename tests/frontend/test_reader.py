@@ -10,9 +10,9 @@ from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as sch
 from ethosgen.frontend.tflite.reader import is_compiled, parse_model, read_model
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import ABSENT, Model
-from network_file import Spec, packed, unpacked, with_signatures
-from networks import Network
-from small_models import SHARED_MODELS
+from tests.support.network_file import Spec, packed, unpacked, with_signatures
+from tests.support.networks import Network
+from tests.support.small_models import SHARED_MODELS
 
 
 def small_network() -> Network:

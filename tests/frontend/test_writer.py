@@ -1,6 +1,5 @@
 """The one writer: what it writes reads back as the same values, to us and to the schema."""
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,24 +9,20 @@ import numpy as np
 import pytest
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.writer import file_of, write_model
+from ethosgen.values.dialect import OPS, Op, Option
+from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor
+from tests.corpus.registry import ROWS
+from tests.corpus.trial import Key, case_of
+from tests.support import control_networks, recurrent_networks, signal_networks, stream_networks
+from tests.support.network_file import packed, unpacked
+from tests.support.networks import Network
+from tests.support.operator_bench import Bench
+from tests.support.operator_cases import CASES
+from tests.support.small_models import SHARED_MODELS
 
-import control_networks  # noqa: E402
-import recurrent_networks  # noqa: E402
-import signal_networks  # noqa: E402
-import stream_networks  # noqa: E402
-from corpus.registry import ROWS  # noqa: E402
-from corpus.trial import Key, case_of  # noqa: E402
-from ethosgen.frontend.tflite.reader import decode_model  # noqa: E402
-from ethosgen.frontend.tflite.writer import file_of, write_model  # noqa: E402
-from ethosgen.values.dialect import OPS, Op, Option  # noqa: E402
-from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor  # noqa: E402
-from network_file import packed, unpacked  # noqa: E402
-from networks import Network  # noqa: E402
-from operator_bench import Bench  # noqa: E402
-from operator_cases import CASES  # noqa: E402
-from small_models import SHARED_MODELS  # noqa: E402
+ROOT = Path(__file__).parents[2]
 
 
 def _files() -> Iterator[tuple[str, bytes]]:

@@ -1,7 +1,7 @@
 """Damages command streams and runs them: each must end with a stop or a typed fault, in time.
 
-    .venv/bin/python tests/npu/npu_fuzz.py --count 100000          # make fuzz
-    .venv/bin/python tests/npu/npu_fuzz.py --only 4711             # one of them again
+    .venv/bin/python -m tests.npu.npu_fuzz --count 100000          # make fuzz
+    .venv/bin/python -m tests.npu.npu_fuzz --only 4711             # one of them again
 
 Mutant number n is the same on every machine and in every run. Canaries surround each segment of
 memory and must not change, and neither may read-only segments. Every fourth mutant has a board's
@@ -20,14 +20,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does, where this is run by itself
-
-from npu_networks import Simulation
-from test_npu_networks import block
 
 from ethosgen.backend.ethosu.accelerator import EthosU, find_accelerator
 from ethosgen.backend.ethosu.offload import offload
@@ -38,7 +32,9 @@ from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.registers import FAULT_BITS
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.errors import NpuFault
-from networks import Network
+from tests.npu.npu_networks import Simulation
+from tests.npu.test_npu_networks import block
+from tests.support.networks import Network
 
 Random = np.random.Generator
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from npu_bench import Bench, Program, ifm, kernel, ofm, sets
 
 from ethosgen.backend.ethosu.simulator.ops.curves import sigmoid, tanh
 from ethosgen.values.errors import NpuFault
+from tests.npu.npu_bench import Bench, Program, ifm, kernel, ofm, sets
 
 AVERAGE: Program = [("NPU_OP_POOL", {"pooling_mode": 1})]
 SHRAM_BYTES = {"ethos-u55-128": 24 << 10, "ethos-u55-32": 16 << 10, "ethos-u65-512": 48 << 10}

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from npu_bench import (
+
+from ethosgen.values.errors import NpuFault
+from tests.npu.npu_bench import (
     Bench,
     Program,
     encode_weights,
@@ -12,8 +14,6 @@ from npu_bench import (
     record,
     weights,
 )
-
-from ethosgen.values.errors import NpuFault
 
 CONV: Program = [("NPU_OP_CONV", {})]
 DEPTHWISE: Program = [("NPU_OP_DEPTHWISE", {})]

@@ -1,16 +1,16 @@
 """The estimate of cycles: by hand, and against Vela's own."""
 
 import pytest
-from npu_bench import STOP, Program, ifm, kernel, ofm, sets
-from npu_networks import Simulation
-from test_npu_networks import block
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.frontend.tflite.reader import parse_model
-from networks import Network
+from tests.npu.npu_bench import STOP, Program, ifm, kernel, ofm, sets
+from tests.npu.npu_networks import Simulation
+from tests.npu.test_npu_networks import block
+from tests.support.networks import Network
 
 U55_128 = find_accelerator("ethos-u55-128")
 COPY: Program = [

@@ -1,9 +1,9 @@
 """Copies between regions and into SHRAM."""
 
 import pytest
-from npu_bench import Bench, Program, sets
 
 from ethosgen.values.errors import NpuFault
+from tests.npu.npu_bench import Bench, Program, sets
 
 START: Program = [("NPU_OP_DMA_START", {})]
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from npu_bench import Bench, Program, ifm, ifm2, ofm, scale, sets
 
 from ethosgen.backend.ethosu.simulator.isa import ElementwiseMode
+from tests.npu.npu_bench import Bench, Program, ifm, ifm2, ofm, scale, sets
 
 Values = list[int]
 UNIT = [*scale("OFM", 1, 0), *scale("OPA", 1, 0), *sets(OPB_SCALE=1)]

@@ -2,8 +2,16 @@
 
 import numpy as np
 import pytest
-from npu_bench import STOP, Bench, Program, ifm, kernel, ofm, sets
-from npu_fuzz import (
+
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.simulator import registers as reg
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.effort import futile
+from ethosgen.backend.ethosu.simulator.machine import Machine, load
+from ethosgen.backend.ethosu.simulator.memory import Bus
+from ethosgen.values.errors import NpuFault
+from tests.npu.npu_bench import STOP, Bench, Program, ifm, kernel, ofm, sets
+from tests.npu.npu_fuzz import (
     LIMIT_S,
     MUTATIONS,
     NETWORKS,
@@ -14,14 +22,6 @@ from npu_fuzz import (
     run,
     victims,
 )
-
-from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.backend.ethosu.simulator import registers as reg
-from ethosgen.backend.ethosu.simulator.assemble import assemble
-from ethosgen.backend.ethosu.simulator.effort import futile
-from ethosgen.backend.ethosu.simulator.machine import Machine, load
-from ethosgen.backend.ethosu.simulator.memory import Bus
-from ethosgen.values.errors import NpuFault
 
 COUNT = 2000
 PARTS = 8

@@ -5,7 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
-from npu_bench import (
+
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.values.errors import NpuFault
+from tests.npu.npu_bench import (
     CONSTANTS,
     SCRATCH,
     SCRATCH_BYTES,
@@ -18,10 +22,6 @@ from npu_bench import (
     ofm,
     sets,
 )
-
-from ethosgen.backend.ethosu.simulator.assemble import assemble
-from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
-from ethosgen.values.errors import NpuFault
 
 AVERAGE: Program = [("NPU_OP_POOL", {"pooling_mode": 1})]
 
@@ -159,8 +159,8 @@ def test_negative_strides_write_backwards() -> None:
 
 
 def _base_stream() -> bytes:
-    from npu_bench import ifm2, record, scale, weights
-    from test_conv import CONV, ONE, depth_first
+    from tests.npu.npu_bench import ifm2, record, scale, weights
+    from tests.npu.test_conv import CONV, ONE, depth_first
 
     program, _ = weights(depth_first([[2, 3], [-1, -1]]), record(5, *ONE) + record(0, *ONE))
     elementwise: Program = [
@@ -182,8 +182,8 @@ def _base_stream() -> bytes:
 
 @pytest.mark.parametrize("batch", range(10))
 def test_mutated_streams_stop_or_fault(batch: int) -> None:
-    from npu_bench import record, weights
-    from test_conv import ONE, depth_first
+    from tests.npu.npu_bench import record, weights
+    from tests.npu.test_conv import ONE, depth_first
 
     _, constants = weights(depth_first([[2, 3], [-1, -1]]), record(5, *ONE) + record(0, *ONE))
     stream = _base_stream()

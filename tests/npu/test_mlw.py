@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from ethosu import mlw_codec
-from npu_bench import encode_weights
 
 from ethosgen.backend.ethosu.simulator import mlw
 from ethosgen.values.errors import NpuFault
+from tests.npu.npu_bench import encode_weights
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from npu_networks import assert_exact
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS
+from tests.npu.npu_networks import assert_exact
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT.parent / "shared" / "models"

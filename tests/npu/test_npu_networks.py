@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from npu_networks import assert_exact
 
-from network_file import Spec
-from networks import Network
+from tests.npu.npu_networks import assert_exact
+from tests.support.network_file import Spec
+from tests.support.networks import Network
 
 NPUS = ("ethos-u55-128", "ethos-u65-512")
 DTYPES = ("int8", "int16")

@@ -1,11 +1,11 @@
 """The performance monitor, used as ethosu_pmu.c of Arm's driver uses it."""
 
 import pytest
-from npu_bench import Program, ifm, kernel, ofm, sets
-from test_registers import Driver
 
 from ethosgen.backend.ethosu.simulator import pmu
 from ethosgen.backend.ethosu.simulator import registers as reg
+from tests.npu.npu_bench import Program, ifm, kernel, ofm, sets
+from tests.npu.test_registers import Driver
 
 POOL: Program = [
     *ifm(0, (8, 8, 16)),

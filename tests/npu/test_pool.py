@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from npu_bench import Bench, Program, ifm, kernel, ofm, scale
 
 from ethosgen.values.errors import NpuFault
+from tests.npu.npu_bench import Bench, Program, ifm, kernel, ofm, scale
 
 
 def pool(mode: int) -> Program:

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from npu_bench import Bench
 
 from ethosgen.backend.ethosu.simulator.isa import (
     AccFormat,
@@ -18,6 +17,7 @@ from ethosgen.backend.ethosu.simulator.operation import Activation, FeatureMap, 
 from ethosgen.backend.ethosu.simulator.ops.context import Context, Shram, WeightCache
 from ethosgen.backend.ethosu.simulator.ops.quantize import Factors, exact, integers
 from ethosgen.backend.ethosu.simulator.scaling import Ints
+from tests.npu.npu_bench import Bench
 
 CHANNELS = 40
 REACH = 1 << 20

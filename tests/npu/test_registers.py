@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from npu_bench import (
+
+from ethosgen.backend.ethosu.simulator import pmu
+from ethosgen.backend.ethosu.simulator import registers as reg
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.culprit import Channel
+from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.backend.ethosu.simulator.registers import RegisterFile
+from tests.npu.npu_bench import (
     CONSTANTS,
     SCRATCH,
     STOP,
@@ -19,13 +26,6 @@ from npu_bench import (
     sets,
     weights,
 )
-
-from ethosgen.backend.ethosu.simulator import pmu
-from ethosgen.backend.ethosu.simulator import registers as reg
-from ethosgen.backend.ethosu.simulator.assemble import assemble
-from ethosgen.backend.ethosu.simulator.culprit import Channel
-from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
-from ethosgen.backend.ethosu.simulator.registers import RegisterFile
 
 COPY: Program = [
     *ifm(0, (1, 1, 4)),

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from npu_bench import Bench, Program, ifm, kernel, ofm, sets
 
 from ethosgen.backend.ethosu.simulator.trace import Trace
 from ethosgen.values.errors import InputError, NpuFault
+from tests.npu.npu_bench import Bench, Program, ifm, kernel, ofm, sets
 
 MAXIMUM: Program = [("NPU_OP_POOL", {"pooling_mode": 0})]
 COPY_IN: Program = [

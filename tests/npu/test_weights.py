@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from ethosu import mlw_codec
-from npu_bench import encode_weights, record
 
 from ethosgen.backend.ethosu.simulator.ops.context import WeightCache
 from ethosgen.backend.ethosu.simulator.weights import Traversal, decode_records, decode_weights
 from ethosgen.values.errors import NpuFault
+from tests.npu.npu_bench import encode_weights, record
 
 
 def encoded(order: Traversal, ohwi: np.ndarray, bits: int) -> bytes:

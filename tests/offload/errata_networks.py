@@ -1,22 +1,20 @@
 """The minimal network of each erratum, ready to be reported upstream.
 
-    .venv/bin/python tests/offload/errata_networks.py
+    .venv/bin/python -m tests.offload.errata_networks
 
 writes them to tests/errata as NAME.tflite, with a README.md that describes each error.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
 from ethosgen.backend.ethosu.offload import vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
-from networks import Network, Spec
-from recurrent_networks import lstm
+from tests.support.networks import Network, Spec
+from tests.support.recurrent_networks import lstm
 
 FOLDER = Path(__file__).parent.parent / "errata"
 PAGE = "README.md"

@@ -21,9 +21,9 @@ from ethosgen.values.errors import RefusalError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadPlan
-from networks import Network
-from recurrent_networks import lstm
-from small_models import SHARED_MODELS, image_net
+from tests.support.networks import Network
+from tests.support.recurrent_networks import lstm
+from tests.support.small_models import SHARED_MODELS, image_net
 
 ACCELERATOR = find_accelerator("ethos-u55-128")
 

@@ -1,16 +1,27 @@
 """Each erratum is still Vela's, concerns its own network, and is avoided by default."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
-
-from errata_networks import (  # noqa: E402
+from ethosgen.aot import table_of
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import CompileTarget, SchedulerGoal, find_errata, offload
+from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version
+from ethosgen.backend.ethosu.offload.errata_table import ERRATA
+from ethosgen.frontend.tflite.reader import parse_model, read_model
+from ethosgen.pipeline.exactness import exact_plan
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.pipeline.judgement import decisive_outputs
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.errors import NpuFault, UnsupportedError
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import compare
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadPlan
+from ethosgen.values.watch import Watch
+from tests.offload.errata_networks import (
     FOLDER,
     NETWORKS,
     NPU,
@@ -20,23 +31,9 @@ from errata_networks import (  # noqa: E402
     npu_of,
     page,
 )
+from tests.support.networks import Network, Spec
 
-from ethosgen.aot import table_of  # noqa: E402
-from ethosgen.backend.ethosu.accelerator import find_accelerator  # noqa: E402
-from ethosgen.backend.ethosu.offload import CompileTarget, SchedulerGoal, find_errata, offload  # noqa: E402
-from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version  # noqa: E402
-from ethosgen.backend.ethosu.offload.errata_table import ERRATA  # noqa: E402
-from ethosgen.frontend.tflite.reader import parse_model, read_model  # noqa: E402
-from ethosgen.pipeline.exactness import exact_plan  # noqa: E402
-from ethosgen.pipeline.execution import simulate_samples  # noqa: E402
-from ethosgen.pipeline.judgement import decisive_outputs  # noqa: E402
-from ethosgen.samples.drawing import draw_samples  # noqa: E402
-from ethosgen.values.errors import NpuFault, UnsupportedError  # noqa: E402
-from ethosgen.values.model import Model  # noqa: E402
-from ethosgen.values.outcome import compare  # noqa: E402
-from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadPlan  # noqa: E402
-from ethosgen.values.watch import Watch  # noqa: E402
-from networks import Network, Spec  # noqa: E402
+ROOT = Path(__file__).parent.parent.parent
 
 BY_NAME = {erratum.name: erratum for erratum in ERRATA}
 

@@ -16,8 +16,8 @@ from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import IoStyle, OffloadPlan
-from network_file import Spec
-from networks import Network
+from tests.support.network_file import Spec
+from tests.support.networks import Network
 
 
 def sums(net: Network) -> tuple[int, ...]:

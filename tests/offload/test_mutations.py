@@ -12,7 +12,7 @@ from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import EthosgenError
-from networks import Network
+from tests.support.networks import Network
 
 MUTATIONS = 200
 EXTREMES = (0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 0x00FFFFFF, 0x00010000)

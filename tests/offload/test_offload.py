@@ -12,8 +12,8 @@ from ethosgen.frontend.tflite.reader import parse_model, read_model
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
-from network_file import Spec, with_signatures
-from networks import Network
+from tests.support.network_file import Spec, with_signatures
+from tests.support.networks import Network
 
 U55 = find_accelerator("ethos-u55-128")
 SHARED_MODELS = Path(__file__).parents[3] / "shared" / "models"

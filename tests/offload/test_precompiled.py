@@ -23,8 +23,8 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import compare
 from ethosgen.values.plan import IoStyle, RegionKind
-from network_file import Spec
-from networks import Network
+from tests.support.network_file import Spec
+from tests.support.networks import Network
 
 LEGACY = ("--debug-force-legacy-core",)
 SEPARATE = ("--separate-io-regions", "--cop-format", "COP2")

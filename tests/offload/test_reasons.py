@@ -7,7 +7,7 @@ from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_n
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle
-from networks import Network
+from tests.support.networks import Network
 
 LOG = """
 Warning (supported operators) operator: AVERAGE_POOL_2D, ofm: 'pooled'

@@ -19,9 +19,9 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.model import Model
 from ethosgen.values.plan import IoStyle, OffloadPlan
-from network_file import Spec
-from networks import Network
-from recurrent_networks import lstm
+from tests.support.network_file import Spec
+from tests.support.networks import Network
+from tests.support.recurrent_networks import lstm
 
 ACCELERATOR = find_accelerator("ethos-u55-128")
 

@@ -13,7 +13,7 @@ from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.plan import IoStyle
-from networks import Network, Spec
+from tests.support.networks import Network, Spec
 
 Layer = Callable[[Network, int], int]
 

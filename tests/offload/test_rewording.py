@@ -14,9 +14,9 @@ from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.pipeline import Inputs
 from ethosgen.values.model import PLACEMENT
 from ethosgen.values.watch import Watch
-from layer_networks import int4_constant
-from network_file import with_own_buffers, with_signatures
-from networks import Network, Spec
+from tests.support.layer_networks import int4_constant
+from tests.support.network_file import with_own_buffers, with_signatures
+from tests.support.networks import Network, Spec
 
 
 def with_int4_weights() -> bytes:

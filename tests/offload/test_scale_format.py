@@ -13,7 +13,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import compare
 from ethosgen.values.watch import Watch
-from networks import Network
+from tests.support.networks import Network
 
 NPU = "ethos-u55-128"
 ODD = 1 + 2.0**-23

@@ -7,8 +7,8 @@ from ethosgen.backend.ethosu.offload.rewording import reworded
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
-from networks import Network, Spec
-from stream_networks import add, waiting
+from tests.support.networks import Network, Spec
+from tests.support.stream_networks import add, waiting
 
 
 def _returned() -> bytes:

@@ -18,7 +18,7 @@ from ethosgen.cli import cli
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from pack.pack_files import (
+from tests.pack.pack_files import (
     ENSEMBLE,
     SMALL,
     TWO_CORES,

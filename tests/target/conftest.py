@@ -11,8 +11,8 @@ from ethosgen.project import open_project, render, write
 from ethosgen.toolchain import Built, build
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
-from needs import require
-from programs import make_program
+from tests.support.needs import require
+from tests.support.programs import make_program
 
 Firmware = tuple[Built, ProjectInfo]
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from ethosgen.target.frames import Decoder, Frame
-from programs import ELEMENTS
+from tests.support.programs import ELEMENTS
 
 HELLO, INPUT, RUN, OUTPUT, END, BYE = range(1, 7)
 RESTARTED = 0xFD

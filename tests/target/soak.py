@@ -1,6 +1,6 @@
 """Runs many inferences on QEMU while 1% of the frames are damaged; no inference may be lost.
 
-PYTHONPATH=tests:tests/target .venv/bin/python tests/target/soak.py 10000
+.venv/bin/python -m tests.target.soak 10000
 """
 
 import sys
@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from noisy_line import NoisyFrames
 
 from ethosgen.board import load_board
 from ethosgen.host.tools import QEMU
@@ -19,8 +18,9 @@ from ethosgen.target.session import Session
 from ethosgen.toolchain import build
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
-from npu_stub import PlusOneNpu
-from programs import ELEMENTS, make_program
+from tests.support.npu_stub import PlusOneNpu
+from tests.support.programs import ELEMENTS, make_program
+from tests.target.noisy_line import NoisyFrames
 
 _RETRY_S = 0.05
 _ANSWER_S = 20.0

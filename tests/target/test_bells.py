@@ -20,9 +20,9 @@ from ethosgen.toolchain import build
 from ethosgen.values.errors import TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
-from needs import require
-from npu_stub import STATUS, PlusOneNpu
-from programs import ELEMENTS, make_program
+from tests.support.needs import require
+from tests.support.npu_stub import STATUS, PlusOneNpu
+from tests.support.programs import ELEMENTS, make_program
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
 TIMEOUT_MS = 300

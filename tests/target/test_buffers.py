@@ -15,8 +15,8 @@ from ethosgen.target.session import Session
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
-from networks import Network
-from recipes import recipe
+from tests.support.networks import Network
+from tests.support.recipes import recipe
 
 SHAPE = (1, 64, 64, 2)
 

@@ -18,8 +18,8 @@ from ethosgen.values.errors import TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
-from npu_stub import PlusOneNpu
-from programs import ELEMENTS, make_program
+from tests.support.npu_stub import PlusOneNpu
+from tests.support.programs import ELEMENTS, make_program
 
 Firmwares = Callable[[IoStyle], tuple[Built, ProjectInfo]]
 Differences = Callable[..., list[list[int]]]

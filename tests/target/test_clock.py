@@ -9,9 +9,9 @@ from ethosgen.project import open_project, render, write
 from ethosgen.target import TARGETS, Firmware
 from ethosgen.target.session import Session
 from ethosgen.toolchain import build
-from needs import require
-from npu_stub import PlusOneNpu
-from programs import make_program
+from tests.support.needs import require
+from tests.support.npu_stub import PlusOneNpu
+from tests.support.programs import make_program
 
 WAITS = 100
 TICKS_PER_MS = 32_000

@@ -34,9 +34,9 @@ from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from needs import require
-from networks import Network
-from recurrent_networks import lstm, svdf
+from tests.support.needs import require
+from tests.support.networks import Network
+from tests.support.recurrent_networks import lstm, svdf
 
 NPU = "ethos-u55-128"
 SAMPLES = 60

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from soak import soak
 
 from ethosgen import target
 from ethosgen.toolchain import Built, build
 from ethosgen.values.errors import TargetError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
-from npu_stub import PlusOneNpu
-from programs import ELEMENTS
+from tests.support.npu_stub import PlusOneNpu
+from tests.support.programs import ELEMENTS
+from tests.target.soak import soak
 
 Firmwares = Callable[[IoStyle], tuple[Built, ProjectInfo]]
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"

@@ -8,7 +8,7 @@ from ethosgen.board import Board, board_names, load_board
 from ethosgen.board.facts import Flasher
 from ethosgen.target.flasher import flash, flash_command
 from ethosgen.values.errors import InputError, TargetError, ToolError
-from needs import require
+from tests.support.needs import require
 
 
 @pytest.fixture

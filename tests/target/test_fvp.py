@@ -21,7 +21,7 @@ from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, TargetError, ToolError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
-from programs import ELEMENTS, make_program
+from tests.support.programs import ELEMENTS, make_program
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
 RECORDED = Path(__file__).parent / "fvp_commands.txt"
@@ -88,8 +88,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
         program = tmp_path / "FVP_Corstone_SSE-300_Ethos-U55"
         program.write_text(
             f"#!{sys.executable}\n"
-            f"import sys\nsys.path[:0] = [{str(HERE)!r}, {str(HERE.parent)!r}]\n"
-            + textwrap.dedent(what)
+            f"import sys\nsys.path.insert(0, {str(HERE.parents[1])!r})\n" + textwrap.dedent(what)
         )
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{Path('/usr/bin')}")
@@ -99,7 +98,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
 
 LISTEN = """
     import socket
-    from firmware_twin import Twin, serve
+    from tests.target.firmware_twin import Twin, serve
     port = next(int(a.split("=")[1]) for a in sys.argv if "telnetterminal0.start_port" in a)
     assert "--timelimit" in sys.argv and "-a" in sys.argv
     listener = socket.create_server(("127.0.0.1", port))
@@ -173,7 +172,7 @@ def test_boards_and_npus_without_an_fvp() -> None:
 @pytest.mark.parametrize("name", ["corstone300", "corstone310", "corstone315"])
 def test_a_real_fvp_runs_the_firmware(tmp_path: Path, name: str) -> None:
     """Of a network on the CPU: what the NPU of `make_program` does is no real command stream."""
-    from programs import make_cpu_program
+    from tests.support.programs import make_cpu_program
 
     board = load_board(name)
     assert board.run.fvp is not None

@@ -21,8 +21,8 @@ from ethosgen.values.errors import InputError, NpuFault, TargetError, ToolError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
-from npu_stub import PlusOneNpu
-from programs import ELEMENTS
+from tests.support.npu_stub import PlusOneNpu
+from tests.support.programs import ELEMENTS
 
 Firmwares = Callable[[IoStyle], tuple[Built, ProjectInfo]]
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"

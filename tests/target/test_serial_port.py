@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from firmware_twin import Twin, serve
 
 from ethosgen import target
 from ethosgen.board import load_board
@@ -24,8 +23,9 @@ from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, ProtocolError, TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
-from needs import require
-from programs import ELEMENTS, make_cpu_program, make_program
+from tests.support.needs import require
+from tests.support.programs import ELEMENTS, make_cpu_program, make_program
+from tests.target.firmware_twin import Twin, serve
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
 ELF = Path("firmware.elf")

@@ -27,7 +27,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import NetworkInfo
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from small_models import image_net
+from tests.support.small_models import image_net
 
 pytestmark = pytest.mark.skipif(
     "ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE is not set: Zephyr itself is needed"

@@ -8,7 +8,7 @@ import pytest
 
 from ethosgen.board import load_board
 from ethosgen.project import ZEPHYR, render, write
-from programs import make_program
+from tests.support.programs import make_program
 
 APP = Path(__file__).parent.parent.parent / "zephyr_app"
 CMAKE = shutil.which("cmake")

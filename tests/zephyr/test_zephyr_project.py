@@ -7,7 +7,6 @@ import kconfiglib
 import pytest
 import yaml
 from devicetree import edtlib
-from zephyr_tree import DEVICETREE, write_bindings, write_kconfig
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.board import load_board
@@ -16,7 +15,8 @@ from ethosgen.project.manifest import MANIFEST
 from ethosgen.project.zephyr import heap_bytes, npu_ports
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle
-from programs import make_cpu_program, make_program
+from tests.support.programs import make_cpu_program, make_program
+from tests.zephyr.zephyr_tree import DEVICETREE, write_bindings, write_kconfig
 
 BOARD = load_board("corstone300")
 TARGETS = {"ARM_ETHOS_": "before_4_2", "ETHOS_": "since_4_2"}

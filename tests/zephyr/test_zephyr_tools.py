@@ -11,7 +11,7 @@ from ethosgen.toolchain import build_zephyr, find_zephyr
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
 from ethosgen.values.errors import BuildError, InputError, ToolError
-from programs import make_program
+from tests.support.programs import make_program
 
 BOARD = load_board("corstone300")
 

@@ -1,0 +1,1 @@
+"""The tests, which mirror the modules of ethosgen, and what they share (`support`, `corpus`)."""

@@ -1,0 +1,139 @@
+"""Elementwise operators with one or two feature maps."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from tests.corpus.choices import Choices
+from tests.corpus.draft import ACTIVATIONS, Case, Draft
+
+
+def add(choices: Choices, dtype: str) -> Case:
+    """Draw ADD."""
+    return _arithmetic("ADD", choices, dtype)
+
+
+def sub(choices: Choices, dtype: str) -> Case:
+    """Draw SUB."""
+    return _arithmetic("SUB", choices, dtype)
+
+
+def mul(choices: Choices, dtype: str) -> Case:
+    """Draw MUL."""
+    return _arithmetic("MUL", choices, dtype)
+
+
+def _arithmetic(code: str, choices: Choices, dtype: str) -> Case:
+    net = Draft(choices, dtype)
+    x, y = _operands(net)
+    activation = choices.pick(ACTIVATIONS) if dtype != "int32" else "NONE"
+    method = {"ADD": net.add, "SUB": net.sub, "MUL": net.mul}[code]
+    if dtype == "int32":
+        _narrow(net, x, y, 15 if code == "MUL" else 30)
+        made = method(x, y, activation)
+        scale = choices.pick((None, None, 1.0, choices.real(1e-3, 1e3)))
+        several = code == "MUL" and choices.chance(3)  # Vela rescales sums of several
+        for index in (x, y, made):  # TFLite ignores them
+            own = choices.real(1e-3, 1e3) if several else scale
+            net.tensors[index] = dataclasses.replace(net.tensors[index], scale=own)
+        return net.case(made)
+    return net.case(net.maybe_after(net.requantized(method(x, y, activation))))
+
+
+def _narrow(net: Draft, x: int, y: int, bits: int) -> None:
+    """Limit 32-bit operands in two of three networks, so that they do not overflow."""
+    if net.choices.chance(3):
+        return
+    for index in (x, y):
+        spec = net.tensors[index]
+        if spec.data is None:
+            net.limit(index, -(1 << bits), (1 << bits) - 1)
+        else:
+            values = np.frombuffer(spec.data, np.int32) % (1 << bits)
+            net.tensors[index] = dataclasses.replace(spec, data=values.tobytes())
+
+
+def minimum(choices: Choices, dtype: str) -> Case:
+    """Draw MINIMUM; one quantization for all three tensors."""
+    net = Draft(choices, dtype)
+    return net.case(net.minimum(*_operands(net, same=True)))
+
+
+def maximum(choices: Choices, dtype: str) -> Case:
+    """Draw MAXIMUM; one quantization for all three tensors."""
+    net = Draft(choices, dtype)
+    return net.case(net.maximum(*_operands(net, same=True)))
+
+
+def squared_difference(choices: Choices, dtype: str) -> Case:
+    """Draw SQUARED_DIFFERENCE."""
+    net = Draft(choices, dtype)
+    x, y = _operands(net)
+    shape = np.broadcast_shapes(net.tensors[x].shape, net.tensors[y].shape)
+    spec = net.shaped(x, shape)
+    out = net.operator("SQUARED_DIFFERENCE", [x, y], [spec])[0]
+    return net.case(net.requantized(out, net.scale_of(x) * (20000 if dtype == "int16" else 80)))
+
+
+def prelu(choices: Choices, dtype: str) -> Case:
+    """Draw PRELU with a slope for each channel, or one for all."""
+    net = Draft(choices, dtype)
+    shape = net.image()
+    x = net.maybe_before(net.feed(shape))
+    slopes = choices.pick(((1, 1, shape[3]), (1, 1, shape[3]), (1, 1, 1), shape[1:]))
+    kind = "int8" if dtype == "int16" else dtype  # the slopes' type in LiteRT's 16-bit kernel
+    point = 0 if dtype == "int16" else net.zero_point()
+    alpha = net.constant(net.random_integers(slopes, kind), kind, choices.real(2e-4, 0.02), point)
+    out = net.operator("PRELU", [x, alpha], [net.shaped(x, shape)])[0]
+    return net.case(net.requantized(out))
+
+
+def absolute(choices: Choices, dtype: str) -> Case:
+    """Draw ABS."""
+    return _rescaled("ABS", choices, dtype)
+
+
+def negative(choices: Choices, dtype: str) -> Case:
+    """Draw NEG of tensors without zero point: TFLite negates the stored integers."""
+    net = Draft(choices, dtype)
+    x = net.feed(net.any_shape(), zero_point=0)
+    return net.case(net.unary("NEG", x))
+
+
+def _rescaled(code: str, choices: Choices, dtype: str) -> Case:
+    net = Draft(choices, dtype)
+    x = net.maybe_before(net.feed(net.any_shape()))
+    y = net.unary(code, x)
+    if choices.chance(2):
+        net.requantized(y)
+    return net.case(y)
+
+
+def _operands(net: Draft, same: bool = False) -> tuple[int, int]:
+    """Choose two operands: equal shapes, broadcast ones, a constant, or a scalar."""
+    choices = net.choices
+    shape = net.any_shape()
+    other = choices.pick((shape, shape, _broadcast(choices, shape), (), (1,)))
+    if choices.chance(6):  # each repeats along some axes of the other
+        other, shape = _broadcast(choices, shape), _broadcast(choices, shape)
+    elif choices.chance(6):
+        other = shape[choices.integer(0, len(shape) - 1) :]
+    x = net.feed(shape)
+    spec = net.tensors[x]
+    quantization: dict[str, Any] = {"scale": spec.scale, "zero_point": spec.zero_point}
+    if not same and not choices.chance(3):
+        scale = net.scale() if net.dtype != "int32" else None
+        quantization = {"scale": scale, "zero_point": net.zero_point()}
+        if choices.chance(4):
+            quantization["scale"] = spec.scale
+    if choices.chance(3) or not other:
+        values = net.random_integers(other, net.dtype)
+        y = net.constant(values, net.dtype, **quantization)
+    else:
+        y = net.feed(other, **quantization)
+    return (y, x) if choices.chance(3) else (x, y)
+
+
+def _broadcast(choices: Choices, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if choices.chance(2) else extent for extent in shape)

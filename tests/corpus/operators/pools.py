@@ -1,0 +1,101 @@
+"""Pools and reductions."""
+
+import numpy as np
+
+from tests.corpus.choices import Choices
+from tests.corpus.draft import ACTIVATIONS, Case, Draft
+from tests.support.network_file import Spec
+
+
+def average_pool(choices: Choices, dtype: str) -> Case:
+    """Draw AVERAGE_POOL_2D."""
+    return _pool("AVERAGE_POOL_2D", choices, dtype)
+
+
+def max_pool(choices: Choices, dtype: str) -> Case:
+    """Draw MAX_POOL_2D."""
+    return _pool("MAX_POOL_2D", choices, dtype)
+
+
+def _pool(code: str, choices: Choices, dtype: str) -> Case:
+    net = Draft(choices, dtype)
+    padding = choices.pick(("VALID", "SAME"))
+    height, width = net.extent(20), net.extent(20)
+    high = 8 if padding == "SAME" else 20
+    kernel = (
+        choices.integer(1, high if padding == "SAME" else min(high, height)),
+        choices.integer(1, high if padding == "SAME" else min(high, width)),
+    )
+    longest = 5 if padding == "VALID" else 3
+    stride = choices.pick(
+        ((1, 1), (2, 2), (choices.integer(1, longest), choices.integer(1, longest)))
+    )
+    batch = choices.pick((1, 1, 1, 2))
+    x = net.maybe_before(net.feed((batch, height, width, net.extent(40))))
+    pool = net.average_pool if code == "AVERAGE_POOL_2D" else net.max_pool
+    y = pool(x, kernel, stride, padding=padding, activation=choices.pick(ACTIVATIONS))
+    return net.case(net.maybe_after(y))
+
+
+def mean(choices: Choices, dtype: str) -> Case:
+    """Draw MEAN over height and width, one of them, or channels."""
+    net = Draft(choices, dtype)
+    shape = net.any_shape(2, 4)
+    rank = len(shape)
+    axes = choices.pick(
+        ((rank - 2,), (rank - 3, rank - 2), (rank - 3, rank - 2), (rank - 1,), (0,))
+    )
+    axes = tuple(sorted({axis for axis in axes if axis >= 0}))
+    if rank == 4:
+        axes, shape = tuple(a for a in axes if a) or (1, 2), (1, *shape[1:])
+    x = net.maybe_before(net.feed(shape))
+    y = net.mean(x, axes, choices.chance(2))
+    if choices.chance(2):
+        net.requantized(y)
+    return net.case(y)
+
+
+def total(choices: Choices, dtype: str) -> Case:
+    """Draw SUM along one axis or several."""
+    return _reduction("SUM", choices, dtype)
+
+
+def reduce_max(choices: Choices, dtype: str) -> Case:
+    """Draw REDUCE_MAX."""
+    return _reduction("REDUCE_MAX", choices, dtype)
+
+
+def reduce_min(choices: Choices, dtype: str) -> Case:
+    """Draw REDUCE_MIN."""
+    return _reduction("REDUCE_MIN", choices, dtype)
+
+
+def _reduction(code: str, choices: Choices, dtype: str) -> Case:
+    net = Draft(choices, dtype)
+    shape = net.any_shape(2, 4)
+    axis = choices.integer(0, len(shape) - 1)
+    axes = choices.pick(((axis,), (len(shape) - 1,), tuple(range(len(shape)))[-2:]))
+    keep = choices.chance(2) or len(axes) == len(shape)  # Vela refuses tensors of rank 0
+    x = net.maybe_before(net.feed(shape))
+    if dtype == "int32" and not choices.chance(3):
+        net.limit(x, -(1 << 24), 1 << 24)  # sums of these do not overflow
+    reduced = tuple(
+        1 if i in axes else extent for i, extent in enumerate(shape) if keep or i not in axes
+    )
+    spec = net.shaped(x, reduced)
+    (y,) = net.operator(code, [x, net.integers(axes)], [spec], {"keep_dims": keep})
+    if code == "SUM" and dtype != "int32":
+        net.requantized(y, float(np.sqrt(np.prod([shape[a] for a in axes]))))
+    return net.case(y)
+
+
+def arg_max(choices: Choices, dtype: str) -> Case:
+    """Draw ARG_MAX over the last axis."""
+    net = Draft(choices, dtype)
+    shape = net.any_shape(2, 4)
+    shape = (*shape[:-1], choices.integer(1, 127))
+    x = net.maybe_before(net.feed(shape))
+    axis = net.integers(choices.pick((len(shape) - 1, -1)))
+    wide = choices.pick(("int32", "int64"))
+    spec = Spec(shape[:-1], wide)
+    return net.case(net.operator("ARG_MAX", [x, axis], [spec], {"output_type": wide})[0])

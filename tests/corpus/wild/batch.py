@@ -1,0 +1,116 @@
+"""Runs many random networks in processes that may die or hang, with a log that can be resumed."""
+
+import json
+import multiprocessing
+import time
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from tests.corpus.wild.trial import Verdict
+
+DEADLINE_S = 120.0
+"""The time limit for one network; the slowest took a tenth of it on a busy machine."""
+LIFE = 300
+"""A process is replaced after this many networks: TVM keeps everything that it has compiled."""
+
+BAD = ("differs", "fault", "traceback", "died", "hang")
+"""Verdicts that mean a bug."""
+
+
+class Worker:
+    """A process that runs networks one after the other."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=_work, args=(other,), daemon=True)
+        self._process.start()
+        other.close()
+        self.left = LIFE
+
+    def run(self, seed: int) -> Verdict:
+        """Run a network; if the process dies or hangs, that is a verdict too."""
+        self.left -= 1
+        try:
+            self._pipe.send(seed)
+            if not self._pipe.poll(DEADLINE_S):
+                self.left = 0
+                return Verdict(seed, "hang", why=f"it did not finish in {DEADLINE_S:g} s")
+            verdict: Verdict = self._pipe.recv()
+        except (EOFError, OSError):
+            self.left = 0
+            self._process.join(5)
+            return Verdict(seed, "died", why=f"exit status {self._process.exitcode}")
+        return verdict
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+
+
+def _work(pipe: Connection) -> None:
+    from tests.corpus.wild.asker import Asker
+    from tests.corpus.wild.trial import run_wild
+
+    asker = Asker()
+    use_asker(asker)
+    while True:
+        seed = pipe.recv()
+        try:
+            verdict = run_wild(seed)
+        except Exception:  # a bug in the corpus itself, which counts as one too
+            verdict = Verdict(seed, "traceback", why=traceback.format_exc(limit=-6))
+        pipe.send(verdict)
+
+
+def use_asker(asker: Any) -> None:
+    """Call Vela and the oracles through an Asker in this process.
+
+    Kernels run only three times, so LLVM's optimizations cost more time than they save.
+    """
+    from ethosgen.aot.host import llvm
+    from ethosgen.backend.ethosu.offload import vela
+    from ethosgen.oracle import reference
+
+    llvm.TARGET = {"kind": "llvm", "opt-level": 0}
+
+    vela.call = asker.call  # type: ignore[attr-defined]
+    reference.call = asker.call  # type: ignore[attr-defined]
+
+
+def run_batch(seeds: Iterable[int]) -> Iterator[Verdict]:
+    """Run networks in order and yield their verdicts."""
+    worker = Worker()
+    try:
+        for seed in seeds:
+            if worker.left <= 0:
+                worker.close()
+                worker = Worker()
+            started = time.perf_counter()
+            verdict = worker.run(seed)
+            verdict.seconds["all"] = round(time.perf_counter() - started, 4)
+            yield verdict
+    finally:
+        worker.close()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """Return the verdicts in a log; an empty list if there is no log."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+
+
+def run_logged(seeds: Sequence[int], path: Path) -> Iterator[Verdict]:
+    """Run the networks that are not in a log, and add each to it."""
+    done = {entry["seed"] for entry in read_log(path)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as log:
+        for verdict in run_batch(seed for seed in seeds if seed not in done):
+            log.write(json.dumps(verdict.as_dict()) + "\n")
+            log.flush()
+            yield verdict

@@ -1,0 +1,219 @@
+"""Runs one random network through the steps of `project`, and compares all its outputs."""
+
+import re
+import traceback
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ethosgen.board import Board, load_board
+from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.pipeline import exactness as checked
+from ethosgen.pipeline.pieces import undefined_outputs, without
+from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
+from ethosgen.values.model import Model
+from ethosgen.values.outcome import Arrays, compare
+from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
+from ethosgen.values.watch import Watch
+from tests.corpus.choices import Choices, seeded
+from tests.corpus.wild.fragments import draw_values
+from tests.corpus.wild.golden import golden
+from tests.corpus.wild.graph import WildNetwork, make_network
+
+SAMPLES = 3
+BOARD = "corstone300"
+NPUS = (
+    "none", "none", "ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256",
+    "ethos-u65-256", "ethos-u65-512",
+)  # fmt: skip
+ORACLE_S = 60.0
+
+
+@dataclass(frozen=True)
+class WildSetting:
+    """The options of `project` for a network."""
+
+    npu: str
+    memory_mode: str | None
+    io: str
+    offload: str
+
+    def __str__(self) -> str:
+        mode = f" --memory-mode {self.memory_mode}" if self.memory_mode else ""
+        return f"--npu {self.npu}{mode} --io {self.io} --offload {self.offload}"
+
+
+@dataclass
+class Verdict:
+    """The verdict on a network: equal, differs, fault, refused, dropped, traceback, died, hang."""
+
+    seed: int
+    verdict: str
+    setting: str = ""
+    operators: int = 0
+    on_npu: int = 0
+    why: str = ""
+    followed: str = ""
+    """The --io that a refusal advised and the run then used."""
+    errata: list[str] = field(default_factory=list)
+    """The errata that kept operators on the CPU; "found-by-check" stands for unnamed ones."""
+    oracles: tuple[str, ...] = ()
+    elements: int = 0
+    mismatches: int = 0
+    codes: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as a JSON object."""
+        return asdict(self)
+
+
+def choose_wild_setting(choices: Choices, board: Board) -> WildSetting:
+    """Choose NPU, memory mode, --io and --offload."""
+    npu = choices.pick(NPUS)
+    accelerator = None if npu == "none" else board.accelerator(npu)
+    mode = choices.pick(board.memory_modes(accelerator))
+    io = choices.pick(("arena", "arena", "arena", "caller"))
+    offload = "all" if accelerator is None else choices.pick(("all",) * 9 + ("auto",))
+    return WildSetting(npu, mode, io, offload)
+
+
+def wild_samples(wild: WildNetwork, model: Model, seed: int) -> list[dict[str, Any]]:
+    """Draw the inputs of a network."""
+    specs = {wild.net.tensors[i].name: wild.net.tensors[i] for i in wild.net.inputs}
+    return [
+        {
+            t.name: draw_values(
+                np.random.default_rng((seed, how, i)), specs[t.name], wild.ranges.get(t.name), how
+            )
+            for i, t in enumerate(model.inputs)
+        }
+        for how in range(SAMPLES)
+    ]
+
+
+def run_wild(seed: int) -> Verdict:
+    """Run the network of a seed."""
+    wild = make_network(seed)
+    setting = choose_wild_setting(seeded(seed, 1), load_board(BOARD))
+    try:
+        samples = wild_samples(wild, decode_model(wild.data, "wild"), seed)
+    except Exception:
+        return Verdict(seed, "traceback", str(setting), why=traceback.format_exc(limit=-6))
+    return run_network(wild, setting, samples, seed)
+
+
+def run_network(
+    wild: WildNetwork,
+    setting: WildSetting,
+    samples: list[dict[str, Any]],
+    seed: int = 0,
+) -> Verdict:
+    """Run a network with a setting on samples, and compare."""
+    verdict = Verdict(seed, "traceback", str(setting))
+    verdict.codes = tuple(o.custom_code or o.code for o in wild.net.operators)
+    verdict.operators = len(verdict.codes)
+    watch = Watch()
+    try:
+        model = decode_model(wild.data, "wild")
+        outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
+        advice = re.search(r"use --io (arena|caller)", refusal or "")
+        if advice is not None:
+            verdict.followed = advice[1]
+            setting = replace(setting, io=advice[1])
+            outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
+    except NpuFault as fault:
+        verdict.verdict, verdict.why = "fault", str(fault)
+        return verdict
+    except Exception:
+        verdict.why = traceback.format_exc(limit=-6)
+        return verdict
+    with watch.stage("oracle", ""):
+        said = golden(model, samples, ORACLE_S)
+    verdict.oracles = said.oracles
+    verdict.seconds = {name: round(s, 4) for name, s in watch.wall_s.items()}
+    if said.outputs is None:
+        verdict.verdict, verdict.why = "dropped", said.why
+    elif refusal is not None:
+        verdict.verdict, verdict.why = "refused", refusal
+    else:
+        _compare(outputs, said.outputs, model, verdict)
+        if verdict.mismatches:
+            _compare_defined(outputs, said.outputs, model, samples, verdict)
+    return verdict
+
+
+def _compare_defined(
+    outputs: list[Arrays],
+    wanted: list[Any],
+    model: Model,
+    samples: list[dict[str, Any]],
+    verdict: Verdict,
+) -> None:
+    """Compare again without the outputs that C++ leaves undefined."""
+    undefined, operator = undefined_outputs(model, samples)
+    if not operator:
+        return
+    wanted = without(wanted, undefined)
+    if any(wanted):
+        _compare(without(outputs, undefined), wanted, model, verdict)
+    else:
+        verdict.verdict, verdict.why = "dropped", f"C++ leaves the result of {operator} undefined"
+
+
+def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Verdict) -> None:
+    from ethosgen.pipeline.judgement import tolerance_of
+
+    found = compare("oracle", outputs, wanted, tolerance_of(model))
+    verdict.elements, verdict.mismatches = found.elements, found.mismatches
+    verdict.verdict = "differs" if found.mismatches else "equal"
+    verdict.why = ""
+    if found.mismatches:
+        worst = [
+            name
+            for name in dict.fromkeys(name for one in wanted for name in one)
+            if any(
+                name in w and (name not in o or not np.array_equal(o[name], w[name]))
+                for o, w in zip(outputs, wanted, strict=True)
+            )
+        ]
+        verdict.why = f"by up to {found.max_abs_diff:g} in {', '.join(worst)}"
+
+
+def _project_and_run(
+    model: Model,
+    setting: WildSetting,
+    samples: list[dict[str, Any]],
+    verdict: Verdict,
+    watch: Watch,
+) -> tuple[list[Arrays], str | None]:
+    """Plan, compile, render in memory, and run on this machine; or return the refusal."""
+    from ethosgen.pipeline.execution import simulate_samples
+    from ethosgen.pipeline.planning import choose_accelerator, make_plan, make_program
+    from ethosgen.project import render
+
+    board = load_board(BOARD)
+    try:
+        accelerator = choose_accelerator(model, setting.npu, board)
+        mode = board.choose_memory_mode(setting.memory_mode, accelerator)
+        options = OffloadOptions(mode=OffloadMode(setting.offload), oracle="tflm")
+        io = IoStyle(setting.io)
+        plan = make_plan(model, accelerator, io, watch, options, board.memories_in(mode), _ask)
+        verdict.on_npu = plan.npu_operators or 0
+        verdict.errata = sorted({op.erratum for op in plan.cpu_operators if op.erratum})
+        program = make_program(plan, watch)
+        with watch.stage("render", ""):
+            render([program], board, memory_mode=mode)
+        with watch.stage("run", ""):
+            return simulate_samples(plan, samples, Watch()), None
+    except (NpuFault, InternalError):
+        raise  # as bad as any other exception
+    except EthosgenError as error:
+        return [], f"{type(error).__name__}: {error}"
+
+
+def _ask(model: Model, samples: Any, _oracle: str | None) -> checked.Golden | str:
+    """Ask the oracles for the check, operator by operator where it has to be."""
+    said = golden(model, samples, ORACLE_S)
+    return said.why if said.outputs is None else checked.Golden("tflm", said.outputs)

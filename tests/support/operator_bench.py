@@ -1,0 +1,356 @@
+"""A network of single operators, and elementwise cases: see operator_cases."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.support.networks import Network, Spec
+
+Array = np.ndarray[Any, Any]
+Build = Callable[["Bench", str], Sequence[int]]
+
+RANKS = (4, 3, 2, 5)
+"""The ranks of shapes for operators with one input; sizes are drawn."""
+LEAST, MOST = 2, 6
+"""The range of drawn sizes."""
+
+
+class Bench(Network):
+    """A network that records the range of each input's elements."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__("bench", seed)
+        self.ranges: dict[str, tuple[float, float]] = {}
+
+    def given(
+        self,
+        shape: Sequence[int],
+        dtype: str,
+        low: float | None = None,
+        high: float | None = None,
+        scale: float | None = None,
+        zero_point: int | None = None,
+        name: str | None = None,
+    ) -> int:
+        """Add an input; quantized types get a random scale and zero point by default."""
+        quantized = dtype in ("int8", "uint8", "int16")
+        if quantized and scale is None:
+            scale = round(float(self.random.uniform(0.01, 0.2)), 6)
+        point = zero_point if zero_point is not None else self.point(dtype) if quantized else 0
+        index = self.input(shape, dtype, scale, point, name)
+        info = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else None
+        least, most = (info.min, info.max) if info else (0, 2) if dtype == "bool" else (-4.0, 4.0)
+        self.ranges[self.tensors[index].name or ""] = (
+            least if low is None else low,
+            most if high is None else high,
+        )
+        return index
+
+    def point(self, dtype: str) -> int:
+        """Draw a zero point that a type may have."""
+        return {"int8": int(self.random.integers(-60, 60)), "uint8": 131}.get(dtype, 0)
+
+    def sizes(self, rank: int, least: int = LEAST) -> tuple[int, ...]:
+        """Draw a shape."""
+        return tuple(int(n) for n in self.random.integers(least, MOST, rank, endpoint=True))
+
+    def broadcasts(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Draw pairs of shapes: one repeated along axes, both, equal ones, and a single number."""
+        n, h, w, c = self.sizes(4)
+        return [
+            ((n, h, w, c), (w, 1)),
+            ((n, h, 1), (1, c)),
+            ((w, c), (w, c)),
+            ((n, h, c), ()),
+        ]
+
+    def to(self, dtype: str, shape: Sequence[int], like: int | None = None) -> Spec:
+        """Describe an output with its own quantization, or with that of another tensor."""
+        if like is not None:
+            return Spec(
+                tuple(shape), dtype, self.tensors[like].scale, self.tensors[like].zero_point
+            )
+        if dtype not in ("int8", "uint8", "int16"):
+            return Spec(tuple(shape), dtype)
+        scale = round(float(self.random.uniform(0.02, 0.3)), 6)
+        return Spec(tuple(shape), dtype, scale, self.point(dtype))
+
+    def shape(self, x: int) -> tuple[int, ...]:
+        return self.tensors[x].shape
+
+    def make(
+        self, code: str, inputs: Sequence[int], spec: Spec, options: dict[str, Any] | None = None
+    ) -> int:
+        """Add an operator with one output."""
+        return self.operator(code, inputs, [spec], options)[0]
+
+    def keep(self, outputs: Sequence[int]) -> None:
+        """Drop the operators and inputs that these outputs do not need."""
+        needed, kept = set(outputs), []
+        for op in reversed(self.operators):
+            if needed & set(op.outputs):
+                needed.update(op.inputs)
+                kept.append(op)
+        self.operators = kept[::-1]
+        self.inputs = [i for i in self.inputs if i in needed]
+
+    def samples(self, count: int) -> list[dict[str, Array]]:
+        """Draw inputs within their ranges."""
+        return [{self._name(i): self._draw(i) for i in self.inputs} for _ in range(count)]
+
+    def _name(self, index: int) -> str:
+        return self.tensors[index].name or ""
+
+    def _draw(self, index: int) -> Array:
+        spec = self.tensors[index]
+        low, high = self.ranges[self._name(index)]
+        if spec.dtype == "float32":
+            return self.random.uniform(low, high, spec.shape).astype(np.float32)
+        if spec.dtype == "bool":
+            return self.random.integers(0, 2, spec.shape).astype(bool)
+        wide = np.uint64 if spec.dtype == "uint64" else np.int64
+        values = self.random.integers(int(low), int(high), spec.shape, wide, endpoint=True)
+        return np.asarray(values).astype(spec.dtype)
+
+
+# ---- element by element --------------------------------------------------------------------------
+
+
+def unary(
+    code: str,
+    low: float | None = None,
+    high: float | None = None,
+    options: dict[str, Any] | None = None,
+    out: dict[str, Any] | None = None,
+    same: bool = False,
+    **given: Any,
+) -> Build:
+    """Return a case with one input; `out` describes the output, `same` keeps the quantization."""
+
+    def build(net: Bench, dtype: str) -> Sequence[int]:
+        made = []
+        for rank in RANKS:
+            shape = net.sizes(rank, 1)
+            x = net.given(shape, dtype, low, high, **given)
+            spec = Spec(tuple(shape), **out) if out else net.to(dtype, shape, x if same else None)
+            made.append(net.make(code, [x], spec, options))
+        return made
+
+    return build
+
+
+def binary(
+    code: str,
+    activations: Sequence[str] = (),
+    low: float | None = None,
+    high: float | None = None,
+    same: bool = False,
+    result: str | None = None,
+    scale: float | None = None,
+) -> Build:
+    """Return a case with two broadcast inputs; the second's elements are between low and high."""
+
+    def build(net: Bench, dtype: str) -> Sequence[int]:
+        made = []
+        for turn, (first, second) in enumerate(net.broadcasts()):
+            a = net.given(first, dtype)
+            spec = net.tensors[a]
+            extra: dict[str, Any] = (
+                {"scale": spec.scale, "zero_point": spec.zero_point} if same else {}
+            )
+            b = net.given(second, dtype, low, high, **extra)
+            pair = [a, b] if turn % 2 == 0 or low is not None else [b, a]
+            shape = np.broadcast_shapes(first, second)
+            target = net.to(result or dtype, shape, a if same and result is None else None)
+            if scale is not None and target.scale is not None:
+                target = Spec(shape, dtype, scale, target.zero_point)
+            fused = activations[turn % len(activations)] if activations else None
+            options = {"fused_activation_function": fused} if fused else None
+            made.append(net.make(code, pair, target, options))
+        return made
+
+    return build
+
+
+def divide_by_anything(net: Bench, _: str) -> Sequence[int]:
+    """Add divisors of all 256 values, including 0, and quotients far below the output's step."""
+    made = []
+    for scale, point in ((0.002, 115), (0.3, -68), (1.7, 0)):
+        a = net.given((3, 200), "int8")
+        b = net.given((3, 200), "int8", scale=scale, zero_point=point)
+        spec = net.to("int8", (3, 200))
+        made.append(net.make("DIV", [a, b], spec, {"fused_activation_function": "NONE"}))
+    return made
+
+
+def rsqrt_int16(net: Bench, dtype: str) -> Sequence[int]:
+    """Add inputs over the whole range from 0, and near 0, with coarse and fine outputs."""
+    made = []
+    for high, scale in ((32767, 0.0001), (40, 0.03), (32767, 0.00003)):
+        x = net.given((4, 100), dtype, 0, high, zero_point=0)
+        made.append(net.make("RSQRT", [x], Spec((4, 100), dtype, scale, 0)))
+    return made
+
+
+def divide_int8(net: Bench, _: str) -> Sequence[int]:
+    """Add divisors on both sides of zero."""
+    made = []
+    for low, high, point in ((4, 18, 3), (-12, 2, 3), (-127, -113, -128)):
+        a = net.given((2, 4, 5), "int8", scale=0.1)
+        b = net.given((4, 1), "int8", low, high, scale=0.05, zero_point=point)
+        target = Spec((2, 4, 5), "int8", 0.4, 2)
+        made.append(net.make("DIV", [a, b], target, {"fused_activation_function": "RELU6"}))
+        made.append(net.make("DIV", [a, b], target, {"fused_activation_function": "NONE"}))
+    return made
+
+
+def add_n(net: Bench, dtype: str) -> Sequence[int]:
+    parts = [net.given((2, 3, 4), dtype, scale=0.1, zero_point=7)] if dtype == "int8" else []
+    same: dict[str, Any] = {"scale": 0.1, "zero_point": 7} if parts else {}
+    parts += [net.given((2, 3, 4), dtype, **same) for _ in range(3)]
+    return [net.make("ADD_N", parts, net.to(dtype, (2, 3, 4)))]
+
+
+def prelu(net: Bench, dtype: str) -> Sequence[int]:
+    x = net.given((2, 3, 4, 5), dtype)
+    slope = "float32" if dtype == "float32" else "int8"
+    alpha = net.given((1, 1, 5), slope, -3 if slope == "float32" else None, scale=0.01)
+    return [net.make("PRELU", [x, alpha], net.to(dtype, (2, 3, 4, 5)))]
+
+
+def relu6(net: Bench, dtype: str) -> Sequence[int]:
+    x = net.given((3, 5, 4), dtype, scale=0.05 if dtype == "int8" else 0.001)
+    return [net.make("RELU6", [x], net.to(dtype, (3, 5, 4), x))]
+
+
+def logistic_or_tanh(code: str) -> Build:
+    def build(net: Bench, dtype: str) -> Sequence[int]:
+        made = []
+        scales = (0.05, 0.011, 0.3) if dtype == "int8" else (0.0007, 2.0**-12, 2.0**-11, 1e-5)
+        for scale in scales if dtype != "float32" else (None,):
+            x = net.given((3, 40, 7), dtype, -20, 20) if scale is None else -1
+            if scale is not None:
+                x = net.given((3, 40, 7), dtype, scale=scale)
+            steps = {"int8": 256 if code == "LOGISTIC" else 128, "int16": 32768}.get(dtype)
+            point = -128 if (code, dtype) == ("LOGISTIC", "int8") else 0
+            made.append(
+                net.make(code, [x], Spec((3, 40, 7), dtype, 1 / steps if steps else None, point))
+            )
+        return made
+
+    return build
+
+
+def leaky_relu(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for alpha in (0.1, 1.7, -0.3):
+        x = net.given((3, 4, 5), dtype)
+        made.append(net.make("LEAKY_RELU", [x], net.to(dtype, (3, 4, 5)), {"alpha": alpha}))
+    return made
+
+
+def hard_swish(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for scale in (0.05, 0.011, 0.2):
+        x = net.given((3, 40, 5), dtype, -8 if dtype == "float32" else None, scale=scale)
+        if dtype == "float32":
+            made.append(net.make("HARD_SWISH", [x], Spec((3, 40, 5), dtype)))
+            continue
+        made.append(net.make("HARD_SWISH", [x], Spec((3, 40, 5), dtype, 0.03, -60)))
+    return made
+
+
+# ---- types ---------------------------------------------------------------------------------------
+
+QUANTIZE_PAIRS = {
+    "int8": ("int8", "uint8", "int16", "int32"),
+    "uint8": ("int8",),
+    "int16": ("int8", "int16", "int32"),
+    "int32": ("int8", "int16"),
+    "float32": ("int8", "int16"),
+}
+
+
+def quantize(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for target in QUANTIZE_PAIRS[dtype]:
+        for scale in (0.02, 0.31):
+            wide: dict[str, Any] = {"low": -(1 << 20), "high": 1 << 20} if dtype == "int32" else {}
+            x = net.given((3, 41), dtype, **wide, scale=None if dtype == "float32" else 0.05)
+            out = scale / 100 if target in ("int16", "int32") else scale
+            point = net.point(target) if target in ("int8", "uint8") else 0
+            made.append(net.make("QUANTIZE", [x], Spec((3, 41), target, out, point)))
+    if dtype == "int8":  # a scale so fine that the lower end saturates: LLVM once lost this clamp
+        x = net.given((300,), dtype, scale=0.05, zero_point=59)
+        made.append(net.make("QUANTIZE", [x], Spec((300,), "int16", 0.0002, 0)))
+    return made
+
+
+def same_scale_quantize(net: Bench, dtype: str) -> Sequence[int]:
+    """Add QUANTIZE from int8 to uint8 and back with the same scale, where TFLite flips a bit."""
+    other = "uint8" if dtype == "int8" else "int8"
+    points = {"int8": -3, "uint8": 125}
+    x = net.given((300,), dtype, scale=0.05, zero_point=points[dtype])
+    return [net.make("QUANTIZE", [x], Spec((300,), other, 0.05, points[other]))]
+
+
+def cast(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for target in ("int8", "int16", "int32", "uint32", "float32", "bool"):
+        low = {"float32": 0.0, "uint32": 0}.get(dtype)
+        high = 100.0 if dtype == "float32" else 90 if dtype == "uint32" else None
+        x = net.given((3, 21), dtype, low, high, scale=0.1 if dtype == "int8" else None)
+        spec = Spec((3, 21), target)
+        kinds = {"in_data_type": dtype, "out_data_type": target}
+        made.append(net.make("CAST", [x], spec, kinds))
+    return made
+
+
+# ---- places that TFLite Micro hardly knows -------------------------------------------------------
+
+
+def tile(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for shape, times in (((2, 3), (2, 3)), ((2, 1, 4), (1, 3, 2)), ((5,), (1,))):
+        x = net.given(shape, dtype)
+        whole = [size * n for size, n in zip(shape, times, strict=True)]
+        made.append(net.make("TILE", [x, net.constant(times, "int32")], net.to(dtype, whole, x)))
+    return made
+
+
+def select_rows(net: Bench, dtype: str) -> Sequence[int]:
+    """Add SELECT with a condition for each element, and with one for each row."""
+    made = []
+    for condition in ((3, 4), (3,)):
+        a = net.given((3, 4), dtype, scale=0.1, zero_point=0)
+        b = net.given((3, 4), dtype, scale=0.1, zero_point=0)
+        made.append(
+            net.make("SELECT", [net.given(condition, "bool"), a, b], net.to(dtype, (3, 4), a))
+        )
+    return made
+
+
+def update_slice(net: Bench, dtype: str) -> Sequence[int]:
+    """Add positions inside and outside, both index types, and a part as large as the whole."""
+    made = []
+    for whole, part, kind in (
+        ((4, 5), (2, 3), "int32"),
+        ((2, 3, 4), (1, 3, 2), "int64"),
+        ((6,), (6,), "int32"),
+    ):
+        x = net.given(whole, dtype, scale=0.1, zero_point=0)
+        update = net.given(part, dtype, scale=0.1, zero_point=0)
+        begin = net.given((len(whole),), kind, -2, 6)
+        made.append(net.make("DYNAMIC_UPDATE_SLICE", [x, update, begin], net.to(dtype, whole, x)))
+    return made
+
+
+def gelu(net: Bench, dtype: str) -> Sequence[int]:
+    made = []
+    for approximate in (False, True):
+        low = -1.0 if dtype == "float32" else None
+        x = net.given((400,), dtype, low, scale=0.04 if dtype == "int8" else None)
+        spec = Spec((400,), dtype, 0.03 if dtype == "int8" else None, -20 if dtype == "int8" else 0)
+        made.append(net.make("GELU", [x], spec, {"approximate": approximate}))
+    return made

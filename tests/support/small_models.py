@@ -1,0 +1,51 @@
+"""Network files for the tests of the whole flow."""
+
+from pathlib import Path
+
+from tests.support.network_file import Spec
+from tests.support.networks import Network
+from tests.support.recurrent_networks import lstm
+
+SHARED_MODELS = Path(__file__).parents[3] / "shared" / "models"
+"""Public networks; not every machine has them."""
+
+
+def image_net(path: Path) -> Path:
+    """Write a small image classifier: convolutions, a pool, a reshape, a softmax."""
+    net = Network("image_net", seed=7)
+    x = net.input((1, 8, 8, 3), name="image")
+    x = net.conv2d(x, channels=8, kernel=(3, 3), activation="RELU")
+    x = net.depthwise(x, kernel=(3, 3), stride=(2, 2))
+    x = net.average_pool(x, (4, 4))
+    x = net.reshape(x, (1, 8))
+    x = net.fully_connected(x, 4)
+    path.write_bytes(net.build(net.softmax(x)))
+    return path
+
+
+def two_inputs(path: Path) -> Path:
+    """Write a network with two inputs and two outputs."""
+    net = Network("two_inputs", seed=9)
+    a = net.input((1, 4, 4, 8), name="left")
+    b = net.input((1, 4, 4, 8), name="right", scale=0.02)
+    total = net.add(a, b)
+    path.write_bytes(net.build(total, net.max_pool(total, (2, 2))))
+    return path
+
+
+def recurrent_net(path: Path) -> Path:
+    """Write a network with a state: an LSTM, with layers before and after it."""
+    net = Network("recurrent_net", seed=5)
+    x = net.quantize(net.input((1, 4, 8), scale=0.02), "int8", 0.015, -4)
+    path.write_bytes(net.build(net.relu(lstm(net, x, 10))))
+    return path
+
+
+def product(path: Path) -> Path:
+    """Write a product of two inputs of odd sizes, which the NPU copies 16 bytes at a time."""
+    net = Network("product", seed=3)
+    x, y = net.input((5, 7), name="left"), net.input((3, 7), name="right", scale=0.03)
+    options = {"adj_x": False, "adj_y": True}
+    out = net.operator("BATCH_MATMUL", [x, y], [Spec((5, 3), "int8", 0.5, 1)], options)
+    path.write_bytes(net.build(*out))
+    return path

@@ -1,7 +1,10 @@
 """Counted nouns, names that somebody meant, and paths in suggested commands."""
 
+import ast
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,32 @@ from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.networks import Network
 from tests.support.programs import make_program
+
+ROOT = Path(__file__).parent.parent
+PLURAL = re.compile(r"[ -](?:(?:more|other|further|different|zero|available) )?([a-z]+s)\b")
+"""What follows a number that is a count: a noun in the plural, perhaps after an adjective."""
+VERBS = frozenset(
+    "accesses asks cannot compiles contradicts contains counts creates declares differs does ends "
+    "exceeds gives has holds is lacks leaves lies makes names needs passes reads runs says takes "
+    "uses was writes".split()
+)
+"""Words that end like a plural and are none, and prepositions."""
+OTHERS = frozenset(("as", "its", "this", "thus"))
+NO_COUNTS = frozenset(("{p.name} commands", "{_by((operation.length, *rows))} bytes"))
+"""A name, and a size such as 64x3."""
+PLACEHOLDER = re.compile(r"\{\{[^{}\"]*\}\}" + PLURAL.pattern)
+
+
+def uncounted(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each value of an f-string that a plural noun follows."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for value, after in zip(node.values, node.values[1:], strict=False):
+            if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
+                noun = PLURAL.match(str(after.value))
+                if noun and noun[1] not in VERBS | OTHERS:
+                    yield value.lineno, f"{{{ast.unparse(value.value)}}}{noun[0]}"
 
 
 def test_one_is_singular() -> None:
@@ -90,3 +119,33 @@ def test_counts_of_one_are_singular_everywhere() -> None:
     )
     with pytest.raises(InputError, match=r"got --name 1 time for 2 networks"):
         create_project(Recipe((Path("a"), Path("b")), "corstone300", names=("a",)), watch=Watch())
+
+
+def test_an_uncounted_noun_is_found() -> None:
+    source = "f'{n} bytes, {m:,} more reasons, {x} is, {y}-bit, {counted(z, w)} of {a} B'"
+    assert [text for _, text in uncounted(source)] == ["{n} bytes", "{m} more reasons"]
+    assert PLACEHOLDER.search("needs {{ kept_bytes }} bytes")
+
+
+def test_every_noun_after_a_number_is_counted() -> None:
+    """A plural that is written out is wrong for 1: counted() chooses."""
+    sources = sorted((ROOT / "generator").rglob("*.py"))
+    assert len(sources) > 200
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in sources
+        for line, text in uncounted(path.read_text())
+        if text not in NO_COUNTS
+    ]
+    assert not found, "use values/grammar.counted, or add a verb to VERBS:\n" + "\n".join(found)
+
+
+def test_every_noun_after_a_number_is_counted_in_templates() -> None:
+    templates = [path for path in (ROOT / "templates").rglob("*") if path.is_file()]
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in templates
+        for match in PLACEHOLDER.finditer(path.read_text())
+        if match[1] not in VERBS | OTHERS
+    ]
+    assert not found, "use the filter counted:\n" + "\n".join(found)

@@ -224,7 +224,7 @@ def test_a_scale_survives_as_a_literal() -> None:
 
 def test_an_arena_too_large_says_by_how_much_and_where() -> None:
     with pytest.raises(
-        CapacityError, match=r"arena \(2,097,184 bytes\) need 32 bytes more .*isram.; choose"
+        CapacityError, match=r"arena \(2,097,184 bytes\) needs 32 bytes more .*isram.; choose"
     ):
         render_changed(arena_bytes=(2 << 20) + 16)
 
@@ -245,7 +245,7 @@ def test_the_registers_of_the_simulated_npu_take_a_page() -> None:
     program = make_program()
     room = (256 << 20) - 4096 - SCRATCH_BYTES - 48 - 32
     plan = dataclasses.replace(program.plan, read_only=_Sized(room))
-    with pytest.raises(CapacityError, match=r"need 16 bytes more than .* 'ddr'"):
+    with pytest.raises(CapacityError, match=r"needs? 16 bytes more than .* 'ddr'"):
         render_changed(plan=dataclasses.replace(plan, read_only=_Sized(room + 16)))
 
 

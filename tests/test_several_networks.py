@@ -135,7 +135,7 @@ def test_as_many_names_as_networks(tmp_path: Path) -> None:
 
 
 def test_a_network_that_does_not_fit_is_named() -> None:
-    with pytest.raises(CapacityError, match=r"^'word' does not fit .* need 32 bytes more"):
+    with pytest.raises(CapacityError, match=r"^'word' does not fit .* needs 32 bytes more"):
         render_two((2 << 20) + 16)
 
 

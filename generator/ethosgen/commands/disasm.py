@@ -7,6 +7,7 @@ import click
 
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
+from ethosgen.values.grammar import counted
 
 
 @click.command()
@@ -31,6 +32,7 @@ def disasm(file: Path, npu: str | None, as_json: bool) -> None:
         click.echo(json.dumps([listing.as_json() for listing in listings], indent=2))
         return
     for listing in listings:
-        click.echo(f"; {listing.name}: {listing.size_bytes} bytes for {listing.accelerator.name}")
+        size = counted(listing.size_bytes, "byte")
+        click.echo(f"; {listing.name}: {size} for {listing.accelerator.name}")
         for line in listing.lines:
             click.echo(line.text)

@@ -98,7 +98,7 @@ def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
     ]
     left = len(lines) - MOST_REASONS
     if left > 1:
-        lines[MOST_REASONS:] = [f"            and {left} more reasons, listed by --json"]
+        lines[MOST_REASONS:] = [f"            and {counted(left, 'more reason')}, listed by --json"]
     return lines
 
 
@@ -106,7 +106,7 @@ def _choice_line(choice: Any) -> str:
     """Compare both processors' estimates for a part of the network, and name the chosen one."""
     cpu = "an unknown number of" if choice.cpu_cycles is None else f"about {choice.cpu_cycles:,}"
     count = f"{counted(choice.operators, 'operator')}"
-    npu = f"{choice.npu_cycles:,} cycles on the NPU"
+    npu = f"{counted(choice.npu_cycles, 'cycle')} on the NPU"
     verdict = f"estimated: {choice.on.upper()}"
     return f"            part {choice.part}, {count}: {npu}, {cpu} on the CPU, {verdict}"
 
@@ -118,7 +118,7 @@ def report_text(report: Any) -> str:
         return "\n".join(
             [
                 *(report_text(one) for one in report.reports),
-                f"all {len(report.reports)} networks in one firmware",
+                f"all {counted(len(report.reports), 'network')} in one firmware",
                 size_lines(report.flash_bytes, report.ram_bytes),
                 f"  shared    {shared} B",
                 report.verdict,
@@ -144,7 +144,7 @@ def report_text(report: Any) -> str:
         lines.append(f"  its own   {own} B")
     if report.cpu_instructions is not None:
         lines.append(
-            f"  CPU       {report.cpu_instructions} instructions an inference"
+            f"  CPU       {counted(report.cpu_instructions, 'instruction')} an inference"
             f"{'' if plan.npu == NO_NPU else ' beside the NPU'}, "
             f"{report.init_instructions} once; {report.stack_bytes} B of stack"
         )

@@ -63,7 +63,8 @@ def ask_oracles(model: Model, samples: Sequence[Arrays], oracle: str | None = No
     except InputError as error:
         return str(error)
     if not any(golden.outputs):
-        return f"each of {len(samples)} samples ended where a CIRCULAR_BUFFER waits for inputs"
+        drawn = counted(len(samples), "sample")
+        return f"each of {drawn} ended where a CIRCULAR_BUFFER waits for inputs"
     return golden
 
 

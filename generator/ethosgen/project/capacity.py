@@ -9,6 +9,7 @@ from ethosgen.project.linkage import capacity_bytes, placement, ways
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, HEADER_BYTES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import CapacityError
+from ethosgen.values.grammar import counted
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.project_info import ProjectInfo
@@ -153,9 +154,10 @@ def _describe_lack(sizes: _Sizes, parts: Sequence[str], memory: str, have: int) 
     """Blame the networks that do not fit alone; if each does, all that contribute."""
     alone = [name for name, one in sizes.items() if sum(one[part] for part in parts) > have]
     blamed = {name: sizes[name] for name in alone[:1] or sizes}
-    what = " and ".join(f"{part} ({_part_bytes(blamed, part):,} bytes)" for part in parts)
+    what = " and ".join(f"{part} ({counted(_part_bytes(blamed, part), 'byte')})" for part in parts)
     short = _need(blamed, parts) - have
-    words = f"{what} need {short:,} bytes more than the {have:,} of '{memory}'"
+    verb = "need" if len(parts) > 1 else "needs"
+    words = f"{what} {verb} {counted(short, 'byte')} more than the {have:,} of '{memory}'"
     return _Lack(tuple(blamed), words)
 
 

@@ -35,6 +35,7 @@ from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, command_arrays, 
 from ethosgen.project.zephyr import shared_board, zephyr_facts
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
 from ethosgen.values.program import Program
 
 DIGEST_LENGTH = 16
@@ -113,7 +114,7 @@ def _missing_platform(board: Board, platform: str) -> str:
 def _environment(folders: tuple[str, ...]) -> jinja2.Environment:
     """Return the environment for some template folders; each is parsed once in a process."""
     root = resource_folder("templates")
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([root / folder for folder in (*folders, "ci")]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -121,6 +122,8 @@ def _environment(folders: tuple[str, ...]) -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    environment.filters["counted"] = counted
+    return environment
 
 
 def _render(environment: jinja2.Environment, template: str, facts: Mapping[str, Any]) -> bytes:

@@ -241,8 +241,8 @@ def _run_session(
     marker = session.end(_ANSWER_S)
     if (marker.runs, marker.failed) != (len(jobs), 0):
         raise TargetError(
-            f"the firmware counted {marker.runs} runs and {marker.failed} failures, but "
-            f"{len(jobs)} runs succeeded"
+            f"the firmware counted {counted(marker.runs, 'run')} and "
+            f"{counted(marker.failed, 'failure')}, but {counted(len(jobs), 'run')} succeeded"
         )
     return done
 

@@ -22,7 +22,7 @@
 #define BOARD_NPU_PRIVILEGED {{ "true" if board.npu.privileged else "false" }}
 {% endif %}
 
-/* The rate of board_ticks(), which wraps after {{ (4294967295 / board.counter.hz)|int }} seconds. */
+/* The rate of board_ticks(), which wraps after {{ (4294967295 / board.counter.hz)|int|counted("second") }}. */
 #define BOARD_TICKS_HZ {{ board.counter.hz }}u
 
 {% if board.cpu.icache or board.cpu.dcache %}

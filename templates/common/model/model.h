@@ -26,7 +26,7 @@
  *
  *     {{ name }}_run({{ (inputs + outputs)|map(attribute="c_name")|join(", ") }});
  *
- * Inputs and outputs are the caller's buffers, aligned to {{ own_alignment or arena_alignment }} bytes{{ ", in memory that the NPU can access" if npu else "" }}.
+ * Inputs and outputs are the caller's buffers, aligned to {{ (own_alignment or arena_alignment)|counted("byte") }}{{ ", in memory that the NPU can access" if npu else "" }}.
  * Each has at least its _BUFFER_BYTES. The inputs are not modified.
 {% if own_alignment and own_alignment > 16 %}
  * Each buffer occupies whole lines of the data cache: if a line also held other data, writing that
@@ -37,7 +37,7 @@
  *
  * The network keeps state between runs; {{ name }}_reset() restores the initial state.
 {% if kept_bytes %}
- * Runs of other networks do not change it: {{ kept_bytes }} bytes of it are copied to the arena and back.
+ * Runs of other networks do not change it: {{ kept_bytes|counted("byte") }} of it are copied to the arena and back.
 {% elif is_shared %}
  * Runs of other networks do not change it.
 {% elif variables|selectattr("memory", "eq", "arena")|list %}
@@ -104,7 +104,7 @@ extern "C" {
  *     arena bytes {{ port.offset }} to {{ port.offset + port.bytes - 1 }}
 {% endif %}
 {% if port.npu_bytes > port.bytes %}
- *     The NPU copies 16 bytes at a time: the buffer needs {{ port.npu_bytes - port.bytes }} more bytes than the tensor. Their
+ *     The NPU copies 16 bytes at a time: the buffer needs {{ (port.npu_bytes - port.bytes)|counted("more byte") }} than the tensor. Their
  *     content does not matter.
 {% endif %}
  */
@@ -157,7 +157,7 @@ ethosgen_status {{ name }}_init(void);
  *
  * Call it when one sequence of inputs ends and another begins. A run that fails restores it too.
 {% for variable in variables %}
- *     {{ variable.bytes }} bytes in {{ variable.place if is_shared else "the " ~ variable.memory }}: {{ variable.comment }}
+ *     {{ variable.bytes|counted("byte") }} in {{ variable.place if is_shared else "the " ~ variable.memory }}: {{ variable.comment }}
 {% endfor %}
  */
 void {{ name }}_reset(void);

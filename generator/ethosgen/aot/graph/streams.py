@@ -113,7 +113,7 @@ def read_framer(op: Operator, tensors: Sequence[Tensor]) -> Framer:
     length = source.shape[-1] if source.shape else 1
     if length % step or (prefilled and size < step):
         raise UnsupportedError(
-            f"frames of {size} samples, one every {step}, do not fit signals of {length}"
+            f"frames of {counted(size, 'sample')}, one every {step}, do not fit signals of {length}"
         )
     rows, frames, whole = source.elements // length, length // step, -(-size // step)
     _expect(target, "int16", rows * frames * size)
@@ -159,8 +159,9 @@ def read_stacker(op: Operator, tensors: Sequence[Tensor]) -> Stacker:
     depth = left + right + 1
     if step > depth or channels != source.elements:
         raise UnsupportedError(
-            f"a stack of {left} + 1 + {right} inputs of {channels} numbers, moved by {step}, does "
-            f"not fit its input of {source.elements}"
+            f"a stack of {left} + 1 + {right} = {counted(depth, 'input')} of "
+            f"{counted(channels, 'number')}, moved by {step}, does not fit its input of "
+            f"{source.elements}"
         )
     _expect(target, "int16", depth * channels)
     _expect(valid, "bool", 1)

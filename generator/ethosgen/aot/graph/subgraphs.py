@@ -236,7 +236,7 @@ def _assigned_values(graphs: Sequence[Graph]) -> dict[Key, Tensor]:
             value = graph.tensors[operator.outputs[0] if is_read else operator.inputs[1]]
             if sizes.setdefault(key, value.bytes) != value.bytes:
                 raise UnsupportedError(
-                    f"the variable '{key[-1]}' has {sizes[key]} bytes in one place, and "
+                    f"the variable '{key[-1]}' has {counted(sizes[key], 'byte')} in one place, and "
                     f"{value.bytes} in '{value.name}'; its shape must stay the same"
                 )
             if not is_read:

@@ -22,6 +22,7 @@ from ethosgen.aot.loops.nest import (
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
 from ethosgen.values.model import Operator, Tensor
 
 
@@ -181,7 +182,7 @@ def _check_indices(indices: Tensor, size: int) -> None:
 
 def _check_range(values: Array, size: int) -> None:
     if values.size and not 0 <= values.min() <= values.max() < size:
-        raise UnsupportedError(f"its indices exceed the {size} available places")
+        raise UnsupportedError(f"its indices exceed the {counted(size, 'available place')}")
 
 
 def _checked(nest: Nest, place: Any, indices: Tensor, size: int) -> Any:

@@ -185,7 +185,7 @@ class _Decoder:
             return None
         if start + length > len(self.data):
             raise InputError(
-                f"'{self.name}' is truncated: it needs {start + length} bytes but has "
+                f"'{self.name}' is truncated: it needs {counted(start + length, 'byte')} but has "
                 f"{len(self.data)}"
             )
         return self.data[start : start + length]
@@ -313,12 +313,15 @@ class _Decoder:
                 raise self.bad(f"tensor '{name}' has a zero point outside {dtype}")
         if len(points) not in (1, len(scales)):
             raise self.bad(
-                f"tensor '{name}' has {len(scales)} scales and {len(points)} zero points"
+                f"tensor '{name}' has {counted(len(scales), 'scale')} and "
+                f"{counted(len(points), 'zero point')}"
             )
         if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
             # Older converters give a bias the axis of its weights.
             if len(scales) not in shape:
-                raise self.bad(f"tensor '{name}' has {len(scales)} scales for shape {list(shape)}")
+                raise self.bad(
+                    f"tensor '{name}' has {counted(len(scales), 'scale')} for shape {list(shape)}"
+                )
             axis = shape.index(len(scales))
         if len(points) < len(scales):
             points *= len(scales)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from ethosgen.backend.ethosu.offload.cost import INVOKE
+from ethosgen.values.grammar import counted
 from ethosgen.values.model import Graph, Operator
 from ethosgen.values.plan import Choice, OffloadPlan
 
@@ -54,11 +55,11 @@ def choose(
     """Return the operators that stay on the CPU, each with the reason for the user."""
     kept: dict[int, str] = {}
     for part in parts:
-        cpu = costs.on_cpu(part)
-        if cpu is not None and cpu < costs.on_npu(part):
+        alone = costs.on_cpu(part)
+        if alone is not None and alone < costs.on_npu(part):
             why = (
-                f"it is estimated faster here: its part takes {cpu:,} cycles on the CPU and "
-                f"{costs.on_npu(part):,} on the NPU, of which {INVOKE} are for starting it"
+                f"it is estimated faster here: its part takes {counted(alone, 'cycle')} on the CPU "
+                f"and {costs.on_npu(part):,} on the NPU, of which {INVOKE} are for starting it"
             )
             kept |= dict.fromkeys(part, why)
             continue
@@ -66,9 +67,9 @@ def choose(
         if reach is Reach.ANY:
             taken += [i for i in part if i not in taken and _is_cheaper(costs, i, INVOKE)]
         for index in taken:
+            cpu = counted(costs.cpu[index] or 0, "cycle")
             kept[index] = (
-                f"it is estimated faster here: {costs.cpu[index]:,} cycles on the CPU, "
-                f"{costs.npu[index]:,} on the NPU"
+                f"it is estimated faster here: {cpu} on the CPU, {costs.npu[index]:,} on the NPU"
             )
     return kept
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
 from ethosgen.values.plan import OWN_BASES
 
 INPUT_REGION, OUTPUT_REGION = 3, 4
@@ -110,9 +111,10 @@ def own_regions(commands: bytes, spans: Sequence[Extent]) -> bytes:
     or 4 is in none of them.
     """
     if len(spans) > OWN_BASES:
+        ports = counted(len(spans), "input and output", "inputs and outputs")
         raise UnsupportedError(
-            f"a part of the network that runs on the NPU has {len(spans)} inputs and outputs, but "
-            f"the NPU has base pointers for {OWN_BASES}; {_ADVICE}"
+            f"a part of the network that runs on the NPU has {ports}, but the NPU has base "
+            f"pointers for {OWN_BASES}; {_ADVICE}"
         )
     groups = {name: _Group() for name in _REGION_COMMANDS.values()}
     words: list[int] = []

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ethosgen.backend.ethosu.simulator.isa import BY_NAME, PARAMETER_BITS
+from ethosgen.values.grammar import counted
 
 
 def encode(name: str, fields: Mapping[str, int]) -> bytes:
@@ -21,7 +22,9 @@ def encode(name: str, fields: Mapping[str, int]) -> bytes:
     for key, value in given.items():
         field = command.field(key)
         if not -(field.limit // 2) <= value < field.limit:
-            raise ValueError(f"{name}: {key} = {value} does not fit in {field.bits} bits")
+            raise ValueError(
+                f"{name}: {key} = {value} does not fit in {counted(field.bits, 'bit')}"
+            )
         operand |= (value & field.limit - 1) << field.lsb
     word = command.code | command.control << 14 | (operand & 0xFFFF) << PARAMETER_BITS
     payload = (operand >> PARAMETER_BITS).to_bytes(4, "little") if command.words == 2 else b""

@@ -10,6 +10,7 @@ from ethosgen.backend.ethosu.simulator.isa import ActivationFormat
 from ethosgen.backend.ethosu.simulator.memory import Bus
 from ethosgen.backend.ethosu.simulator.operation import FeatureMap, Shape
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 BRICK = 16
 """Channels of a brick of NHCWB16."""
@@ -178,7 +179,7 @@ def _views(
     stride_y, stride_x, stride_c = fm.strides
     alignment = dtype.itemsize if fm.layout is ActivationFormat.NHWC else BRICK_ALIGNMENT
     if address % alignment:
-        reason = f"a feature map at 0x{address:x} is not aligned to {alignment} bytes"
+        reason = f"a feature map at 0x{address:x} is not aligned to {counted(alignment, 'byte')}"
         raise NpuFault("parse", reason)
     if fm.layout is ActivationFormat.NHWC:
         strides: tuple[int, ...] = (stride_y, stride_x, dtype.itemsize)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 Ints = NDArray[np.int32]
 
@@ -129,7 +130,9 @@ def pieces(data: bytes | memoryview, wanted: int) -> Iterator[NDArray[np.int16]]
     while have < wanted:
         header = _read_header(bits, position, previous)
         if header is None:
-            raise NpuFault("weights", f"a weight stream has only {have} of {wanted} weights")
+            raise NpuFault(
+                "weights", f"a weight stream has only {have:,} of {counted(wanted, 'weight')}"
+            )
         weights, zeros, position = _find_chunks(bits, header)
         if header.has_zero_runs:
             whole = _with_zeros(bits, header, weights, zeros)

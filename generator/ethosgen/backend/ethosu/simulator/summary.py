@@ -21,6 +21,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Stream,
     Windowed,
 )
+from ethosgen.values.grammar import counted
 
 
 def place(region: int | None, address: int) -> str:
@@ -32,7 +33,7 @@ def title(operation: Operation) -> str:
     """Describe the operation and its shapes."""
     if isinstance(operation, Dma):
         source, destination = place(*operation.source), place(*operation.destination)
-        return f"DMA {_dma_size(operation)} bytes {source} -> {destination}"
+        return f"DMA {_dma_size(operation)} {source} -> {destination}"
     shape = _by(operation.ofm.shape)
     if isinstance(operation, Elementwise):
         return f"{operation.mode.name} {shape}{_second_operand(operation)}"
@@ -80,7 +81,10 @@ def _by(shape: tuple[int, ...]) -> str:
 
 def _dma_size(operation: Dma) -> str:
     dims = max(operation.source_dims, operation.destination_dims)
-    return _by((operation.length, *operation.sizes[: dims - 1]))
+    rows = operation.sizes[: dims - 1]
+    if rows:
+        return f"{_by((operation.length, *rows))} bytes"
+    return counted(operation.length, "byte")
 
 
 def _second_operand(operation: Elementwise) -> str:
@@ -107,7 +111,7 @@ def _feature_map(fm: FeatureMap) -> str:
     dtype = {"u": "uint", "i": "int"}[fm.dtype[-2]] + str(8 * int(fm.dtype[-1]))
     tiles = sum(base != 0 for base in fm.bases[1:])
     text = f"{dtype} {fm.layout.name} {place(fm.region, fm.bases[0])}"
-    text += f" +{tiles} tiles" if tiles else ""
+    text += f" +{counted(tiles, 'tile')}" if tiles else ""
     return text + (f" zero point {fm.zero_point}" if fm.zero_point else "")
 
 

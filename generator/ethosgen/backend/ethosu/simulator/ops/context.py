@@ -21,6 +21,7 @@ from ethosgen.backend.ethosu.simulator.weights import (
     traversal,
 )
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 _LUT_BYTES = 2048
 _STREAM_ALIGNMENT = 16
@@ -194,7 +195,9 @@ class Context:
         start = self.shram.size - _LUT_BYTES + slot * 256
         size = entries * np.dtype(dtype).itemsize
         if start + size > self.shram.size:
-            raise NpuFault("parse", f"a table of {size} bytes in slot {slot} is beyond SHRAM")
+            raise NpuFault(
+                "parse", f"a table of {counted(size, 'byte')} in slot {slot} is beyond SHRAM"
+            )
         return self.shram.memory[start : start + size].view(dtype)
 
     def table(self, slot: int, entries: int, dtype: str) -> NDArray[np.int64]:

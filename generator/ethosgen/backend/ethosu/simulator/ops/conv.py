@@ -21,6 +21,7 @@ from ethosgen.backend.ethosu.simulator.ops.quantize import Exact, Factors, Quant
 from ethosgen.backend.ethosu.simulator.ops.ufuncs import clip
 from ethosgen.backend.ethosu.simulator.ops.window import Padded, padder, place_ifm, windows
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 _EXACT_FLOAT32 = 1 << 24
 _EXACT_FLOAT64 = 1 << 53
@@ -71,9 +72,13 @@ def _check_work(operation: Convolution) -> None:
     macs = count_macs(operation)
     taps = operation.kernel.size[0] * operation.kernel.size[1]
     if taps > _MAX_TAPS:
-        raise NpuFault("parse", f"a kernel of {taps} elements is too large for any Ethos-U")
+        raise NpuFault(
+            "parse", f"a kernel of {counted(taps, 'element')} is too large for any Ethos-U"
+        )
     if macs > (_MAX_DEPTHWISE_MACS if operation.depthwise else _MAX_MACS):
-        raise NpuFault("timeout", f"{macs} multiplications in one operation are too many")
+        raise NpuFault(
+            "timeout", f"{counted(macs, 'multiplication')} in one operation are too many"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ def prepare(context: Context, operation: Dma) -> Action:
     if total == 0:
         return _nothing
     if total > _MAX_BYTES:
-        raise NpuFault("timeout", f"a transfer of {total} bytes is too large for the model")
+        raise NpuFault(
+            "timeout", f"a transfer of {counted(total, 'byte')} is too large for the model"
+        )
     source = _window(context, operation, operation.source, operation.source_dims, False)
     target = _window(context, operation, operation.destination, operation.destination_dims, True)
     if np.may_share_memory(source, target):

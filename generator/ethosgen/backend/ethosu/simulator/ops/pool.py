@@ -15,6 +15,7 @@ from ethosgen.backend.ethosu.simulator.ops.output import finisher, scaler
 from ethosgen.backend.ethosu.simulator.ops.window import padder, place_ifm, windows
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, pooling_scale, scalar
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 _MAX_WORK = 1 << 31
 _LOWEST = -(1 << 40)
@@ -30,7 +31,9 @@ def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
     if operation.mode is PoolingMode.REDUCE_SUM:
         work *= operation.ifm_depth
     if work > _MAX_WORK:
-        raise NpuFault("timeout", f"pooling over {work} elements is too much for the model")
+        raise NpuFault(
+            "timeout", f"pooling over {counted(work, 'element')} is too much for the model"
+        )
     pooled = _MODES[operation.mode](context, operation)
     finish = finisher(context, operation.ofm, ofm)
     return lambda: finish(pooled())

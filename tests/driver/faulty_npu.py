@@ -174,7 +174,7 @@ def started(elf: Path, info: ProjectInfo, model: Model) -> Iterator[Board]:
         made[0].power_on()
         return made[0]
 
-    with TARGETS["qemu"](Firmware(elf, info, attach)) as qemu:
+    with TARGETS["qemu"].start(Firmware(elf, info, attach)) as qemu:
         session = Session(qemu.console, qemu.check)
         assert session.hello(10).init_status == OK
         qemu.settle()

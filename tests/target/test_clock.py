@@ -65,7 +65,7 @@ def test_the_clock_counts_the_ticks_of_an_rtos(tmp_path: Path) -> None:
         ],
     )
     info = open_project(place)
-    with TARGETS["qemu"](Firmware(build(place).elf, info, PlusOneNpu)) as qemu:
+    with TARGETS["qemu"].start(Firmware(build(place).elf, info, PlusOneNpu)) as qemu:
         session = Session(qemu.console, qemu.check)
         session.hello(10)
         reply = session.run(30)

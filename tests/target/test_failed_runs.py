@@ -135,7 +135,7 @@ def started(elf: Path, info: ProjectInfo) -> Iterator[Board]:
         registers.power_on()
         return registers
 
-    with TARGETS["qemu"](Firmware(elf, info, attach)) as qemu:
+    with TARGETS["qemu"].start(Firmware(elf, info, attach)) as qemu:
         session = Session(qemu.console, qemu.check)
         assert session.hello(10).init_status == OK
         qemu.settle()

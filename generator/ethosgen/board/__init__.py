@@ -106,13 +106,6 @@ class Board(BoardFacts):
             )
         return found
 
-    @property
-    def default_target(self) -> str:
-        """The default of --on: QEMU if it has the board, else an FVP, else the board itself."""
-        if self.run.qemu is not None:
-            return "qemu"
-        return "fvp" if self.run.fvp is not None else "serial"
-
     def doubts(self) -> Iterator[tuple[str, Any]]:
         """Yield path and value of each unverified fact."""
         facts = self.model_dump()

@@ -12,7 +12,6 @@ from ethosgen.pipeline.judgement import Inputs
 from ethosgen.pipeline.planning import read
 from ethosgen.pipeline.turns import Turn, run_and_judge
 from ethosgen.values.errors import CapacityError, InputError
-from ethosgen.values.grammar import unknown
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
@@ -25,19 +24,18 @@ if TYPE_CHECKING:
 
 def _check_target(board: Board, on: str, platform: str) -> None:
     """Refuse a target that cannot run the firmware, before anything is compiled for it."""
-    from ethosgen.project import ZEPHYR
-    from ethosgen.target import TARGETS
+    from ethosgen.target import require_target, targets_of
 
-    if on not in TARGETS:
-        raise InputError(unknown("target", on, TARGETS))
-    if on == "native" and platform != ZEPHYR:
+    kind = require_target(on)
+    if kind.platform not in (None, platform):
         raise InputError(
-            "--on native needs a Zephyr application; use another --on, or --platform zephyr"
+            f"--on {on} needs a {kind.platform.capitalize()} application; use another --on, or "
+            f"--platform {kind.platform}"
         )
-    if on in ("qemu", "fvp") and getattr(board.run, on) is None:
-        able = [name for name in ("qemu", "fvp") if getattr(board.run, name)] + ["serial"]
+    if not kind.can_run(board):
         raise InputError(
-            f"board '{board.name}' does not run on {on}; choose --on {' or '.join(able)}"
+            f"board '{board.name}' does not run on {on}; choose --on "
+            f"{' or '.join(targets_of(board))}"
         )
 
 
@@ -58,12 +56,12 @@ def _open_application(directory: Path) -> "ProjectInfo":
 def build_project(directory: Path, *, on: str | None = None, watch: Watch) -> "Built":
     """Compile a project for a target, by default the one that runs its board."""
     from ethosgen.project import link_remedy
-    from ethosgen.target import way_of
+    from ethosgen.target import default_target, require_target
     from ethosgen.toolchain import take_turn
 
     info = _open_application(directory)
-    on = on or info.board.default_target
-    way = way_of(on)
+    on = on or default_target(info.board)
+    way = require_target(on).variant
     _check_target(info.board, on, info.platform)
     require_writable(info.directory / "build")
     try:
@@ -106,12 +104,12 @@ def run_project(
     All its networks run in turn, or only `network`; with several, each has a Report.
     """
     from ethosgen.project import ZEPHYR
-    from ethosgen.target import way_of
+    from ethosgen.target import default_target, require_target
     from ethosgen.toolchain import find_built, find_zephyr
 
     info = _open_application(directory)
-    on = on or info.board.default_target
-    way = way_of(on)
+    on = on or default_target(info.board)
+    way = require_target(on).variant
     _check_target(info.board, on, info.platform)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
     _check_one(len(chosen), inputs, output_path, original, "choose one with --network")

@@ -129,9 +129,9 @@ def _run(
 
 def _model_for(info: "ProjectInfo", on: str) -> "Attach | None":
     """Return a function that attaches the functional model, None without NPU or on a real one."""
-    from ethosgen.target import way_of
+    from ethosgen.target import require_target
 
-    if info.npu == NO_NPU or way_of(on) == "board":
+    if info.npu == NO_NPU or require_target(on).has_own_npu:
         return None
     return attach_model(find_accelerator(info.npu))
 

@@ -4,25 +4,27 @@ target (QEMU, an FVP, a board) ── console ── session ── inputs there
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 
-from ethosgen.host.tools import QEMU
 from ethosgen.target.attachment import Attach, NpuModel, SharedMemory
 from ethosgen.target.buffers import Place
-from ethosgen.target.console import Console
-from ethosgen.target.fvp import FvpTarget
-from ethosgen.target.native import NativeTarget
-from ethosgen.target.qemu import QemuTarget
-from ethosgen.target.serial_port import SerialLine, SerialTarget
+from ethosgen.target.kinds import (
+    TARGETS,
+    Firmware,
+    Target,
+    TargetKind,
+    default_target,
+    require_target,
+    targets_of,
+)
+from ethosgen.target.serial_port import SerialLine
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
 from ethosgen.values.errors import InputError, ProtocolError, TargetError
-from ethosgen.values.grammar import counted, unknown
+from ethosgen.values.grammar import counted
 from ethosgen.values.model import Tensor
 from ethosgen.values.outcome import Arrays, Outcome, Sample
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
@@ -36,8 +38,11 @@ __all__ = [
     "SerialLine",
     "SharedMemory",
     "Target",
+    "TargetKind",
+    "default_target",
+    "require_target",
     "run",
-    "way_of",
+    "targets_of",
 ]
 
 _LOG = logging.getLogger(__name__)
@@ -82,87 +87,10 @@ _ANSWER_S = 10.0
 """Time limit for all requests but an inference: the firmware answers at once."""
 
 
-class Target(Protocol):
-    """Runs a firmware: entered to start it, left to end it and clean up."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    @property
-    def console(self) -> Console:
-        """The connection to the firmware."""
-
-    @property
-    def last_fault(self) -> Exception | None:
-        """The fault at which the NPU model stopped, None if it did not, or if the NPU is real."""
-
-    def check(self) -> None:
-        """Raise TargetError, with the target's own output, if the target has died."""
-
-    def settle(self) -> None:
-        """Note that the firmware has answered, and so has all that it needs."""
-
-    def buffer(self, place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
-        """Return the firmware's buffer of an input or output; None to use the console."""
-
-    def wait_for_exit(self) -> int | None:
-        """Return the firmware's exit status, None if it does not exit."""
-
-
-@dataclass(frozen=True)
-class Firmware:
-    """The data a target needs: the ELF, its project, the NPU model, and the line to a board."""
-
-    elf: Path
-    info: ProjectInfo
-    attach: Attach | None = None
-    line: SerialLine | None = None
-    cache_seed: int | None = None
-
-
-def _start_qemu(firmware: Firmware) -> Target:
-    info = firmware.info
-    return QemuTarget(
-        QEMU.find(), firmware.elf, info.board, firmware.attach, info, firmware.cache_seed
-    )
-
-
-def _start_native(firmware: Firmware) -> Target:
-    return NativeTarget(firmware.elf)
-
-
-def _start_fvp(firmware: Firmware) -> Target:
-    return FvpTarget(firmware.elf, firmware.info.board, firmware.info.npu)
-
-
-def _start_serial(firmware: Firmware) -> Target:
-    return SerialTarget(firmware.info.board, firmware.line)
-
-
-TARGETS: Mapping[str, Callable[[Firmware], Target]] = {
-    "qemu": _start_qemu,
-    "fvp": _start_fvp,
-    "serial": _start_serial,
-    "native": _start_native,
-}
-"""The targets of `run`, by name; each entry makes a target for a firmware."""
-
-_COUNTS_INSTRUCTIONS = ("qemu", "native")
 _COUNTS = 256
 """The firmware reports its numbers of inputs and outputs in one byte each."""
 _RESTARTS = 3
 """The number of restarts of a target before we give up."""
-
-
-def way_of(on: str) -> str:
-    """Return the build variant for a target: an FVP runs the board's variant."""
-    return "board" if on in ("fvp", "serial") else on
 
 
 Progress = Callable[[int, int], None]
@@ -196,15 +124,13 @@ def run(
     if the firmware or the target fails, NpuFault if the NPU model stopped at a command, ToolError
     if the target's program is missing.
     """
-    if on not in TARGETS:
-        raise InputError(unknown("target", on, TARGETS))
-    counts = on in _COUNTS_INSTRUCTIONS
+    kind = require_target(on)
     jobs = list(zip(order or [0] * len(samples), samples, strict=True))
-    with TARGETS[on](Firmware(elf, info, attach, line, cache_seed)) as target:
+    with kind.start(Firmware(elf, info, attach, line, cache_seed)) as target:
         session = Session(target.console, target.check)
         for restarts in range(_RESTARTS + 1):
             try:
-                done = _run_session(session, target, info, jobs, timeout_s, progress, counts)
+                done = _run_session(session, target, info, jobs, timeout_s, progress, kind)
                 break
             except RestartError as error:
                 _LOG.warning("%s; starting again from the first sample", error)
@@ -227,7 +153,7 @@ def _run_session(
     jobs: Sequence[tuple[int, Arrays]],
     timeout_s: float,
     progress: Progress,
-    counts: bool,
+    kind: TargetKind,
 ) -> list[Sample]:
     """Run all jobs (a network and a sample each), from the greeting to the end marker."""
     hello = session.hello(_ANSWER_S)
@@ -236,7 +162,7 @@ def _run_session(
     done = []
     for index, job in enumerate(jobs):
         progress(index, len(jobs))
-        done.append(_run_sample(session, target, hello, info, job, timeout_s, counts))
+        done.append(_run_sample(session, target, hello, info, job, timeout_s, kind))
     progress(len(jobs), len(jobs))
     marker = session.end(_ANSWER_S)
     if (marker.runs, marker.failed) != (len(jobs), 0):
@@ -269,7 +195,7 @@ def _run_sample(
     info: ProjectInfo,
     job: tuple[int, Arrays],
     timeout_s: float,
-    counts: bool,
+    kind: TargetKind,
 ) -> Sample:
     index, sample = job
     network = info.networks[index]
@@ -290,7 +216,7 @@ def _run_sample(
         else:
             data = session.read_output(port, tensor.bytes, _ANSWER_S, index)
         outputs[tensor.name] = _output_array(data, tensor)
-    if not counts:  # on hardware the counter measures time
+    if not kind.counts_instructions:  # on hardware the counter measures time
         return Sample(outputs=outputs, stack_bytes=reply.stack_bytes)
     instruction_ns = info.board.run.qemu.instruction_ns if info.board.run.qemu else 1
     ticks_per_instruction = hello.ticks_hz * instruction_ns / _NANOSECONDS

@@ -1,0 +1,133 @@
+"""The kinds of targets, a value of --on each; to add one, register it in TARGETS."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from ethosgen.board import Board
+from ethosgen.host.tools import QEMU
+from ethosgen.target.attachment import Attach
+from ethosgen.target.buffers import Place
+from ethosgen.target.console import Console
+from ethosgen.target.fvp import FvpTarget
+from ethosgen.target.native import NativeTarget
+from ethosgen.target.qemu import QemuTarget
+from ethosgen.target.serial_port import SerialLine, SerialTarget
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import unknown
+from ethosgen.values.project_info import ProjectInfo
+
+
+class Target(Protocol):
+    """Runs a firmware: entered to start it, left to end it and clean up."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    @property
+    def console(self) -> Console:
+        """The connection to the firmware."""
+
+    @property
+    def last_fault(self) -> Exception | None:
+        """The fault at which the NPU model stopped, None if it did not, or if the NPU is real."""
+
+    def check(self) -> None:
+        """Raise TargetError, with the target's own output, if the target has died."""
+
+    def settle(self) -> None:
+        """Note that the firmware has answered, and so has all that it needs."""
+
+    def buffer(self, place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+        """Return the firmware's buffer of an input or output; None to use the console."""
+
+    def wait_for_exit(self) -> int | None:
+        """Return the firmware's exit status, None if it does not exit."""
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """The data a target needs: the ELF, its project, the NPU model, and the line to a board."""
+
+    elf: Path
+    info: ProjectInfo
+    attach: Attach | None = None
+    line: SerialLine | None = None
+    cache_seed: int | None = None
+
+
+@dataclass(frozen=True)
+class TargetKind:
+    """A kind of target: how a firmware is built for it, started on it, and measured.
+
+    `start` makes a target for a firmware. `variant` names the build: "board" as for the board
+    itself. `counts_instructions` is false where the firmware's counter measures time. `can_run`
+    says whether it runs a board's firmware, `platform` names the only one that it runs.
+    """
+
+    start: Callable[[Firmware], Target]
+    variant: str = "board"
+    counts_instructions: bool = False
+    can_run: Callable[[Board], bool] = lambda _board: True
+    platform: str | None = None
+
+    @property
+    def has_own_npu(self) -> bool:
+        """Whether the target has an NPU; otherwise it needs our model."""
+        return self.variant == "board"
+
+
+def _start_qemu(firmware: Firmware) -> Target:
+    info = firmware.info
+    return QemuTarget(
+        QEMU.find(), firmware.elf, info.board, firmware.attach, info, firmware.cache_seed
+    )
+
+
+TARGETS: Mapping[str, TargetKind] = {
+    "qemu": TargetKind(
+        _start_qemu,
+        variant="qemu",
+        counts_instructions=True,
+        can_run=lambda board: board.run.qemu is not None,
+    ),
+    "fvp": TargetKind(
+        lambda firmware: FvpTarget(firmware.elf, firmware.info.board, firmware.info.npu),
+        can_run=lambda board: board.run.fvp is not None,
+    ),
+    "serial": TargetKind(lambda firmware: SerialTarget(firmware.info.board, firmware.line)),
+    "native": TargetKind(
+        lambda firmware: NativeTarget(firmware.elf),
+        variant="native",
+        counts_instructions=True,
+        platform="zephyr",
+    ),
+}
+"""The targets of `run`, by name; a board's default is the first that runs it."""
+
+
+def require_target(name: str) -> TargetKind:
+    """Return the kind of that name; InputError names the known ones."""
+    if name not in TARGETS:
+        raise InputError(unknown("target", name, TARGETS))
+    return TARGETS[name]
+
+
+def targets_of(board: Board) -> list[str]:
+    """Return the targets that run a board's firmware on any platform, the default first."""
+    return [name for name, kind in TARGETS.items() if kind.platform is None and kind.can_run(board)]
+
+
+def default_target(board: Board) -> str:
+    """Return the default of --on: QEMU if it has the board, else an FVP, else the board itself."""
+    return targets_of(board)[0]

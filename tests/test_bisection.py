@@ -11,12 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.backend.ethosu.offload import first_operators, offload
+from ethosgen.backend.ethosu.offload import offload
 from ethosgen.cli import cli
 from ethosgen.frontend.tflite.reader import decode_model
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import bisection
 from ethosgen.pipeline.bisection import Make, diagnose, find_culprit
+from ethosgen.pipeline.prefix import first_operators
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.model import Model

@@ -6,7 +6,6 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_network
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.pipeline import Inputs
@@ -25,7 +24,7 @@ def test_every_operator_stays_and_vela_is_not_asked(
 ) -> None:
     monkeypatch.setattr("ethosgen.backend.ethosu.offload.compile_network", None)
     model = parse_model(image_net(tmp_path / "n.tflite").read_bytes(), "net")
-    plan = offload(model, None, IoStyle.CALLER)
+    plan = pipeline.make_plan(model, None, IoStyle.CALLER, Watch())
     assert plan.partitions == () and plan.residual is model.graph
     assert [cpu.code for cpu in plan.cpu_operators] == [op.code for op in model.graph.operators]
     assert plan.summary().npu == "none"
@@ -81,4 +80,4 @@ def test_a_compiled_file_needs_its_npu(tmp_path: Path) -> None:
     npu = find_accelerator("ethos-u55-128")
     compiled = compile_network(model, npu, IoStyle.ARENA, (), None, MEMORY_MODE, FASTEST)
     with pytest.raises(InputError, match="uncompiled"):
-        offload(compiled.network, None)
+        pipeline.make_plan(compiled.network, None, IoStyle.ARENA, Watch())

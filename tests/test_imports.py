@@ -26,7 +26,15 @@ VALUES = {
 }
 """Values and plain functions of them: they know errors, the standard library, numpy, each other."""
 READER = "frontend"
-JOINTS = {"cli", "commands", "pipeline", f"{ETHOS_U}.family", "__main__", ""}
+JOINTS = {
+    "cli",
+    "commands",
+    "pipeline",
+    f"{ETHOS_U}.family",
+    f"{ETHOS_U}.inspection",
+    "__main__",
+    "",
+}
 """Modules above the stages; "" is the package's own __init__.py."""
 
 OWNERS = {
@@ -114,6 +122,10 @@ def imports(module: Module) -> Iterator[tuple[str, int]]:
                 yield "a relative import", node.lineno
             elif node.module in ("ethosgen", "ethosu"):
                 yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+            elif node.module == "ethosgen.backend":
+                for alias in node.names:
+                    is_package = (SOURCES / "backend" / alias.name).is_dir()
+                    yield node.module + f".{alias.name}" * is_package, node.lineno
             else:
                 yield node.module or "", node.lineno
 
@@ -146,6 +158,16 @@ def stages_import_no_other_stage(module: Module) -> Iterator[str]:
     for unit, line in internal_imports(module):
         if unit not in VALUES | {module.unit, READER}:
             yield f"{module.at(line)}: '{module.unit}' imports '{unit}'; let pipeline join them"
+
+
+def only_the_registry_imports_a_backend(module: Module) -> Iterator[str]:
+    own = module.name.split(".")[:2]
+    for name, line in imports(module):
+        parts = name.split(".")[1:]
+        if not name.startswith("ethosgen.backend.") or parts[:2] == own:
+            continue
+        if (SOURCES / Path(*parts[:2])).is_dir() and module.name != "backend":
+            yield f"{module.at(line)}: imports '{name}'; ask the registry in ethosgen.backend"
 
 
 def only_cli_imports_pipeline(module: Module) -> Iterator[str]:
@@ -215,6 +237,7 @@ def modules_say_what_they_are(module: Module) -> Iterator[str]:
 RULES: list[Rule] = [
     values_import_only_values,
     stages_import_no_other_stage,
+    only_the_registry_imports_a_backend,
     only_cli_imports_pipeline,
     dependencies_have_one_owner,
     only_cli_prints,
@@ -254,6 +277,18 @@ BREACHES: list[tuple[Rule, str, str]] = [
         "from ethosgen.backend.ethosu.offload import offload",
     ),
     (stages_import_no_other_stage, "aot", "import ethosgen.project"),
+    (
+        only_the_registry_imports_a_backend,
+        "pipeline.planning",
+        "def f():\n    from ethosgen.backend.ethosu.offload import offload",
+    ),
+    (only_the_registry_imports_a_backend, "board", "import ethosgen.backend.ethosu.family"),
+    (only_the_registry_imports_a_backend, "target.fvp", "from ethosgen.backend import ethosu"),
+    (
+        only_the_registry_imports_a_backend,
+        "backend.another.family",
+        "from ethosgen.backend.ethosu.accelerator import EthosU",
+    ),
     (only_cli_imports_pipeline, "target.qemu", "from ethosgen.pipeline import verify"),
     (only_cli_imports_pipeline, "pipeline", "from ethosgen import cli"),
     (dependencies_have_one_owner, f"{SIMULATOR}.weights", "from ethosu.vela import x"),
@@ -287,6 +322,17 @@ ALLOWED: list[tuple[Rule, str, str]] = [
         f"{SIMULATOR}.decode",
         f"from ethosgen.{SIMULATOR}.isa import x",
     ),
+    (
+        only_the_registry_imports_a_backend,
+        "backend",
+        "def f():\n    from ethosgen.backend.ethosu.family import ETHOS_U",
+    ),
+    (
+        only_the_registry_imports_a_backend,
+        f"{SIMULATOR}.decode",
+        f"from ethosgen.{SIMULATOR}.isa import x",
+    ),
+    (only_the_registry_imports_a_backend, "board", "from ethosgen.backend import find_accelerator"),
     (files_are_short, f"{SIMULATOR}.isa", "TABLE = [\n" + "    1,\n" * 600 + "]\n"),
     (functions_are_short, "aot", "def f():\n" + "    x = 1\n" * 59),
 ]

@@ -14,10 +14,10 @@ import pytest
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.assemble import assemble
-from ethosgen.backend.ethosu.simulator.trace import Entry
 from ethosgen.frontend.tflite.reader import read_model
 from ethosgen.pipeline.inspection import list_streams, make_trace, trace_lines, trace_objects
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.trace import Entry
 from ethosgen.values.watch import Watch
 from tests.support.small_models import image_net
 

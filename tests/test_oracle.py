@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen import pipeline
-from ethosgen.backend.ethosu.offload import single_operator
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.reference import LITERT, TFLM, for_litert, outputs_in_pieces
 from ethosgen.pipeline import Inputs
+from ethosgen.pipeline.excerpt import single_operator
 from ethosgen.pipeline.pieces import take_apart
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import draw_samples

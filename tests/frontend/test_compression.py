@@ -12,9 +12,11 @@ from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.commands.wording import plan_lines
 from ethosgen.frontend.tflite.reader import decode_model, parse_model
 from ethosgen.oracle.reference import LITERT, golden_outputs
+from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.model import Model
+from ethosgen.values.plan import IoStyle
 from tests.support import compressed_networks
 from tests.support.networks import Network, Spec
 
@@ -78,7 +80,7 @@ def test_vela_gets_layers_that_the_tool_compressed() -> None:
 
 def test_what_decoding_costs_is_told() -> None:
     _, packed = compressed_by_the_tool()
-    summary = offload(packed, None).summary()
+    summary = plan_cpu_only(packed, IoStyle.ARENA).summary()
     assert summary.decompressed is not None
     told = dict(summary.decompressed)
     assert told["constants"] == 2 and told["bytes_after"] == 6 * 36 + 8 * 54

@@ -16,11 +16,13 @@ from ethosgen.backend.ethosu.offload.vela import Compiled, compile_network
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_model
 from ethosgen.oracle.reference import golden_outputs
+from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle, OffloadMode, OffloadPlan
+from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions, OffloadPlan
+from ethosgen.values.watch import Watch
 from tests.support.networks import Network
 from tests.support.recurrent_networks import lstm
 from tests.support.small_models import SHARED_MODELS, image_net
@@ -85,7 +87,9 @@ def test_work_goes_to_the_npu() -> None:
 
 
 def test_none_leaves_everything(tmp_path: Path) -> None:
-    plan = plan_of(large(tmp_path / "n.tflite"), OffloadMode.NONE)
+    model = large(tmp_path / "n.tflite")
+    options = OffloadOptions(mode=OffloadMode.NONE)
+    plan = make_plan(model, ACCELERATOR, IoStyle.ARENA, Watch(), options)
     assert plan.accelerator is None and not plan.choices
     assert {cpu.reason for cpu in plan.cpu_operators} == {"you asked for --offload none"}
 

@@ -4,14 +4,21 @@ Nobody but this registry imports one. A family is loaded on first use, its compi
 simulator only when a plan needs them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
 
 from ethosgen.values.accelerator import Accelerator
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import EthosgenError, InputError, UnsupportedError
 from ethosgen.values.grammar import unknown
+from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, OffloadPlan, Partition
+from ethosgen.values.trace import Trace
+from ethosgen.values.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,108 @@ class Memories:
 
     mode: str
     near_bytes: int
+
+
+class Cpu(Protocol):
+    """What the CPU can do beside an accelerator."""
+
+    def cpu_cycles(self, operator: Operator, graph: Graph, /) -> int | None:
+        """Return an operator's estimated cycles, None if they are unknown or there is no code."""
+
+    def require_places(self, plan: OffloadPlan, /) -> None:
+        """Raise RefusalError for a plan whose layout the CPU's operators cannot follow."""
+
+    def table_of(
+        self, operator: Operator, graph: Graph, /
+    ) -> np.ndarray[Any, np.dtype[np.int8]] | None:
+        """Return the CPU's table of an 8-bit operator, None if it has none."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A network to divide between an accelerator and the CPU.
+
+    Without `memories` the compiler assumes those of a usual board. Of the options, `cpu_ops` and
+    `mode` concern it.
+    """
+
+    network: Model
+    accelerator: Accelerator
+    io: IoStyle
+    cpu: Cpu
+    memories: Memories | None = None
+    options: OffloadOptions = EXACT
+
+
+class Runner(Protocol):
+    """Simulates the partitions of one plan on this machine."""
+
+    def __call__(self, partition: Partition, inputs: Arrays, /) -> Arrays:
+        """Run one partition: inputs by tensor name to outputs by tensor name.
+
+        It also returns the variables among its inputs as it leaves them. NpuFault for what the
+        hardware cannot do.
+        """
+
+    def check_accesses(self) -> None:
+        """Raise NpuFault for the first access outside the plan's memories; run nothing."""
+
+
+@dataclass(frozen=True)
+class SharedMemory:
+    """A part of a target's memory as the NPU sees it: its address and its bytes."""
+
+    name: str
+    start_addr: int
+    memory: np.ndarray[Any, np.dtype[np.uint8]]
+    writable: bool
+
+
+class NpuModel(Protocol):
+    """A simulator as a target uses it; its registers are in the page that it was created with."""
+
+    def poll(self) -> bool:
+        """Poll the registers and execute requests; return whether there were any."""
+
+    @property
+    def last_fault(self) -> EthosgenError | None:
+        """The fault that ended the last command stream, None if it ended normally."""
+
+
+Attach = Callable[
+    [np.ndarray[Any, np.dtype[np.uint32]], Sequence[SharedMemory], Callable[[], None]], NpuModel
+]
+"""Creates a simulator, from the register page, the memory and a function for the interrupt."""
+
+
+class Line(Protocol):
+    """One command of a listing."""
+
+    @property
+    def text(self) -> str:
+        """The command, for people."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One command stream; `lines` raises NpuFault if the stream is invalid."""
+
+    name: str
+    accelerator: Accelerator
+    size_bytes: int
+    lines: Iterator[Line]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the listing as an object of JSON types."""
+        return {
+            "name": self.name,
+            "npu": self.accelerator.name,
+            "bytes": self.size_bytes,
+            "commands": [line.as_json() for line in self.lines],
+        }
 
 
 class Backend(Protocol):
@@ -41,8 +150,52 @@ class Backend(Protocol):
     def default(self) -> str:
         """The accelerator's name if neither the user nor a board nor a compiled file has one."""
 
+    @property
+    def simulated(self) -> str:
+        """The products that its simulator covers, for people."""
+
+    @property
+    def compiler(self) -> str:
+        """Its compiler's name."""
+
+    def compiler_version(self) -> str:
+        """Return the installed compiler's version, "" if there is none."""
+
+    def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+        """Return what it may run: product → operator → types, () if the compiler names none."""
+
     def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
         """Return why an accelerator does not support a memory mode, "" if it does."""
+
+    def compiled_for(self, network: Model) -> Accelerator | None:
+        """Return the accelerator that a network was compiled for, None if by no compiler of it."""
+
+    def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
+        """Return the operators to keep on the CPU as their results would not be an oracle's."""
+
+    def compile(self, task: Task, kept: Mapping[int, Kept]) -> OffloadPlan:
+        """Compile to partitions what it can run, except the operators that are kept, by index.
+
+        With OffloadMode.AUTO, only what it estimates to be faster there. RefusalError if the
+        compiler refuses all of it.
+        """
+
+    def runner(self, plan: OffloadPlan, trace: Trace | None = None) -> Runner:
+        """Return a simulator of a plan's partitions, which reports its operations to `trace`."""
+
+    def attach(self, accelerator: Accelerator) -> Attach:
+        """Return a function that attaches a simulator to a target's register page."""
+
+    def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
+        """Simulate for a program on this machine, until it ends."""
+
+    def listings(
+        self, source: Model | bytes, name: str, accelerator: Accelerator | None, watch: Watch
+    ) -> list[Listing]:
+        """List the commands of a network, compiled or not, or of another file of the compiler.
+
+        Without an accelerator it is the one that the source is compiled for, else the default.
+        """
 
     def firmware_facts(self, accelerator: Accelerator, memories: Memories) -> Mapping[str, Any]:
         """Return the values for the project's templates."""
@@ -78,3 +231,20 @@ def find_accelerator(name: str) -> Accelerator:
     if name not in known:
         raise InputError(unknown("NPU", name, known))
     return known[name]
+
+
+def compiled_for(network: Model) -> Accelerator | None:
+    """Return the accelerator that a network was compiled for, None if no backend compiled it."""
+    found = (backend.compiled_for(network) for backend in backends())
+    return next((accelerator for accelerator in found if accelerator is not None), None)
+
+
+def require_simulator(accelerator: Accelerator) -> None:
+    """Raise UnsupportedError if no simulator covers an accelerator."""
+    if not accelerator.has_simulator:
+        raise UnsupportedError(
+            "ethosgen's NPU model, which simulate, disasm and QEMU use, covers "
+            f"{backend_of(accelerator).simulated}, not {accelerator.name}; create firmware with "
+            "'ethosgen project' and run it on an FVP or a board with 'ethosgen run', --on fvp or "
+            "--on serial"
+        )

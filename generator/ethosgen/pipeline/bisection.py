@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
+from ethosgen.pipeline.prefix import first_operators
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import Arrays, Comparison, Difference, compare
@@ -110,8 +111,6 @@ def _look_at_first(
     model: Model, count: int, samples: Sequence[Arrays], make: Make, oracle: str | None
 ) -> _Look | None:
     """Compare the results of the first `count` operators; None if they cannot be compared."""
-    from ethosgen.backend.ethosu.offload import first_operators
-
     try:
         part = first_operators(model, count)
         return _look(part, samples, make, oracle) if part is not None else None

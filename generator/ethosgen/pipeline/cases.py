@@ -9,9 +9,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from ethosgen.backend import backend_of
 from ethosgen.frontend.tflite.writer import file_of
+from ethosgen.pipeline.excerpt import single_operator
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
 from ethosgen.samples.drawing import draw_samples
@@ -44,8 +47,6 @@ def keep_case(
     It is the operator alone, or the whole network if the operator alone is right. None if the
     folder cannot be written.
     """
-    from ethosgen.backend.ethosu.offload import single_operator
-
     alone = single_operator(model, index)
     code = model.graph.operators[index].code
     tries = [(model, samples)]
@@ -58,10 +59,21 @@ def keep_case(
             continue
         if found is not None:
             try:
-                return _write(network, code, given, *found)
+                return _write(network, code, given, found)
             except OSError:
                 return None
     return None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A difference: the oracle, its outputs, the NPU model's, a summary, and who compiled it."""
+
+    oracle: str
+    golden: Sequence[Arrays]
+    outputs: Sequence[Arrays]
+    said: str
+    compiler: str
 
 
 def _look(
@@ -69,31 +81,27 @@ def _look(
     samples: Sequence[Arrays],
     make: Callable[[Model], OffloadPlan],
     asked: str | None,
-) -> tuple[str, Sequence[Arrays], Sequence[Arrays], str] | None:
-    """Return the oracle, its outputs, the NPU model's, and a summary; None if they are equal."""
+) -> _Found | None:
+    """Compare the NPU model's outputs with the oracle's; None if they are equal."""
     plan = make(network)
+    if plan.accelerator is None:
+        return None
+    backend = backend_of(plan.accelerator)
+    compiler = f"{backend.compiler} {backend.compiler_version()}"
     oracle, golden = decisive_outputs(network, samples, asked)
     try:
         outputs = simulate_samples(plan, samples, Watch())
     except NpuFault as fault:
-        return oracle, golden, (), f"{plan.npu}: {fault}"
+        return _Found(oracle, golden, (), f"{plan.npu}: {fault}", compiler)
     found = compare(oracle, outputs, golden, tolerance_of(network))
     if not found.mismatches:
         return None
     of = counted(found.elements, "value")
     said = f"{found.mismatches} of {of} differ, by {found.max_abs_diff:g}"
-    return oracle, golden, outputs, f"{plan.npu}: {said}"
+    return _Found(oracle, golden, outputs, f"{plan.npu}: {said}", compiler)
 
 
-def _write(
-    network: Model,
-    code: str,
-    samples: Sequence[Arrays],
-    oracle: str,
-    golden: Sequence[Arrays],
-    outputs: Sequence[Arrays],
-    said: str,
-) -> Path:
+def _write(network: Model, code: str, samples: Sequence[Arrays], found: _Found) -> Path:
     file = file_of(network)
     digest = hashlib.sha256(file).hexdigest()[:12]
     place = cases_folder() / f"{code.lower()}-{digest}"
@@ -104,10 +112,10 @@ def _write(
     try:
         (stage / "network.tflite").write_bytes(file)
         save_samples(stage / "inputs.npz", samples)
-        save_samples(stage / "expected.npz", golden)
-        if outputs:
-            save_samples(stage / "npu.npz", outputs)
-        (stage / "README.txt").write_text(_text(code, oracle, said))
+        save_samples(stage / "expected.npz", found.golden)
+        if found.outputs:
+            save_samples(stage / "npu.npz", found.outputs)
+        (stage / "README.txt").write_text(_text(code, found))
         stage.rename(place)
     except OSError:
         if not place.exists():  # another process may have written the same
@@ -117,12 +125,11 @@ def _write(
     return place
 
 
-def _text(code: str, oracle: str, said: str) -> str:
-    from ethosgen.backend.ethosu.offload import vela_version
-
+def _text(code: str, found: _Found) -> str:
     return (
-        f"{code}, compiled by Vela {vela_version()}, on ethosgen's NPU model.\n{said}.\n\n"
+        f"{code}, compiled by {found.compiler}, on ethosgen's NPU model.\n{found.said}.\n\n"
         f"network.tflite  the network\ninputs.npz      samples\n"
-        f"expected.npz    {ORACLES[oracle]}'s outputs\nnpu.npz         the NPU model's outputs\n\n"
+        f"expected.npz    {ORACLES[found.oracle]}'s outputs\n"
+        "npu.npz         the NPU model's outputs\n\n"
         "In a case of one operator, the other operators' constants are all 0. Please report it.\n"
     )

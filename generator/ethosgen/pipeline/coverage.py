@@ -1,13 +1,13 @@
 """Lists TFLite's operators by type: which run on the CPU and on each NPU, and how exactly.
 
-Nothing is listed by hand: the CPU's part is the registry of kernels, the NPU's comes from Regor.
+Nothing is listed by hand: the CPU's part is the registry of kernels, the NPU's its compiler's.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ethosgen.aot import cpu_operators, measured_by_litert
-from ethosgen.backend.ethosu.offload import npu_operators
+from ethosgen.backend import backends
 from ethosgen.frontend.tflite.compression import DECODE, DECODED_DTYPES
 
 _SHORT = {"float32": "f32", "bool": "bool"}
@@ -48,13 +48,14 @@ class Coverage:
 
 def survey() -> list[Coverage]:
     """Return every operator that the CPU or an NPU runs, sorted by name."""
-    cpu, npu = cpu_operators(), npu_operators()
+    cpu = cpu_operators()
+    npu = {product: known for one in backends() for product, known in one.operators().items()}
     cpu = {**cpu, DECODE: dict.fromkeys(DECODED_DTYPES, 0)}  # decoded when the network is read
     names = {*cpu, *(code for known in npu.values() for code in known)}
     return [
         Coverage(
             name,
-            {product: known[name].dtypes for product, known in npu.items() if name in known},
+            {product: known[name] for product, known in npu.items() if name in known},
             cpu.get(name, {}),
         )
         for name in sorted(names)

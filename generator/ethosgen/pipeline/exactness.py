@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ethosgen.backend import Task, backend_of
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.pipeline.cases import keep_case
 from ethosgen.pipeline.execution import simulate_samples
@@ -41,7 +42,7 @@ SEARCH_S = 60.0
 """Time limit in seconds for the search for operators that differ."""
 
 Planner = Callable[[Model, Mapping[int, Kept]], OffloadPlan]
-"""Has Vela compile a network with operators kept on the CPU, by index."""
+"""Compiles a network with operators kept on the CPU, by index."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,8 @@ def _access_fault(plan: OffloadPlan) -> str:
     """Return the first access outside a plan's memories, "" if there is none or no NPU model."""
     if not plan.partitions or plan.accelerator is None or not plan.accelerator.has_simulator:
         return ""
-    from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-
     try:
-        PartitionRunner(plan).check_accesses()
+        backend_of(plan.accelerator).runner(plan).check_accesses()
     except NpuFault as fault:
         return str(fault)
     return ""
@@ -170,22 +169,22 @@ def known_errata(
 
     UnsupportedError if the CPU has no code for one of them.
     """
-    from ethosgen.aot import can_run, decided_by_litert, table_of
-    from ethosgen.backend.ethosu.offload import CompileTarget, find_errata
+    from ethosgen import aot
 
-    target, graph = CompileTarget(accelerator.name, io, table_of), model.graph
-    kept = find_errata(model, target, oracle)
+    backend, graph = backend_of(accelerator), model.graph
+    task = Task(model, accelerator, io, aot)
+    kept = backend.errata(task, oracle)
     if oracle == "tflm":  # in a bisection each operator has its own
-        theirs = find_errata(model, target, "litert")
-        kept |= {i: theirs[i] for i in decided_by_litert(graph) if i in theirs}
+        theirs = backend.errata(task, "litert")
+        kept |= {i: theirs[i] for i in aot.decided_by_litert(graph) if i in theirs}
     for index, why in kept.items():
         operator = graph.operators[index]
-        if not can_run(operator, graph):
+        if not aot.can_run(operator, graph):
             raise UnsupportedError(
                 f"operator {index + 1} of {len(graph.operators)} of '{model.name}', "
                 f"{operator.code} with output '{_output(operator, graph)}', can run nowhere: "
-                f"{why.reason}, and the CPU has no code for it; use --trust-vela to accept Vela's "
-                "result"
+                f"{why.reason}, and the CPU has no code for it; use --trust-vela to accept "
+                f"{backend.compiler}'s result"
             )
     return kept
 
@@ -200,7 +199,9 @@ def _oracle(golden: Golden | str, model: Model) -> str:
 
 
 def _planning(accelerator: Accelerator | None) -> str:
-    return f"compiling for {accelerator.name} (Vela)" if accelerator else "planning for the CPU"
+    if accelerator is None:
+        return "planning for the CPU"
+    return f"compiling for {accelerator.name} ({backend_of(accelerator).compiler})"
 
 
 def _output(operator: Operator, graph: Graph) -> str:

@@ -1,33 +1,29 @@
 """Runs a plan on this machine: partitions on the NPU model, the rest through LLVM."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from ethosgen.backend.ethosu.accelerator import require_model
+from ethosgen.backend import backend_of, require_simulator
 from ethosgen.pipeline.blame import blaming
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
-
-if TYPE_CHECKING:
-    from ethosgen.backend.ethosu.simulator.trace import Trace
 
 
 def simulate_samples(
-    plan: OffloadPlan, samples: Sequence[Arrays], watch: Watch, trace: "Trace | None" = None
+    plan: OffloadPlan, samples: Sequence[Arrays], watch: Watch, trace: Trace | None = None
 ) -> list[Arrays]:
     """Run samples in order and return their outputs by tensor name.
 
     `trace` observes every operation of the NPU. UnsupportedError if no model covers this NPU.
     """
     from ethosgen.aot import evaluate
-    from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
     if plan.accelerator is not None:
-        require_model(plan.accelerator)
+        require_simulator(plan.accelerator)
     what = "running the NPU model" if plan.accelerator else "running on this machine"
     with watch.stage("load", "preparing the NPU model"):
-        runner = PartitionRunner(plan, trace) if plan.accelerator else _no_npu
+        runner = backend_of(plan.accelerator).runner(plan, trace) if plan.accelerator else _no_npu
     outputs = []
     with watch.stage("simulate", what):
         for index, sample in enumerate(samples):

@@ -1,70 +1,27 @@
-"""Inspects an NPU's command streams: their text, and the effects of their operations.
-
-Joins the reader, the offload and the NPU model, as the pipeline does.
-"""
+"""Inspects what an NPU runs: command streams as text, and the effects of their operations."""
 
 import dataclasses
-import io
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ethosgen.backend.ethosu.accelerator import (
-    DEFAULT_NPU,
-    EthosU,
-    find_accelerator,
-    require_model,
-)
-from ethosgen.backend.ethosu.offload import (
-    accelerator_for,
+from ethosgen.backend import (
+    Listing,
+    backend_of,
     compiled_for,
-    compiled_streams,
-    offload,
-    require_npu,
-    strip_header,
+    default_accelerator,
+    find_accelerator,
 )
-from ethosgen.backend.ethosu.simulator.decode import decode
-from ethosgen.backend.ethosu.simulator.disassembly import ListedCommand, disassemble
-from ethosgen.backend.ethosu.simulator.trace import Entry, Trace
-from ethosgen.frontend.tflite.reader import IDENTIFIER, is_compiled, parse_model
-from ethosgen.values.errors import InputError, NpuFault
+from ethosgen.frontend.tflite.reader import IDENTIFIER, parse_model
+from ethosgen.values.errors import InputError
+from ethosgen.values.trace import Entry, Trace
 from ethosgen.values.watch import Watch
-
-_HEADERS = (b"COP1", b"COP2")
-_ZIP = b"PK\3\4"
-_DAMAGE = (zipfile.BadZipFile, zlib.error)
-_RAW_COMMANDS = "cmd_data"
-"""The array of Vela's raw output with the stream, after the driver's header."""
-
-
-@dataclass(frozen=True)
-class Listing:
-    """One command stream; `lines` raises NpuFault if the stream is invalid."""
-
-    name: str
-    accelerator: EthosU
-    size_bytes: int
-    lines: Iterator[ListedCommand]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the listing as an object of JSON types."""
-        return {
-            "name": self.name,
-            "npu": self.accelerator.name,
-            "bytes": self.size_bytes,
-            "commands": [line.as_json() for line in self.lines],
-        }
 
 
 def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
-    """Disassemble a file: a .tflite, compiled or not, Vela's raw output, or a command stream.
+    """Disassemble a file: a .tflite, compiled or not, or another file of an NPU's compiler.
 
-    Vela first compiles a network that is not compiled. `npu` None means the file's, or else the
+    A network that is not compiled is compiled first. `npu` None means the file's, or else the
     default. Raises InputError for another kind of file, or for another NPU.
     """
     accelerator = find_accelerator(npu) if npu is not None else None
@@ -72,63 +29,12 @@ def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
-    if data[4:8] == IDENTIFIER:
-        return _list_network(data, path, accelerator, watch)
-    if data[:4] == _ZIP:
-        data = _raw_commands(data, path)
-    return [_list_bare(data, path, accelerator)]
-
-
-def _list_network(
-    data: bytes, path: Path, accelerator: EthosU | None, watch: Watch
-) -> list[Listing]:
-    model = parse_model(data, path.name)
-    if is_compiled(model):
-        found = _same(accelerator, compiled_for(model), path)
-        streams = [payload.commands for payload in compiled_streams(model)]
-    else:
-        found = accelerator or find_accelerator(DEFAULT_NPU)
-        with watch.stage("offload", f"compiling for {found.name} (Vela)"):
-            streams = [p.commands for p in offload(model, found).partitions]
-    return [_listing(f"partition_{i}", found, stream) for i, stream in enumerate(streams)]
-
-
-def _raw_commands(data: bytes, path: Path) -> bytes:
-    """Return the command stream from the output of `vela --output-format raw`."""
-    try:
-        with np.load(io.BytesIO(data)) as arrays:
-            return bytes(arrays[_RAW_COMMANDS].tobytes())
-    except (KeyError, ValueError, OSError, EOFError, RuntimeError, *_DAMAGE):
-        raise InputError(
-            f"'{path}' has no command stream; disasm reads the .npz of vela --output-format raw"
-        ) from None
-
-
-def _list_bare(data: bytes, path: Path, accelerator: EthosU | None) -> Listing:
-    if data[:4] in _HEADERS:
-        payload = strip_header(data)
-        found = _same(accelerator, accelerator_for(payload.config_word, path.name), path)
-        return _listing(path.name, found, payload.commands)
-    try:
-        next(decode(data))
-    except (NpuFault, StopIteration):
-        raise InputError(
-            f"'{path}' is neither a .tflite, nor Vela's raw output, nor a command stream of "
-            "Ethos-U55 or U65"
-        ) from None
-    return _listing(path.name, accelerator or find_accelerator(DEFAULT_NPU), data)
-
-
-def _same(wanted: EthosU | None, found: EthosU, path: Path) -> EthosU:
-    """Return the NPU that a file is for; InputError if the user names another."""
-    if wanted is not None:
-        require_npu(wanted, found, path.name)
-    return found
-
-
-def _listing(name: str, accelerator: EthosU, stream: bytes) -> Listing:
-    require_model(accelerator)
-    return Listing(name, accelerator, len(stream), disassemble(stream, accelerator))
+    if data[4:8] != IDENTIFIER:
+        backend = backend_of(accelerator or default_accelerator())
+        return backend.listings(data, path.name, accelerator, watch)
+    network = parse_model(data, path.name)
+    backend = backend_of(compiled_for(network) or accelerator or default_accelerator())
+    return backend.listings(network, path.name, accelerator, watch)
 
 
 def make_trace(dumps: Sequence[str]) -> Trace:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.backend.ethosu.offload import single_operator
 from ethosgen.oracle.oddities import is_undefined, may_be_undefined
 from ethosgen.oracle.reference import LITERT, TFLM, Oracle, outputs_in_pieces
+from ethosgen.pipeline.excerpt import single_operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Model
 from ethosgen.values.outcome import ORACLES, Arrays

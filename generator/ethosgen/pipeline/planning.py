@@ -3,12 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from ethosgen.backend import Memories, default_accelerator, find_accelerator
+from ethosgen.backend import (
+    Memories,
+    Task,
+    backend_of,
+    compiled_for,
+    default_accelerator,
+    find_accelerator,
+)
 from ethosgen.board import Board
-from ethosgen.frontend.tflite.reader import is_compiled, read_model
+from ethosgen.frontend.tflite.reader import read_model
 from ethosgen.pipeline.blame import blaming
+from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.pipeline.exactness import Ask, ask_oracles, exact_plan
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.errors import InputError
@@ -29,11 +36,10 @@ def read(path: Path, name: str | None, watch: Watch) -> Model:
 
 def choose_npu(model: Model, npu: str | None) -> str | None:
     """Return the NPU that the user or a compiled file names, None if neither does."""
-    if npu is not None or not is_compiled(model):
+    if npu is not None:
         return npu
-    from ethosgen.backend.ethosu.offload import compiled_for
-
-    return compiled_for(model).name
+    found = compiled_for(model)
+    return found.name if found else None
 
 
 def choose_accelerator(model: Model, npu: str | None, board: Board | None) -> Accelerator | None:
@@ -70,37 +76,19 @@ def make_plan(
     memories: Memories | None = None,
     ask: Ask = ask_oracles,
 ) -> OffloadPlan:
-    """Let Vela decide what the NPU runs, within the options.
+    """Divide a network between the accelerator, if there is one, and the CPU.
 
-    `memories` are the board's, `ask` runs the oracle for the check. Without an
-    accelerator there is nothing to decide.
+    `memories` are the board's, `ask` runs the oracle for the check.
     """
-    from ethosgen.aot import cpu_cycles, require_places
-    from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
-    from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
-
-    board: dict[str, Any] = (
-        {
-            "system_config": SYSTEM_CONFIGS[accelerator.product, memories.mode].name,
-            "memory_mode": MEMORY_MODES[memories.mode],
-            "schedule": SchedulerGoal(arena_bytes=memories.near_bytes),
-        }
-        if memories is not None and accelerator is not None
-        else {}
-    )
+    from ethosgen import aot
 
     def planner(network: Model, kept: Mapping[int, Kept]) -> OffloadPlan:
-        return offload(
-            network,
-            accelerator,
-            io,
-            ignore=options.cpu_ops,
-            mode=options.mode,
-            cpu_cycles=cpu_cycles,
-            require=require_places,
-            kept=kept,
-            **board,
-        )
+        if accelerator is None:
+            return plan_cpu_only(network, io)
+        if options.mode is OffloadMode.NONE:
+            return plan_cpu_only(network, io, "you asked for --offload none")
+        task = Task(network, accelerator, io, aot, memories, options)
+        return backend_of(accelerator).compile(task, kept)
 
     used = None if options.mode is OffloadMode.NONE else accelerator
     plan = exact_plan(model, used, io, planner, options, watch, ask)

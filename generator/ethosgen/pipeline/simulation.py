@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ethosgen.backend.ethosu.accelerator import require_model
+from ethosgen.backend import require_simulator
 from ethosgen.pipeline.bisection import diagnose
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
@@ -13,10 +12,8 @@ from ethosgen.samples.files import save_samples
 from ethosgen.values.model import Model
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, OffloadPlan
 from ethosgen.values.report import Report
+from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
-
-if TYPE_CHECKING:
-    from ethosgen.backend.ethosu.simulator.trace import Trace
 
 
 def simulate(
@@ -27,7 +24,7 @@ def simulate(
     output_path: Path | None = None,
     options: OffloadOptions = EXACT,
     original: Path | None = None,
-    trace: "Trace | None" = None,
+    trace: Trace | None = None,
     watch: Watch,
 ) -> Report:
     """Run a network with its partitions on the NPU model, in process.
@@ -37,7 +34,7 @@ def simulate(
     model = read(path, None, watch)
     accelerator = choose_accelerator(model, npu, None)
     if accelerator is not None:
-        require_model(accelerator)
+        require_simulator(accelerator)
     samples = choose_samples(model, inputs)
     io = IoStyle.ARENA
 

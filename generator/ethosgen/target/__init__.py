@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.target.attachment import Attach, NpuModel, SharedMemory
+from ethosgen.backend import Attach, NpuModel, SharedMemory
 from ethosgen.target.buffers import Place
 from ethosgen.target.kinds import (
     TARGETS,

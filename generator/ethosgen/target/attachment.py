@@ -2,45 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
 
-import numpy as np
-
+from ethosgen.backend import NpuModel
 from ethosgen.values.errors import EthosgenError
 
 _EAGER_S = 0.05
 """For this long after an event, the registers are polled as often as possible."""
 _EAGER_SLEEP_S = 20e-6
 _LAZY_SLEEP_S = 500e-6
-
-
-@dataclass(frozen=True)
-class SharedMemory:
-    """A part of the target's memory as the NPU sees it: its address and its bytes."""
-
-    name: str
-    start_addr: int
-    memory: np.ndarray[Any, np.dtype[np.uint8]]
-    writable: bool
-
-
-class NpuModel(Protocol):
-    """The NPU model as a target uses it; its registers are in the page that it was created with."""
-
-    def poll(self) -> bool:
-        """Poll the registers and execute requests; return whether there were any."""
-
-    @property
-    def last_fault(self) -> EthosgenError | None:
-        """The fault that ended the last command stream, None if it ended normally."""
-
-
-Attach = Callable[
-    [np.ndarray[Any, np.dtype[np.uint32]], Sequence[SharedMemory], Callable[[], None]], NpuModel
-]
-"""Creates a model, from the register page, the memory and a function for the interrupt."""
 
 
 class NpuThread:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.target.attachment import Attach, SharedMemory
+from ethosgen.backend import Attach, SharedMemory
 from ethosgen.values.errors import EthosgenError
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]

@@ -8,9 +8,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from ethosgen.backend import Attach
 from ethosgen.board import Board
 from ethosgen.host.tools import QEMU
-from ethosgen.target.attachment import Attach
 from ethosgen.target.buffers import Place
 from ethosgen.target.console import Console
 from ethosgen.target.fvp import FvpTarget

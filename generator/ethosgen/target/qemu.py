@@ -19,8 +19,9 @@ import numpy as np
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
+from ethosgen.backend import Attach, NpuModel, SharedMemory
 from ethosgen.board import Board, Qemu
-from ethosgen.target.attachment import Attach, NpuModel, NpuThread, SharedMemory
+from ethosgen.target.attachment import NpuThread
 from ethosgen.target.buffers import Place, find_buffers
 from ethosgen.target.cache import PAGE_BYTES, CachedNpu
 from ethosgen.target.console import SerialConsole

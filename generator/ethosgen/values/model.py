@@ -79,6 +79,11 @@ class Operator:
     intermediates: tuple[int, ...] = ()
     version: int = 1
 
+    @property
+    def title(self) -> str:
+        """The operator's name for users."""
+        return f"CUSTOM {self.custom_code}" if self.custom_code else self.code
+
 
 @dataclass(frozen=True)
 class Graph:

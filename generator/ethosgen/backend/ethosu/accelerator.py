@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ethosgen.values.accelerator import Accelerator
-from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
 
 
@@ -92,14 +92,3 @@ def find_accelerator(name: str) -> EthosU:
         return known[name]
     except KeyError:
         raise InputError(unknown("NPU", name, known)) from None
-
-
-def require_model(accelerator: Accelerator) -> EthosU:
-    """Return it as an Ethos-U; UnsupportedError if our NPU model does not cover it."""
-    if not accelerator.has_simulator:
-        raise UnsupportedError(
-            "ethosgen's NPU model, which simulate, disasm and QEMU use, covers Ethos-U55 and U65, "
-            f"not {accelerator.name}; create firmware with 'ethosgen project' and run it on "
-            "an FVP or a board with 'ethosgen run', --on fvp or --on serial"
-        )
-    return find_accelerator(accelerator.name)

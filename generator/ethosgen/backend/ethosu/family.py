@@ -1,9 +1,11 @@
 """Ethos-U as a backend: joins its configurations, its compiler Vela and its simulator."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, BinaryIO
 
-from ethosgen.backend import Backend, Memories
+import numpy as np
+
+from ethosgen.backend import Attach, Backend, Listing, Memories, Runner, SharedMemory, Task
 from ethosgen.backend.ethosu.accelerator import (
     ACCELERATORS,
     DEFAULT_NPU,
@@ -11,22 +13,124 @@ from ethosgen.backend.ethosu.accelerator import (
     WITHOUT_MODEL,
     find_accelerator,
 )
-from ethosgen.backend.ethosu.memory_system import SYSTEM_CONFIGS, max_beats
+from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS, max_beats
+from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.model import Model
+from ethosgen.values.plan import Kept, OffloadPlan
+from ethosgen.values.trace import Trace
+from ethosgen.values.watch import Watch
 
 
 class EthosUFamily:
-    """The family; see Backend for its methods."""
+    """The family, which Backend documents. Compiler and simulator are imported on first use."""
 
     family = FAMILY
     accelerators: Mapping[str, Accelerator] = {**ACCELERATORS, **WITHOUT_MODEL}
     default = DEFAULT_NPU
+    simulated = "Ethos-U55 and U65"
+    compiler = "Vela"
+
+    def compiler_version(self) -> str:
+        """Return the installed Vela's version, "" if there is none."""
+        from ethosgen.backend.ethosu.offload import vela_version
+
+        return vela_version()
+
+    def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+        """Return what Regor lists: product → operator → types, () for U85."""
+        from ethosgen.backend.ethosu.offload import npu_operators
+
+        return {
+            product: {code: operator.dtypes for code, operator in known.items()}
+            for product, known in npu_operators().items()
+        }
 
     def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
         """Return why an NPU does not support a memory mode, "" if it does."""
         if (accelerator.product, memory_mode) in SYSTEM_CONFIGS:
             return ""
         return "its second AXI port is read-only"
+
+    def compiled_for(self, network: Model) -> Accelerator | None:
+        """Return the NPU that Vela compiled a network for, None if it did not."""
+        from ethosgen.backend.ethosu.offload import compiled_for
+
+        return compiled_for(network) if is_compiled(network) else None
+
+    def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
+        """Return the operators that an erratum of Vela or the NPU concerns."""
+        from ethosgen.backend.ethosu.offload import CompileTarget, find_errata
+
+        target = CompileTarget(task.accelerator.name, task.io, task.cpu.table_of)
+        return find_errata(task.network, target, oracle)
+
+    def compile(self, task: Task, kept: Mapping[int, Kept]) -> OffloadPlan:
+        """Let Vela compile what it supports."""
+        from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
+
+        memories: dict[str, Any] = {}
+        if task.memories is not None:
+            mode = task.memories.mode
+            memories = {
+                "system_config": SYSTEM_CONFIGS[task.accelerator.product, mode].name,
+                "memory_mode": MEMORY_MODES[mode],
+                "schedule": SchedulerGoal(arena_bytes=task.memories.near_bytes),
+            }
+        return offload(
+            task.network,
+            find_accelerator(task.accelerator.name),
+            task.io,
+            ignore=task.options.cpu_ops,
+            mode=task.options.mode,
+            cpu_cycles=task.cpu.cpu_cycles,
+            require=task.cpu.require_places,
+            kept=kept,
+            **memories,
+        )
+
+    def runner(self, plan: OffloadPlan, trace: Trace | None = None) -> Runner:
+        """Return a simulator of a plan's partitions."""
+        from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+
+        return PartitionRunner(plan, trace)
+
+    def attach(self, accelerator: Accelerator) -> Attach:
+        """Return a function that attaches a simulator to a target's register page."""
+        from ethosgen.backend.ethosu.simulator.machine import Machine
+        from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+        from ethosgen.backend.ethosu.simulator.registers import RegisterFile
+
+        npu = find_accelerator(accelerator.name)
+
+        def attach(
+            page: np.ndarray[Any, np.dtype[np.uint32]],
+            memories: Sequence[SharedMemory],
+            raise_irq: Callable[[], None],
+        ) -> RegisterFile:
+            segments = [Segment(m.start_addr, m.memory, m.writable, m.name) for m in memories]
+            registers = RegisterFile(page, Machine(npu, Bus(segments)), raise_irq)
+            registers.power_on()
+            return registers
+
+        return attach
+
+    def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
+        """Simulate the NPU of a Zephyr application on native_sim, until it ends."""
+        from ethosgen.backend.ethosu.simulator.server import serve
+
+        serve(requests, answers)
+
+    def listings(
+        self, source: Model | bytes, name: str, accelerator: Accelerator | None, watch: Watch
+    ) -> list[Listing]:
+        """List the commands of a network, of Vela's raw output, or of a bare stream."""
+        from ethosgen.backend.ethosu.inspection import list_file, list_network
+
+        npu = find_accelerator(accelerator.name) if accelerator else None
+        if isinstance(source, bytes):
+            return list_file(source, name, npu)
+        return list_network(source, npu, watch)
 
     def firmware_facts(self, accelerator: Accelerator, memories: Memories) -> Mapping[str, Any]:
         """Return the values for the project's templates."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.offload.choice import (
     WORTH,
     Costs,
@@ -20,9 +20,7 @@ from ethosgen.backend.ethosu.offload.choice import (
 )
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
 from ethosgen.backend.ethosu.offload.cost import npu_cycles
-from ethosgen.backend.ethosu.offload.cpu_only import plan_cpu_only
 from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
-from ethosgen.backend.ethosu.offload.excerpt import single_operator
 from ethosgen.backend.ethosu.offload.keeping import (
     at_bool_ends,
     mark,
@@ -32,7 +30,7 @@ from ethosgen.backend.ethosu.offload.keeping import (
 )
 from ethosgen.backend.ethosu.offload.order import awaited, in_order, outgrown, stateful_operators
 from ethosgen.backend.ethosu.offload.origin import Origin
-from ethosgen.backend.ethosu.offload.payload import strip_header
+from ethosgen.backend.ethosu.offload.payload import HEADERS, strip_header
 from ethosgen.backend.ethosu.offload.precompiled import (
     accelerator_for,
     compiled_for,
@@ -40,7 +38,6 @@ from ethosgen.backend.ethosu.offload.precompiled import (
     plan_compiled,
     require_npu,
 )
-from ethosgen.backend.ethosu.offload.prefix import first_operators
 from ethosgen.backend.ethosu.offload.reasons import cpu_operators, why_it_ends
 from ethosgen.backend.ethosu.offload.refusal import compile_around
 from ethosgen.backend.ethosu.offload.regions import read_spans
@@ -61,6 +58,7 @@ from ethosgen.values.model import ABSENT, Graph, Model
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, OffloadPlan
 
 __all__ = [
+    "HEADERS",
     "CompileTarget",
     "NpuOperator",
     "SchedulerGoal",
@@ -68,11 +66,9 @@ __all__ = [
     "compiled_for",
     "compiled_streams",
     "find_errata",
-    "first_operators",
     "npu_operators",
     "offload",
     "require_npu",
-    "single_operator",
     "strip_header",
     "vela_version",
 ]
@@ -80,7 +76,7 @@ __all__ = [
 
 def offload(
     model: Model,
-    accelerator: Accelerator | None,
+    npu: EthosU,
     io: IoStyle = IoStyle.ARENA,
     *,
     ignore: Sequence[str] = (),
@@ -92,27 +88,23 @@ def offload(
     kept: Mapping[int, Kept] | None = None,
     require: Callable[[OffloadPlan], None] = lambda _plan: None,
 ) -> OffloadPlan:
-    """Split a model between NPU and CPU; without an accelerator the CPU gets all of it.
+    """Split a model between NPU and CPU.
 
     A precompiled model is used as it is: the options do not apply to it. `ignore` names operators
     (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode` are sections of Vela's
     vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's optimisation
     goal. With OffloadMode.AUTO, operators that are estimated slower on the NPU stay on the CPU if
-    `cpu_cycles` knows their cost there; with NONE all do. Operators that are `kept`, by index, and
+    `cpu_cycles` knows their cost there. Operators that are `kept`, by index, and
     those for which Vela refuses the whole network also stay on the CPU, as do those without which
     `require`, which raises RefusalError for a plan that the CPU cannot follow, accepts it. Raises
     InputError or UnsupportedError if Vela, or a limit of the NPU, forbids the rest.
     """
-    if accelerator is None:
-        return plan_cpu_only(model, io)
-    if mode is OffloadMode.NONE:
-        return plan_cpu_only(model, io, "you asked for --offload none")
     if is_compiled(model):
         if ignore:
             raise InputError(f"'{model.name}' is already compiled: its operators cannot move now")
-        return plan_compiled(model, find_accelerator(accelerator.name), io)
+        return plan_compiled(model, npu, io)
 
-    kept, npu = kept or {}, find_accelerator(accelerator.name)
+    kept = kept or {}
     hidden = {index: why.reason for index, why in kept.items()}
     hidden |= at_bool_ends(model.graph) | stateful_operators(model.graph)
     offered, waiting = reworded(model), awaited(model)
@@ -126,7 +118,7 @@ def offload(
         )
         why = {index: Kept(reason) for index, reason in (hidden | dict(more)).items()}
         why.update(kept)
-        plan = _plan(model, accelerator, io, compiled, ignore, why)
+        plan = _plan(model, npu, io, compiled, ignore, why)
         require(plan)
         return plan, compiled
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from ethosgen.values.errors import UnsupportedError
 
 _OPTIMIZER_CONFIG, _COMMAND_STREAM, _NOP = 0x01, 0x02, 0x05
-_COP1, _COP2 = b"COP1", b"COP2"
+HEADERS = _COP1, _COP2 = b"COP1", b"COP2"
+"""The first bytes of a payload, by its format."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL, EthosU
 from ethosgen.backend.ethosu.offload.payload import Payload, strip_header
-from ethosgen.backend.ethosu.offload.reasons import code_name, why_it_ends
+from ethosgen.backend.ethosu.offload.reasons import why_it_ends
 from ethosgen.backend.ethosu.offload.regions import (
     INPUT_REGION,
     OUTPUT_REGION,
@@ -145,7 +145,7 @@ def _with_one_scratch(model: Model, reached: Sequence[frozenset[tuple[int, int]]
 
 def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
     return tuple(
-        CpuOperator(op.index, code_name(op), graph.tensors[op.outputs[0]].name, _LEFT)
+        CpuOperator(op.index, op.title, graph.tensors[op.outputs[0]].name, _LEFT)
         for op in graph.operators
         if op.custom_code != NPU_CUSTOM_CODE and op.outputs
     )

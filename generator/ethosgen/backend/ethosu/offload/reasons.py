@@ -37,7 +37,7 @@ def cpu_operators(
         if source is not None and model.graph.operators[source].outputs:
             names.append(model.graph.tensors[model.graph.operators[source].outputs[0]].name)
         reason = _reason(operator, residual, names, printed, ignore)
-        found.append(CpuOperator(operator.index, code_name(operator), output, reason))
+        found.append(CpuOperator(operator.index, operator.title, output, reason))
     return tuple(found)
 
 
@@ -53,11 +53,6 @@ def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) 
     if after:
         return f"{after[0].code} '{after[0].output}' runs in between on the CPU: {after[0].reason}"
     return "the network ends here"
-
-
-def code_name(operator: Operator) -> str:
-    """Return an operator's name for users."""
-    return f"CUSTOM {operator.custom_code}" if operator.custom_code else operator.code
 
 
 def _printed_reasons(log: str) -> dict[tuple[str, str], str]:

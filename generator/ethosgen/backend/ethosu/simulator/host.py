@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.backend.ethosu.accelerator import require_model
+from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
-from ethosgen.backend.ethosu.simulator.trace import Trace
+from ethosgen.backend.ethosu.simulator.trace import Observer
 from ethosgen.values.model import Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition, RegionKind
+from ethosgen.values.trace import Trace
 
 _ALIGNMENT = 4096
 """Segments start on separate pages, so that an overrun faults instead of reaching a neighbour."""
@@ -61,8 +62,9 @@ class PartitionRunner:
         }
         self._tensors = self._own_tensors()
         self._calls: dict[str, _Call] = {}
-        npu = require_model(plan.accelerator)
-        self._machine = Machine(npu, Bus(self._segments), trace)
+        npu = find_accelerator(plan.accelerator.name)
+        observer = Observer(trace) if trace is not None else None
+        self._machine = Machine(npu, Bus(self._segments), observer)
         self.reports: list[RunReport] = []
 
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:

@@ -1,7 +1,7 @@
-"""Observes the machine: the data that each operation reads and writes, and the model's time.
+"""Observes the machine for a Trace: the data that each operation reads and writes, and the time.
 
     trace = Trace(dumps={3: Path("conv.npz")})
-    machine = Machine(accelerator, bus, observer=trace)
+    machine = Machine(accelerator, bus, observer=Observer(trace))
 
 Each operand counts once, with its size in memory. How often the hardware reads it again depends
 on its block schedule.
@@ -9,9 +9,6 @@ on its block schedule.
 
 import time
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,64 +29,26 @@ from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.ops.output import table_format
 from ethosgen.backend.ethosu.simulator.summary import summary, title
 from ethosgen.backend.ethosu.simulator.weights import decode_weights, traversal
-from ethosgen.values.errors import InputError, cannot_write
-
-Arrays = dict[str, NDArray[Any]]
+from ethosgen.values.trace import Arrays, Trace
 
 SHRAM = "shram"
 """Stands for the NPU's own memory in place of a region's number."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One operation that ran. `read` and `written` map a region to bytes; `macs` counts products.
+class Observer:
+    """Reports each operation of a machine to a trace."""
 
-    `number` counts an inference's operations from 0, over all partitions. `checksum` is the CRC-32
-    of the elements written, in NHWC order. `seconds` is the model's own time.
-    """
-
-    sample: int
-    partition: str
-    number: int
-    offset: int
-    name: str
-    macs: int
-    read: Mapping[str, int]
-    written: Mapping[str, int]
-    checksum: int
-    seconds: float = field(compare=False)
-
-
-class Trace:
-    """Collects entries; `dumps` maps an operation's number to the .npz file for its arrays.
-
-    Only the first sample is dumped.
-    """
-
-    def __init__(self, dumps: Mapping[int, Path] | None = None) -> None:
-        self.entries: list[Entry] = []
-        self._pending_dumps = dict(dumps or {})
-        self._sample = -1
-        self._partition = ""
-        self._number = 0
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
         self._inputs: Arrays = {}
         self._started = 0.0
-
-    def begin_sample(self) -> None:
-        """Note that a new inference begins."""
-        self._sample += 1
-        self._number = 0
-
-    def begin_partition(self, name: str) -> None:
-        """Note the partition of the following operations."""
-        self._partition = name
 
     def before(self, context: Context, step: IssuedOperation) -> None:
         """Note that an operation begins; copy its inputs now, as its output may replace them.
 
         Raises NpuFault if an operand is outside the memories.
         """
-        if self._number in self._pending_dumps:
+        if self._trace.wants_arrays:
             self._inputs = _inputs(context, step.operation)
         self._started = time.perf_counter()
 
@@ -101,33 +60,16 @@ class Trace:
         seconds = time.perf_counter() - self._started
         operation = step.operation
         result = _result(context, operation)
-        self.entries.append(
-            Entry(
-                max(self._sample, 0),
-                self._partition,
-                self._number,
-                step.offset,
-                title(operation),
-                macs,
-                _sum_by_region(_reads(operation)),
-                {_region_name(_target(operation)): result.nbytes},
-                zlib.crc32(result.tobytes()),
-                seconds,
-            )
+        self._trace.add(
+            offset=step.offset,
+            name=title(operation),
+            macs=macs,
+            read=_sum_by_region(_reads(operation)),
+            written={_region_name(_target(operation)): result.nbytes},
+            checksum=zlib.crc32(result.tobytes()),
+            seconds=seconds,
+            arrays=lambda: self._inputs | _outputs(context, operation, result),
         )
-        path = self._pending_dumps.pop(self._number, None)
-        if path is not None:
-            _save(path, self._inputs | _outputs(context, operation, result))
-        self._number += 1
-
-    def check_dumps(self) -> None:
-        """Raise InputError if an operation to dump never ran."""
-        if self._pending_dumps:
-            wanted = min(self._pending_dumps)
-            raise InputError(
-                f"there is no operation {wanted} to dump; an inference has {self._number}, counted "
-                "from 0 (--trace lists them)"
-            )
 
 
 def _reads(operation: Operation) -> list[tuple[int | None, int]]:
@@ -220,15 +162,3 @@ def _outputs(context: Context, operation: Operation, result: NDArray[Any]) -> Ar
     if slot is not None:
         arrays["table"] = context.table(slot, *table_format(operation.ofm))
     return arrays | {"ofm": np.ascontiguousarray(result)}
-
-
-def _save(path: Path, arrays: Arrays) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    everything: dict[str, Any] = dict(arrays)
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, **everything)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise cannot_write(path, error) from None

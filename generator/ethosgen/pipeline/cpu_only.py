@@ -1,6 +1,5 @@
-"""Plans a network without an NPU: every operator stays on the CPU, without Vela."""
+"""Plans a network without an NPU: every operator stays on the CPU."""
 
-from ethosgen.backend.ethosu.offload.reasons import code_name
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.errors import InputError
 from ethosgen.values.model import Model
@@ -12,7 +11,7 @@ REASON = "there is no NPU"
 def plan_cpu_only(model: Model, io: IoStyle, reason: str = REASON) -> OffloadPlan:
     """Return the plan that leaves every operator on the CPU.
 
-    InputError for a file that Vela has compiled: its partitions are commands of an NPU.
+    InputError for a compiled file: its partitions are commands of an NPU.
     """
     if is_compiled(model):
         raise InputError(
@@ -23,7 +22,7 @@ def plan_cpu_only(model: Model, io: IoStyle, reason: str = REASON) -> OffloadPla
     operators = tuple(
         CpuOperator(
             operator.index,
-            code_name(operator),
+            operator.title,
             graph.tensors[operator.outputs[0]].name if operator.outputs else "",
             reason,
         )

@@ -1,0 +1,83 @@
+"""Lists command streams: of networks, of Vela's raw output, and of bare files."""
+
+import io
+import zipfile
+import zlib
+
+import numpy as np
+
+from ethosgen.backend import Listing, require_simulator
+from ethosgen.backend.ethosu.accelerator import DEFAULT_NPU, EthosU, find_accelerator
+from ethosgen.backend.ethosu.offload import (
+    HEADERS,
+    accelerator_for,
+    compiled_for,
+    compiled_streams,
+    offload,
+    require_npu,
+    strip_header,
+)
+from ethosgen.backend.ethosu.simulator.decode import decode
+from ethosgen.backend.ethosu.simulator.disassembly import disassemble
+from ethosgen.frontend.tflite.reader import is_compiled
+from ethosgen.values.errors import InputError, NpuFault
+from ethosgen.values.model import Model
+from ethosgen.values.watch import Watch
+
+_ZIP = b"PK\3\4"
+_DAMAGE = (zipfile.BadZipFile, zlib.error)
+_RAW_COMMANDS = "cmd_data"
+"""The array of Vela's raw output with the stream, after the driver's header."""
+
+
+def list_network(model: Model, npu: EthosU | None, watch: Watch) -> list[Listing]:
+    """List a network's streams, compiled first if it is not compiled."""
+    if is_compiled(model):
+        found = _same(npu, compiled_for(model), model.name)
+        streams = [payload.commands for payload in compiled_streams(model)]
+    else:
+        found = npu or find_accelerator(DEFAULT_NPU)
+        with watch.stage("offload", f"compiling for {found.name} (Vela)"):
+            streams = [p.commands for p in offload(model, found).partitions]
+    return [_listing(f"partition_{i}", found, stream) for i, stream in enumerate(streams)]
+
+
+def list_file(data: bytes, name: str, npu: EthosU | None) -> list[Listing]:
+    """List Vela's raw output, or a stream with or without the driver's header."""
+    if data[:4] == _ZIP:
+        data = _raw_commands(data, name)
+    if data[:4] in HEADERS:
+        payload = strip_header(data)
+        found = _same(npu, accelerator_for(payload.config_word, name), name)
+        return [_listing(name, found, payload.commands)]
+    try:
+        next(decode(data))
+    except (NpuFault, StopIteration):
+        raise InputError(
+            f"'{name}' is neither a .tflite, nor Vela's raw output, nor a command stream of "
+            "Ethos-U55 or U65"
+        ) from None
+    return [_listing(name, npu or find_accelerator(DEFAULT_NPU), data)]
+
+
+def _raw_commands(data: bytes, name: str) -> bytes:
+    """Return the command stream from the output of `vela --output-format raw`."""
+    try:
+        with np.load(io.BytesIO(data)) as arrays:
+            return bytes(arrays[_RAW_COMMANDS].tobytes())
+    except (KeyError, ValueError, OSError, EOFError, RuntimeError, *_DAMAGE):
+        raise InputError(
+            f"'{name}' has no command stream; disasm reads the .npz of vela --output-format raw"
+        ) from None
+
+
+def _same(wanted: EthosU | None, found: EthosU, name: str) -> EthosU:
+    """Return the NPU that a file is for; InputError if the user names another."""
+    if wanted is not None:
+        require_npu(wanted, found, name)
+    return found
+
+
+def _listing(name: str, npu: EthosU, stream: bytes) -> Listing:
+    require_simulator(npu)
+    return Listing(name, npu, len(stream), disassemble(stream, npu))

@@ -157,13 +157,13 @@ REFUSED: dict[str, tuple[Callable[[Network], list[int]], str]] = {
         _calls_itself,
         "operator 1 of 1 of subgraph 'body', WHILE, calls subgraph 2, which calls itself",
     ),
-    "a subgraph that is not there": (_no_such_subgraph, "calls subgraph 1, which is not there"),
+    "a subgraph that is not there": (_no_such_subgraph, "calls subgraph 1, which does not exist"),
     "a variable without a value": (
         _never_assigned,
         "READ_VARIABLE, reads the variable 'nothing', but no ASSIGN",
     ),
-    "a handle that is chosen": (_chosen_handle, "IF, makes a handle"),
-    "a variable of two sizes": (_two_sizes, "'v' has 12 bytes in one place, and 16"),
+    "a handle that is chosen": (_chosen_handle, "IF, outputs a handle"),
+    "a variable of two sizes": (_two_sizes, "'v' has 12 bytes in one place and 16"),
     "a loop that changes a type": (_another_type, "'body' has inputs or outputs of another type"),
 }
 

@@ -150,7 +150,7 @@ def test_a_box_without_area_ends_the_network(tmp_path: Path) -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "several classes, fast": (
         {"use_regular_nms": False, "max_classes_per_detection": 2},
-        "max_classes_per_detection is 2, where TFLite Micro writes outside",
+        "max_classes_per_detection is 2, with which TFLite Micro writes outside",
     ),
     "no overlap": ({"nms_iou_threshold": 0.0}, "nms_iou_threshold is 0.0"),
     "a missing option": ({"num_classes": None}, "lack 'num_classes'"),

@@ -196,7 +196,7 @@ def _scales_of_a_matrix(net: Network) -> int:
     [
         (_hybrid, r"CONV_2D.*dynamic-range quantization: weights of int8"),
         (_shifted_weights, r"CONV_2D.*have a zero point other than 0"),
-        (_uneven_groups, r"CONV_2D.*do not lead from \(1, 4, 4, 5\)"),
+        (_uneven_groups, r"CONV_2D.*do not fit its input \(1, 4, 4, 5\)"),
         (_short_bias, r"CONV_2D.*bias has 2 values for 3 channels"),
         (_int32_bias_of_a_depthwise, r"DEPTHWISE_CONV_2D.*bias must be int64.*is int32"),
         (_too_large_a_factor, r"FULLY_CONNECTED.*output scale is too small"),

@@ -151,7 +151,7 @@ Refused = tuple[str, list[tuple[tuple[int, ...], str]], list[Spec], dict[str, An
 REFUSED: dict[str, Refused] = {
     "a factor of 7": (
         "SignalRfft", [((28,), "int16")], [Spec((30,), "int16")], {"T": 7, "fft_length": 28},
-        "ends in a fault: half of it must be a product of 2, 3 and 5",
+        "TFLite Micro crashes: half of it must be a product of 2, 3 and 5",
     ),
     "an odd length": (
         "SignalIrfft", [((11,), "int16")], [Spec((9,), "int16")], {"T": 7, "fft_length": 9},
@@ -171,7 +171,7 @@ REFUSED: dict[str, Refused] = {
     ),
     "a text": (
         "SignalWindow", [((8,), "int16"), ((8,), "int16")], [Spec((8,), "int16")], {"shift": "2"},
-        "shift is '2' instead of a whole number from 0 to 31",
+        "shift is '2' instead of an integer from 0 to 31",
     ),
     "an end behind the last bin": (
         "SignalEnergy", [((8,), "int16")], [Spec((4,), "uint32")],
@@ -179,7 +179,7 @@ REFUSED: dict[str, Refused] = {
     ),
     "a window that does not fit": (
         "SignalWindow", [((9,), "int16"), ((8,), "int16")], [Spec((9,), "int16")], {"shift": 2},
-        "not a number of windows of 8",
+        "not a multiple of the window of 8",
     ),
     "too few gains": (
         "SignalPCAN", [((8,), "uint32"), ((8,), "uint32"), ((9,), "int16")],
@@ -209,8 +209,11 @@ def test_what_does_not_fit_is_named(name: str) -> None:
         compile_program(cpu_plan(net.build(*made)), "net")
 
 
-def test_bands_that_lead_outside_are_named() -> None:
-    for widths, words in (([2, 9, 1], "leads outside 'energies'"), ([2, 1], "3 are needed")):
+def test_bands_out_of_bounds_are_named() -> None:
+    for widths, words in (
+        ([2, 9, 1], "the bounds of 'energies'"),
+        ([2, 1], "3 are needed"),
+    ):
         net = Network("signal", seed=1)
         x = signals.plain(net, (8,), "uint32", "energies")
         bands = [net.constant(v, "int16") for v in (np.ones(20), np.ones(20), [0, 2, 3], [0, 2, 3])]

@@ -1,15 +1,15 @@
-"""OffloadPlan to Program: TVM compiles what the NPU does not run. Owns tvm.
+"""OffloadPlan to Program: TVM compiles the operators on the CPU. Owns tvm.
 
-    graph/       the residual graph made ready: variables as tensors, subgraphs of IF, WHILE and
-                 CALL_ONCE as values, uint8 as int8, the steps in order
-    cost         the estimated cycles of an operator
-    kernels      a PrimFunc for each CPU operator, and its constants
-    operators/   one module per family; arithmetic/ and loops/ have what families share
-    packed/      operators with inner loops written by hand, for Helium
-    fuse/        operators fused into the ones that write what they read
-    memory/      a place for every tensor, and the proof that none is overwritten while it lives
-    code/        a Relax module, the passes to one entry PrimFunc, TVM's C generator
-    host/        the same PrimFuncs on this machine, for `evaluate`
+    graph/       prepare the residual graph: variables as tensors, subgraphs of IF, WHILE and
+                 CALL_ONCE as values, uint8 as int8, ordered steps
+    cost         estimate the cycles of an operator
+    kernels      build a PrimFunc and constants for each CPU operator
+    operators/   one module per operator family; arithmetic/ and loops/ hold their common code
+    packed/      operators with hand-written inner loops for Helium
+    fuse/        fuse operators into the producers of their inputs
+    memory/      plan an address for every tensor, and prove that none is overwritten while live
+    code/        build a Relax module, lower it to one entry PrimFunc, run TVM's C generator
+    host/        run the same PrimFuncs on this machine, for `evaluate`
 
 `compiler` calls them in this order.
 """
@@ -29,7 +29,7 @@ Table = np.ndarray[Any, np.dtype[np.int8]]
 
 
 def load() -> None:
-    """Import TVM and the operators' code now, as the first function that needs them does else."""
+    """Import TVM and the operators now instead of at the first use."""
     from ethosgen.aot.operators import registry
 
     import_module("ethosgen.aot.compiler")
@@ -39,7 +39,7 @@ def load() -> None:
 def compile_program(plan: OffloadPlan, name: str) -> Program:
     """Compile a plan to C whose symbols begin with `name`, a C identifier.
 
-    UnsupportedError names a CPU operator that has no code.
+    UnsupportedError names a CPU operator without code.
     """
     from ethosgen.aot.compiler import compile_program as run  # tvm takes a second
 
@@ -47,7 +47,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
 
 
 def require_places(plan: OffloadPlan) -> None:
-    """Raise RefusalError if a CPU operator needs two tensors that Vela placed over each other."""
+    """Raise RefusalError if a CPU operator uses two tensors that Vela placed in the same bytes."""
     if plan.offsets and plan.cpu_operators:
         from ethosgen.aot.compiler import require_places as run  # tvm takes a second
 
@@ -55,10 +55,10 @@ def require_places(plan: OffloadPlan) -> None:
 
 
 def cpu_operators() -> dict[str, dict[str, int]]:
-    """Return the operators that there is CPU code for: name → dtype → tolerance.
+    """Return the operators with CPU code: name → dtype → tolerance.
 
-    The dtype is of what the operator computes on; the tolerance is 0 where results equal TFLite
-    Micro's, else by how many numbers of the type they may differ.
+    The dtype is the one that the operator computes in. The tolerance, in units in the last place,
+    is 0 if results equal TFLite Micro's.
     """
     from ethosgen.aot.graph.schedule import COPY
     from ethosgen.aot.graph.twins import twin_builds
@@ -74,7 +74,7 @@ def cpu_operators() -> dict[str, dict[str, int]]:
 
 
 def measured_by_litert() -> frozenset[tuple[str, str]]:
-    """Return the operators and dtypes that TFLite Micro lacks and LiteRT is the oracle for."""
+    """Return (operator, dtype) pairs that TFLite Micro lacks; LiteRT is their oracle."""
     from ethosgen.aot.graph.twins import twin_builds
     from ethosgen.aot.operators import registry
 
@@ -83,7 +83,7 @@ def measured_by_litert() -> frozenset[tuple[str, str]]:
 
 
 def is_exact(model: Model) -> bool:
-    """Return whether no operator of a network computes with functions that may round either way."""
+    """Return whether all operators of a network have tolerance 0."""
     from ethosgen.aot.operators import code_of, deciding_dtype
 
     tolerances = cpu_operators()
@@ -95,7 +95,7 @@ def is_exact(model: Model) -> bool:
 
 
 def decided_by_litert(graph: Graph) -> list[int]:
-    """Return the operators of a graph that TFLite Micro lacks: LiteRT is their oracle."""
+    """Return the indices of operators that TFLite Micro lacks; LiteRT is their oracle."""
     from ethosgen.aot.operators import code_of, deciding_dtype
 
     lacking = measured_by_litert()
@@ -107,7 +107,7 @@ def decided_by_litert(graph: Graph) -> list[int]:
 
 
 def table_of(operator: Operator, graph: Graph) -> Table | None:
-    """Return an int8 operator's output for each of its 256 inputs, None if it has no table."""
+    """Return an int8 operator's outputs for all 256 inputs, None if it has no lookup table."""
     from ethosgen.aot.operators import code_of, deciding_dtype, registry
 
     found = registry().get((code_of(operator), deciding_dtype(operator, graph.tensors)))
@@ -125,7 +125,7 @@ def cpu_cycles(operator: Operator, graph: Graph) -> int | None:
 
 
 def can_run(operator: Operator, graph: Graph) -> bool:
-    """Return whether there is code for an operator of a graph."""
+    """Return whether there is CPU code for an operator of a graph."""
     from ethosgen.aot.kernels import has_kernel
 
     return has_kernel(operator, graph.tensors)
@@ -136,12 +136,11 @@ def evaluate(
 ) -> Arrays:
     """Run the residual graph in process and return its outputs by tensor name.
 
-    `inputs` are the network's, by name; `invoke` gets each partition with its inputs by tensor name
-    and returns its outputs so, and its variables' new values. Variables restart with another
-    plan object, and keep their values from call to call with the same. There are no outputs where a
-    CIRCULAR_BUFFER waits for more inputs. CPU operators run from the
-    PrimFuncs that `compile_program` emits, compiled by TVM for the host; tvm is imported only if
-    there are any.
+    `inputs` are the network's, by name. `invoke` gets each partition and its inputs by tensor name;
+    it returns the partition's outputs and its variables' new values by tensor name. Variables keep
+    their values between calls with the same plan object, and restart with another. There are no
+    outputs while a CIRCULAR_BUFFER waits for more inputs. CPU operators run from the PrimFuncs that
+    `compile_program` emits, compiled by TVM for the host; tvm is imported only if there are any.
     """
     if not _last or _last[0][0] is not plan:
         _last[:] = [(plan, _evaluator(plan))]
@@ -149,7 +148,7 @@ def evaluate(
 
 
 _last: list[tuple[OffloadPlan, Callable[..., Arrays]]] = []
-"""Evaluates the most recently used plan: samples of one plan follow each other."""
+"""The evaluator of the most recently used plan; samples of one plan usually run in sequence."""
 
 
 def _evaluator(plan: OffloadPlan) -> Callable[..., Arrays]:

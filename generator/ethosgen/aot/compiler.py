@@ -1,4 +1,4 @@
-"""The stage itself: schedule, kernels, memory plan, passes, C."""
+"""The compilation stage: schedule, kernels, memory plan, passes, C."""
 
 from collections.abc import Mapping, Sequence
 
@@ -58,9 +58,9 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
 
 
 def require_places(plan: OffloadPlan) -> None:
-    """Raise RefusalError if a CPU operator needs two tensors that Vela placed over each other.
+    """Raise RefusalError if a CPU operator uses two tensors that Vela placed in the same bytes.
 
-    `compile_program` reports what else is unsupported, with its place.
+    `compile_program` reports everything else that is unsupported.
     """
     try:
         plan_memory(fuse_chains(make_schedule(plan), packed=True), {})
@@ -113,7 +113,7 @@ def _addresses(
     outputs: Sequence[Port],
     constants: Sequence[Constant],
 ) -> Mapping[str, Address]:
-    """Return the place of each variable of the Relax module."""
+    """Return the address of each variable of the Relax module."""
     pointers = {port.tensor.index: port.c_name for port in (*outputs, *inputs)}
 
     def address(block: Block) -> Address:

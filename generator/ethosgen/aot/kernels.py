@@ -1,4 +1,4 @@
-"""From the CPU operators of a schedule to named kernels and the constants that they read."""
+"""Build named kernels and their constants for the CPU operators of a schedule."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,12 +29,11 @@ DYNAMIC_RANGE = (
     f"{QUANTIZE_HINT}, or quantize its float original with litert-quantizer (once called "
     "ai-edge-quantizer) for a static range, int8 weights and activations"
 )
-"""No word of which operator: all layers of such a network are so."""
+"""It names no operator, since it concerns all layers of such a network."""
 
 _MISFIT = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
-"""Exceptions of an operator's function for contradicting ranks, sizes or options, or because of a
-bug. Nothing here can distinguish these: the functions check only what they would compute
-wrongly."""
+"""Exceptions of a build function for contradictory ranks, sizes or options, or because of a bug.
+They cannot be told apart here: the functions check only what they would compute wrongly."""
 
 _HYBRID = frozenset(
     """CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED BATCH_MATMUL SVDF RNN LSTM TRANSPOSE_CONV CONV_3D
@@ -45,14 +44,14 @@ _FOREIGN = {
     "edgetpu-custom-op": "machine code for Google's Edge TPU",
     "DISPATCH_OP": "machine code for the NPU of a phone",
 }
-"""The operators that compilers for other accelerators leave in a file, by custom code."""
+"""Operators that compilers for other accelerators put in a file, by custom code."""
 LONGEST_NAME = 3
-"""Operators that a function of several is named after."""
+"""Most operators in the name of a function with fused operators."""
 
 
 @dataclass(frozen=True)
 class NamedKernel:
-    """A kernel, its C function's name, and its inputs: tensors by index, constants by name."""
+    """A kernel, its C function name, and its arguments: tensors by index, constants by name."""
 
     name: str
     kernel: Kernel
@@ -62,11 +61,10 @@ class NamedKernel:
 def choose_kernels(
     schedule: Schedule, name: str, *, packed: bool
 ) -> tuple[dict[int, NamedKernel], tuple[Constant, ...]]:
-    """Build the kernel of each CPU operator, by step; UnsupportedError names what has none.
+    """Build the kernel of each CPU operator, by step; UnsupportedError names one without a kernel.
 
-    With `packed`, which is for C, operators that have a packed form take it: they call
-    micro-kernels in C. Without, operators with subgraphs are left out. Equal constants are kept
-    once.
+    With `packed`, for C output, operators use their packed form if they have one: it calls
+    micro-kernels. Without it, operators with subgraphs are omitted. Equal constants are merged.
     """
     kernels: dict[int, NamedKernel] = {}
     pool: dict[tuple[str, bytes], Constant] = {}
@@ -89,9 +87,9 @@ def _c_stem(operator: Operator) -> str:
 def build_kernel(
     schedule: Schedule, operator: Operator, packed: bool, symbol: str | None = None
 ) -> Kernel:
-    """Build the kernel of an operator; UnsupportedError names one that has none.
+    """Build the kernel of an operator; UnsupportedError if there is none.
 
-    One with subgraphs needs the name of its C function.
+    An operator with subgraphs needs `symbol`, the name of its C function.
     """
     tensors = schedule.graph.tensors
     if SUBGRAPHS in operator.options:
@@ -115,21 +113,21 @@ def build_kernel(
 
 
 def _what_is_missing(operator: Operator, dtype: str) -> str:
-    """Return why there is no kernel for an operator, and what to pass instead."""
+    """Return the reason why an operator has no kernel, and the remedy."""
     is_custom = operator.code == "CUSTOM"
     foreign = _FOREIGN.get(code_of(operator))
     if foreign:
-        return f"it holds {foreign}; pass the file from which that was compiled"
+        return f"it holds {foreign}; pass the file from which it was compiled"
     if is_custom and all(code != code_of(operator) for code, _ in registry()):
         return "it is a custom operator, which TFLite Micro does not have either"
     hint = QUANTIZE_HINT if dtype.startswith("float") and not is_custom else ""
-    return f"there is no CPU code for {dtype}{hint}"  # a converter quantizes no custom operator
+    return f"there is no CPU code for {dtype}{hint}"  # converters do not quantize custom operators
 
 
 def is_hybrid(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Return whether a layer has int8 weights for a float32 input, as LiteRT's hybrid kernels.
+    """Return whether a layer has int8 weights and a float32 input, as LiteRT's hybrid kernels.
 
-    They quantize the input of each run by its own range.
+    These quantize the input of each inference by its range.
     """
     if operator.code not in _HYBRID or len(operator.inputs) < 2:
         return False
@@ -141,7 +139,7 @@ def is_hybrid(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 
 
 def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Return whether there is a kernel for an operator, or it needs none."""
+    """Return whether an operator has a kernel or needs none."""
     if is_widened(operator, tensors):
         return True
     operator, tensors = with_states(operator, tensors)
@@ -155,10 +153,12 @@ def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 
 
 def _checked(kernel: Kernel, tensors: Sequence[Tensor]) -> Kernel:
-    """Return a kernel; UnsupportedError if it takes for a value what is a variable."""
+    """Return a kernel; UnsupportedError if it reads a variable as an ordinary value."""
     for index in kernel.inputs:
         if tensors[index].is_variable:
-            raise UnsupportedError(f"it reads the variable '{tensors[index].name}' of another")
+            raise UnsupportedError(
+                f"it reads the variable '{tensors[index].name}' of another operator"
+            )
     return kernel
 
 
@@ -175,7 +175,7 @@ def _trim(kernel: Kernel) -> Kernel:
 
 
 class SubgraphError(UnsupportedError):
-    """An operator in a subgraph that cannot be compiled; the message is complete."""
+    """An operator in a subgraph cannot be compiled; the message is complete."""
 
 
 def _error(schedule: Schedule, operator: Operator, what: str) -> UnsupportedError:
@@ -194,7 +194,7 @@ def _explain(schedule: Schedule, operator: Operator, what: str) -> str:
 
 
 def _name(schedule: Schedule, operator: Operator) -> str:
-    """Return how a sentence calls an operator."""
+    """Return the name of an operator in messages."""
     tensors = schedule.graph.tensors
     place = f" in {schedule.place}" if schedule.place else ""
     output = tensors[operator.outputs[0]].name if operator.outputs else "nothing"
@@ -205,7 +205,7 @@ def _name(schedule: Schedule, operator: Operator) -> str:
 def _pool_constants(
     schedule: Schedule, kernel: Kernel, function: str, pool: dict[tuple[str, bytes], Constant]
 ) -> tuple[int | str, ...]:
-    """Return a kernel's arguments, adding the constants among them to the pool."""
+    """Return a kernel's arguments and add its constants to the pool."""
     tensors = [schedule.graph.tensors[i] for i in kernel.inputs]
     wanted: list[int | bytes] = [
         tensor.index if tensor.data is None else tensor.data for tensor in tensors
@@ -214,7 +214,7 @@ def _pool_constants(
     arguments: list[int | str] = []
     for parameter, item in zip(kernel.function.params, wanted, strict=False):
         if isinstance(item, bytes):
-            dtype = str(parameter.ty.element_type.dtype)  # as it is read: a copy reads bytes
+            dtype = str(parameter.ty.element_type.dtype)  # the type it is read as: COPY reads bytes
             constant = Constant(f"{function}_{parameter.name}", dtype, item)
             arguments.append(pool.setdefault((dtype, item), constant).c_name)
         else:
@@ -223,10 +223,10 @@ def _pool_constants(
 
 
 def micro_kernels(kernels: Mapping[int, NamedKernel]) -> frozenset[str]:
-    """Return the names of all C files that kernels call."""
+    """Return the names of all C files whose functions the kernels call."""
     return frozenset().union(*(named.kernel.micro_kernels for named in kernels.values()))
 
 
 def workspace_bytes(kernels: Mapping[int, NamedKernel]) -> dict[int, int]:
-    """Return the bytes of workspace that each step needs."""
+    """Return the workspace size of each step in bytes, if it has any."""
     return {step: named.kernel.workspace_bytes for step, named in kernels.items()}

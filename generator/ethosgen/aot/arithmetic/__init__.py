@@ -1,1 +1,1 @@
-"""TFLite's arithmetic, which the operator families share."""
+"""TFLite's arithmetic, shared by the operator families."""

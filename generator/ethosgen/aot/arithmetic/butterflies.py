@@ -1,9 +1,9 @@
-"""The complex Fourier transform of kissfft (v130), which TFLite Micro's signal library is built on.
+"""The complex Fourier transform of kissfft (v130), the basis of TFLite Micro's signal library.
 
-It splits the number of values into factors 4, 2, 3 and 5. The butterflies are kissfft's, in another
-order that changes no result: the first stage reads the input where it lies, and all that use one
-twiddle factor follow each other. The formulas are those of kiss_fft.c, with its scaling: in fixed
-point each stage divides by its factor before it adds.
+The length is split into factors 4, 2, 3 and 5. The butterflies are kissfft's, in an order that
+changes no result: the first stage reads the input directly, and butterflies with the same twiddle
+factor are consecutive. Formulas and scaling are those of kiss_fft.c: in fixed point each stage
+divides by its factor before it adds.
 """
 
 import math
@@ -19,19 +19,19 @@ from ethosgen.aot.loops.nest import Array, Nest
 from ethosgen.values.errors import UnsupportedError
 
 _FACTORS = (4, 2, 3, 5)
-"""Those that kissfft has a butterfly for; for others it asks for memory, and TFLM has none."""
+"""Factors with a kissfft butterfly; for others kissfft allocates memory, which TFLM lacks."""
 
 Load = Callable[[Any], Complex]
-"""Reads a complex number by its place."""
+"""Loads a complex number by index."""
 Store = Callable[[Any, Complex], None]
 
 FIRST, STAGE = "ethosgen_fft_first_s16", "ethosgen_fft_stage_s16"
-"""Micro-kernels, of templates/kernels/ethosgen_fft_s16.c."""
+"""Micro-kernels in templates/kernels/ethosgen_fft_s16.c."""
 
 
 @dataclass(frozen=True)
 class Pointers:
-    """Pointers to the input and to what is made; the input has `given` numbers, zeros follow."""
+    """Pointers to input and output; the input has `given` numbers, padded with zeros."""
 
     source: Any
     given: int
@@ -40,7 +40,7 @@ class Pointers:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: `groups` times, `span` butterflies of `factor` numbers that are `span` apart."""
+    """One stage: `groups` groups of `span` butterflies of `factor` numbers with stride `span`."""
 
     factor: int
     span: int
@@ -48,9 +48,9 @@ class Stage:
 
 
 def find_stages(count: int) -> list[Stage]:
-    """Return the stages of a complex transform as kf_factor orders them; the last runs first.
+    """Return the stages of a complex transform in the order of kf_factor; the last runs first.
 
-    UnsupportedError for another factor than 4, 2, 3 and 5.
+    UnsupportedError for factors other than 4, 2, 3 and 5.
     """
     rest, groups, stages = count, 1, []
     for factor in _FACTORS:
@@ -60,14 +60,14 @@ def find_stages(count: int) -> list[Stage]:
             groups *= factor
     if rest > 1 or not stages:
         raise UnsupportedError(
-            f"its fft_length is {2 * count}, where TFLite Micro ends in a fault: half of it must "
-            "be a product of 2, 3 and 5; a power of 2 is quickest"
+            f"its fft_length is {2 * count}, for which TFLite Micro crashes: half of it must be a "
+            "product of 2, 3 and 5; a power of 2 is fastest"
         )
     return stages
 
 
 def is_by_fours(stage: Stage, stages: Sequence[Stage]) -> bool:
-    """Return whether there is a micro-kernel for a stage of a transform of int16."""
+    """Return whether a stage of an int16 transform has a micro-kernel."""
     if stage.span == 1:
         return len(stages) > 1 and all(other.factor == 4 for other in stages)
     return stage.factor == 4 and stage.span % 4 == 0
@@ -80,9 +80,9 @@ def _twiddles(scalar: Scalar, phases: Sequence[float]) -> Array:
 
 
 class Transform:
-    """A kernel in the making: a complex transform of `count` numbers, and its tables.
+    """Builds the kernel of a complex transform of `count` numbers, with its tables.
 
-    With `by_fours`, stages that have such a form call a micro-kernel of four numbers at a time.
+    With `by_fours`, stages call a micro-kernel for four numbers at a time where there is one.
     """
 
     def __init__(self, dtype: str, length: int, *, inverse: bool, by_fours: bool) -> None:
@@ -93,7 +93,7 @@ class Transform:
         self.nest = Nest()
 
     def declare_tables(self) -> None:
-        """Declare the twiddle factors of the stages, and those of the step before or behind."""
+        """Declare the twiddle factors of the stages and of the step before or after them."""
         sign = 1 if self.inverse else -1
         whole = [sign * 2 * math.pi * i / self.count for i in range(self.count)]
         halves = [
@@ -109,19 +109,19 @@ class Transform:
         self.halves_view = self.nest.table("half_twiddles", _twiddles(self.scalar, halves))
 
     def _factors_of(self, stage: Stage) -> Array:
-        """Return a stage's twiddle factors in the order in which they are used."""
+        """Return a stage's twiddle factors in order of use."""
         k = np.arange(stage.span) * stage.groups
         return np.concatenate([self.table[q * k] for q in range(1, stage.factor)])
 
     def twiddle(self, index: Any) -> Complex:
-        """Return a factor of the stages, as constants where its place is a number."""
+        """Return a twiddle factor of the stages, as constants if its index is a number."""
         if isinstance(index, int):
             re, im = (self.scalar.number(x) for x in self.table[index].tolist())
             return re, im
         return self.bound("twiddle", self.pair(self.twiddle_view, index))
 
     def pair(self, view: Any, *place: Any) -> Complex:
-        """Return the complex number at a place, as the type that is computed in."""
+        """Return the complex number at an index, in the type of the computation."""
         return self.scalar.load(view[(*place, 0)]), self.scalar.load(view[(*place, 1)])
 
     def reader(self, view: Any, *row: Any) -> Load:
@@ -138,21 +138,21 @@ class Transform:
         return store
 
     def bound(self, name: str, value: Complex) -> Complex:
-        """Bind both parts of a number that is used more than once."""
+        """Bind both parts of a number that is used several times."""
         return self.nest.let(f"{name}_re", value[0]), self.nest.let(f"{name}_im", value[1])
 
     def kept(self, name: str, value: Complex) -> Complex:
-        """Do the same with a product, at which TVM's analyses of a long chain end."""
+        """Store both parts of a product, so that TVM's analyses of a long chain end there."""
         return self.nest.keep(f"{name}_re", value[0]), self.nest.keep(f"{name}_im", value[1])
 
     def shrunk(self, name: str, value: Complex, divisor: int) -> Complex:
-        """Return a number divided in fixed point, as it is in floating point (C_FIXDIV)."""
+        """Return a number divided in fixed point, unchanged in floating point (C_FIXDIV)."""
         return self.kept(name, self.scalar.shrink(self.bound(name, value), divisor))
 
     # ---- the complex transform -----------------------------------------------------------------
 
     def transform(self, load: Load, read: Load, write: Store, memory: Pointers) -> None:
-        """Write all stages: the first loads the input, the others read what was written."""
+        """Emit all stages: the first reads the input, the others the previous stage's output."""
         *later, first = self.stages
         if self.by_fours and is_by_fours(first, self.stages):
             numbers = memory.given, self.count, int(self.inverse)
@@ -182,9 +182,9 @@ class Transform:
         return k * (q * stage.groups)
 
     def _first(self, stage: Stage, later: Sequence[Stage], load: Load, write: Store) -> None:
-        """Write the stage of neighbours, whose twiddle factors are all the first of the table.
+        """Emit the first stage, of adjacent numbers, which uses only the first twiddle factor.
 
-        Each later stage's digit is a loop; it says where the numbers lie before and behind.
+        Each later stage's digit is a loop; the digits give the input and output indices.
         """
         source, place = tirx.const(0, "int32"), tirx.const(0, "int32")
         self._digits(list(later), source, place, stage, load, write)

@@ -1,8 +1,8 @@
-"""Functions of quantized tensors as tables that are made in single floats (LUTPopulate).
+"""Functions of quantized tensors as lookup tables computed in single precision (LUTPopulate).
 
-8 bits take a table of all values, 16 bits one of 512 straight pieces between which the kernel
-interpolates. Formulas are those of LiteRT's kernels/internal/common.h; the golden outputs come from
-x86, so what C++ leaves undefined (a float that fits no integer) is what x86 makes of it.
+8 bits use a table of all values, 16 bits one of 512 linear segments in which the kernel
+interpolates. Formulas are those of LiteRT's kernels/internal/common.h. The golden outputs come from
+x86, so cases that C++ leaves undefined (a float outside the integer's range) follow x86.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,26 +18,26 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 
 Function = Callable[[Array], Array]
-"""From float64 numbers to float64 numbers, element by element."""
+"""An elementwise function of float64 arrays."""
 
 STEPS = 512
-"""Straight pieces of which a curve over all of int16 is made; each is 128 inputs long."""
+"""Linear segments of a curve over the int16 range; each covers 128 inputs."""
 
 _single = np.float32
 
 
 def curve_kernel(op: Operator, tensors: Sequence[Tensor], function: Function) -> Kernel:
-    """Return a kernel that applies a function to int8 or int16, by a table."""
+    """Return a kernel that applies a function to int8 or int16 by lookup table."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if source.dtype != target.dtype:
-        raise UnsupportedError(f"it turns {source.dtype} into {target.dtype}; they must agree")
+        raise UnsupportedError(f"it converts {source.dtype} to {target.dtype}; both must be equal")
     if source.dtype == "int16":
         return _word_kernel(source, target, function)
     return byte_curve(source, target, function)
 
 
 def byte_curve(source: Tensor, target: Tensor, function: Function) -> Kernel:
-    """Return a look-up of a function in a table of 256 values (LUTPopulateInt8)."""
+    """Return a kernel that looks a function up in a table of 256 values (LUTPopulateInt8)."""
     scale, before = _single(scale_of(source)), zero_point_of(source)
     inverse = _single(1) / _single(scale_of(target))
     low, high = limits(source.dtype)
@@ -59,10 +59,10 @@ def _word_kernel(source: Tensor, target: Tensor, function: Function) -> Kernel:
 
 
 def curve(scale: Any, zero_point: int, unit: Any, function: Function) -> Array:
-    """Return STEPS + 1 values of a function of int16 as int16 (LUTPopulateInt16).
+    """Return STEPS + 1 int16 values of a function of int16 (LUTPopulateInt16).
 
-    Its argument is `scale` times the input less its zero point, the values count `unit`; both are
-    single floats. TFLite takes half of the error between two of the values off both.
+    Its argument is `scale` times the input minus its zero point; values are multiplied by `unit`.
+    Both are single precision. TFLite subtracts half of the error between two values from both.
     """
     low, high = limits("int16")
     least, most = scale * _single(low - zero_point), scale * _single(high - zero_point)
@@ -89,7 +89,7 @@ def interpolated(table: Any, x: Any) -> Any:
 
 
 def round_half_away(x: Array) -> Array:
-    """Return single floats rounded to nearest, halves away from zero."""
+    """Return float32 numbers rounded to nearest, ties away from zero."""
     wide = np.asarray(x, np.float64)
     rounded: Array = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
     return rounded.astype(_single)
@@ -102,6 +102,6 @@ def _applied(function: Function, x: Array) -> Array:
 
 
 def _as_int32(x: Array) -> Array:
-    """Return single floats as integers; one that does not fit becomes the least int32."""
+    """Return float32 numbers as integers; one out of range becomes the smallest int32."""
     fits = (x >= -(2.0**31)) & (x < 2.0**31)
     return np.where(fits, np.where(fits, x, 0).astype(np.int64), -(1 << 31))

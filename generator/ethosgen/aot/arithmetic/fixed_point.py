@@ -1,12 +1,12 @@
-"""gemmlowp's fixed-point functions on Python integers, for tables that are made at compile time.
+"""gemmlowp's fixed-point functions on Python integers, for tables computed at compile time.
 
-A number with i integer bits is an int32 that stands for raw * 2**(i - 31). Formulas and constants
-are those of gemmlowp's fixedpoint.h, which TFLite's int8 LOGISTIC, TANH and SOFTMAX use.
+A number with i integer bits is an int32 `raw` that represents raw * 2**(i - 31). Formulas and
+constants are those of gemmlowp's fixedpoint.h, which TFLite's int8 LOGISTIC, TANH and SOFTMAX use.
 """
 
 INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
 ONE = INT32_MAX
-"""1.0 with no integer bits, as near as it gets."""
+"""The nearest number to 1.0 with no integer bits."""
 
 EXP_MINUS_EIGHTH = 1895147668
 ONE_THIRD = 715827883
@@ -14,26 +14,26 @@ EXP_MINUS_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 7204
 """exp(-2**n) for n from -2 to 4, with no integer bits."""
 
 RECIPROCAL_START = 1515870810, -1010580540
-"""48/17 and -32/17 with 2 integer bits: Newton's first guess for a reciprocal on [1/2, 1]."""
+"""48/17 and -32/17 with 2 integer bits: Newton's initial guess for a reciprocal on [1/2, 1]."""
 
 
 def multiply(a: int, b: int) -> int:
-    """Return the product, rounded to nearest, halves up; integer bits add up."""
+    """Return the product, rounded to nearest, ties up; integer bits add up."""
     if a == b == INT32_MIN:
         return INT32_MAX
     return (a * b + (1 << 30)) >> 31
 
 
 def divide_by_power(x: int, exponent: int) -> int:
-    """Return x / 2**exponent, rounded to nearest, halves away from zero."""
+    """Return x / 2**exponent, rounded to nearest, ties away from zero."""
     mask = (1 << exponent) - 1
     return (x >> exponent) + int((x & mask) > (mask >> 1) + int(x < 0))
 
 
 def divide_short_by_power(x: int, exponent: int) -> int:
-    """Return x / 2**exponent as gemmlowp divides an int16: beyond 15 bits its mask is -1.
+    """Return x / 2**exponent as gemmlowp divides an int16: above 15 bits its mask is -1.
 
-    The remainder is then x itself, so that 0 becomes 1.
+    The remainder is then x itself, and 0 becomes 1.
     """
     if exponent < 16:
         return divide_by_power(x, exponent)
@@ -72,7 +72,7 @@ def _exp_near_zero(a: int) -> int:
 def _two_over_one_plus(a: int) -> int:
     """Return 2 / (1 + a) for a in [0, 1], with 2 integer bits: three steps of Newton's method.
 
-    Sums wrap, which only a = -1 meets: that is DIV's reciprocal of 0.
+    Sums wrap, which concerns only a = -1, DIV's reciprocal of 0.
     """
     half_denominator = _half_sum(a, ONE)
     first, slope = RECIPROCAL_START
@@ -84,13 +84,13 @@ def _two_over_one_plus(a: int) -> int:
 
 
 def _half_sum(a: int, b: int) -> int:
-    """Return (a + b) / 2, halves away from zero (RoundingHalfSum)."""
+    """Return (a + b) / 2, ties away from zero (RoundingHalfSum)."""
     total = a + b
     return (total + 1) >> 1 if total >= 0 else -((1 - total) >> 1)
 
 
 def _wrap(x: int) -> int:
-    """Return an integer as 32 bits hold it."""
+    """Return an integer wrapped to int32."""
     return (x + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
@@ -112,7 +112,7 @@ def tanh(a: int, integer_bits: int) -> int:
 
 
 def reciprocal(x: int) -> tuple[int, int]:
-    """Return 1 / x of an int32 from 0 on as a mantissa, and the right shift that it needs.
+    """Return 1 / x of a non-negative int32 as a mantissa and a right shift.
 
     1 / x is mantissa * 2**-(31 + shift) (GetReciprocal of TFLite's common.h for 31 integer bits).
     """
@@ -128,7 +128,7 @@ HALF_SQRT_2 = 1518500250
 def inverse_square_root(x: int) -> tuple[int, int]:
     """Return 1 / sqrt(x) of an int32 as mantissa and shift (GetInvSqrtQuantizedMultiplierExp).
 
-    1 / sqrt(x) is mantissa * 2**(shift - 31). 0 is taken for 1.
+    1 / sqrt(x) is mantissa * 2**(shift - 31). 0 is treated as 1.
     """
     if x <= 1:
         return INT32_MAX, 0
@@ -152,9 +152,9 @@ def _inverse_square_root_near_one(x: int) -> int:
 
 
 def multiply_short(a: int, b: int) -> int:
-    """Return the product of two int16 with no integer bits, halves away from zero or up.
+    """Return the product of two int16 with no integer bits, ties away from zero or up.
 
-    gemmlowp's SaturatingRoundingDoublingHighMul of 16 bits.
+    This is gemmlowp's 16-bit SaturatingRoundingDoublingHighMul.
     """
     if a == b == -(1 << 15):
         return (1 << 15) - 1

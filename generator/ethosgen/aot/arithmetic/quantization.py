@@ -1,13 +1,12 @@
-"""TFLite's integer arithmetic, once: parameters at compile time, and expressions in TIR.
+"""TFLite's integer arithmetic: parameters at compile time, and expressions in TIR.
 
 Formulas are those of TFLite's kernels/internal (quantization_util.cc, common.cc) and of gemmlowp's
 fixedpoint.h, with TFLite Micro's double rounding.
 
-Ratios of scales are doubles in int8 and int16. TFLite Micro's sources of August 2026 divide single
-floats in RELU, SUB, ABS, LEAKY_RELU, DIV and HARD_SWISH; its wheel of October, which is our
-reference, has double divisions there, and differs from single ones in the last bit of a few int16
-results.
-LiteRT, which is the measure of uint8, divides single floats (`ratio`).
+Ratios of scales are doubles for int8 and int16. TFLite Micro's sources of August 2026 divide in
+single precision in RELU, SUB, ABS, LEAKY_RELU, DIV and HARD_SWISH. Its wheel of October, the oracle
+here, divides in double precision, which changes the last bit of a few int16 results.
+LiteRT, the oracle for uint8, divides in single precision (`ratio`).
 """
 
 import math
@@ -25,12 +24,12 @@ from ethosgen.values.model import Operator, Tensor
 
 INT32_MAX = (1 << 31) - 1
 BOUNDS = "ethosgen_bounds"
-"""An option of ours: what a clamp that was fused into an operator limits its output to."""
+"""An option that ethosgen adds: the output bounds of a clamp that was fused into an operator."""
 
 
 @dataclass(frozen=True)
 class Multiplier:
-    """A positive number as `mantissa` * 2**(`shift` - 31), mantissa in [2**30, 2**31)."""
+    """A positive factor `mantissa` * 2**(`shift` - 31), mantissa in [2**30, 2**31)."""
 
     mantissa: int
     shift: int
@@ -52,7 +51,7 @@ def zero_point_of(tensor: Tensor) -> int:
 
 
 def ratio(operator: Operator, over: Sequence[float], under: Sequence[float]) -> float:
-    """Return a quotient of products of scales; that of a uint8 operator in single floats."""
+    """Return a quotient of products of scales, in single precision for uint8 operators."""
     if operator.options.get(UNSIGNED):
         above, below = (np.prod(np.array(factors, np.float32)) for factors in (over, under))
         return float(above / below)
@@ -60,15 +59,15 @@ def ratio(operator: Operator, over: Sequence[float], under: Sequence[float]) -> 
 
 
 def limits(dtype: str) -> tuple[int, int]:
-    """Return the least and the greatest value of an integer type."""
+    """Return the smallest and greatest value of an integer type."""
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
 def quantize_multiplier(real: float) -> Multiplier:
-    """Turn a float into mantissa and shift (QuantizeMultiplier).
+    """Return a float as mantissa and shift (QuantizeMultiplier).
 
-    UnsupportedError for what TFLite would shift an int32 by more than its bits.
+    UnsupportedError if TFLite would shift an int32 by more than 31 bits.
     """
     if real == 0:
         return Multiplier(0, 0)
@@ -80,7 +79,7 @@ def quantize_multiplier(real: float) -> Multiplier:
     if shift > 31:
         raise UnsupportedError(
             f"its output scale is too small: values are multiplied by {real:.0e}, for which TFLite "
-            "shifts 32 bits to the left by more than 31, which C leaves open"
+            "shifts an int32 left by more than 31 bits, which is undefined in C"
         )
     return Multiplier(0, 0) if shift < -31 else Multiplier(mantissa, shift)
 
@@ -107,7 +106,7 @@ def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
 
 
 def quantize(real: float, tensor: Tensor) -> int:
-    """Return a float's quantized value, not clamped, as TFLite computes it in single precision."""
+    """Return a float's quantized value, unclamped, as TFLite computes it in single precision."""
     quotient = np.float32(real) / np.float32(scale_of(tensor))
     return zero_point_of(tensor) + _round_half_away(float(quotient))
 
@@ -117,14 +116,14 @@ def _round_half_away(real: float) -> int:
 
 
 def apply(multiplier: Multiplier, x: int) -> int:
-    """Return x * multiplier at compile time, as `divide(multiply(x, …), …)` at run time."""
+    """Return x * multiplier at compile time, as `divide(multiply(x, …), …)` does at run time."""
     shifted = (x << max(multiplier.shift, 0)) & 0xFFFFFFFF
     product = fixed_point.multiply((shifted ^ 1 << 31) - (1 << 31), multiplier.mantissa)
     return fixed_point.divide_by_power(product, max(-multiplier.shift, 0))
 
 
 def input_radius(integer_bits: int, shift: int) -> int:
-    """Return the least distance from zero at which a rescaled input saturates."""
+    """Return the smallest distance from zero at which a rescaled input saturates."""
     return ((1 << integer_bits) - 1) * (1 << (31 - integer_bits)) // (1 << shift)
 
 
@@ -136,10 +135,10 @@ def multiply(x: Any, multiplier: Multiplier) -> Any:
 
 
 def shifted_left(x: Any, exponent: Any) -> Any:
-    """Return an int32 times 2**exponent, wrapped where it overflows, as in TFLite Micro's wheel.
+    """Return an int32 times 2**exponent, with wrap-around as in TFLite Micro's wheel.
 
-    It goes through 64 bits: C leaves the overflow of an int32 open, and TVM takes a uint32 that
-    becomes an int32 for positive, and drops the lower bound of what is clamped afterwards.
+    It uses 64 bits: int32 overflow is undefined in C, and TVM assumes that a uint32 cast to int32
+    is positive and drops the lower bound of a later clamp.
     """
     if isinstance(exponent, int):
         if exponent == 0:
@@ -156,9 +155,9 @@ def divide(product: Any, multiplier: Multiplier) -> Any:
 
 
 def shorten(multiplier: Multiplier) -> tuple[int, int]:
-    """Return the 16-bit mantissa and the right shift by which TFLite multiplies an int64.
+    """Return the 16-bit mantissa and the right shift with which TFLite multiplies an int64.
 
-    Its MultiplyByQuantizedMultiplier of int64 promises nothing for multipliers of 128 and more.
+    Its int64 MultiplyByQuantizedMultiplier is undefined for multipliers of 128 and more.
     """
     if multiplier.shift > 7:
         raise UnsupportedError(
@@ -170,31 +169,31 @@ def shorten(multiplier: Multiplier) -> tuple[int, int]:
 
 
 def rescale_wide(x: Any, mantissa: Any, shift: Any) -> Any:
-    """Return an int64 times what `shorten` returned, rounded once, as int32."""
+    """Return an int64 times a multiplier from `shorten`, rounded once, as int32."""
     half = _int64(1) << (_int64(shift) - _int64(1))
     return tirx.Cast("int32", (x * _int64(mantissa) + half) >> _int64(shift))
 
 
 def saturating_rounding_doubling_high_mul(a: Any, b: Any) -> Any:
-    """Return (2ab) >> 32, rounded to nearest, for int32 expressions of which one is not INT32_MIN.
+    """Return (2ab) >> 32, rounded to nearest, for int32 expressions not both INT32_MIN.
 
-    gemmlowp adds a nudge that depends on the sign and then divides towards zero; half a unit and an
-    arithmetic shift give the same for every product, halves going up.
+    gemmlowp adds a sign-dependent nudge and divides towards zero. Adding half a unit and shifting
+    arithmetically gives the same for every product; ties round up.
     """
     product = _int64(a) * _int64(b) + _int64(1 << 30)
     return tirx.Cast("int32", product >> _int64(31))
 
 
 def rounding_divide_by_pot(x: Any, exponent: Any) -> Any:
-    """Return x / 2**exponent, rounded to nearest, halves away from zero (RoundingDivideByPOT).
+    """Return x / 2**exponent, rounded to nearest, ties away from zero (RoundingDivideByPOT).
 
-    It uses x four times: bind an expression to a variable first.
+    It uses x four times: bind expressions to a variable first.
     """
     if isinstance(exponent, int):
         if exponent == 0:
             return x
         mask = tirx.const((1 << exponent) - 1, "int32")
-    else:  # unsigned, as 1 << 31 is not an int32
+    else:  # unsigned, because 1 << 31 is not an int32
         power = tirx.const(1, "uint32") << tirx.Cast("uint32", exponent)
         mask = tirx.Cast("int32", power - tirx.const(1, "uint32"))
     threshold = (mask >> 1) + tirx.Cast("int32", x < 0)
@@ -202,7 +201,7 @@ def rounding_divide_by_pot(x: Any, exponent: Any) -> Any:
 
 
 def clamp(x: Any, low: int, high: int) -> Any:
-    """Return an expression with x limited to [low, high]."""
+    """Return an expression that clamps x to [low, high]."""
     return tirx.max(tirx.min(x, tirx.const(high, "int32")), tirx.const(low, "int32"))
 
 

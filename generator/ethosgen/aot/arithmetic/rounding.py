@@ -1,4 +1,4 @@
-"""Sums rescaled with one rounding, in integers: LiteRT does it in doubles for FULLY_CONNECTED."""
+"""Rescale sums with one rounding in integers; LiteRT's FULLY_CONNECTED does so in doubles."""
 
 import math
 from typing import Any
@@ -9,15 +9,15 @@ from ethosgen.aot.arithmetic.quantization import INT32_MAX, Multiplier
 from ethosgen.aot.loops.nest import call, real
 
 _TRIES = (0, 1, -1, 2, -2, 3, -3)
-"""By how much a mantissa may be off the nearest one. What rounds up everywhere else must round
-halves of negative sums away from zero, which takes a little more than the scale."""
+"""Offsets of the mantissa from the nearest one to try. The shift rounds ties up, but ties of
+negative sums must round away from zero, for which the multiplier must exceed the scale slightly."""
 
 
 def once_multiplier(scale: float, low: int, high: int) -> Multiplier | None:
-    """Return a multiplier with which a sum is rescaled as by round(sum * scale), None if none is.
+    """Return a multiplier that rescales sums exactly as round(sum * scale), None if there is none.
 
-    Only results from `low` to `high` count: at most 255 steps between them, and each is compared.
-    The shift is negative. See `rescale_once` for what is done with it.
+    Only results from `low` to `high` matter; all of these at most 255 steps are compared. The shift
+    is negative. `rescale_once` applies the multiplier.
     """
     shift = max(-math.frexp(scale)[1], 1) if scale > 0 else 0
     nearest = round(math.ldexp(scale, 31 + shift))
@@ -32,7 +32,7 @@ def once_multiplier(scale: float, low: int, high: int) -> Multiplier | None:
 
 
 def _first_sum(scale: float, result: int) -> int:
-    """Return the least sum whose multiple of a scale is rounded to a result or more."""
+    """Return the smallest sum for which round(sum * scale) is at least `result`."""
     total = math.ceil((result - 0.5) / scale)
     while _rounded(total - 1, scale) >= result:
         total -= 1
@@ -52,7 +52,7 @@ def _rescaled(total: int, multiplier: Multiplier) -> int:
 
 
 def rescale_once(total: Any, scale: float, multiplier: Multiplier | None) -> Any:
-    """Return an int32 times a scale, rounded to nearest, as int32; without a multiplier by C."""
+    """Return an int32 times a scale, rounded to nearest; without a multiplier, by C's round()."""
     if multiplier is None:
         product = tirx.Cast("float64", total) * real(scale, "float64")
         return tirx.Cast("int32", call("round", product, dtype="float64"))

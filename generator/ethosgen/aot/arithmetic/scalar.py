@@ -1,8 +1,8 @@
 """Complex numbers in the types of kissfft: fixed point of 16 and 32 bits, and float32.
 
-What is computed is an int32 or a float32; a store cuts it to the tensor's type, as C does. Sums of
-16 bits are not cut before that: after the division by a stage's factor they fit, but for those that
-`wrap` is for.
+Values are computed as int32 or float32 and truncated to the tensor's type by a store, as in C.
+16-bit sums are not truncated earlier: they fit after the division by a stage's factor, except where
+`wrap` is used.
 """
 
 import math
@@ -14,16 +14,16 @@ from tvm import tirx
 from ethosgen.aot.loops.nest import int32, number
 
 Complex = tuple[Any, Any]
-"""Real and imaginary part, as expressions."""
+"""Expressions for the real and imaginary part."""
 
 
 class Scalar:
-    """The arithmetic of one type; this is float32's, where nothing is scaled."""
+    """The arithmetic of one type; this class implements float32, which is not scaled."""
 
     dtype = "float32"
 
     def number(self, value: float) -> Any:
-        """Return a constant of the type that is computed in."""
+        """Return a constant of the type of the computation."""
         return number(value, "float32")
 
     def constant(self, value: float) -> float:
@@ -31,7 +31,7 @@ class Scalar:
         return float(np.float32(value))
 
     def load(self, value: Any) -> Any:
-        """Return an element as the type that is computed in."""
+        """Return an element in the type of the computation."""
         return value
 
     def plus(self, a: Any, b: Any) -> Any:
@@ -47,7 +47,7 @@ class Scalar:
         return a * self.number(-1)
 
     def wrap(self, a: Any) -> Any:
-        """Return a number as it reads back after it was stored."""
+        """Return the value that a number has after a store and a load."""
         return a
 
     def half(self, a: Any) -> Any:
@@ -55,7 +55,7 @@ class Scalar:
         return a * self.number(0.5)
 
     def product(self, a: Any, b: Any) -> Any:
-        """Return a product in full."""
+        """Return a product in full width."""
         return a * b
 
     def rounded(self, a: Any) -> Any:
@@ -118,19 +118,19 @@ class Fixed(Scalar):
         return int32(value)
 
     def plus(self, a: Any, b: Any) -> Any:
-        """Return a + b, which wraps in 32 bits: LLVM and C have that for casts only."""
+        """Return a + b, wrapped to 32 bits by a cast, since C and LLVM wrap only casts."""
         return a + b if self.bits == 15 else int32(_wide(a, "int64") + _wide(b, "int64"))
 
     def minus(self, a: Any, b: Any) -> Any:
-        """Return a - b, which wraps in 32 bits."""
+        """Return a - b, wrapped to 32 bits."""
         return a - b if self.bits == 15 else int32(_wide(a, "int64") - _wide(b, "int64"))
 
     def negative(self, a: Any) -> Any:
-        """Return -a, which wraps in 32 bits."""
+        """Return -a, wrapped to 32 bits."""
         return self.minus(self.number(0), a)
 
     def wrap(self, a: Any) -> Any:
-        """Return an int32 cut to the type."""
+        """Return an int32 truncated to the type."""
         return int32(tirx.Cast("int16", a)) if self.bits == 15 else a
 
     def half(self, a: Any) -> Any:
@@ -142,7 +142,7 @@ class Fixed(Scalar):
         return _wide(a, self.wide) * _wide(b, self.wide)
 
     def rounded(self, a: Any) -> Any:
-        """Return a number of twice the bits rounded to the nearest (sround)."""
+        """Return a double-width number rounded to nearest (sround)."""
         half, places = (tirx.const(x, self.wide) for x in (1 << self.bits - 1, self.bits))
         return int32((a + half) >> places)
 
@@ -160,4 +160,4 @@ SCALARS: dict[str, Scalar] = {
     "int32": Fixed("int32", 31, "int64"),
     "float32": Scalar(),
 }
-"""By type of the tensors."""
+"""The arithmetic by dtype of the tensors."""

@@ -1,4 +1,4 @@
-"""Functions of one 8-bit number as a table of 256 values, made at compile time."""
+"""Functions of one 8-bit value as lookup tables of 256 entries, computed at compile time."""
 
 from collections.abc import Callable
 
@@ -12,14 +12,14 @@ from ethosgen.values.model import Tensor
 
 
 def byte_table(source: Tensor, target: Tensor, function: Callable[[int], int]) -> Kernel:
-    """Return a kernel that looks each element up; `function` is clamped to the output's range.
+    """Return a kernel that looks each element up; values are clamped to the output's range.
 
-    Both tensors have 8 bits, UnsupportedError otherwise.
+    UnsupportedError unless both tensors have 8 bits.
     """
     for tensor in (source, target):
         if tensor.dtype not in ("int8", "uint8"):
             raise UnsupportedError(
-                f"it turns {source.dtype} into {target.dtype}; that pair is not covered"
+                f"it converts {source.dtype} to {target.dtype}, which is not covered"
             )
     low, high = limits(target.dtype)
     first, last = limits(source.dtype)

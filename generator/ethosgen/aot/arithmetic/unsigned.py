@@ -1,4 +1,4 @@
-"""Unsigned numbers. LLVM, as TVM calls it, takes for granted that their sums and products fit."""
+"""Unsigned integers. LLVM, as TVM calls it, assumes that their sums and products do not wrap."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ethosgen.aot.loops.nest import Nest, dtype_of, int32
 
 
 def unsigned(value: Any, bits: int = 32) -> Any:
-    """Return a number or an expression as uint32, or with so many bits."""
+    """Return a number or an expression as an unsigned integer of `bits` bits."""
     dtype = f"uint{bits}"
     if isinstance(value, int):
         return tirx.const(value, dtype)
@@ -16,12 +16,12 @@ def unsigned(value: Any, bits: int = 32) -> Any:
 
 
 def above(a: Any, b: Any) -> Any:
-    """Return whether a uint32 is greater than another: TVM's proofs subtract, and need a sign."""
+    """Return a > b for uint32 as int64, because TVM's proofs subtract and need a sign."""
     return tirx.Cast("int64", unsigned(a)) > tirx.Cast("int64", unsigned(b))
 
 
 def bit_length(nest: Nest, value: Any) -> Any:
-    """Return how many bits a positive uint32 or uint64 has (MostSignificantBit), as int32."""
+    """Return the bit length of a positive uint32 or uint64 (MostSignificantBit) as int32."""
     bits = int(dtype_of(value).removeprefix("uint"))
     rest = nest.local("rest", value)
     length = nest.local("bits", int32(1))
@@ -35,9 +35,9 @@ def bit_length(nest: Nest, value: Any) -> Any:
 
 
 def square_root(nest: Nest, value: Any) -> Any:
-    """Return the square root of a uint32, rounded to the nearest, but never up to 65536.
+    """Return the square root of a uint32, rounded to nearest, at most 65535.
 
-    The digits' remainder tells whether to round up (square_root_32.cc).
+    The remainder decides whether to round up (square_root_32.cc).
     """
     root, rest = _digits(nest, value, (bit_length(nest, value) + 1) >> 1)
     with nest.when(tirx.all(above(rest[0], root[0]), above((1 << 16) - 1, root[0]))):
@@ -46,11 +46,11 @@ def square_root(nest: Nest, value: Any) -> Any:
 
 
 def wide_square_root(nest: Nest, value: Any) -> Any:
-    """Return the square root of a uint64 from 2^32, rounded as square_root_64.cc does, as uint32.
+    """Return the square root of a uint64 of at least 2^32, rounded as in square_root_64.cc.
 
-    The digits of the upper half give the upper half of the root, and a division the lower one: at
-    most 2 too much, and less than 2 too little (Zimmermann, Karatsuba Square Root). So 2 less never
-    is too much, and 4 steps lead from there to the root.
+    The digit method on the upper half gives the upper half of the root, and a division the lower:
+    at most 2 too large, and less than 2 too small (Zimmermann, Karatsuba Square Root). Subtract 2,
+    and at most 4 increments reach the root.
     """
     high = nest.let("high", unsigned(value >> unsigned(32, 64)))
     empty = nest.let("empty", (int32(32) - bit_length(nest, high)) & -2)
@@ -75,7 +75,7 @@ def wide_square_root(nest: Nest, value: Any) -> Any:
 
 
 def _digits(nest: Nest, value: Any, count: Any) -> tuple[Any, Any]:
-    """Return variables with the square root of a uint32 of at most 2 `count` bits, and the rest."""
+    """Return variables with the square root and remainder of a uint32 of at most 2 `count` bits."""
     rest, root = nest.local("rest_of_root", value), nest.local("root", unsigned(0))
     bit = nest.local("bit", unsigned(1) << unsigned((count - 1) * 2))
     with nest.loop("digit", count):

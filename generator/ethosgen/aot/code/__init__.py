@@ -1,1 +1,1 @@
-"""From kernels to C: the Relax module, the lowering passes, TVM's C generator."""
+"""Kernels to C: the Relax module, the lowering passes, TVM's C generator."""

@@ -1,4 +1,4 @@
-"""The comments above each function in the generated C."""
+"""The comments above the functions in the generated C."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from ethosgen.aot.kernels import NamedKernel
 def describe_functions(
     schedule: Schedule, kernels: Mapping[int, NamedKernel], name: str
 ) -> Mapping[str, str]:
-    """Return a comment for each static function, in the order in which the C has them."""
+    """Return a comment for each static function, in the order of the C file."""
     comments = {}
     for index, step in enumerate(schedule.steps):
         if step.partition:
@@ -24,7 +24,7 @@ def describe_functions(
 
 
 def describe_step(schedule: Schedule, index: int) -> str:
-    """Return a comment for an operator of the CPU."""
+    """Return the comment for a CPU operator."""
     step = schedule.steps[index]
 
     def ends(indices: Sequence[int]) -> str:
@@ -40,5 +40,5 @@ def describe_step(schedule: Schedule, index: int) -> str:
 
 
 def name_codes(step: Step) -> str:
-    """Return the operators of a step, with those that are fused into it."""
+    """Return the codes of a step's operators, including fused ones."""
     return " + ".join(op.custom_code or op.code for op in (step.operator, *step.tail))

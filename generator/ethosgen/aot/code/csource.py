@@ -1,4 +1,4 @@
-"""PrimFuncs to C: TVM's own generator writes the functions, we write what stands before them."""
+"""PrimFuncs to C: TVM's generator writes function bodies, this module everything around them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,19 +28,19 @@ C_TYPES = {
     "float32": "float",
     "bool": "bool",
 }
-"""Element types as C99 names them."""
+"""C99 names of element types."""
 
 LONGEST_LINE = 100
-"""Characters of a function's head; bodies are as TVM wrote them."""
+"""Most characters per line of a function head; bodies are unchanged TVM output."""
 
 _SYMBOL_MARK = "__tvm_param__"
 """The prefix of an external symbol in TVM's generated code (tirx.lookup_param)."""
 _BITS = re.compile(r"\*\((?P<type>float|double) \*\)\(&\((?:\(int64_t\))?(?P<bits>-?\d+)\)\)")
-"""The form of a floating-point constant in TVM's generated code, when given as bits."""
+"""A floating-point constant given by its bits, in TVM's generated code."""
 _MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
-"""How it declares a function of <math.h>, which is all that returns such a number."""
+"""TVM's declaration of a <math.h> function; only these return floating-point numbers."""
 _PRAGMA = re.compile(r"^ *#pragma unroll.*\n", re.MULTILINE)
-"""Written by TVM before a while loop, and unknown to GCC."""
+"""TVM writes this pragma before a while loop; GCC does not know it."""
 _PREFIX = re.compile(r'^#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL ', re.MULTILINE)
 _DEFINITION = re.compile(
     r"^(?P<type>\w+) (?P<name>\w+)\((?P<parameters>[^()]*)\) \{$", re.MULTILINE
@@ -58,10 +58,9 @@ def generate(
 ) -> dict[str, str]:
     """Return the C source and its header by file name.
 
-    `comments` maps the static functions to what is said above them, in the order in which they
-    appear; `includes` names headers besides the graph's own. From TVM's text the functions' bodies
-    are kept as they are; its includes name headers of TVM's runtime, and its signatures know
-    neither const nor static.
+    `comments` maps the static functions to their comments, in order of appearance; `includes` names
+    additional headers. Function bodies are TVM's. Its includes are not used, since they name
+    headers of TVM's runtime, nor are its signatures, which lack const and static.
     """
     text = _emit(module)
     bodies = _split(module, text)
@@ -86,14 +85,14 @@ def generate(
 
 
 def _emit(module: Any) -> str:
-    """Return the output of TVM's generator, with valid C symbols and float constants."""
+    """Return the output of TVM's generator with valid C symbols and float constants."""
     text = tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source()
     text = _PRAGMA.sub("", text)
     return _BITS.sub(_float_literal, _PREFIX.sub("", text).replace(_SYMBOL_MARK, ""))
 
 
 def _float_literal(match: re.Match[str]) -> str:
-    """Spell a floating-point constant with as many digits as it needs."""
+    """Return a floating-point constant with as many digits as needed."""
     single = match["type"] == "float"
     bits = np.array(int(match["bits"]), np.int32 if single else np.int64)
     value: Any = bits.view(np.float32 if single else np.float64)[()]
@@ -131,7 +130,7 @@ def _static_head(returns: str, function: Any, names: list[str]) -> str:
 
 
 def _head(start: str, parameters: list[str]) -> str:
-    """Return a function's head, on several lines where one would be too long."""
+    """Return a function head, on several lines if it is too long."""
     line = f"{start}({', '.join(parameters) or 'void'})"
     if len(line) <= LONGEST_LINE:
         return line
@@ -139,7 +138,7 @@ def _head(start: str, parameters: list[str]) -> str:
 
 
 def _c_type(variable: Any) -> str:
-    """Return a parameter's type, ending so that its name can follow."""
+    """Return a parameter's C type, to be followed by its name."""
     if is_void_pointer(variable):
         return "void *"
     return f"{C_TYPES[str(variable.ty.element_type.dtype)]} *"
@@ -165,7 +164,7 @@ def _banner(plan: OffloadPlan) -> str:
 
 
 def _comment(text: str) -> str:
-    """Return a C comment; the text may hold names that a file made up."""
+    """Return a C comment, safe for any name in the text."""
     return "/* " + " ".join(text.split()).replace("*/", "* /") + " */"
 
 

@@ -1,4 +1,4 @@
-"""Makes floating-point results depend only on the C code, not on the compiler's flags."""
+"""Make floating-point results independent of compiler flags."""
 
 import re
 
@@ -19,8 +19,8 @@ GUARD = """\
 #pragma STDC FP_CONTRACT OFF
 #endif
 """
-"""For the start of a file. Clang has no such pragmas for its Arm targets but the last one, and
--ffp-contract=fast overrides that: there the build has to give the options, as our CMake does."""
+"""Inserted at the start of a file. Clang supports only the last pragma for Arm targets, and
+-ffp-contract=fast overrides it, so the build must pass the options, as the generated CMake does."""
 
 
 def computes_floats(source: str) -> bool:

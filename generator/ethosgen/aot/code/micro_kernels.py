@@ -1,4 +1,4 @@
-"""The C files of templates/kernels: inner loops that TVM's loops call."""
+"""The C files in templates/kernels: inner loops called from TVM's loops."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 from ethosgen.host.resources import resource_folder
 
 HEADERS = ("ethosgen_kernels.h", "ethosgen_requantize.h")
-"""The headers of the generated C; the first declares their functions."""
+"""Their headers; the first declares their functions."""
 
 
 def read_micro_kernels(names: Iterable[str]) -> dict[str, str]:
-    """Return the text of C files and of their headers, by name; nothing for no names."""
+    """Return the text of the named C files and of their headers, by file name."""
     chosen = sorted(names)
     return {
         name: (_folder() / name).read_text(encoding="utf-8")

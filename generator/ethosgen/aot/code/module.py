@@ -1,7 +1,7 @@
 """The residual graph as a Relax module: `main` calls one PrimFunc for each step.
 
-Parameters of `main`: the network's inputs (the attribute num_input counts them), what partitions
-need besides tensors (read_only, scratch, scratch_fast), then the constants of CPU operators.
+Parameters of `main`: the network's inputs (counted by the attribute num_input), the partitions'
+memories (read_only, scratch, scratch_fast), then the constants of CPU operators.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,22 +23,22 @@ BASES = 8
 
 
 def value_name(tensor: int) -> str:
-    """Name the Relax variable that holds a tensor."""
+    """Return the name of the Relax variable for a tensor."""
     return f"tensor_{tensor}"
 
 
 def partition_name(schedule: Schedule, partition: Partition, name: str) -> str:
-    """Name the C function of a partition."""
+    """Return the name of a partition's C function."""
     return f"{name}_partition_{schedule.plan.partitions.index(partition)}"
 
 
 def workspace_name(step: int) -> str:
-    """Name the Relax variable that stands for a step's workspace."""
+    """Return the name of the Relax variable for a step's workspace."""
     return f"workspace_{step}"
 
 
 def variable_name(tensor: int, step: int) -> str:
-    """Name the Relax variable that holds a variable after a step."""
+    """Return the name of the Relax variable for a network variable after a step."""
     return f"{value_name(tensor)}_after_{step}"
 
 
@@ -49,9 +49,9 @@ def build_module(
     name: str,
     in_place: Collection[int] = (),
 ) -> tvm.IRModule:
-    """Return the Relax module of a schedule, with the kernels by step.
+    """Return the Relax module of a schedule; `kernels` are by step.
 
-    The kernels of the steps `in_place` write where they read.
+    The kernels of the steps `in_place` overwrite an input.
     """
     builder = relax.BlockBuilder()
     values = {value_name(t.index): _tensor_var(t) for t in schedule.graph.input_tensors()}
@@ -115,10 +115,10 @@ def _emit_step(
 
 
 def partition_function(schedule: Schedule, step: Step, partition: Partition, name: str) -> Any:
-    """Return the PrimFunc of a partition: one call of the NPU, with a pointer for each BASEP.
+    """Return the PrimFunc of a partition: one NPU call, with a pointer for each BASEP.
 
-    Its parameters are the memory that it reads, the tensors that it reads, the memories and the
-    tensors that it writes. It returns the status of the invocation.
+    Its parameters are the memories and tensors that it reads, then the memories and tensors that it
+    writes. It returns the status of the call.
     """
     reads = _partition_reads(schedule, step)
     writes = [*_SCRATCH, *map(value_name, schedule.writes(step))]
@@ -128,7 +128,7 @@ def partition_function(schedule: Schedule, step: Step, partition: Partition, nam
     if unknown:
         raise UnsupportedError(
             f"{partition.name} has a base pointer to {unknown[0]}, which it neither reads nor "
-            "writes; it needs a newer ethosgen"
+            "writes; use a newer ethosgen"
         )
     bases = [_as_base(pointers[_variable(base)]) for base in partition.bases]
     bases += [tirx.lookup_param("NULL")] * (BASES - len(bases))
@@ -150,7 +150,7 @@ def _variable(base: Base) -> str:
 
 
 def _as_base(variable: Any) -> Any:
-    """Cast away const where it is: the NPU interface takes void*, as the registers do."""
+    """Cast away const: the NPU interface takes void*, as the registers do."""
     return variable if is_void_pointer(variable) else tirx.reinterpret("handle", variable)
 
 

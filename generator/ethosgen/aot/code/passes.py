@@ -1,6 +1,6 @@
-"""The AoT executor for Relax: passes that turn `main` into one entry PrimFunc, and TVM's lowering.
+"""The AoT executor for Relax: lower `main` to one entry PrimFunc, then run TVM's own lowering.
 
-`pipeline` is the whole of it, in order.
+`pipeline` returns all passes in order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from ethosgen.aot.code.primfunc import (
 
 @dataclass(frozen=True)
 class Address:
-    """Where a Relax variable's bytes are: `offset` bytes after a pointer or a symbol in C."""
+    """The address of a Relax variable: `offset` bytes after a C pointer or symbol."""
 
     base: str
     offset: int = 0
@@ -29,7 +29,7 @@ class Address:
 
 @dataclass(frozen=True)
 class EntryParameter:
-    """A pointer to `dtype`, a parameter of the entry."""
+    """A parameter of the entry function: a pointer to `dtype`."""
 
     name: str
     dtype: str
@@ -38,7 +38,7 @@ class EntryParameter:
 
 @dataclass(frozen=True)
 class EntrySignature:
-    """The entry's C name and its parameters in order."""
+    """The C name and parameters of the entry function."""
 
     symbol: str
     parameters: tuple[EntryParameter, ...]
@@ -50,10 +50,10 @@ def pipeline(
     memories: Mapping[str, int],
     callees: Mapping[str, Any],
 ) -> Any:
-    """Return the passes from the Relax module to PrimFuncs that the C generator takes.
+    """Return the passes from the Relax module to PrimFuncs for the C generator.
 
-    `memories` are the entry's parameters with more than one thing in them, and their sizes.
-    `callees` are functions that kernels call.
+    `memories` are the sizes of the entry's parameters that hold several tensors. `callees` are
+    functions that kernels call.
     """
     return tvm.transform.Sequential(
         [
@@ -67,12 +67,12 @@ def pipeline(
 
 
 def lowering() -> list[Any]:
-    """Return TVM's own passes, those of tvm/s_tir/pipeline.py that plain loops need.
+    """Return the TVM passes from tvm/s_tir/pipeline.py that plain loops need.
 
-    SplitHostDevice, MakePackedAPI and LowerTVMBuiltin are left out: they would make functions for
+    SplitHostDevice, MakePackedAPI and LowerTVMBuiltin are omitted: they generate functions for
     TVM's runtime, which a microcontroller does not have. So are StmtSimplify and
-    CommonSubexprElim: they inline and rename what a kernel binds, leave unused variables behind,
-    and the C compiler does both better.
+    CommonSubexprElim: they inline and rename a kernel's bindings and leave unused variables, and
+    the C compiler does both better.
     """
     return [
         tirx.transform.BindTarget(tvm.target.Target("c")),
@@ -85,7 +85,7 @@ def lowering() -> list[Any]:
 
 
 def drop_copies_in_place(addresses: Mapping[str, Address]) -> Any:
-    """Pass: remove each copy whose ends the memory plan put at one address."""
+    """Pass: remove each copy whose source and target have the same address."""
 
     @mutator
     class Dropper(PyExprMutator):  # type: ignore[misc]
@@ -131,8 +131,7 @@ def lower_main_to_entry(
 ) -> Any:
     """Pass: replace `main` by a PrimFunc that calls every step in order, with fixed addresses.
 
-    A step that returns a status ends the entry with it where it is not 0. Parameters that a step
-    has no use for are not passed.
+    The entry returns the first status that is not 0. Unused parameters of a step are not passed.
     """
 
     def apply(module: Any, _context: Any) -> Any:
@@ -191,7 +190,7 @@ def _is_copy(module: Any, value: Any) -> bool:
 
 
 def _calls(main: Any) -> Iterator[tuple[Any, list[str]]]:
-    """Yield each call_tir of `main` as its function and the names of its inputs and results."""
+    """Yield the function and the names of inputs and results of each call_tir in `main`."""
     bindings = [binding for block in main.body.blocks for binding in block.bindings]
     parts: dict[str, list[str]] = {}
     for binding in bindings:

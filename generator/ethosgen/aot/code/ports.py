@@ -1,4 +1,4 @@
-"""Names in C of the network's inputs and outputs."""
+"""C names of the network's inputs and outputs."""
 
 import re
 from collections.abc import Callable, Iterable, Set
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Set
 from ethosgen.values.model import Tensor
 
 LONGEST = 40
-"""Characters. TFLite's converter makes names of several hundred."""
+"""Most characters of a name; TFLite's converter writes names of several hundred."""
 
 _KEYWORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if "
@@ -23,9 +23,9 @@ _RESERVED = frozenset(
 def name_ports(
     inputs: Iterable[Tensor], outputs: Iterable[Tensor], symbols: Iterable[str] = ()
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a C identifier for each input and output, all different and none of `symbols`.
+    """Return a unique C identifier for each input and output, different from `symbols`.
 
-    They are the tensors' own names in lower case where those will do ("serving_default_x:0" becomes
+    It is the tensor's name in lower case if possible ("serving_default_x:0" becomes
     serving_default_x_0).
     """
     taken = _RESERVED.union(symbols)
@@ -36,7 +36,7 @@ def name_ports(
 
 
 def identifier(name: str, default: str) -> str:
-    """Turn a tensor's name into a C identifier of at most LONGEST characters, else the default."""
+    """Return a C identifier of at most LONGEST characters from a tensor's name, or the default."""
     first = name.split(";", maxsplit=1)[0]  # the converter joins the names of fused layers by ";"
     for part in (name, first, first.rsplit("/", 1)[-1]):
         word = re.sub(r"\W+", "_", part, flags=re.ASCII).strip("_").lower()

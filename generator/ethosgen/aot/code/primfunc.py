@@ -1,18 +1,18 @@
-"""PrimFuncs with typed pointers, which are what TVM's C generator takes."""
+"""PrimFuncs with typed pointers, the input of TVM's C generator."""
 
 from typing import Any
 
 from tvm import ir, tirx
 
 READS = "ethosgen.reads"
-"""PrimFunc attribute: how many of the parameters, from the first on, are only read."""
+"""PrimFunc attribute: the number of leading parameters that are read-only."""
 
 SAME_BYTES = "ethosgen.same_bytes"
-"""PrimFunc attribute: it copies its input to its output, unchanged."""
+"""PrimFunc attribute: the function copies its input to its output."""
 
 
 def pointer(name: str, dtype: str) -> Any:
-    """Return a variable that points to elements of a type, or to "void"."""
+    """Return a pointer variable to elements of `dtype`, which can be "void"."""
     return tirx.Var(name, ir.PointerType(ir.PrimType(dtype), "global"))
 
 
@@ -22,7 +22,7 @@ def is_void_pointer(variable: Any) -> bool:
 
 
 def drop_unused_parameters(function: Any) -> tuple[Any, list[int]]:
-    """Return a PrimFunc without the parameters that it does not use, and the positions it kept."""
+    """Return a PrimFunc without unused parameters, and the positions of the remaining ones."""
     body = _without_unused_views(function.body)
     used = tirx.analysis.undefined_vars(body, [])
     kept = [i for i, parameter in enumerate(function.params) if _contains(used, parameter)]
@@ -33,7 +33,7 @@ def drop_unused_parameters(function: Any) -> tuple[Any, list[int]]:
 
 
 def _without_unused_views(body: Any) -> Any:
-    """Return a body without the buffers that it declares over a pointer and then does not use."""
+    """Return a body without its unused buffer declarations."""
     if not isinstance(body, tirx.SeqStmt):
         return body
     rest = [s for s in body.seq if not isinstance(s, tirx.DeclBuffer)]

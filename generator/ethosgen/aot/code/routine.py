@@ -1,8 +1,8 @@
-"""A subgraph as a C function, with functions of its own for its operators.
+"""Compile a subgraph to a C function, with separate functions for its operators.
 
-The same stages as for a whole network: schedule, kernels, memory plan, Relax module, one entry. The
-tensors between its operators lie in a workspace that the caller lends, so that they share the arena
-with all that is not needed while the subgraph runs.
+The stages are those of a whole network: schedule, kernels, memory plan, Relax module, one entry.
+Intermediate tensors are in a workspace that the caller provides, so they share the arena with all
+tensors that are not live while the subgraph runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,11 +35,11 @@ WORKSPACE = "workspace"
 
 @dataclass(frozen=True)
 class Routine:
-    """A subgraph's function, and its parameters.
+    """A subgraph's function and its parameters.
 
-    Its parameters are pointers, in the order of `parameters`: "input 0", "constant 0", "output 0",
-    "variable 0", "workspace", each in its kind's order; what it does not use is left out. `types`
-    are theirs. `direct` are the outputs that it may write over the inputs that they replace.
+    The parameters are pointers, named by role in `parameters`: "input 0", "constant 0", "output 0",
+    "variable 0", "workspace", numbered within each kind; unused ones are omitted. `types` are their
+    types. `direct` are the outputs that can overwrite the inputs that they replace.
     """
 
     name: str
@@ -55,10 +55,10 @@ class Routine:
 def compile_routine(
     subgraph: Subgraph, name: str, place: str, *, replaces: Sequence[int] = ()
 ) -> Routine:
-    """Compile a subgraph to a function `name`; `place` is how messages call it.
+    """Compile a subgraph to a function `name`; messages call it `place`.
 
-    `replaces` gives for each output the number of the input whose place it will take afterwards;
-    none if it takes none. UnsupportedError names an operator that has no code.
+    `replaces` gives, for each output, the number of the input that it replaces in the next
+    iteration; it is empty outside of loops. UnsupportedError names an operator without code.
     """
     schedule = schedule_subgraph(subgraph.graph, place)
     kernels, constants = choose_kernels(schedule, name, packed=True)
@@ -97,7 +97,7 @@ def compile_routine(
 def _callees(
     schedule: Schedule, kernels: Mapping[int, NamedKernel], lowered: Any
 ) -> Sequence[Callee]:
-    """Return the functions that the entry calls, and those that they call."""
+    """Return the functions that the entry calls directly or indirectly."""
     kept = {var.name_hint: function for var, function in lowered.functions.items()}
     found: list[Callee] = []
     for index, named in kernels.items():
@@ -111,7 +111,7 @@ def _callees(
 def _roles(
     schedule: Schedule, subgraph: Subgraph, constants: Sequence[Constant], arena_bytes: int
 ) -> dict[EntryParameter, str]:
-    """Return each parameter with its purpose."""
+    """Return the role of each parameter."""
     graph = schedule.graph
     taken = [*(constant.c_name for constant in constants), WORKSPACE]
     taken += [_state(number) for number, _ in enumerate(subgraph.variables)]
@@ -168,10 +168,10 @@ def _addresses(
 def _direct_outputs(
     schedule: Schedule, plan: memory.MemoryPlan, replaces: Sequence[int]
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the outputs that may lie where the inputs do that they replace, and steps in place.
+    """Return the outputs that can overwrite the inputs they replace, and the steps in place.
 
-    The output's life must begin after the input's has ended, or at the same step if that goes
-    element by element.
+    The output's lifetime must begin after the input's ends, or at the same step if that step is
+    elementwise.
     """
     direct, steps = set(), set()
     graph = schedule.graph

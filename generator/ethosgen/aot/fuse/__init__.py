@@ -1,1 +1,1 @@
-"""Operators fused into the ones that write what they read."""
+"""Fusion of operators into the producers of their inputs."""

@@ -1,14 +1,14 @@
-"""Fuses operators that go element by element into the one that makes what they read.
+"""Fuse elementwise operators into the producers of their inputs.
 
-The tensor between is never stored, and every rounding stays. In this order:
+The intermediate tensor is never stored; every rounding remains. The order is:
 
-    a clamp (RELU6) becomes the bounds of a layer that has bounds anyway
-    elements that follow each other become one loop
-    a function of one 8-bit number, of however many operators, becomes one table
-    an element goes into the stores of any other operator, or as a table behind a micro-kernel
+    a clamp (RELU6) becomes the activation bounds of the layer before it
+    consecutive elementwise operators become one loop
+    a function of one 8-bit value, of any number of operators, becomes one lookup table
+    an elementwise operator joins the stores of any other, or follows a micro-kernel as a table
 
-This happens only if nothing else reads the tensor between and no partition runs meanwhile, and
-kept only if the arena does not grow.
+Steps are fused only if nothing else reads the intermediate tensor and no partition runs in between.
+A fusion is kept only if the arena does not grow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,22 +32,22 @@ from ethosgen.values.errors import UnsupportedError
 CLAMPING = frozenset(
     "CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED AVERAGE_POOL_2D MAX_POOL_2D ADD SUB MUL".split()
 )
-"""Operators of int8 that limit their output to quantization.activation_range."""
+"""int8 operators that clamp their output to quantization.activation_range."""
 
 WORTH_A_TABLE = 128
-"""Elements from which on one operator alone is better a table of 256 bytes."""
+"""Number of elements from which a 256-byte table is better for a single operator."""
 
 Join = Callable[["_Chains", Step, Step, int], Step | None]
-"""Fuses a step into the producer of its input, which is passed; None if that is impossible."""
+"""Fuses a step into the given producer of its input; returns None if that is impossible."""
 
 
 def fuse_chains(schedule: Schedule, *, packed: bool) -> Schedule:
-    """Return a schedule whose operators on the CPU have kernels, with operators fused.
+    """Return a schedule with fused operators and kernels for the operators on the CPU.
 
-    Those with subgraphs are left as they are.
+    Operators with subgraphs are left unchanged.
 
-    With `packed`, kernels are those that call micro-kernels. UnsupportedError names an operator
-    that has no kernel.
+    With `packed`, kernels call micro-kernels where possible. UnsupportedError names an operator
+    without a kernel.
     """
     plain = replace(schedule, steps=tuple(_built(schedule, s, packed) for s in schedule.steps))
     chains = _Chains(plain, packed)
@@ -60,7 +60,7 @@ def fuse_chains(schedule: Schedule, *, packed: bool) -> Schedule:
 
 
 def _arena(schedule: Schedule) -> float:
-    """Return the arena's size; infinite where the plan does not work out."""
+    """Return the arena size in bytes; infinity if there is no valid memory plan."""
     workspaces = {
         i: step.kernel.workspace_bytes for i, step in enumerate(schedule.steps) if step.kernel
     }
@@ -71,7 +71,7 @@ def _arena(schedule: Schedule) -> float:
 
 
 def _built(schedule: Schedule, step: Step, packed: bool) -> Step:
-    """Return a step with its kernel, and whether that may write where it reads."""
+    """Return a step with its kernel and its `in_place` flag."""
     if step.partition or SUBGRAPHS in step.operator.options:
         return step
     kernel = build_kernel(schedule, step.operator, packed)
@@ -81,12 +81,12 @@ def _built(schedule: Schedule, step: Step, packed: bool) -> Step:
 
 
 def _finished(schedule: Schedule, packed: bool) -> Schedule:
-    """Return a schedule whose tables and sums are packed, if that is wanted."""
+    """Return a schedule with packed tables and additions if `packed` is set."""
     return replace(schedule, steps=tuple(map(_Chains(schedule, packed).finished, schedule.steps)))
 
 
 class _Chains:
-    """A schedule in which steps disappear into others."""
+    """A schedule whose steps are fused one after another."""
 
     def __init__(self, schedule: Schedule, packed: bool) -> None:
         self.schedule = schedule
@@ -94,7 +94,7 @@ class _Chains:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps that are left."""
+        """The remaining steps."""
         return self.schedule.steps
 
     def join(self, how: Join) -> None:
@@ -105,7 +105,7 @@ class _Chains:
                 position += 1
 
     def tabulate(self) -> None:
-        """Make tables of the functions of one 8-bit number."""
+        """Replace functions of one 8-bit value by lookup tables."""
         tensors = self.schedule.graph.tensors
         elements: dict[int, Element] = {}
         for position, step in enumerate(self.steps):
@@ -125,28 +125,28 @@ class _Chains:
         self.schedule = replace(self.schedule, steps=tuple(steps))
 
     def _is_flip(self, step: Step) -> bool:
-        """Return whether a step does nothing but flip signs: that is quicker than a look-up."""
+        """Return whether a step only flips sign bits, which is faster than a lookup."""
         tensors = self.schedule.graph.tensors
         ends = tensors[step.operator.inputs[0]], tensors[step.operator.outputs[0]]
         return step.operator.code == FLIP and not step.tail and is_flip(*ends)
 
     def bounded(self, step: Step, bounds: tuple[int, int]) -> Step:
-        """Return a step whose operator limits its output."""
+        """Return a step whose operator clamps its output to `bounds`."""
         operator = replace(step.operator, options={**step.operator.options, BOUNDS: bounds})
         kernel = build_kernel(self.schedule, operator, self.packed)
         return replace(step, operator=operator, kernel=kernel)
 
     def packed_addition(self, step: Step) -> Kernel | None:
-        """Return the packed form of a step that adds, with at most bounds after it."""
+        """Return the packed form of an addition step with at most a clamp fused, else None."""
         alone = len(step.tail) == (BOUNDS in step.operator.options)
         if not self.packed or not alone or step.kernel is None or step.kernel.micro_kernels:
             return None
         return packed_addition(step.operator, self.schedule.graph.tensors)
 
     def is_better_alone(self, step: Step, producer: Step) -> bool:
-        """Return whether a step has a packed form that it would lose, fused into a plain loop.
+        """Return whether fusing a step into a plain loop would lose its packed form.
 
-        A function of what the producer reads, and of single numbers, may become a table instead.
+        A function of the producer's input and of scalars can become a table instead.
         """
         tensors = self.schedule.graph.tensors
         known = {*self.schedule.writes(producer), *self.schedule.reads(producer)}
@@ -155,7 +155,7 @@ class _Chains:
         return other and self.packed_addition(step) is not None
 
     def finished(self, step: Step) -> Step:
-        """Return a step with a packed kernel where only now one fits."""
+        """Return a step with a packed kernel if one applies after fusion."""
         if not self.packed or step.kernel is None:
             return step
         addition = self.packed_addition(step)
@@ -189,7 +189,7 @@ class _Chains:
         return False
 
     def _makers(self, before: int) -> dict[int, int]:
-        """Return which step makes each tensor that is made before one."""
+        """Return the producing step of each tensor written before step `before`."""
         return {
             tensor: i
             for i, step in enumerate(self.steps[:before])
@@ -197,7 +197,7 @@ class _Chains:
         }
 
     def _path(self, position: int, tensor: int, makers: Mapping[int, int]) -> list[int] | None:
-        """Return the steps from the maker of a tensor to its only reader, with RESHAPEs between."""
+        """Return the steps from a tensor's producer to its only reader, with RESHAPEs between."""
         path = [position]
         while True:
             maker = makers.get(tensor)
@@ -213,7 +213,7 @@ class _Chains:
             tensor = step.operator.inputs[0]
 
     def _may_join(self, path: Sequence[int], makers: Mapping[int, int]) -> bool:
-        """Return whether the last step of a path may run when the first does."""
+        """Return whether the last step of a path can run together with the first."""
         first, last = path[0], path[-1]
         step, schedule = self.steps[last], self.schedule
         others = [i for i in schedule.reads(step) if makers.get(i) not in path]
@@ -228,11 +228,11 @@ class _Chains:
         (output,) = schedule.writes(step)
         read = sum(tensors[i].bytes for i in schedule.reads(self.steps[first]))
         if tensors[output].bytes > tensors[between].bytes < read:
-            return False  # what is read and a larger output would both be needed at once
+            return False  # the input and a larger output would be live at the same time
         return self._is_free(output, range(first, last))
 
     def _is_free(self, output: int, during: range) -> bool:
-        """Return whether nothing that Vela placed there is needed while an output comes earlier."""
+        """Return whether Vela's placement leaves an output's bytes free during earlier steps."""
         offsets, tensors = self.schedule.plan.offsets, self.schedule.graph.tensors
         if output not in offsets:
             return True
@@ -261,7 +261,7 @@ def _as_one_loop(chains: _Chains, producer: Step, step: Step, tensor: int) -> St
     if producer.kernel is None or read_element(producer.kernel) is None:
         return None
     if chains.packed_addition(producer):
-        return None  # a micro-kernel followed by a table is faster than one loop without
+        return None  # a micro-kernel followed by a table is faster than one plain loop
     return _into_stores(chains, producer, step, tensor)
 
 

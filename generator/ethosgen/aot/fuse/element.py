@@ -1,7 +1,7 @@
-"""Kernels that go element by element, taken apart: what each does for one element.
+"""Decompose elementwise kernels into the computation of one element.
 
-It is read from the PrimFunc itself, so that an operator needs nothing but its kernel: loops over
-the whole output, statements that bind values, and one store at the place of the loops.
+It is read from the PrimFunc, so an operator provides only its kernel: loops over the whole output,
+statements that bind values, and one store at the index of the loops.
 """
 
 import math
@@ -18,11 +18,11 @@ from ethosgen.aot.operators import Kernel
 
 @dataclass(frozen=True)
 class Element:
-    """A kernel's loop nest in pieces.
+    """A kernel's decomposed loop nest.
 
-    `loops` are the variables of its loops and `shape` how often each runs: all of the output, in
-    order. `views` maps the buffers that it declares to the pointers under them. The last of the
-    `statements` inside stores the result.
+    `loops` are its loop variables and `shape` their extents: the whole output, in order. `views`
+    maps the declared buffers to their pointers. The last of the inner `statements` stores the
+    result.
     """
 
     kernel: Kernel
@@ -33,20 +33,20 @@ class Element:
 
     @property
     def store(self) -> Any:
-        """The store of the result."""
+        """The statement that stores the result."""
         return self.statements[-1]
 
     @property
     def output(self) -> Any:
-        """The pointer that it writes through."""
+        """The output pointer."""
         return self.kernel.function.params[-1]
 
     def loads(self) -> list[Any]:
-        """Return all loads from memory that a parameter points to."""
+        """Return all loads through parameters."""
         return [load for load in find_loads(self.statements) if load.source in self.views]
 
     def is_whole(self, load: Any) -> bool:
-        """Return whether a load is from the place that is stored to."""
+        """Return whether a load has the same shape and index as the store."""
         shape = [int(size) for size in load.source.shape]
         if math.prod(shape) != math.prod(self.shape):
             return False
@@ -56,7 +56,7 @@ class Element:
         )
 
     def keeps_to_its_place(self) -> bool:
-        """Return whether nothing as large as the output is read elsewhere than where is stored."""
+        """Return whether inputs of the output's size are read only at the index of the store."""
         whole = math.prod(self.shape)
         return all(
             self.is_whole(load) or math.prod(int(size) for size in load.source.shape) != whole
@@ -64,7 +64,7 @@ class Element:
         )
 
     def is_free_of_place(self) -> bool:
-        """Return whether the result depends on elements at its place and on constants alone."""
+        """Return whether the result depends on its index only through loads at that index."""
 
         def without(load: Any) -> Any:
             return tirx.const(0, load.source.dtype) if self.is_whole(load) else load
@@ -77,7 +77,7 @@ class Element:
 
 
 def read_element(kernel: Kernel) -> Element | None:
-    """Return a kernel taken apart, None if it has another form."""
+    """Return a kernel's element, None if the kernel has another form."""
     function = kernel.function
     if function.ret_type == ir.PrimType("int32") or kernel.workspace_bytes or kernel.variables:
         return None
@@ -100,7 +100,7 @@ def read_element(kernel: Kernel) -> Element | None:
 
 
 def _is_well_formed(element: Element) -> bool:
-    """Return whether only the last store leaves the loops, and stores every element once."""
+    """Return whether only the last store is visible outside, and stores every element once."""
     store = element.store
     kept = [s.buffer for s in element.statements if isinstance(s, tirx.AllocBuffer)]
     for statement in element.statements[:-1]:
@@ -122,14 +122,14 @@ def _is_well_formed(element: Element) -> bool:
 
 
 def split_views(body: Any) -> tuple[dict[Any, Any], list[Any]]:
-    """Return the buffers that a body declares over pointers, and its other statements."""
+    """Return the buffers that a body declares, with their pointers, and the other statements."""
     statements = tirx.stmt_list(body)
     views = {s.buffer: s.data for s in statements if isinstance(s, tirx.DeclBuffer)}
     return views, [s for s in statements if not isinstance(s, tirx.DeclBuffer)]
 
 
 def find_loads(statements: Iterable[Any]) -> list[Any]:
-    """Return all loads of some statements."""
+    """Return all loads in the statements."""
     found: list[Any] = []
     for statement in statements:
         tvm_ffi.structural_walk(statement, (TensorLoad, found.append))
@@ -137,14 +137,14 @@ def find_loads(statements: Iterable[Any]) -> list[Any]:
 
 
 def uses(root: Any, variable: Any) -> bool:
-    """Return whether a variable occurs."""
+    """Return whether a variable occurs below `root`."""
     found: list[Any] = []
     tvm_ffi.structural_walk(root, (ir.Var, found.append))
     return any(variable.same_as(one) for one in found)
 
 
 def _without_zeros(indices: Sequence[Any]) -> list[Any]:
-    """Return indices without those of dimensions that have one place."""
+    """Return the indices without those of dimensions of size 1."""
     return [index for index in indices if not (_is_number(index) and int(index) == 0)]
 
 

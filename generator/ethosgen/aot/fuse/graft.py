@@ -1,4 +1,4 @@
-"""One kernel's element put into another's loops: what is stored is first taken a step further."""
+"""Graft one kernel's element into another's loops: transform each value before it is stored."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -15,10 +15,10 @@ from ethosgen.aot.operators import Kernel
 
 
 def graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:
-    """Return a kernel that does both; `tensor` is what the producer makes and the element reads.
+    """Return a kernel that computes both; `tensor` is written by the producer, read by the element.
 
-    None where the element reads other places of it, where the producer's stores are not all to be
-    seen, or where the element's place cannot be told from the producer's.
+    None if the element reads other indices of the tensor, if some stores of the producer are not
+    visible, or if the element's index cannot be derived from the producer's.
     """
     mine = read_element(producer)
     made = _graft(producer, tensor, element)
@@ -57,7 +57,7 @@ def _graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:
 
 
 def reshaped(element: Element, shape: Sequence[int]) -> Kernel:
-    """Return an element that depends on no place as a kernel with other loops."""
+    """Return a kernel with other loops for an element that does not depend on its index."""
     copy = _Copy(element, None, shape, set())
     loops = [tirx.Var(f"i{axis}", "int32") for axis in range(len(shape))]
     inner = copy.statements(loops, [tirx.const(0, "int32")] * len(element.loops), None)
@@ -70,7 +70,7 @@ def reshaped(element: Element, shape: Sequence[int]) -> Kernel:
 
 
 def only_output(kernel: Kernel) -> Any:
-    """Return the pointer of a kernel's only output, None if it has several."""
+    """Return the pointer to a kernel's only output, None if it has several."""
     first = len(kernel.inputs) + len(kernel.constants)
     behind = len(kernel.variables) + (kernel.workspace_bytes > 0)
     parameters = kernel.function.params
@@ -78,7 +78,7 @@ def only_output(kernel: Kernel) -> Any:
 
 
 def _only_stores(statements: Sequence[Any], target: Any, output: Any) -> bool:
-    """Return whether a buffer is only stored to: no load, no address, no other view."""
+    """Return whether a buffer is only stored to: no load, no address taken, no other view."""
     loaded = any(load.source.same_as(target) for load in find_loads(statements))
     return not loaded and not any(uses(statement, output) for statement in statements)
 
@@ -86,7 +86,7 @@ def _only_stores(statements: Sequence[Any], target: Any, output: Any) -> bool:
 def _regroup(
     shape: Sequence[int], indices: Sequence[Any], extents: Sequence[int]
 ) -> list[Any] | None:
-    """Return the indices for loops of other extents if each spans whole dimensions, else None."""
+    """Return the indices of loops with other extents, None unless each spans whole dimensions."""
     left = list(zip(shape, indices, strict=True))
     places = []
     for extent in extents:
@@ -103,7 +103,7 @@ def _regroup(
 
 
 def _join(producer: Kernel, copy: "_Copy", body: Sequence[Any]) -> Kernel:
-    """Return the kernel of a producer's parameters and a copy's, whose output takes its place."""
+    """Return a kernel with the parameters of both; the copy's output replaces the producer's."""
     parameters = list(producer.function.params)
     inputs, first = len(producer.inputs), len(producer.inputs) + len(producer.constants)
     function = tirx.PrimFunc(
@@ -127,10 +127,10 @@ def _join(producer: Kernel, copy: "_Copy", body: Sequence[Any]) -> Kernel:
 
 
 class _Copy:
-    """An element with parameters, buffers and variables of its own, to stand elsewhere.
+    """A copy of an element with new parameters, buffers and variables, for another kernel.
 
-    What it reads of `tensor` is given to it as a value. Buffers that it reads at its very place are
-    declared in the `shape` in which that place is told.
+    Loads from `tensor` are replaced by a given value. Buffers that are read at the index of the
+    store are declared with `shape`.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class _Copy:
         self._views: list[tuple[Any, bool, Any, Any]] = []
 
     def reads_the_place_only(self) -> bool:
-        """Return whether what is given is all that the element reads of that tensor."""
+        """Return whether the element reads the given tensor only at the index of its store."""
         return all(
             self.element.is_whole(load) for load in self.element.loads() if self._gives(load)
         )
@@ -175,11 +175,15 @@ class _Copy:
     def statements(
         self, indices: Sequence[Any], places: Sequence[Any], value: Any | None
     ) -> list[Any]:
-        """Return the element's statements for a place, in the shape and in the element's loops."""
+        """Return the element's statements for one output element.
+
+        `indices` are its index in `shape`, `places` the values of the element's loop variables,
+        `value` replaces loads from the given tensor.
+        """
         made: list[Any] = []
         new: dict[Any, Any] = dict(zip(self.element.loops, places, strict=True))
         given = None
-        if value is not None:  # kept in memory, as TVM's analyses look through a chain of lets
+        if value is not None:  # in a buffer, because TVM's analyses look through chains of lets
             kept = tirx.decl_buffer((1,), str(value.ty.dtype), "made")
             made += [tirx.AllocBuffer(kept), tirx.BufferStore(kept, value, (0,))]
             given = kept[0]
@@ -238,7 +242,7 @@ def _mapped(pairs: Sequence[tuple[Any, Any]], old: Any) -> Any:
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and take it."""
+    """Return a name that is not in `taken`, and add it."""
     candidate, number = name, 1
     while candidate in taken:
         number += 1

@@ -1,7 +1,7 @@
-"""Elements that are functions of one 8-bit number, as tables of what they make of all 256.
+"""Lookup tables for elements that are functions of one 8-bit value.
 
-However many operators such a function is made of, one look-up does them all. The table is computed
-by the very PrimFunc, compiled for this machine.
+One lookup replaces any number of operators. The PrimFunc itself, compiled for this machine,
+computes the 256 entries.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ BYTES = ("int8", "uint8")
 
 
 def is_of_a_byte(element: Element, tensors: Sequence[Tensor], target: Tensor) -> bool:
-    """Return whether a result of 8 bits depends on one 8-bit number and on constants alone."""
+    """Return whether an 8-bit result depends only on one 8-bit value and on constants."""
     read = {i for i in element.kernel.inputs if tensors[i].data is None}
     return (
         len(read) == 1
@@ -34,9 +34,9 @@ def is_of_a_byte(element: Element, tensors: Sequence[Tensor], target: Tensor) ->
 
 
 def _reads_the_byte_by_place_alone(element: Element, tensors: Sequence[Tensor]) -> bool:
-    """Return whether the byte is the one at the output's place, and no constant has one for each.
+    """Return whether the byte is read at the output's index, and constants at none.
 
-    A SLICE of one element has no loops either, and reads some other place.
+    A SLICE of one element has no loops either, but reads another index.
     """
     ends = zip(element.kernel.function.params, element.kernel.inputs, strict=False)
     given = [parameter for parameter, i in ends if tensors[i].data is None]
@@ -49,7 +49,7 @@ def _reads_the_byte_by_place_alone(element: Element, tensors: Sequence[Tensor]) 
 def tables(
     elements: Mapping[int, Element], tensors: Sequence[Tensor], targets: Mapping[int, Tensor]
 ) -> dict[int, Kernel]:
-    """Return a kernel with a table for each of some elements, which `is_of_a_byte`."""
+    """Return a lookup kernel for each element; `is_of_a_byte` must hold for all."""
     functions = {
         f"element_{key}": reshaped(element, (256,)).function.with_attr(
             "global_symbol", f"element_{key}"
@@ -83,7 +83,7 @@ def _evaluate(
 
 
 def bounds_of(kernel: Kernel) -> tuple[int, int] | None:
-    """Return between which values a table of int8 limits its argument, None if it does more."""
+    """Return the bounds to which an int8 table clamps its argument, None if it is not a clamp."""
     if len(kernel.constants) != 1 or kernel.constants[0].dtype != np.int8:
         return None
     values = kernel.constants[0].astype(int)

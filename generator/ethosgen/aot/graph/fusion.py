@@ -1,4 +1,4 @@
-"""Operators that disappear into the ones that follow them."""
+"""Operators that are fused into the operators after them."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -6,18 +6,18 @@ from dataclasses import replace
 from ethosgen.values.model import Graph, Operator, Tensor
 
 EXPLICIT = "EXPLICIT"
-"""Value of a convolution's option `padding` whose sizes `explicit_padding` gives: ((rows before,
-after), (columns before, after))."""
+"""Value of a convolution's option `padding`; the option `explicit_padding` gives the sizes: ((rows
+before, after), (columns before, after))."""
 
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 
 
 def fuse_paddings(graph: Graph, placed: Collection[int]) -> Graph:
-    """Return a graph whose convolutions pad themselves where a PAD in front of them did.
+    """Return a graph in which convolutions include the PAD before them.
 
-    That saves the copy and its memory. A PAD is left where something else reads its output, where
-    it pads with another value than the input's zero point, and where Vela has `placed` one of the
-    tensors, since Vela knows until when each is needed.
+    This saves the copy and its memory. A PAD stays if another operator reads its output, if its
+    value is not the input's zero point, or if Vela `placed` one of the tensors, since Vela relies
+    on their lifetimes.
     """
     readers: dict[int, int] = dict.fromkeys(graph.outputs, 2)
     for operator in graph.operators:

@@ -1,7 +1,7 @@
-"""Constants of float16: a DEQUANTIZE turns each into float32 at every inference, and need not.
+"""float16 constants: convert them to float32 once instead of by a DEQUANTIZE at every inference.
 
-Converters store the weights of a float network so to halve its file. Every float16 is a float32,
-so the constant takes the output's place, and kernels see weights as in any other network.
+Converters store float weights as float16 to halve the file. The conversion to float32 is exact, so
+a float32 constant replaces the output, and kernels see the same weights as in other networks.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ HALF = "float16"
 
 
 def widen_constants(graph: Graph) -> Graph:
-    """Return a graph with float32 constants in place of each DEQUANTIZE of a float16 constant."""
+    """Return a graph in which float32 constants replace each DEQUANTIZE of a float16 constant."""
     widened = {
         op.outputs[0]: _widened(graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]])
         for op in graph.operators
@@ -29,7 +29,7 @@ def widen_constants(graph: Graph) -> Graph:
 
 
 def is_widened(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Return whether an operator only turns a float16 constant into float32."""
+    """Return whether an operator only converts a float16 constant to float32."""
     if operator.code != "DEQUANTIZE" or tensors[operator.outputs[0]].dtype != "float32":
         return False
     source = tensors[operator.inputs[0]]

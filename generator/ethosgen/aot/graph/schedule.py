@@ -1,4 +1,4 @@
-"""The residual graph made ready for code: steps in order, each output a value of its own."""
+"""The residual graph prepared for code generation: ordered steps, each output a separate value."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ from ethosgen.values.model import ABSENT, Graph, Model, Operator, Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, Partition
 
 COPY = "COPY"
-"""Code of the operator that we add where an output needs bytes that something else owns."""
+"""Code of the operator that copies an output whose bytes belong to another tensor."""
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,18 @@ class Step:
     operator: Operator
     partition: Partition | None
     tail: tuple[Operator, ...] = ()
-    """Operators that it does too, on what the first makes: they are fused (see chains.py)."""
+    """Operators fused into this step, applied to the first one's output (see chains.py)."""
     kernel: Kernel | None = None
-    """Its code, where that is known already."""
+    """The step's kernel, if already built."""
     in_place: bool = False
-    """Whether the kernel reads what is as large as its output just where it stores next."""
+    """Whether the kernel reads each input of the output's size only where it stores next."""
 
 
 @dataclass(frozen=True)
 class Schedule:
     """The steps, in order. `graph` is the residual graph with COPY operators appended.
 
-    `place` says where in the network that is, and is empty for the whole.
+    `place` names the subgraph for messages; it is empty for the entry graph.
     """
 
     plan: OffloadPlan
@@ -42,19 +42,19 @@ class Schedule:
     place: str = ""
 
     def reads(self, step: Step) -> tuple[int, ...]:
-        """Return the tensors that a step reads and that are neither constants nor variables."""
+        """Return the tensors that a step reads, without constants and variables."""
         return tuple(i for i in self._inputs(step) if not self._is_variable(i))
 
     def writes(self, step: Step) -> tuple[int, ...]:
-        """Return the tensors that a step writes and that are no variables."""
+        """Return the tensors that a step writes, without variables."""
         return tuple(i for i in self._outputs(step) if not self._is_variable(i))
 
     def updates(self, step: Step) -> tuple[int, ...]:
-        """Return the variables that a step reads and may leave with a new value."""
+        """Return the variables that a step reads and may update."""
         return tuple(dict.fromkeys(i for i in self._inputs(step) if self._is_variable(i)))
 
     def new_values(self, step: Step) -> tuple[int, ...]:
-        """Return Vela's tensors for the values that a partition gives variables."""
+        """Return Vela's tensors for the new values of a partition's variables."""
         return tuple(i for i in self._outputs(step) if self._is_variable(i))
 
     def _is_variable(self, index: int) -> bool:
@@ -74,24 +74,24 @@ class Schedule:
 
 
 def make_schedule(plan: OffloadPlan) -> Schedule:
-    """Return the plan's operators in order, with variables, states and subgraphs made plain.
+    """Return the plan's operators in order, with variables, states and subgraphs lifted.
 
-    A copy is added for an output that is a constant or a variable, and where the caller owns the
-    buffers for an output that is an input too or that is listed twice: one pointer cannot serve
-    both. Paddings are fused.
+    Adds a copy for an output that is a constant or a variable. If the caller owns the buffers, it
+    also adds one for an output that is an input or is listed twice, since one pointer cannot serve
+    both. PADs are fused.
     """
     graphs = [add_states(graph, f" of '{graph.name}'") for graph in plan.model.graphs]
     return schedule_graph(plan, lift(add_states(plan.residual), graphs))
 
 
 def schedule_subgraph(graph: Graph, place: str) -> Schedule:
-    """Return the same for a lifted subgraph, which runs on the CPU in its caller's buffers."""
+    """Return the schedule of a lifted subgraph, which runs on the CPU in its caller's buffers."""
     plan = OffloadPlan(Model(graph.name, b"", (graph,)), IoStyle.CALLER, graph)
     return replace(schedule_graph(plan, graph), place=place)
 
 
 def schedule_graph(plan: OffloadPlan, lifted: Graph) -> Schedule:
-    """Return the schedule of a plan whose residual graph is lifted already."""
+    """Return the schedule of a plan whose residual graph is already lifted."""
     ready = _with_output_copies(widen_constants(lifted), plan.io)
     graph = fuse_paddings(sign(ready), plan.offsets)
     partitions = {partition.operator: partition for partition in plan.partitions}

@@ -1,7 +1,7 @@
-"""States that no tensor of the file holds: TFLite Micro's operators allocate them for themselves.
+"""States that are not tensors in the file, because TFLite Micro's operators allocate them.
 
-Here each is a variable behind the operator's own inputs, so that it lies outside the arena and
-NAME_reset() sets it back.
+Here each is a variable, appended to the operator's inputs: it is outside the arena, and
+NAME_reset() initializes it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +14,11 @@ from ethosgen.values.model import Graph, Operator, Tensor
 SPECTRAL_SUBTRACTION = "SignalFilterBankSpectralSubtraction"
 
 States = Callable[[Operator, Sequence[Tensor]], tuple[Tensor, ...]]
-"""Returns an operator's states, whose bytes are 0 at first, or an int8's zero point."""
+"""Returns an operator's states; the initial bytes are 0, those of int8 the zero point."""
 
 
 def _noise_estimate(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Return one number for each channel (filter_bank_spectral_subtraction.cc)."""
+    """Return a state with one value per channel (filter_bank_spectral_subtraction.cc)."""
     shapes = [tensors[i].shape for i in op.inputs[:1]]
     return tuple(Tensor(0, "noise estimate", shape, "uint32") for shape in shapes)
 
@@ -31,13 +31,13 @@ _STATES: Mapping[str, States] = {
     streams.OVERLAP_ADD: lambda op, tensors: streams.read_overlap_add(op, tensors).states,
     streams.CIRCULAR_BUFFER: lambda op, tensors: streams.read_circular_buffer(op, tensors).states,
 }
-"""By custom code."""
+"""The functions that return an operator's states, by custom code."""
 
 
 def add_states(graph: Graph, place: str = "") -> Graph:
     """Return a graph with a variable for each state, appended to its operator's inputs.
 
-    `place` is what their names say of the graph, if it is not the network's first.
+    `place` is appended to their names in graphs other than the network's first.
     """
     tensors: tuple[Tensor, ...] = graph.tensors
     operators = []
@@ -50,10 +50,10 @@ def add_states(graph: Graph, place: str = "") -> Graph:
 def with_states(
     operator: Operator, tensors: Sequence[Tensor], place: str = ""
 ) -> tuple[Operator, tuple[Tensor, ...]]:
-    """Return an operator with its states as further inputs, and the tensors with them.
+    """Return an operator with its states as additional inputs, and the extended tensors.
 
-    Its outputs are no variables then: a CIRCULAR_BUFFER's file calls them so, and they would have
-    two owners. One whose options are wrong gets none; its kernel says what is wrong.
+    Its outputs stop being variables, as files mark a CIRCULAR_BUFFER's output, because they would
+    have two owners. An operator with wrong options gets no states; its kernel reports the error.
     """
     find = _STATES.get(operator.custom_code or "")
     if find is None:

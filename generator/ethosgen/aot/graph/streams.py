@@ -1,9 +1,8 @@
-"""Operators that work on a stream of samples: their options and shapes, checked; their states.
+"""Operators on a stream of samples: checked options and shapes, and state variables.
 
-TensorFlow Lite Micro keeps what it needs of the past in circular buffers of twice their size. Here
-it is as many samples as the next inference reads, in order, the newest last: what is known when the
-network is compiled needs no pointers. All bytes of a state are 0 at first, those of a
-CIRCULAR_BUFFER the zero point.
+TensorFlow Lite Micro keeps past samples in circular buffers of twice their size. Here the state is
+exactly the samples that the next inference reads, oldest first, so it needs no pointers at run
+time. The initial bytes of a state are 0, those of a CIRCULAR_BUFFER the zero point.
 """
 
 import math
@@ -25,11 +24,11 @@ DELAY, FRAMER, STACKER, OVERLAP_ADD, CIRCULAR_BUFFER = (
 """Custom codes, as TensorFlow Lite Micro's resolver registers them."""
 
 _MOST = 1 << 24
-"""Of any option: samples that no memory of a Cortex-M holds."""
+"""Upper bound of any option: more samples than a Cortex-M's memory holds."""
 
 
 def _ends(op: Operator, tensors: Sequence[Tensor], outputs: int) -> list[Tensor]:
-    """Return the input and the outputs; UnsupportedError if their number is wrong."""
+    """Return the input and the outputs; UnsupportedError if their count is wrong."""
     if len(op.outputs) != outputs or not op.inputs or op.inputs[0] < 0:
         raise UnsupportedError(f"it does not have one input and {counted(outputs, 'output')}")
     source = tensors[op.inputs[0]]
@@ -41,8 +40,8 @@ def _ends(op: Operator, tensors: Sequence[Tensor], outputs: int) -> list[Tensor]
 def _expect(target: Tensor, dtype: str, elements: int) -> None:
     if target.dtype != dtype or target.elements != elements:
         raise UnsupportedError(
-            f"its output '{target.name}' is {target.dtype} {list(target.shape)}, where its "
-            f"options make {elements} of {dtype}"
+            f"its output '{target.name}' is {target.dtype} {list(target.shape)}, but its "
+            f"options require {elements} of {dtype}"
         )
 
 
@@ -52,7 +51,7 @@ def _state(name: str, dtype: str, shape: tuple[int, ...]) -> Tensor:
 
 @dataclass(frozen=True)
 class Delay:
-    """SignalDelay: `rows` signals of `size` samples for each inference, each `length` late."""
+    """SignalDelay: delay `rows` signals, of `size` samples per inference, by `length` samples."""
 
     source: Tensor
     target: Tensor
@@ -62,13 +61,13 @@ class Delay:
 
     @property
     def states(self) -> tuple[Tensor, ...]:
-        """The samples that are yet to come, oldest first."""
+        """The samples still to be output, oldest first."""
         shape = (self.rows, self.length)
         return (_state("delayed", "int16", shape),) if self.length else ()
 
 
 def read_delay(op: Operator, tensors: Sequence[Tensor]) -> Delay:
-    """Return a SignalDelay, checked (delay.cc)."""
+    """Return a checked SignalDelay (delay.cc)."""
     source, target = _ends(op, tensors, 1)
     _expect(target, "int16", source.elements)
     size = source.shape[-1] if source.shape else 1
@@ -78,10 +77,10 @@ def read_delay(op: Operator, tensors: Sequence[Tensor]) -> Delay:
 
 @dataclass(frozen=True)
 class Framer:
-    """SignalFramer: frames of `size` samples, each `step` later than the one before.
+    """SignalFramer: frames of `size` samples, one every `step` samples.
 
-    `frames` of them come with each inference, for each of `rows` signals. `kept` samples of the
-    past are read again. The first `missing` frames after a reset are not there yet.
+    Each inference outputs `frames` frames for each of `rows` signals and reads `kept` past samples
+    again. The first `missing` frames after a reset are invalid.
     """
 
     source: Tensor
@@ -96,16 +95,16 @@ class Framer:
 
     @property
     def states(self) -> tuple[Tensor, ...]:
-        """The samples of the past, and how many of the missing frames have gone by."""
+        """The past samples, and the number of missing frames skipped so far."""
         past = [_state("past", "int16", (self.rows, self.kept))] if self.kept else []
         return (*past, *([_state("skipped", "int32", (1,))] if self.missing else []))
 
 
 def read_framer(op: Operator, tensors: Sequence[Tensor]) -> Framer:
-    """Return a SignalFramer, checked (framer.cc).
+    """Return a checked SignalFramer (framer.cc).
 
-    Its buffer holds whole steps; a frame is the oldest samples there. With `prefill` the past is
-    zeros, as long as a frame but for a step.
+    Its buffer holds whole steps; a frame is the oldest samples in it. With `prefill` it starts with
+    a frame minus one step of zeros.
     """
     source, target, valid = _ends(op, tensors, 2)
     options = read_integers(op, frame_size=(1, _MOST), frame_step=(1, _MOST), prefill=(0, 1))
@@ -125,9 +124,9 @@ def read_framer(op: Operator, tensors: Sequence[Tensor]) -> Framer:
 
 @dataclass(frozen=True)
 class Stacker:
-    """SignalStacker: `depth` inputs of `channels` numbers as one, every `step` inputs.
+    """SignalStacker: stack `depth` inputs of `channels` values, once every `step` inputs.
 
-    The first input counts `repeats` times more.
+    The first input is repeated `repeats` times.
     """
 
     source: Tensor
@@ -140,13 +139,13 @@ class Stacker:
 
     @property
     def states(self) -> tuple[Tensor, ...]:
-        """The stack as far as it goes; how many inputs it holds, and whether one ever came."""
+        """The stack; its number of inputs, and whether there was a first input."""
         stack = _state("stack", "int16", (self.depth, self.channels))
         return (stack, _state("height", "int32", (2,)))
 
 
 def read_stacker(op: Operator, tensors: Sequence[Tensor]) -> Stacker:
-    """Return a SignalStacker, checked (stacker.cc)."""
+    """Return a checked SignalStacker (stacker.cc)."""
     source, target, valid = _ends(op, tensors, 2)
     options = read_integers(
         op,
@@ -170,7 +169,7 @@ def read_stacker(op: Operator, tensors: Sequence[Tensor]) -> Stacker:
 
 @dataclass(frozen=True)
 class OverlapAdd:
-    """SignalOverlapAdd: `frames` frames of `size` samples added, each `step` after the last."""
+    """SignalOverlapAdd: add `frames` frames of `size` samples, one every `step` samples."""
 
     source: Tensor
     target: Tensor
@@ -181,12 +180,12 @@ class OverlapAdd:
 
     @property
     def states(self) -> tuple[Tensor, ...]:
-        """The sum so far, from the next sample on; its last `step` are 0."""
+        """The partial sums, from the next output sample on; the last `step` are 0."""
         return (_state("sum", self.source.dtype, (self.rows, self.size)),)
 
 
 def read_overlap_add(op: Operator, tensors: Sequence[Tensor]) -> OverlapAdd:
-    """Return a SignalOverlapAdd, checked (overlap_add.cc)."""
+    """Return a checked SignalOverlapAdd (overlap_add.cc)."""
     source, target = _ends(op, tensors, 1)
     step = read_integers(op, T=(0, _MOST), frame_step=(1, _MOST))["frame_step"]
     if len(source.shape) < 2 or step > source.shape[-1]:
@@ -199,7 +198,7 @@ def read_overlap_add(op: Operator, tensors: Sequence[Tensor]) -> OverlapAdd:
 
 @dataclass(frozen=True)
 class CircularBuffer:
-    """CIRCULAR_BUFFER: the last `slots` inputs of `depth` numbers, looked at every `cycles`."""
+    """CIRCULAR_BUFFER: the last `slots` inputs of `depth` values, output every `cycles` inputs."""
 
     source: Tensor
     target: Tensor
@@ -209,9 +208,9 @@ class CircularBuffer:
 
     @property
     def states(self) -> tuple[Tensor, ...]:
-        """The inputs, at first the output's zero point, and how many came since it was looked at.
+        """The inputs and, if needed, the number of inputs since the last output.
 
-        TensorFlow Lite fills variables so.
+        The inputs are initialized with the output's zero point, as TensorFlow Lite does.
         """
         shape, quantization = (self.slots, self.depth), self.target.quantization
         slots = Tensor(0, "slots", shape, "int8", quantization, is_variable=True)
@@ -219,11 +218,11 @@ class CircularBuffer:
 
 
 _ONCE_SLOTS = (5, 13, 25)
-"""Numbers of slots whose cycle is 1 where the options do not tell (circular_buffer_common.cc)."""
+"""Slot counts for which cycles_max defaults to 1 (circular_buffer_common.cc)."""
 
 
 def read_circular_buffer(op: Operator, tensors: Sequence[Tensor]) -> CircularBuffer:
-    """Return a CIRCULAR_BUFFER, checked (circular_buffer.cc)."""
+    """Return a checked CIRCULAR_BUFFER (circular_buffer.cc)."""
     source, target = _ends(op, tensors, 1)
     slots = target.shape[1] if len(target.shape) == 4 else 0
     fits = slots and source.shape == (target.shape[0], 1, *target.shape[2:])
@@ -235,7 +234,7 @@ def read_circular_buffer(op: Operator, tensors: Sequence[Tensor]) -> CircularBuf
     cycles = read_integers(op, cycles_max=(-_MOST, _MOST))["cycles_max"] if op.options else 0
     if cycles < 1 and slots not in _ONCE_SLOTS:
         raise UnsupportedError(
-            "its options do not tell cycles_max, which TFLite Micro guesses from the order of "
-            "operators then; write it to the network"
+            "its options lack cycles_max, which TFLite Micro then guesses from the order of "
+            "operators; add cycles_max to the network"
         )
     return CircularBuffer(source, target, slots, math.prod(target.shape[2:]), max(cycles, 1))

@@ -1,8 +1,8 @@
-"""Variables and subgraphs made plain: what comes out has neither handles nor numbers of subgraphs.
+"""Lift variables and subgraphs: the resulting graph has no handles and no subgraph indices.
 
-A variable that operators name (VAR_HANDLE) becomes a tensor that READ_VARIABLE and ASSIGN_VARIABLE
-have as their first input. IF, WHILE and CALL_ONCE carry their subgraphs as values, and every
-variable that these use, states of layers included, as further inputs.
+A variable that operators name (VAR_HANDLE) becomes a tensor, the first input of READ_VARIABLE and
+ASSIGN_VARIABLE. IF, WHILE and CALL_ONCE carry their subgraphs as values, and all variables that
+these use, including layers' states, as additional inputs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.model import CONTROL, STATEFUL, Graph, Operator, Quantization, Tensor
 
 SUBGRAPHS = "subgraphs"
-"""The option of a lifted operator that holds its Subgraphs, in the order of `_FIELDS`."""
+"""Option of a lifted operator with its Subgraphs, in the order of `_FIELDS`."""
 
 SYMBOL = "symbol"
-"""An option added to such an operator before its kernel is built: the kernel's C name."""
+"""Option with the kernel's C name, added to such an operator before its kernel is built."""
 
 _FIELDS = {
     "IF": ("then_subgraph_index", "else_subgraph_index"),
@@ -26,11 +26,11 @@ _FIELDS = {
 _VARIABLE_USERS = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 
 Key = tuple[str, ...]
-"""The identity of a variable: its kind, and its names or its place in the file."""
+"""Identifies a variable: its kind, and its names or its position in the file."""
 
 
 def subgraphs_of(operator: Operator) -> tuple["Subgraph", ...]:
-    """Return the subgraphs of a lifted operator; UnsupportedError for one that is not."""
+    """Return the subgraphs of a lifted operator; UnsupportedError if it is not lifted."""
     found: tuple[Subgraph, ...] = operator.options.get(SUBGRAPHS, ())
     if len(found) != len(_FIELDS[operator.code]):
         raise UnsupportedError("its subgraphs are unknown")
@@ -39,18 +39,18 @@ def subgraphs_of(operator: Operator) -> tuple["Subgraph", ...]:
 
 @dataclass(frozen=True)
 class Subgraph:
-    """A lifted subgraph; `variables` are its tensors for the last inputs of the operator."""
+    """A lifted subgraph; `variables` are its tensors for the operator's last inputs."""
 
     graph: Graph
     variables: tuple[int, ...]
 
 
 def lift(entry: Graph, graphs: Sequence[Graph]) -> Graph:
-    """Return the entry graph of a network with variables and subgraphs made plain.
+    """Return the entry graph of a network with variables and subgraphs lifted.
 
-    `graphs` are all of the network's; the entry may be what an offload left of the first. Tensors
-    keep their indices, and new ones are appended. UnsupportedError for handles whose variable is
-    not known before the network runs, and for subgraphs that call themselves.
+    `graphs` are all graphs of the network; `entry` can be the residual graph of the first. Tensors
+    keep their indices; new ones are appended. UnsupportedError for handles whose variable is not
+    known at compile time, and for recursive subgraphs.
     """
     if not any(operator.code in STATEFUL for operator in entry.operators):
         return entry
@@ -59,18 +59,18 @@ def lift(entry: Graph, graphs: Sequence[Graph]) -> Graph:
 
 
 class _LiftError(Exception):
-    """The fault of an operator, without its place."""
+    """An operator's error, without its location."""
 
 
 class _Lifter:
-    """A network on the way."""
+    """Lifts the graphs of a network."""
 
     def __init__(self, graphs: Sequence[Graph]) -> None:
         self._graphs = graphs
         self._values = _assigned_values(graphs)
 
     def lift(self, number: int, handles: Mapping[int, Key], path: tuple[int, ...]) -> "_Lifted":
-        """Lift a subgraph whose inputs have handles; `path` are those that called it, and it."""
+        """Lift a subgraph; `handles` are among its inputs, `path` is the call stack up to it."""
         graph = self._graphs[number]
         lifted = _Lifted(graph, dict(handles))
         for operator in graph.operators:
@@ -101,8 +101,8 @@ class _Lifter:
         key = lifted.handles.get(operator.inputs[0])
         if key is None:
             raise _LiftError(
-                "has a handle that no VAR_HANDLE makes in its subgraph or in one that calls it; "
-                "convert the network again with variables that are named"
+                "has a handle without a VAR_HANDLE in its subgraph or a calling one; convert the "
+                "network again with named variables"
             )
         if key not in self._values:
             raise _LiftError(
@@ -118,13 +118,13 @@ class _Lifter:
         parts = []
         for number in numbers:
             if number in path or not 0 < number < len(self._graphs):
-                wrong = "which calls itself" if number in path else "which is not there"
+                wrong = "which calls itself" if number in path else "which does not exist"
                 raise _LiftError(f"calls subgraph {number}, {wrong}; convert the network again")
             ends = self._graphs[number].inputs
             if len(ends) != len(given):
                 raise _LiftError(
                     f"has {counted(len(given), 'input')} for subgraph {number}, "
-                    f"which takes {len(ends)}"
+                    f"which expects {len(ends)}"
                 )
             known = zip(ends, given, strict=True)
             handles = {end: lifted.handles[i] for end, i in known if i in lifted.handles}
@@ -150,7 +150,7 @@ class _Lifter:
     def _lift_outputs(
         lifted: "_Lifted", operator: Operator, given: Sequence[int], last: "_Lifted"
     ) -> tuple[int, ...]:
-        """Return an operator's outputs without the handles that a loop passes from turn to turn."""
+        """Return an operator's outputs without the handles that a loop carries."""
         made = last.outputs
         if len(made) != len(operator.outputs):
             raise _LiftError(
@@ -162,15 +162,13 @@ class _Lifter:
             if key is None:
                 continue
             if operator.code != "WHILE" or lifted.handles.get(given[position]) != key:
-                raise _LiftError(
-                    "makes a handle; which variable that is must be known before the network runs"
-                )
+                raise _LiftError("outputs a handle whose variable is not known at compile time")
             lifted.handles[output] = key
         return tuple(i for i in operator.outputs if i not in lifted.handles)
 
 
 class _Lifted:
-    """A subgraph on the way: its operators so far, and where it has which variable."""
+    """A subgraph being lifted: its operators so far, and its tensors for variables."""
 
     def __init__(self, graph: Graph, handles: dict[int, Key]) -> None:
         self.handles = handles
@@ -181,7 +179,7 @@ class _Lifted:
 
     @property
     def graph(self) -> Graph:
-        """The graph as it is now, without handles at its ends."""
+        """The current graph, without handles among its inputs and outputs."""
         return replace(
             self._graph,
             tensors=tuple(self._tensors),
@@ -192,35 +190,35 @@ class _Lifted:
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """The outputs, handles among them."""
+        """The outputs, including handles."""
         return self._graph.outputs
 
     def need(self, key: Key, like: Tensor) -> int:
-        """Return the tensor that stands for a variable here, added if it is new."""
+        """Return the tensor for a variable in this subgraph, added if it is new."""
         if key not in self._places:
             self._places[key] = len(self._tensors)
             self._tensors.append(replace(like, index=len(self._tensors), is_variable=True))
         return self._places[key]
 
     def own(self, key: Key, tensor: Tensor) -> None:
-        """Record that a tensor of the graph itself is a variable."""
+        """Register a tensor of the graph itself as a variable."""
         self._places[key] = tensor.index
 
     def variables(self) -> list[tuple[Key, Tensor]]:
-        """Return the variables of this subgraph and of those that it calls."""
+        """Return the variables of this subgraph and of its callees."""
         return [(key, self._tensors[index]) for key, index in self._places.items()]
 
     def subgraph(self, needed: Mapping[Key, Tensor]) -> Subgraph:
-        """Return the subgraph with a tensor for each of the variables."""
+        """Return the subgraph with a tensor for each variable in `needed`."""
         variables = tuple(self.need(key, tensor) for key, tensor in needed.items())
         return Subgraph(self.graph, variables)
 
 
 def _assigned_values(graphs: Sequence[Graph]) -> dict[Key, Tensor]:
-    """Return a variable's tensor by key: bytes like the first value that is assigned to it.
+    """Return each variable's tensor by key, of the size of the first value assigned to it.
 
-    TFLite Micro's Prepare goes through the subgraphs in order, and there through the operators. The
-    first value's zero point is what fills the variable (MicroResourceVariables::Allocate).
+    TFLite Micro's Prepare visits subgraphs in order, and operators in order within each. The first
+    value's zero point fills the variable (MicroResourceVariables::Allocate).
     """
     values: dict[Key, Tensor] = {}
     sizes: dict[Key, int] = {}
@@ -250,7 +248,7 @@ def _named_key(operator: Operator) -> Key:
 
 
 def _as_bytes(name: str, value: Tensor) -> Tensor:
-    """Return a variable for values like this one; int8, so that its zero point fills it."""
+    """Return a variable for values like this one; int8, so that its zero point initializes it."""
     points = value.quantization.zero_point[:1] if value.quantization else ()
     quantization = Quantization((1.0,), ((points[0] + 128) % 256 - 128,)) if points else None
     return Tensor(0, name, (value.bytes,), "int8", quantization, None, True)

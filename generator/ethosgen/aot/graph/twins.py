@@ -1,9 +1,9 @@
-"""uint8 operators as int8 ones: every value and every zero point less by 128, which is one bit.
+"""Convert uint8 operators to int8: subtract 128 from every value and zero point (flip a bit).
 
-So uint8 takes the kernels of int8, those for Helium among them, and a graph pays for it at its
-ends alone: there a QUANTIZE flips the sign bit. TFLite Micro has no uint8 kernels, so LiteRT's
-reference kernels are the measure; where they compute otherwise than TFLite Micro does in int8,
-`UNSIGNED` tells a kernel so.
+uint8 then uses the int8 kernels, including those for Helium, and the only cost is a QUANTIZE at
+each input and output that flips the sign bit. TFLite Micro has no uint8 kernels, so LiteRT's
+reference kernels are the oracle; the option `UNSIGNED` selects their arithmetic in kernels where
+it differs from TFLite Micro's int8 arithmetic.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _MOVING = frozenset(
     "MIRROR_PAD PACK RESHAPE RESIZE_NEAREST_NEIGHBOR REVERSE_V2 SELECT SELECT_V2 SLICE "
     "SPACE_TO_DEPTH SPLIT SPLIT_V SQUEEZE STRIDED_SLICE TILE TRANSPOSE UNPACK".split()
 )
-"""Operators that move bytes and never look at them, so that they need no quantization."""
+"""Operators that only move bytes, so their tensors need no quantization."""
 
 TWINS = _MOVING | frozenset(
     "ADD ARG_MAX ARG_MIN AVERAGE_POOL_2D CONV_2D DEPTHWISE_CONV_2D DEQUANTIZE DIV EQUAL "
@@ -28,29 +28,29 @@ TWINS = _MOVING | frozenset(
     "PRELU QUANTIZE REDUCE_MAX REDUCE_MIN RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 RESIZE_BILINEAR "
     "SOFTMAX SPACE_TO_BATCH_ND SUB SUM TANH TRANSPOSE_CONV".split()
 )
-"""Operators that LiteRT has in uint8, and that are computed in int8 here."""
+"""Operators that LiteRT supports in uint8 and ethosgen computes in int8."""
 
 FLIP = "QUANTIZE"
-"""The operator that turns uint8 into int8 and back: with one scale it flips the sign bit."""
+"""The operator that converts between uint8 and int8: with equal scales it flips the sign bit."""
 
 
 def twin_builds() -> frozenset[tuple[str, str]]:
-    """Return the operators that are computed in int8, each with its dtype: code and "uint8"."""
+    """Return (code, "uint8") for each uint8 operator that is computed in int8."""
     known = registry()
     return frozenset((code, "uint8") for code in TWINS if (code, "uint8") not in known)
 
 
 def sign(graph: Graph) -> Graph:
-    """Return a graph whose uint8 operators are int8 ones, with QUANTIZEs where the two meet.
+    """Return a graph with uint8 operators converted to int8, and QUANTIZEs at the boundaries.
 
-    Operators with a kernel for uint8 remain unchanged, unless they are next to int8.
+    Operators with a uint8 kernel remain unchanged, unless they are next to int8 operators.
     """
     chosen = _choose(graph)
     return _Signing(graph, chosen).graph() if chosen else graph
 
 
 def has_twin(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Return whether an operator has uint8 ends, and can be computed in int8."""
+    """Return whether an operator has uint8 inputs or outputs and can be computed in int8."""
     ends = _unsigned(operator, tensors)
     if operator.code not in TWINS or not ends or any(tensors[i].is_variable for i in ends):
         return False
@@ -61,7 +61,7 @@ def has_twin(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 
 
 def twin(operator: Operator, tensors: Sequence[Tensor]) -> tuple[Operator, tuple[Tensor, ...]]:
-    """Return an operator that `has_twin` in int8, and the tensors with its ends so."""
+    """Return an operator that `has_twin` in int8, and the tensors with its own converted."""
     ends = _unsigned(operator, tensors)
     signed = (signed_tensor(t) if t.index in ends else t for t in tensors)
     return _marked(operator), tuple(signed)
@@ -85,7 +85,7 @@ def _marked(operator: Operator) -> Operator:
 
 
 def _unsigned(operator: Operator, tensors: Sequence[Tensor]) -> frozenset[int]:
-    """Return the uint8 tensors among an operator's ends."""
+    """Return the uint8 tensors among an operator's inputs and outputs."""
     ends = (*operator.inputs, *operator.outputs)
     return frozenset(i for i in ends if i != ABSENT and tensors[i].dtype == "uint8")
 
@@ -111,7 +111,7 @@ def _choose(graph: Graph) -> frozenset[int]:
 
 
 class _Signing:
-    """A graph in the making, in which the chosen operators are int8."""
+    """Builds a graph in which the chosen operators are int8."""
 
     def __init__(self, graph: Graph, chosen: frozenset[int]) -> None:
         self._graph = graph
@@ -122,7 +122,7 @@ class _Signing:
         self._twins: dict[int, int] = {}
 
     def graph(self) -> Graph:
-        """Return the graph."""
+        """Return the converted graph."""
         wanted = {
             *self._graph.outputs,
             *(i for op in self._graph.operators if op.index not in self._chosen for i in op.inputs),
@@ -135,7 +135,7 @@ class _Signing:
         return replace(self._graph, tensors=tuple(self._tensors), operators=tuple(self._operators))
 
     def _add(self, operator: Operator, wanted: set[int]) -> None:
-        """Add an operator in int8, with flips for what only uint8 has and what uint8 `wanted`."""
+        """Add an operator in int8, flip its uint8 inputs, and flip outputs `wanted` as uint8."""
         ends = _unsigned(operator, self._graph.tensors)
         for index in dict.fromkeys(i for i in operator.inputs if i in ends):
             if index not in self._twins:

@@ -1,8 +1,8 @@
-"""Variables: tensors whose bytes stay from inference to inference (the state of an LSTM or SVDF).
+"""Variables: tensors that keep their values between inferences (the state of an LSTM or SVDF).
 
-A variable that a partition reads lies in the NPU's scratch, where Vela put it: Regor keeps its
-bytes free for a whole inference (live_range.cpp, persistent tensors), and so must everybody else.
-One that a CPU operator reads gets a place in memory of its own, outside the arena.
+A variable that a partition reads is in the scratch, where Vela placed it: Regor reserves its bytes
+for the whole inference (live_range.cpp, persistent tensors), and so must the memory plan. A
+variable that a CPU operator reads is in the state memory, outside the arena.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ from ethosgen.values.model import Tensor
 
 @dataclass(frozen=True)
 class Held:
-    """A variable's place: `offset` bytes into the arena if the NPU uses it, else into the state.
+    """A variable's address: an `offset` in bytes into the arena if the NPU uses it, else the state.
 
-    `aliases` are the tensors by which Vela calls the variable's new value: outputs of a partition
-    at the same offset.
+    `aliases` are Vela's tensors for the variable's new value: outputs of a partition at the same
+    offset.
     """
 
     tensor: int
@@ -32,7 +32,7 @@ class Held:
 def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
     """Return every variable that a step uses, in order of first use.
 
-    UnsupportedError where one on the NPU has two users, or where Vela's output breaks the rules
+    UnsupportedError if a variable on the NPU has two users, or if Vela's output breaks the rules
     above.
     """
     values = {i for step in schedule.steps for i in schedule.new_values(step)}
@@ -41,7 +41,7 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
         for step in schedule.steps
         if step.partition
         for i in schedule.updates(step)
-        if i not in values  # else a later partition reads what an earlier one wrote
+        if i not in values  # else it is a new value, written by an earlier partition
     ]
     on_cpu = [i for step in schedule.steps if not step.partition for i in schedule.updates(step)]
     tensors = schedule.graph.tensors
@@ -50,7 +50,7 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
         if several or index in on_cpu:
             raise UnsupportedError(
                 f"the variable '{tensors[index].name}' is used by two operators, one of them on "
-                "the NPU; give each its own"
+                "the NPU; give each operator its own variable"
             )
     for step in schedule.steps:
         for index in () if step.partition else schedule.new_values(step):
@@ -66,7 +66,7 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
 
 
 def _readers(schedule: Schedule, index: int) -> int:
-    """Return how many operators of the network read a variable; Vela may split one of them."""
+    """Return the number of the network's operators that read a variable; Vela can split one."""
     graph, name = schedule.plan.model.graph, schedule.graph.tensors[index].name
     return sum(
         name in {graph.tensors[i].name for i in op.inputs if i >= 0} for op in graph.operators
@@ -74,15 +74,15 @@ def _readers(schedule: Schedule, index: int) -> int:
 
 
 def state_bytes(schedule: Schedule, held: tuple[Held, ...]) -> int:
-    """Return the size of the memory that variables of CPU operators take."""
+    """Return the state size in bytes: the memory for variables of CPU operators."""
     tensors = schedule.graph.tensors
     return max((h.offset + tensors[h.tensor].bytes for h in held if not h.on_npu), default=0)
 
 
 def initial_byte(tensor: Tensor) -> int:
-    """Return the byte that fills a variable at first.
+    """Return the byte that initializes a variable.
 
-    It is the zero point of int8, and 0 for every other type (TFLite Micro's ResetTensorData).
+    It is the zero point for int8 and 0 for other types (TFLite Micro's ResetTensorData).
     """
     quantization = tensor.quantization
     if tensor.dtype != "int8" or quantization is None or not quantization.zero_point:
@@ -91,7 +91,7 @@ def initial_byte(tensor: Tensor) -> int:
 
 
 def initial_value(tensor: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    """Return a variable's first value."""
+    """Return a variable's initial value."""
     raw = np.full(tensor.bytes, initial_byte(tensor), np.uint8)
     return raw.view(tensor.dtype).reshape(tensor.shape)
 
@@ -108,14 +108,14 @@ def _held_by_npu(schedule: Schedule, variables: list[int]) -> Iterator[Held]:
         if other != index:
             raise UnsupportedError(
                 f"Vela gave the variables '{tensors[other].name}' and '{tensors[index].name}' one "
-                "place, as it does where two have the same name; rename one in the network"
+                "address, as it does for the same name; rename one in the network"
             )
     written = [i for step in schedule.steps for i in schedule.new_values(step)]
     places = {(offset, tensors[index].bytes) for offset, index in taken.items()}
     for index in written:
         if (offsets.get(index), tensors[index].bytes) not in places:
             raise UnsupportedError(
-                f"Vela writes the variable '{tensors[index].name}' where no variable is read"
+                f"Vela writes the variable '{tensors[index].name}' at an offset where none is read"
             )
     for offset, index in taken.items():
         yield Held(index, offset, True, tuple(i for i in written if offsets[i] == offset))

@@ -1,4 +1,4 @@
-"""A plan that is one partition and nothing else, as most are: no schedule, one call."""
+"""Plans that consist of one partition, as most do: no schedule, one call."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ Evaluate = Callable[[Arrays, Invoke], Arrays]
 
 
 def find_direct(plan: OffloadPlan) -> Evaluate | None:
-    """Return a function that runs such a plan on inputs by name, None for any other plan."""
+    """Return a function that runs such a plan on inputs by name, None for other plans."""
     graph = plan.residual
     if len(plan.partitions) != 1 or len(graph.operators) != 1:
         return None

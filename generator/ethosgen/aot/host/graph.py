@@ -1,4 +1,4 @@
-"""The residual graph on this machine: partitions through a callback, CPU operators through LLVM."""
+"""Run the residual graph on this machine: partitions by a callback, CPU operators by LLVM."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,7 +16,7 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
 
 RunStep = Callable[[Step, Mapping[int, Array]], dict[int, Array]]
-"""Runs a partition's step on the values by tensor index; returns its outputs."""
+"""Runs a partition's step on values by tensor index and returns its outputs."""
 
 
 class HostGraph:
@@ -32,9 +32,9 @@ class HostGraph:
         self.variable_of = {i: one.tensor for one in held for i in (one.tensor, *one.aliases)}
 
     def run(self, inputs: Arrays, invoke: Invoke) -> Arrays:
-        """Run once; outputs by tensor name. The variables keep their new values.
+        """Run one inference and return the outputs by tensor name; variables keep their new values.
 
-        There are none where a CIRCULAR_BUFFER waits for more inputs.
+        There are no outputs while a CIRCULAR_BUFFER waits for more inputs.
         """
         graph = self.schedule.graph
 
@@ -61,7 +61,7 @@ class HostGraph:
 
 
 class HostSteps:
-    """The steps of a schedule for this machine: operators by LLVM, subgraphs step by step."""
+    """Runs the steps of a schedule: operators by LLVM, subgraphs recursively."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -75,7 +75,7 @@ class HostSteps:
     def run(
         self, values: Mapping[int, Array], variables: Mapping[int, Array], run_partition: RunStep
     ) -> dict[int, Array]:
-        """Return the value of every tensor, from those of the inputs; updates variables."""
+        """Return the value of every tensor, given the inputs; update the variables."""
         graph, known = self.schedule.graph, dict(values)
         for index, step in enumerate(self.schedule.steps):
             if step.partition:
@@ -120,14 +120,14 @@ class HostSteps:
 
 
 class HostSubgraph:
-    """A subgraph for this machine."""
+    """Runs a subgraph on this machine."""
 
     def __init__(self, subgraph: Subgraph) -> None:
         self._subgraph = subgraph
         self._steps = HostSteps(schedule_subgraph(subgraph.graph, f"'{subgraph.graph.name}'"))
 
     def run(self, inputs: Sequence[Array], variables: Sequence[Array]) -> list[Array]:
-        """Return the outputs; the variables, in the subgraph's order, change."""
+        """Return the outputs; update the variables, which are in the subgraph's order."""
         graph = self._steps.schedule.graph
         values = dict(zip(graph.inputs, map(np.ascontiguousarray, inputs), strict=True))
         held = dict(zip(self._subgraph.variables, variables, strict=True))
@@ -140,7 +140,7 @@ def _no_partition(step: Step, _values: Mapping[int, Array]) -> dict[int, Array]:
 
 
 def _fused(schedule: Schedule) -> Schedule:
-    """Return a schedule with operators fused; tvm is imported if one runs on the CPU."""
+    """Return the fused schedule; tvm is imported only if an operator runs on the CPU."""
     if all(step.partition or step.operator.code in CONTROL for step in schedule.steps):
         return schedule
     from ethosgen.aot.fuse.chains import fuse_chains
@@ -149,7 +149,7 @@ def _fused(schedule: Schedule) -> Schedule:
 
 
 def _compile(schedule: Schedule) -> dict[int, Run]:
-    """Return a function for each step on the CPU; tvm is imported if there is one."""
+    """Return a function for each CPU step; tvm is imported only if there is one."""
     if all(step.partition or step.operator.code in CONTROL for step in schedule.steps):
         return {}
     from ethosgen.aot.host.llvm import compile_steps

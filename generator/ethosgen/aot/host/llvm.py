@@ -17,11 +17,11 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.program import Constant
 
 TARGET: Any = "llvm"
-"""TVM's target; the corpus, which runs each kernel a few times, optimises less."""
+"""TVM's target. The corpus sets a lower optimization level, as it runs each kernel only briefly."""
 
 
 def compile_steps(schedule: Schedule) -> dict[int, Run]:
-    """Return a function for each CPU operator of a schedule that has no subgraphs, by step."""
+    """Return a function, by step, for each CPU operator without subgraphs."""
     kernels, constants = choose_kernels(schedule, "host", packed=False)
     functions = {
         named.name: named.kernel.function.with_attr("global_symbol", named.name)
@@ -36,11 +36,11 @@ def compile_steps(schedule: Schedule) -> dict[int, Run]:
 
 
 _last: list[tuple[Any, Any]] = []
-"""The module that was compiled last, and its library."""
+"""The most recently compiled module and its library."""
 
 
 def _compiled(module: Any) -> Any:
-    """Compile, but for what was compiled last: a plan is checked, and then simulated."""
+    """Compile a module unless it was the last: a plan is checked, then simulated."""
     if not _last or not tvm_ffi.structural_equal(_last[0][0], module):
         _last[:] = [(module, tvm.compile(module, target=TARGET))]
     return _last[0][1]
@@ -62,7 +62,7 @@ def _bind(
             made = [schedule.graph.tensors[i].name for i in step.operator.outputs]
             raise InputError(
                 f"{code_of(step.operator)}, which makes {made}, does not accept a value of its "
-                "inputs: an index outside its tensor, a division by 0 or a negative number's root"
+                "inputs: an index out of range, a division by 0 or the root of a negative number"
             )
 
     return run

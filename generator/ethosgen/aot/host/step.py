@@ -1,4 +1,4 @@
-"""One step of the residual graph on this machine: a function on the values by tensor index."""
+"""One step of the residual graph on this machine: a function on values by tensor index."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Mapping[int, Array]], None]
-"""Runs a step: reads and writes arrays by tensor index."""
+"""Runs a step, which reads and writes arrays by tensor index."""
 
 
 class NotReadyError(Exception):
-    """A CIRCULAR_BUFFER waits for more inputs, and the inference ends at it."""
+    """The inference ends at a CIRCULAR_BUFFER that waits for more inputs."""

@@ -1,1 +1,1 @@
-"""Loops over tensors, which the operator families share."""
+"""Loops over tensors, shared by the operator families."""

@@ -1,12 +1,12 @@
-"""Layers with weights: what an operator has, and how its sums become outputs.
+"""Layers with weights: their parameters, and the conversion of sums to outputs.
 
 Formulas are those of TFLite's reference_integer_ops (conv.h, depthwise_conv.h, fully_connected.h,
-transpose_conv.h), and for float32 of the files of these names in reference.
+transpose_conv.h), for float32 of the files of the same names in reference.
 
 uint8 follows LiteRT, which rounds FULLY_CONNECTED once (reference/fully_connected.h).
 
-LiteRT differs in int16, and we follow TFLite Micro: LiteRT rescales FULLY_CONNECTED in doubles,
-takes a bias of int32 for one of int64 unless quantized_bias_type says so, and knows none of int16.
+LiteRT differs for int16, where this follows TFLite Micro: LiteRT rescales FULLY_CONNECTED in
+doubles, reads an int32 bias as int64 unless quantized_bias_type is set, and supports no int16 bias.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.model import ABSENT, Operator, Tensor
 
 WEIGHTS = {"int8": "int8", "int16": "int8", "float32": "float32"}
-"""The type of the weights by that of the input; int4 weights are int8 by the time they get here."""
+"""The weights' dtype by the input's; the reader has already converted int4 weights to int8."""
 
 _BIASES = {"int8": ("int32",), "float32": ("float32",)}
 _BIASES_INT16 = {
@@ -47,24 +47,24 @@ _BIASES_INT16 = {
     "FULLY_CONNECTED": ("int32", "int64"),
     "TRANSPOSE_CONV": ("int16", "int64"),
 }
-"""The types that TFLite Micro takes for the bias of an int16 layer."""
+"""The bias dtypes that TFLite Micro supports for int16 layers."""
 
 _SUM_OF_INT32_BIAS = ("CONV_2D", "FULLY_CONNECTED")
-"""Operators whose int16 form sums in 32 bits where the bias has 32; all others sum in 64."""
+"""Operators with a 32-bit accumulator for int16 with an int32 bias; all others use 64 bits."""
 
 _CHANNEL_AXIS = {"DEPTHWISE_CONV_2D": 3}
-"""The dimension of the weights that counts output channels, where it is not the first."""
+"""The weights' output channel dimension, where it is not the first."""
 
 _PLACES = {"TRANSPOSE_CONV": (2, 1, 3)}
-"""Which inputs are source, weights and bias, where they are not the first three in order."""
+"""Positions of input, weights and bias, where they are not the first three in order."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """The common part of operators with weights.
+    """The common parameters of operators with weights.
 
     `multipliers` has one entry for all channels or one for each, none for float32. `bounds` are
-    those of the fused activation. `sum_dtype` is the type in which products are added up.
+    those of the fused activation. `sum_dtype` is the accumulator type.
     """
 
     source: Tensor
@@ -76,7 +76,7 @@ class Layer:
     sum_dtype: str
     is_depthwise: bool = False
     once: float | None = None
-    """The factor of sums that are rounded once: FULLY_CONNECTED of uint8."""
+    """The scale of sums that are rounded once (uint8 FULLY_CONNECTED)."""
 
     @property
     def channels(self) -> int:
@@ -85,7 +85,7 @@ class Layer:
 
     @property
     def is_float(self) -> bool:
-        """Whether the layer computes in floating point."""
+        """Whether the layer is float32."""
         return self.sum_dtype == "float32"
 
     @property
@@ -95,14 +95,14 @@ class Layer:
 
     @property
     def once_multiplier(self) -> Multiplier | None:
-        """The rescaling of a sum with one rounding, None if the layer rounds twice, or needs C."""
+        """The multiplier for one rounding, None if the layer rounds twice or needs C's round()."""
         point = zero_point_of(self.target)
         low, high = (int(bound) - point for bound in self.bounds)
         return None if self.once is None else once_multiplier(self.once, low, high)
 
     @property
     def weights_offset(self) -> int:
-        """The weights' zero point, which may differ from 0 in FULLY_CONNECTED and in uint8."""
+        """The weights' zero point, which can differ from 0 in FULLY_CONNECTED and uint8."""
         quantization = self.weights.quantization
         return quantization.zero_point[0] if quantization and not self.is_float else 0
 
@@ -123,7 +123,7 @@ def read_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer:
     by_one_scale = op.code == "FULLY_CONNECTED" or op.options.get(UNSIGNED)
     multipliers = (dense_multipliers if by_one_scale else _multipliers)(source, weights, target)
     if len(multipliers) not in (1, target.shape[-1]):
-        raise UnsupportedError(f"the scales of '{weights.name}' do not run along its channels")
+        raise UnsupportedError(f"the scales of '{weights.name}' are not along its channels")
     bounds, kind = activation_range(op, target), _sum_dtype(op, source, biases)
     is_depthwise = op.code == "DEPTHWISE_CONV_2D"
     once = None
@@ -146,12 +146,12 @@ def _check_types(
     kinds = _BIASES_INT16[op.code] if source.dtype == "int16" else _BIASES[source.dtype]
     if weights.dtype != wanted or target.dtype != source.dtype:
         raise UnsupportedError(
-            f"with an input of {source.dtype} the weights must be {wanted} and the output "
-            f"{source.dtype}, and they are {weights.dtype} and {target.dtype}"
+            f"with {source.dtype} input the weights must be {wanted} and the output "
+            f"{source.dtype}, but they are {weights.dtype} and {target.dtype}"
         )
     if biases is not None and biases.dtype not in kinds:
         raise UnsupportedError(
-            f"with an input of {source.dtype} the bias must be {' or '.join(kinds)}, and "
+            f"with {source.dtype} input the bias must be {' or '.join(kinds)}, but "
             f"'{biases.name}' is {biases.dtype}"
         )
 
@@ -159,11 +159,11 @@ def _check_types(
 def _check_sizes(
     op: Operator, source: Tensor, weights: Tensor, target: Tensor, biases: Tensor | None
 ) -> None:
-    """Refuse shapes that do not belong together, and would lead outside a tensor."""
+    """Refuse shapes that contradict each other and would cause accesses out of bounds."""
     ranks = {len(source.shape), len(weights.shape), len(target.shape)}
     is_dense = op.code == "FULLY_CONNECTED"
     if (len(weights.shape) < 2 or not target.shape) if is_dense else ranks != {4}:
-        raise UnsupportedError(f"its weights '{weights.name}' have the shape {weights.shape}")
+        raise UnsupportedError(f"its weights '{weights.name}' have the wrong shape {weights.shape}")
     channels = weights.shape[-2] if is_dense else weights.shape[_CHANNEL_AXIS.get(op.code, 0)]
     depth = source.shape[-1] if source.shape else 1
     fits = {
@@ -176,7 +176,8 @@ def _check_sizes(
     batches = is_dense or source.shape[0] == target.shape[0]
     if not fits or not batches or channels != target.shape[-1]:
         raise UnsupportedError(
-            f"its weights of {weights.shape} do not lead from {source.shape} to {target.shape}"
+            f"its weights of shape {weights.shape} do not fit its input {source.shape} and its "
+            f"output {target.shape}"
         )
     if biases is not None and biases.elements != channels:
         raise UnsupportedError(
@@ -206,9 +207,9 @@ def _multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multi
 
 
 def dense_multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multiplier, ...]:
-    """Return the same, but with one scale the product is rounded to a single float.
+    """Return the same multipliers; with a single scale, the product is rounded to float32.
 
-    TFLite does so for FULLY_CONNECTED and BATCH_MATMUL, and LiteRT for all layers of uint8
+    TFLite does so for FULLY_CONNECTED and BATCH_MATMUL, LiteRT for all uint8 layers
     (GetQuantizedConvolutionMultipler).
     """
     scales = weights.quantization.scale if weights.quantization else ()
@@ -219,9 +220,9 @@ def dense_multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[
 
 
 class Sums:
-    """A layer in a nest: its parameters as buffers, and the statements that make one output.
+    """A layer in a nest: its parameters as buffers, and the statements that compute one output.
 
-    `start` a channel's sum, `add` a product for each weight, `finish` with the output's place.
+    Call `start` for a channel's sum, `add` for each weight, `finish` with the output index.
     """
 
     def __init__(
@@ -241,7 +242,7 @@ class Sums:
         self.total: Any = None
 
     def start(self, channel: Any) -> None:
-        """Start with the bias; floats add it at the end, like TFLite, which rounds differently."""
+        """Start with the bias; float32 adds it last, as in TFLite, because rounding differs."""
         kind = self.layer.sum_dtype
         first: Any = number(0, kind)
         if self.bias is not None and not self.layer.is_float:
@@ -249,7 +250,7 @@ class Sums:
         self.total = self.nest.local("total", first)
 
     def add(self, x: Any, weight: Any) -> None:
-        """Add the product of an element of the input and a weight."""
+        """Add the product of an input element and a weight."""
         if not self.layer.is_float:
             x = less(int32(x), self.layer.input_offset)
             weight = less(int32(weight), self.layer.weights_offset)
@@ -257,7 +258,7 @@ class Sums:
         self.nest.store(self.total, (0,), self.total[0] + product)
 
     def finish(self, place: Sequence[Any], channel: Any) -> None:
-        """Store the output that the sum makes."""
+        """Convert the sum and store it as output."""
         low, high = self.layer.bounds
         if self.layer.is_float:
             total = self.total[0]
@@ -274,7 +275,7 @@ class Sums:
         return self.nest.kernel()
 
     def _rescaled(self, channel: Any) -> Any:
-        """Return the sum times the channel's multiplier as int32."""
+        """Return the sum times the channel's multiplier, as int32."""
         nest, multipliers = self.nest, self.layer.multipliers
         if self.layer.once is not None:
             return rescale_once(self.total[0], self.layer.once, self.layer.once_multiplier)
@@ -305,7 +306,7 @@ def _cast(dtype: str, x: Any) -> Any:
 
 
 def _tables(layer: Layer) -> dict[str, Array]:
-    """Return mantissas and shifts of each channel, nothing where one multiplier is for all."""
+    """Return the mantissas and shifts by channel; empty if one multiplier serves all."""
     if len(layer.multipliers) <= 1:
         return {}
     if layer.sum_dtype == "int64":

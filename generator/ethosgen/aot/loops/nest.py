@@ -1,7 +1,7 @@
-"""Kernels written statement by statement, where the number of loops depends on the network.
+"""Kernels built statement by statement, where the number of loops depends on the network.
 
-A Nest is a PrimFunc in the making: `read`, `table` and `write` declare its parameters, `loop` and
-`when` open blocks, `let` and `store` fill them.
+A Nest builds a PrimFunc: `read`, `table` and `write` declare its parameters, `loop` and `when` open
+blocks, `let` and `store` fill them.
 """
 
 import math
@@ -22,17 +22,17 @@ Array = np.ndarray[Any, Any]
 Formula = Callable[..., Any]
 
 BAD_VALUE = 15
-"""ETHOSGEN_BAD_VALUE: an element that the operator refuses, where TFLite Micro returns an error."""
+"""ETHOSGEN_BAD_VALUE: an input value for which TFLite Micro's operator returns an error."""
 
 
 NOT_READY = 16
-"""ETHOSGEN_NOT_READY: the inference ends here, and a later one goes on (kTfLiteAbort)."""
+"""ETHOSGEN_NOT_READY: the inference ends here until there are enough inputs (kTfLiteAbort)."""
 
 _WORKSPACE_ALIGNMENT = 8
 
 
 class Nest:
-    """A kernel in the making; statements go to the innermost block that is open."""
+    """Builds a kernel; statements go to the innermost open block."""
 
     def __init__(self) -> None:
         self._declarations: list[Any] = []
@@ -56,7 +56,7 @@ class Nest:
         return buffer
 
     def table(self, name: str, values: Array) -> Any:
-        """Declare a constant that is made here, and return it as a buffer."""
+        """Declare a constant array and return it as a buffer."""
         variable, buffer = self._declare(name, values.dtype.name, values.shape)
         self._tables.append((variable, values))
         return buffer
@@ -70,7 +70,7 @@ class Nest:
         return buffer
 
     def variable(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
-        """Declare a tensor that keeps its value until the next inference, and return a buffer."""
+        """Declare a variable, which keeps its value between inferences; return it as a buffer."""
         if not tensor.is_variable:
             raise UnsupportedError(f"its state '{tensor.name}' is not a variable")
         variable, buffer = self._declare(
@@ -80,7 +80,7 @@ class Nest:
         return buffer
 
     def workspace(self, name: str, dtype: str, shape: Sequence[int]) -> Any:
-        """Declare memory that is the kernel's while it runs, and return it as a buffer."""
+        """Declare temporary memory of the kernel and return it as a buffer."""
         if self._workspace is None:
             self._workspace, self._bytes_view = self._declare("workspace", "int8", (1,))
         place = tirx.address_of(self._bytes_view[self._workspace_bytes])
@@ -102,7 +102,7 @@ class Nest:
 
     @contextmanager
     def loop(self, name: str, extent: Any, start: Any = 0) -> Iterator[Any]:
-        """Open a loop; the extent is a number of turns, or an expression of one."""
+        """Open a loop of `extent` iterations, a number or an expression."""
         if isinstance(extent, int) and extent == 1:
             yield start
             return
@@ -136,16 +136,16 @@ class Nest:
         self._statements = outer
 
     def let(self, name: str, value: Any) -> Any:
-        """Bind an expression that is used more than once; return the variable."""
+        """Bind an expression that is used several times; return the variable."""
         variable = tirx.Var(name, value.ty)
         self._statements.append(tirx.Bind(variable, value))
         return variable
 
     def local(self, name: str, value: Any) -> Any:
-        """Declare a variable that can be stored to, with a value; it is a buffer of one element.
+        """Declare a mutable variable with an initial value; it is a buffer of one element.
 
-        Bind what is read from it before it goes into a maximum or a minimum: TVM's C generator
-        takes a second one of the same text for the first, though there was a store in between.
+        Bind a value loaded from it before using it in a maximum or minimum: TVM's C generator
+        reuses an earlier maximum with the same text even after a store in between.
         """
         buffer = tirx.decl_buffer((1,), dtype_of(value), name)
         self._statements.append(tirx.AllocBuffer(buffer))
@@ -153,9 +153,9 @@ class Nest:
         return buffer
 
     def keep(self, name: str, value: Any) -> Any:
-        """Store an expression in a variable and return that, as the end of a long chain of lets.
+        """Store an expression in a variable, which ends a long chain of lets; return its value.
 
-        TVM's analyses look through a let, and take exponential time where each is used twice.
+        TVM's analyses look through lets, which takes exponential time if each is used twice.
         """
         return self.local(name, value)[0]
 
@@ -168,7 +168,7 @@ class Nest:
     def copy(
         self, target: Any, at: Sequence[Any], source: Any, of: Sequence[Any], count: int
     ) -> None:
-        """Copy elements that follow each other, by memcpy where there are several."""
+        """Copy consecutive elements, by memcpy if there are several."""
         if count == 1:
             self.store(target, at, source[tuple(of)])
             return
@@ -177,7 +177,7 @@ class Nest:
         self._statements.append(tirx.Evaluate(tirx.call_extern("void", "memcpy", *places, size)))
 
     def call(self, function: str, *arguments: Any) -> None:
-        """Call a function of C that returns nothing."""
+        """Call a C function without a return value."""
         self._statements.append(tirx.Evaluate(tirx.call_extern("void", function, *arguments)))
 
     def rescale(self, x: Any, multiplier: Multiplier) -> Any:
@@ -185,7 +185,7 @@ class Nest:
         return divide(self.let("product", multiply(x, multiplier)), multiplier)
 
     def fail(self, status: int) -> None:
-        """End the network with a status."""
+        """End the inference with a status."""
         self._returns_status = True
         self._statements.append(tirx.Return(tirx.const(status, "int32")))
 
@@ -212,7 +212,7 @@ class Nest:
 
 
 def used(statements: Sequence[Any]) -> list[Any]:
-    """Return a block without the lets that nothing reads, as where a multiplier is 0."""
+    """Return a block without unused lets, which occur if a multiplier is 0."""
     kept: list[Any] = []
     read: list[Any] = []
     for statement in reversed(statements):
@@ -228,22 +228,22 @@ def used(statements: Sequence[Any]) -> list[Any]:
 
 
 def dtype_of(value: Any) -> str:
-    """Return the type of an expression as numpy names it."""
+    """Return the numpy dtype name of an expression."""
     return str(value.ty.dtype)
 
 
 def int32(value: Any) -> Any:
-    """Return an int32 of a number or an expression."""
+    """Return a number or an expression as int32."""
     if isinstance(value, int):
         return tirx.const(value, "int32")
     return value if dtype_of(value) == "int32" else tirx.Cast("int32", value)
 
 
 def real(value: float, dtype: str = "float32") -> Any:
-    """Return a floating-point constant, every bit of it.
+    """Return an exact floating-point constant.
 
-    TVM's C generator prints seven digits. Where they do not tell the number, its bits are given,
-    and csource spells them.
+    TVM's C generator prints seven digits. If these do not determine the number, this returns its
+    bits, which csource converts to a literal.
     """
     if np.dtype(dtype).type(f"{value:.6e}") == value:
         return tirx.const(value, dtype)
@@ -258,17 +258,17 @@ def number(value: float, dtype: str) -> Any:
 
 
 def limited(x: Any, low: Any, high: Any) -> Any:
-    """Return min(max(x, low), high) as C++ compares: what is not a number stays so."""
+    """Return min(max(x, low), high) with C++'s comparisons: NaN stays NaN."""
     return tirx.min(high, tirx.max(low, x))
 
 
 def call(function: str, *arguments: Any, dtype: str = "float32") -> Any:
-    """Call a function of the C library that returns a number."""
+    """Return the call of a C library function that returns a number."""
     return tirx.call_extern(dtype, function, *arguments)
 
 
 def headroom(nest: Nest, x: Any) -> Any:
-    """Return by how many places a positive int32 can be shifted left."""
+    """Return the number of bits by which a positive int32 can be shifted left."""
     rest = nest.local("shifting", x)
     places = nest.local("places", int32(0))
     for step in (16, 8, 4, 2, 1):
@@ -278,7 +278,7 @@ def headroom(nest: Nest, x: Any) -> Any:
     return places[0]
 
 
-# ---- one element of each input to one of the output ----------------------------------------------
+# ---- elementwise kernels -------------------------------------------------------------------------
 
 
 def pointwise(
@@ -287,10 +287,10 @@ def pointwise(
     formula: Formula,
     tables: dict[str, Array] | None = None,
 ) -> Kernel:
-    """Return a kernel that computes each element of the output from those of the inputs.
+    """Return a kernel that computes each output element from the input elements at its index.
 
-    `formula` gets the nest, one expression for each input, broadcast as numpy does, and a buffer
-    for each table; it returns an expression.
+    `formula` gets the nest, one expression for each input, broadcast as in numpy, and a buffer for
+    each table; it returns an expression.
     """
     nest = Nest()
     *shapes, full = merge_dimensions([*(s.shape for s in sources), target.shape])
@@ -310,21 +310,21 @@ def pointwise(
 
 
 def input_names(count: int) -> list[str]:
-    """Return the C parameter names of the given number of inputs."""
+    """Return the C parameter names of `count` inputs."""
     few = {1: ["input"], 2: ["first_input", "second_input"]}
     return few.get(count, [f"input{i}" for i in range(count)])
 
 
 def broadcast(index: Sequence[Any], shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return the place that an index of the whole means in an input of this shape."""
+    """Return the index into an input of the given shape for an index into the broadcast shape."""
     return tuple(0 if size == 1 else i for i, size in zip(index, shape, strict=True))
 
 
 def merge_dimensions(shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """Return shapes that broadcast alike, with as few dimensions as will do.
+    """Return shapes that broadcast in the same way, with as few dimensions as possible.
 
-    The last one is the whole. Neighbours become one where every shape has both in full or neither.
-    UnsupportedError where one does not broadcast to the whole.
+    The last shape is the broadcast one. Adjacent dimensions merge if every shape has both in full
+    or neither. UnsupportedError if a shape does not broadcast to the last.
     """
     rank = max(1, *(len(shape) for shape in shapes))
     aligned = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
@@ -352,7 +352,7 @@ def _pattern(column: Sequence[int]) -> tuple[bool, ...]:
 
 
 def strides(shape: Sequence[int]) -> list[int]:
-    """Return by how many elements neighbours along each dimension are apart."""
+    """Return the stride of each dimension in elements."""
     steps = [1] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):
         steps[axis] = steps[axis + 1] * shape[axis + 1]

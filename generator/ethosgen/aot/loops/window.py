@@ -1,4 +1,4 @@
-"""Windows that slide over height and width: convolutions and pools."""
+"""Windows that slide over height and width, in convolutions and pools."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +17,8 @@ from ethosgen.values.model import Operator, Tensor
 class Axis:
     """A window along height or width; `padding` is the padding before the input.
 
-    That of a transposed convolution slides over the output: `source` is the output's length then,
-    and `target` the input's.
+    In a transposed convolution the window slides over the output: `source` is then the output's
+    length and `target` the input's.
     """
 
     taps: int
@@ -35,11 +35,11 @@ class Axis:
         return self.padding == 0 and span <= self.source
 
     def position(self, index: Any, tap: Any) -> Any:
-        """Return the input's coordinate under a tap, for the output's coordinate `index`."""
+        """Return the input coordinate of a tap for the output coordinate `index`."""
         return index * self.stride + tap * self.dilation - self.padding
 
     def inside(self, index: Any) -> tuple[Any, Any]:
-        """Return the first tap inside the input and the first one after it."""
+        """Return the first tap inside the input and the first tap after it."""
         if self.is_inside:
             return 0, self.taps
         start = index * self.stride - self.padding
@@ -49,7 +49,7 @@ class Axis:
 
     @contextmanager
     def taps_inside(self, nest: Nest, name: str, index: Any) -> Iterator[tuple[Any, Any]]:
-        """Open a loop over the taps inside the input; yield a tap and the coordinate under it."""
+        """Open a loop over the taps inside the input; yield a tap and its input coordinate."""
         first, end = self.inside(index)
         with nest.loop(name, end - first, first) as tap:
             yield tap, self.position(index, tap)
@@ -58,7 +58,7 @@ class Axis:
     def inputs_above(self, nest: Nest, name: str, index: Any) -> Iterator[tuple[Any, Any]]:
         """Open a loop over the inputs whose window covers the output `index`; yield one, its tap.
 
-        This is for the window of a transposed convolution.
+        This applies to transposed convolutions.
         """
         reach = index + self.padding
         first = tirx.max(tirx.truncdiv(reach + (self.stride - self.taps), self.stride), 0)
@@ -67,7 +67,7 @@ class Axis:
             yield place, reach - place * self.stride
 
     def _taps_to(self, distance: Any) -> Any:
-        """Return distance / dilation, rounded up where positive, at most 0 where not."""
+        """Return distance / dilation, rounded up if positive, else at most 0."""
         if self.dilation == 1:
             return distance
         return tirx.truncdiv(distance + (self.dilation - 1), self.dilation)
@@ -78,9 +78,9 @@ def make_window(
 ) -> tuple[Axis, Axis]:
     """Return an operator's window along height and width, for NHWC tensors.
 
-    With SAME padding the smaller half lies before the input (ComputePaddingHeightWidth); EXPLICIT
-    is ours, see `ethosgen.aot.graph.fusion`. Raises UnsupportedError for a window that does not
-    lead from one shape to the other.
+    With SAME padding the smaller half is before the input (ComputePaddingHeightWidth). EXPLICIT is
+    an extension, see `ethosgen.aot.graph.fusion`. Raises UnsupportedError for a window that does
+    not match the shapes.
     """
     options = operator.options
     strides = int(options["stride_h"]), int(options["stride_w"])
@@ -95,8 +95,8 @@ def make_window(
         sane = min(taps[i], strides[i], dilations[i]) > 0
         if not sane or after != -(-room // strides[i]):
             raise UnsupportedError(
-                f"a window of {taps[i]}, stride {strides[i]} and dilation {dilations[i]} does not "
-                f"make {after} of {before}"
+                f"a window of {taps[i]} with stride {strides[i]} and dilation {dilations[i]} does "
+                f"not reduce {before} to {after}"
             )
         span = (after - 1) * strides[i] + (taps[i] - 1) * dilations[i] + 1
         padding = max(span - before, 0) // 2 if is_same else first
@@ -109,7 +109,7 @@ def make_transposed_window(
 ) -> tuple[Axis, Axis]:
     """Return the window of a transposed convolution, which slides over the output.
 
-    Unlike a convolution's it may leave some of the output uncovered, and lead outside of it. The
+    Unlike a convolution's, it can leave some outputs uncovered and extend beyond the output. The
     padding is TFLite's for a convolution from the output to the input.
     """
     options = operator.options

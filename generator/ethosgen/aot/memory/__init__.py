@@ -1,1 +1,1 @@
-"""The memory plan: a place for every tensor, and the proof that none is overwritten."""
+"""The memory plan: an address for every tensor, and proof that no live tensor is overwritten."""

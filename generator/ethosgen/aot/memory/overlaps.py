@@ -1,6 +1,6 @@
-"""Proves that nothing is overwritten while it is needed, from the final places of all tensors.
+"""Prove from the final addresses of all tensors that none is overwritten while live.
 
-A violation is a bug of ours, whichever stage moved an operator or a tensor.
+A violation is a bug of ethosgen, whichever stage moved an operator or a tensor.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from ethosgen.values.lives import outgrows, times
 
 
 def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
-    """Raise InternalError where two blocks share bytes and steps, or Vela's own do too long."""
+    """Raise InternalError if two live blocks overlap, or a tensor outlives Vela's lifetime."""
     variables = {held.tensor for held in memory.variables}
     velas = [b for b in memory.blocks if b.by_vela and not variables.intersection(b.values)]
     for block in velas:
@@ -25,7 +25,7 @@ def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
 
 
 def check_lives(schedule: Schedule) -> None:
-    """Raise InternalError if a tensor is needed when Vela may have reused its bytes."""
+    """Raise InternalError if a tensor is live when Vela could have reused its bytes."""
     for tensor, steps in lifetimes(schedule).items():
         if tensor in schedule.plan.offsets:
             _check_life(schedule, schedule.graph.tensors[tensor].name, (tensor,), steps)
@@ -39,13 +39,13 @@ def _check_life(
     life = clock[min(steps)], clock[max(steps)]
     velas = min((a for a, _ in known), default=0), max((b for _, b in known), default=-1)
     if outgrows(life, velas, clock[-1]):
-        raise InternalError(f"'{name}' is needed when Vela may have reused its bytes")
+        raise InternalError(f"'{name}' is live when Vela could have reused its bytes")
 
 
 def _needed_together(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
-    """Return whether overlapping blocks are live at one time, unless Vela placed both.
+    """Return whether overlapping blocks are live at the same time, unless Vela placed both.
 
-    Vela placed what it placed within scratch, and decides on each byte while a partition runs.
+    While a partition runs, Vela decides on each byte of the scratch.
     """
     together = one.steps & other.steps
     fixed = [block.by_vela for block in (one, other)]

@@ -1,4 +1,4 @@
-"""The static memory plan: one arena, reused by lifetime, with Vela's scratch inside it."""
+"""The static memory plan: one arena, reused by lifetime, that contains Vela's scratch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,26 +10,26 @@ from ethosgen.values.errors import RefusalError
 from ethosgen.values.plan import OWN_BASES, IoStyle
 
 ALIGNMENT = 16
-"""In bytes. The NPU requires it for tensors (Arm core driver 1.0.0), and it suits Helium."""
+"""In bytes. The NPU requires this for tensors (Arm core driver 1.0.0), and it suits Helium."""
 
 SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY})
-"""Operators whose output is their first input's bytes, so that both may have one address."""
+"""Operators whose output has the bytes of the first input, so both can share an address."""
 
 IN_PLACE = frozenset(
     "ABS ADD CEIL COS DIV ELU EXP FLOOR FLOOR_DIV FLOOR_MOD GELU HARD_SWISH LEAKY_RELU LOG "
     "LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MAXIMUM MINIMUM MUL NEG PRELU QUANTIZE RELU RELU6 "
     "RELU_0_TO_1 RELU_N1_TO_1 ROUND RSQRT SIN SQRT SQUARE SQUARED_DIFFERENCE SUB TANH".split()
 )
-"""Operators that go element by element: one of an input as large as the output is read for the
-last time before that of the output is written, so that both may have one address."""
+"""Elementwise operators: each element of an input of the output's size is last read before the
+output element is written, so both can share an address."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Bytes that must be kept during some steps; `offset` is None until they are placed.
+    """Bytes that are live during `steps`; `offset` is None until they are placed.
 
-    `values` are the tensors that share these bytes, `port` the tensor of the port whose buffer
-    holds them (then they take no arena), `by_vela` whether Vela chose the offset.
+    `values` are the tensors that share these bytes. `port` is the tensor of the port whose buffer
+    holds them instead of the arena. `by_vela` is whether Vela chose the offset.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Block:
 
     @property
     def is_homeless(self) -> bool:
-        """Whether the plan is still free to place it."""
+        """Whether the block still has to be placed in the arena."""
         return self.offset is None and self.port is None
 
     def overlaps(self, other: "Block") -> bool:
@@ -54,7 +54,7 @@ class Block:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The place of every tensor and workspace in one of `blocks`, all of them placed."""
+    """The placed blocks of every tensor and workspace."""
 
     arena_bytes: int
     blocks: tuple[Block, ...]
@@ -63,18 +63,18 @@ class MemoryPlan:
     workspaces: Mapping[int, Block]
     scratch_fast: Block | None
     in_place: frozenset[int] = frozenset()
-    """Steps whose output takes the place of an input."""
+    """Steps whose output overwrites an input."""
     variables: tuple[Held, ...] = ()
-    """Those on the CPU are outside the arena, and have no block."""
+    """Variables; those on the CPU are outside the arena and have no block."""
 
 
 def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> MemoryPlan:
     """Place every tensor, workspace (bytes by step) and the NPU's scratch.
 
-    Vela's scratch begins at offset 0 and lives from the first partition to the last; where Vela
-    placed a tensor in it, the tensor stays there. The rest is placed by size, first fit.
-    Of two that Vela placed over each other while a CPU operator needs both, one moves if only the
-    CPU uses it; else RefusalError.
+    The scratch begins at offset 0 and is live from the first partition to the last; tensors that
+    Vela placed in it stay there. The rest is placed by size, first fit. If Vela placed two tensors
+    at overlapping bytes and a CPU operator needs both, one that only the CPU uses is moved; if
+    there is none, RefusalError.
     """
     on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
     variables = find_variables(schedule, ALIGNMENT)
@@ -104,10 +104,10 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
 
 
 def lifetimes(schedule: Schedule) -> dict[int, frozenset[int]]:
-    """Return the steps during which each tensor's bytes matter.
+    """Return the steps during which each tensor is live.
 
     Inputs are written before the first step. Outputs are read after the last one, which counts as
-    a step more.
+    an additional step.
     """
     graph, after = schedule.graph, len(schedule.steps)
     first, last = dict.fromkeys(graph.inputs, 0), dict.fromkeys(graph.inputs, 0)
@@ -134,7 +134,7 @@ def _tensor_blocks(schedule: Schedule) -> list[Block]:
 
 
 def _variable_blocks(schedule: Schedule, variables: tuple[Held, ...]) -> list[Block]:
-    """Return a block that is never free for each variable in the NPU's scratch."""
+    """Return a block that is always live for each variable in the scratch."""
     tensors, always = schedule.graph.tensors, frozenset(range(len(schedule.steps) + 1))
     return [
         Block(
@@ -152,7 +152,7 @@ def _variable_blocks(schedule: Schedule, variables: tuple[Held, ...]) -> list[Bl
 
 def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> tuple[list[Block], Block | None]:
     plan = schedule.plan
-    # A tensor that only partitions touch is nowhere in the graph, and may live from one to another.
+    # Tensors that only partitions use are not in the graph, and can be live between partitions.
     throughout = frozenset(range(min(on_npu), max(on_npu) + 1)) if on_npu else on_npu
     scratch = Block("scratch", plan.scratch_bytes, throughout, offset=0)
     fast = Block("scratch_fast", plan.scratch_fast_bytes, on_npu)
@@ -161,7 +161,7 @@ def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> tuple[list[Bl
 
 
 def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]) -> list[Block]:
-    """Merge both ends of each operator that only renames bytes, if that is safe."""
+    """Merge input and output of each operator that keeps bytes unchanged, if that is safe."""
     for step in schedule.steps:
         reads = schedule.reads(step)
         if step.operator.code not in SAME_BYTES or step.tail or not reads:
@@ -176,7 +176,7 @@ def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
 
 
 def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block], frozenset[int]]:
-    """Let outputs take the place of inputs that are not needed again; return those steps too."""
+    """Let outputs overwrite inputs at the end of their lifetime; return blocks and those steps."""
     in_place = set()
     for index, step in enumerate(schedule.steps):
         if not (step.in_place or (step.operator.code in IN_PLACE and step.kernel is None)):
@@ -202,12 +202,12 @@ def _is_alike(schedule: Schedule, read: int, written: int) -> bool:
 
 
 def _follows(target: Block, source: Block, step: int) -> bool:
-    """Return whether one block's life begins where the other's ends, at a step."""
+    """Return whether the target's lifetime begins at a step at which the source's ends."""
     return source is not target and max(source.steps) == step == min(target.steps)
 
 
 def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None:
-    """Return one block for both, or None if that is impossible."""
+    """Return one block for both, None if that is impossible."""
     same_home = (source.offset, source.port) == (target.offset, target.port)
     if source is target or not (same_home or source.is_homeless or target.is_homeless):
         return None
@@ -219,15 +219,15 @@ def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None
 
 
 def _outlives(steps: frozenset[int], velas: frozenset[int], on_npu: frozenset[int]) -> bool:
-    """Return whether bytes are needed in or after a partition in which Vela thinks them free."""
+    """Return whether bytes are live in or after a partition in which Vela treats them as free."""
     return any(not {step, step + 1} & steps <= velas for step in on_npu & steps)
 
 
 def _fixed_clash(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
-    """Return whether two blocks that Vela placed are in each other's way.
+    """Return whether two blocks that Vela placed conflict at a CPU step.
 
-    During a partition Vela itself decides how long each byte is needed; its inputs and outputs may
-    well overlap. Only a step on the CPU needs both as a whole.
+    During a partition Vela decides on the lifetime of each byte, and inputs and outputs can
+    overlap. Only a CPU step needs both completely.
     """
     both_fixed = one.by_vela and other.by_vela
     return both_fixed and one.overlaps(other) and bool((one.steps & other.steps) - on_npu)
@@ -236,7 +236,7 @@ def _fixed_clash(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
 def _without_clashes(
     schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
 ) -> list[Block]:
-    """Return the blocks, without Vela's offset where two clash and only the CPU uses one."""
+    """Return the blocks; of two that conflict, one that only the CPU uses loses Vela's offset."""
     used = {i for p in schedule.plan.partitions for i in (*p.inputs, *p.outputs)}
     found = list(blocks)
     for place, other in combinations(range(len(found)), 2):
@@ -245,8 +245,8 @@ def _without_clashes(
         free = next((i for i in (other, place) if not used.intersection(found[i].values)), None)
         if free is None:
             why = (
-                f"Vela placed tensors '{found[place].name}' and '{found[other].name}' over each "
-                "other although a CPU operator needs both"
+                f"Vela placed tensors '{found[place].name}' and '{found[other].name}' at "
+                "overlapping addresses although a CPU operator needs both"
             )
             raise RefusalError(f"{why}; use {_way_out(schedule)}", why)
         found[free] = replace(found[free], offset=None, by_vela=False)
@@ -254,15 +254,15 @@ def _without_clashes(
 
 
 def _way_out(schedule: Schedule) -> str:
-    """Return the options that a plan with such a clash does not fail with."""
+    """Return the command-line options that avoid such a conflict."""
     ends = [len({*p.inputs, *p.outputs}) for p in schedule.plan.partitions]
     if max(ends, default=0) > OWN_BASES:
         return "--npu none for this network"
-    return "--io caller, which leaves their place to us"
+    return "--io caller, which lets ethosgen place them"
 
 
 def _place(blocks: list[Block]) -> list[Block]:
-    """Return the blocks with every offset set: the largest first, each at the lowest free place."""
+    """Return the blocks with all offsets set: largest first, each at the lowest free offset."""
     placed = {i: b for i, b in enumerate(blocks) if not b.is_homeless}
     free = [i for i in range(len(blocks)) if i not in placed]
     for index in sorted(free, key=lambda i: (-blocks[i].bytes, i)):

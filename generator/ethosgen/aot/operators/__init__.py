@@ -1,7 +1,7 @@
-"""The CPU's operators: one module per family, one function per operator.
+"""The CPU operators: one module per family, one function per operator.
 
-To add one: write a function from (Operator, tensors) to a Kernel, decorate it with `@operator`, and
-name its module in `_FAMILIES` below. Nothing else needs to know of it.
+To add one, write a function from (Operator, tensors) to a Kernel, decorate it with `@operator`, and
+name its module in `_FAMILIES` below. Nothing else needs to change.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ _FAMILIES = (
     "variable",
     "weighted",
 )
-"""Modules of this package; importing one imports tvm, so it happens on the first look-up."""
+"""Modules of this package. Importing one imports tvm, so the first lookup does it."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Kernel:
     """An operator as TIR.
 
     `function` is a PrimFunc whose parameters are typed pointers, in this order: one for each tensor
-    index of `inputs` (constants of the model among them), one for each array of `constants` (made
-    here: multipliers, tables, packed weights), one for each output of the operator, one for each
-    of `variables`, which it reads and leaves with their values for the next inference, and one
-    more, of int8, where `workspace_bytes` is not 0. It writes all of its outputs and nothing else.
-    The parameters' names are what the C shows; one that the body does not use is left out there.
-    `micro_kernels` names the C files of templates/kernels whose functions it calls, `callees` are
-    functions made for this kernel alone, each before those that call it.
+    index in `inputs` (including constants of the network), one for each array in `constants`
+    (generated here: multipliers, tables, packed weights), one for each output of the operator, one
+    for each tensor in `variables`, which it reads and updates for the next inference, and an int8
+    pointer if `workspace_bytes` is not 0. It writes all of its outputs and nothing else.
+    The C code uses the parameters' names and omits parameters that the body does not use.
+    `micro_kernels` names the C files in templates/kernels whose functions it calls. `callees` are
+    functions generated for this kernel only, each before its callers.
     """
 
     function: Any
@@ -74,7 +74,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Callee:
-    """A PrimFunc that a kernel calls: its C name, and what the C says above it."""
+    """A PrimFunc that a kernel calls, its C name, and the comment above it in the C code."""
 
     name: str
     function: Any
@@ -82,20 +82,20 @@ class Callee:
 
 
 UNSIGNED = "ethosgen_unsigned"
-"""An option of ours: an int8 operator was uint8 (see twins.py), and LiteRT's reference kernel for
-that is the measure."""
+"""An option that ethosgen adds: this int8 operator was uint8 in the network (see twins.py), so
+LiteRT's uint8 reference kernel is the oracle."""
 
 
 Build = Callable[[Operator, Sequence[Tensor]], Kernel]
-"""An operator's function: from the operator and all tensors of its graph to a Kernel."""
+"""Builds a Kernel from an operator and all tensors of its graph."""
 
 OUTPUT = -1
-"""For `decided_by`: the type of the first output decides."""
+"""Value of `decided_by`: the dtype of the first output selects the build."""
 
 
 @dataclass(frozen=True)
 class Registration:
-    """An operator's function for one dtype, and the declarations about it (see `operator`)."""
+    """An operator's build function for one dtype, with its declarations (see `operator`)."""
 
     code: str
     dtype: str
@@ -116,11 +116,11 @@ def operator(
 ) -> Callable[[Build], Build]:
     """Register the decorated function for these operators and dtypes.
 
-    The dtype is that of the first input, else of the present input number `decided_by`, or of the
-    output (OUTPUT). `ulp` is the greatest difference from the oracle's results, in numbers of their
-    type. The oracle is TFLite Micro, or with `litert` LiteRT's reference kernels, for what TFLite
-    Micro lacks. `cycles` estimates the cost. `decided_by` and `cycles` hold for all dtypes of a
-    code; one of its registrations declares them.
+    The dtype is that of the first input, of the present input number `decided_by`, or of the first
+    output (OUTPUT). `ulp` is the largest allowed difference from the oracle's results in units in
+    the last place. The oracle is TFLite Micro or, with `litert` (for operators that TFLite Micro
+    lacks), LiteRT's reference kernels. `cycles` estimates the cost. `decided_by` and `cycles` apply
+    to all dtypes of a code; one of its registrations declares them.
     """
 
     def declare(build: Build) -> Build:
@@ -136,16 +136,16 @@ def operator(
 
 
 LIBRARY_ULP = 4
-"""For functions of the C library (expf, tanhf), which may round either way."""
+"""The tolerance for C library functions (expf, tanhf), which can round up or down."""
 
 
 def code_of(op: Operator) -> str:
-    """Return the name by which an operator is registered: TFLite's, or that of a custom one."""
+    """Return the name under which an operator is registered: its custom code or TFLite's code."""
     return op.custom_code or op.code
 
 
 def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
-    """Return the dtype by which an operator's function is found; "no input" if it has none."""
+    """Return the dtype that selects an operator's build, "no input" if it has no inputs."""
     position = _by_code()[0].get(op.code, 0)
     if position == OUTPUT:
         return tensors[op.outputs[0]].dtype
@@ -154,14 +154,14 @@ def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
 
 
 def estimate_cycles(op: Operator, tensors: Sequence[Tensor]) -> int | None:
-    """Return the estimated cycles of one run on the CPU; None if nobody counted this operator's."""
+    """Return the estimated cycles of one run on the CPU, None if there is no estimate."""
     cycles = _by_code()[1].get(op.code)
     return total(cycles, op, tensors) if cycles is not None and op.outputs else None
 
 
 @cache
 def registry() -> dict[tuple[str, str], Registration]:
-    """Return every registration by (code, dtype), read from what `@operator` marked."""
+    """Return every registration by (code, dtype), collected from the decorated functions."""
     functions = [
         value
         for family in _FAMILIES

@@ -1,7 +1,7 @@
-"""Activations: RELU, LOGISTIC, TANH and their kin.
+"""Activations: RELU, LOGISTIC, TANH and similar operators.
 
-8-bit types use a table, computed as TFLite computes one value; int16 uses TFLite's formulas, and
-float32 the C library's functions where TFLite does.
+8-bit types use a lookup table whose values are computed as in TFLite; int16 uses TFLite's formulas,
+float32 the C library's functions where TFLite uses them.
 """
 
 import math
@@ -35,7 +35,7 @@ from ethosgen.values.model import Operator, Tensor
 
 LOW, HIGH = limits("int8")
 INTEGER_BITS = 4
-"""TFLite's int8 LOGISTIC and TANH take their argument with so many integer bits."""
+"""Integer bits of the fixed-point argument of TFLite's int8 LOGISTIC and TANH."""
 
 LOOKUP = per_element(0.25)
 """The cost of a table of bytes."""
@@ -44,7 +44,7 @@ LOOKUP = per_element(0.25)
 def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if source.dtype != target.dtype:
-        raise UnsupportedError(f"it turns {source.dtype} into {target.dtype}; they must agree")
+        raise UnsupportedError(f"it converts {source.dtype} to {target.dtype}; both must be equal")
     return source, target
 
 
@@ -57,7 +57,7 @@ def _ratio(op: Operator, source: Tensor, target: Tensor) -> float:
 
 @operator("RELU", dtypes=("int8", "int16"), cycles=LOOKUP)
 def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """max(x, 0), rescaled (micro/kernels/activations_common.cc)."""
+    """Compute max(x, 0), rescaled (micro/kernels/activations_common.cc)."""
     source, target = _ends(op, tensors)
     multiplier = quantize_multiplier(_ratio(op, source, target))
     before, after = zero_point_of(source), zero_point_of(target)
@@ -76,7 +76,7 @@ def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("RELU6", dtypes=("int8", "int16"), cycles=LOOKUP)
 def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """min(max(x, 0), 6) in the input's quantization; TFLite Micro does not look at the output's."""
+    """Compute min(max(x, 0), 6) in the input's quantization; TFLite Micro ignores the output's."""
     source, target = _ends(op, tensors)
     if op.options.get(UNSIGNED):
         return _limited(op, source, target, 0.0, 6.0)
@@ -89,13 +89,13 @@ def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("int8",), litert=True)
 def relu_to_one(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """min(max(x, -1 or 0), 1), rescaled (lite/kernels/activations.cc; TFLite Micro has neither)."""
+    """Compute min(max(x, -1 or 0), 1), rescaled (lite/kernels/activations.cc)."""
     source, target = _ends(op, tensors)
     return _limited(op, source, target, -1.0 if op.code == "RELU_N1_TO_1" else 0.0, 1.0)
 
 
 def _limited(op: Operator, source: Tensor, target: Tensor, low: float, high: float) -> Kernel:
-    """Return a table of values clamped between two floats, rescaled (QuantizedReluX)."""
+    """Return a lookup kernel that rescales and clamps between two floats (QuantizedReluX)."""
     multiplier = quantize_multiplier(_ratio(op, source, target))
     before, after = zero_point_of(source), zero_point_of(target)
     floor, ceiling = quantize(low, target), quantize(high, target)
@@ -109,7 +109,7 @@ def _limited(op: Operator, source: Tensor, target: Tensor, low: float, high: flo
 @operator("RELU", "RELU6", dtypes=("float32",))
 @operator("RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("float32",), litert=True)
 def relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x between 0 and nothing, 0 and 6, -1 and 1, 0 and 1; what is not a number stays so."""
+    """Clamp x to at least 0, or to [0, 6], [-1, 1] or [0, 1]; NaN stays NaN."""
     source, target = _ends(op, tensors)
     low = real(-1.0 if op.code == "RELU_N1_TO_1" else 0.0)
     high = None if op.code == "RELU" else real(6.0 if op.code == "RELU6" else 1.0)
@@ -126,7 +126,7 @@ def relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("LOGISTIC", dtypes=("int8",), cycles=LOOKUP)
 def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """1 / (1 + exp(-x)) in fixed point (integer_ops/logistic.h); the output's scale is 1/256."""
+    """Compute 1 / (1 + exp(-x)) in fixed point; output scale 1/256 (integer_ops/logistic.h)."""
     source, target = _ends(op, tensors)
     if op.options.get(UNSIGNED):
         return byte_curve(source, target, _sigmoid_of_singles)
@@ -135,7 +135,7 @@ def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("TANH", dtypes=("int8",), cycles=LOOKUP)
 def tanh_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """tanh(x) in fixed point (integer_ops/tanh.h); the output's scale is 1/128."""
+    """Compute tanh(x) in fixed point; output scale 1/128 (integer_ops/tanh.h)."""
     source, target = _ends(op, tensors)
     if op.options.get(UNSIGNED):
         return byte_curve(source, target, np.tanh)
@@ -143,21 +143,21 @@ def tanh_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _sigmoid_of_singles(x: Any) -> Any:
-    """Return 1 / (1 + exp(-x)) in single floats, as LiteRT's table for uint8 has it."""
+    """Return 1 / (1 + exp(-x)) in single precision, as in LiteRT's uint8 table."""
     return np.float32(1) / (np.float32(1) + np.exp(-x).astype(np.float32))
 
 
 def _curve(
     source: Tensor, function: Callable[[int, int], int], exponent: int, zero_point: int
 ) -> Callable[[int], int]:
-    """Return `function` in fixed point, over 2**exponent, plus zero point, as a function of q."""
+    """Return the function q -> function(x) / 2**exponent + zero_point, x in fixed point."""
     fraction, shift = math.frexp(scale_of(source) * (1 << (31 - INTEGER_BITS)))
     multiplier = Multiplier(math.floor(fraction * (1 << 31) + 0.5), shift)
     radius = input_radius(INTEGER_BITS, shift)
 
     def curve(q: int) -> int:
         centred = q - zero_point_of(source)
-        if abs(centred) >= radius:  # the radius is 0 where the scale is large: 0 is low then
+        if abs(centred) >= radius:  # with a large scale the radius is 0, and 0 maps to LOW
             return LOW if centred <= -radius else HIGH
         value = function(apply(multiplier, centred), INTEGER_BITS)
         return fixed_point.divide_by_power(value, exponent) + zero_point
@@ -169,8 +169,8 @@ def _curve(
 def sigmoid_table() -> Array:
     """Return 65536 * sigmoid(i / 24) for i from 0 to 255, the table of TFLite's int16 kernels.
 
-    Each entry lies half as far above the curve as the chords of its interpolation sag: a chord of f
-    over a step h lies up to f'' h**2 / 8 below f. The last is the greatest that 16 bits hold.
+    A chord of f over a step h lies up to f'' h**2 / 8 below f; each entry is raised by half of that
+    interpolation error. The last entry is the largest uint16.
     """
     curve = 1 / (1 + np.exp(-np.arange(256) / 24))
     bend = curve * (1 - curve) * (1 - 2 * curve) / 24**2
@@ -183,7 +183,7 @@ def sigmoid_table() -> Array:
 def sigmoid_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Interpolate in a table of the logistic function (integer_ops/logistic.h, tanh.h).
 
-    tanh(x) is 2 sigmoid(2x) - 1, so it takes one bit less of the argument for the fraction.
+    tanh(x) is 2 sigmoid(2x) - 1, so TANH uses one bit less of the argument as the fraction.
     """
     source, target = _ends(op, tensors)
     factor, shift = _argument_scale(op.code, scale_of(source))
@@ -197,7 +197,7 @@ def sigmoid_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def interpolate(nest: Nest, code: str, x: Any, curve: Any) -> Any:
-    """Return LOGISTIC or TANH of x / (3 * 4096), in units of 2**-15; `curve` is sigmoid_table."""
+    """Return LOGISTIC or TANH of x / (3 * 4096) in units of 2**-15; `curve` holds sigmoid_table."""
     bits = 9 if code == "LOGISTIC" else 8
     most = 0x7FFF << 10 if code == "LOGISTIC" else 0xFFFF << 8
     distance = nest.let("distance", tirx.Select(x < 0, 0 - x, x))
@@ -214,7 +214,7 @@ def interpolate(nest: Nest, code: str, x: Any, curve: Any) -> Any:
 
 
 def _argument_scale(code: str, scale: float) -> tuple[int, int]:
-    """Return factor and shift that bring an int16 input to units of 1 / (3 * 4096)."""
+    """Return the factor and right shift that convert an int16 input to units of 1 / (3 * 4096)."""
     logarithm = np.log(np.float32(scale)) * (np.float32(1) / np.log(np.float32(2)))
     rounded = math.copysign(math.floor(abs(logarithm) + 0.5), logarithm)
     power = abs(float(logarithm) - rounded) < 1e-3
@@ -229,7 +229,7 @@ def _argument_scale(code: str, scale: float) -> tuple[int, int]:
 
 @operator("LOGISTIC", dtypes=("float32",), ulp=LIBRARY_ULP)
 def logistic(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """1 / (1 + exp(-x)), and exp(x) alone where that is as near (reference/logistic.h)."""
+    """Compute 1 / (1 + exp(-x)), or exp(x) where x is below -9 (reference/logistic.h)."""
     source, target = _ends(op, tensors)
 
     return pointwise([source], target, sigmoid)
@@ -246,7 +246,7 @@ def sigmoid(nest: Nest, a: Any) -> Any:
 
 @operator("TANH", dtypes=("float32",), ulp=LIBRARY_ULP)
 def tanh(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """tanhf(x)."""
+    """Compute tanhf(x)."""
     source, target = _ends(op, tensors)
     return pointwise([source], target, lambda _, a: call("tanhf", a))
 
@@ -256,7 +256,7 @@ def tanh(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("LEAKY_RELU", dtypes=("int8", "int16"), cycles=LOOKUP)
 def leaky_relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x or alpha x, each with a multiplier of its own (reference/leaky_relu.h)."""
+    """Compute x or alpha x, each with its own multiplier (reference/leaky_relu.h)."""
     source, target = _ends(op, tensors)
     alpha = float(op.options.get("alpha", 0.0))
     slope = ratio(op, (scale_of(source), alpha), (scale_of(target),))
@@ -282,7 +282,7 @@ def leaky_relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("LEAKY_RELU", dtypes=("float32",))
 def leaky_relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x, or alpha x where x is not positive."""
+    """Compute x, or alpha x where x is not positive."""
     source, target = _ends(op, tensors)
     alpha = real(float(np.float32(op.options.get("alpha", 0.0))))
     return pointwise([source], target, lambda _, a: tirx.Select(a > real(0.0), a, a * alpha))
@@ -290,10 +290,10 @@ def leaky_relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("PRELU", dtypes=("int8", "int16"))
 def prelu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x or alpha x with alpha from a tensor, which is int8 for both (reference/prelu.h)."""
+    """Compute x or alpha x; alpha is an int8 tensor for both dtypes (reference/prelu.h)."""
     source, alpha, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     if alpha.dtype != "int8" or target.dtype != source.dtype:
-        raise UnsupportedError(f"alpha is {alpha.dtype} and the output {target.dtype}")
+        raise UnsupportedError(f"its alpha is {alpha.dtype} and its output {target.dtype}")
     identity = quantize_multiplier(_ratio(op, source, target))
     slope = quantize_multiplier(ratio(op, (scale_of(source), scale_of(alpha)), (scale_of(target),)))
 
@@ -309,7 +309,7 @@ def prelu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("PRELU", dtypes=("float32",))
 def prelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x, or alpha x where x is negative."""
+    """Compute x, or alpha x where x is negative."""
     source, alpha, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     return pointwise((source, alpha), target, lambda _, a, b: tirx.Select(a >= real(0.0), a, a * b))
 
@@ -319,7 +319,7 @@ def prelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("HARD_SWISH", dtypes=("int8",), cycles=LOOKUP)
 def hard_swish_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x relu6(x + 3) / 6 in 16-bit fixed point (reference/hard_swish.h)."""
+    """Compute x relu6(x + 3) / 6 in 16-bit fixed point (reference/hard_swish.h)."""
     source, target = _ends(op, tensors)
     fine = scale_of(source) / 128
     output = _short_multiplier(ratio(op, (fine,), (scale_of(target),)))
@@ -346,7 +346,7 @@ def hard_swish_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _short_multiplier(ratio: float) -> Multiplier:
-    """Return a multiplier whose mantissa has 15 bits (DownScaleInt32ToInt16Multiplier)."""
+    """Return a multiplier with a 15-bit mantissa (DownScaleInt32ToInt16Multiplier)."""
     multiplier = quantize_multiplier(ratio)
     return Multiplier(min((multiplier.mantissa + (1 << 15)) >> 16, 32767), multiplier.shift)
 
@@ -358,7 +358,7 @@ def _int16(x: int) -> int:
 
 @operator("HARD_SWISH", dtypes=("float32",))
 def hard_swish(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x min(6, max(0, x + 3)) / 6."""
+    """Compute x min(6, max(0, x + 3)) / 6."""
     source, target = _ends(op, tensors)
 
     def formula(nest: Nest, a: Any) -> Any:
@@ -372,7 +372,7 @@ def hard_swish(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ELU", dtypes=("int8",))
 def elu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x or exp(x) - 1, a table computed in single floats (micro/kernels/elu.cc)."""
+    """Look up x or exp(x) - 1 in a table computed in single precision (micro/kernels/elu.cc)."""
     source, target = _ends(op, tensors)
     scale, inverse = np.float32(scale_of(source)), np.float32(1) / np.float32(scale_of(target))
 
@@ -388,7 +388,7 @@ def elu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ELU", dtypes=("float32",), ulp=LIBRARY_ULP)
 def elu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x, or expm1(x) where x is negative."""
+    """Compute x, or expm1(x) where x is negative."""
     source, target = _ends(op, tensors)
 
     def formula(nest: Nest, a: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Two or more tensors to one, element by element, with broadcasting: ADD, SUB, MUL, DIV, …
+"""Elementwise arithmetic of two or more tensors, with broadcasting: ADD, SUB, MUL, DIV, …
 
 Quantized types follow TFLite's kernels/internal/reference (add.h, sub.h, mul.h, div.h) and TFLite
-Micro's kernels of these names, which compute the scales; the others compute as C does.
+Micro's kernels of the same names, which compute the scales; other types use C's arithmetic.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,9 +40,9 @@ QUANTIZED = ("int8", "int16")
 PLAIN = ("int32", "float32")
 
 ADD_SHIFT = {"int8": 20, "int16": 15}
-"""Bits by which ADD and SUB widen their inputs before they rescale them (add_common.cc)."""
+"""Left shift of the inputs of ADD and SUB before rescaling (add_common.cc)."""
 DIFFERENCE_SHIFT = {"int8": 7, "int16": 0}
-"""The same for SQUARED_DIFFERENCE (squared_difference.cc)."""
+"""Left shift of the inputs of SQUARED_DIFFERENCE (squared_difference.cc)."""
 
 RANGES: dict[str, tuple[float | None, float | None]] = {
     "NONE": (None, None),
@@ -50,18 +50,18 @@ RANGES: dict[str, tuple[float | None, float | None]] = {
     "RELU6": (0.0, 6.0),
     "RELU_N1_TO_1": (-1.0, 1.0),
 }
-"""Bounds of the fused activations, as floats."""
+"""Lower and upper bound of each fused activation, None if unbounded."""
 
 Combine = Callable[[Any, Any], Any]
 
 
 def ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return two inputs and the output; UnsupportedError unless all have one type."""
+    """Return both inputs and the output; UnsupportedError unless they have the same dtype."""
     first, second, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     if not first.dtype == second.dtype == target.dtype:
         raise UnsupportedError(
             f"its inputs and output are {first.dtype}, {second.dtype} and {target.dtype}; they "
-            "must have one type"
+            "must have the same type"
         )
     return first, second, target
 
@@ -91,7 +91,7 @@ def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def sum_multipliers(
     first: Tensor, second: Tensor, target: Tensor
 ) -> tuple[Multiplier, Multiplier, Multiplier]:
-    """Return those of both inputs of a sum, and of what they add up to."""
+    """Return the multipliers of both inputs of a sum and of its result (add_common.cc)."""
     common = 2.0 * max(scale_of(first), scale_of(second))
     widen = 1 << ADD_SHIFT[target.dtype]
     return (
@@ -102,7 +102,7 @@ def sum_multipliers(
 
 
 def product_multiplier(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> Multiplier:
-    """Return the scale of a product of two inputs."""
+    """Return the multiplier from a product of two inputs to the output."""
     return quantize_multiplier(ratio(op, (scale_of(first), scale_of(second)), (scale_of(target),)))
 
 
@@ -113,9 +113,9 @@ def widened(x: Any, tensor: Tensor, shift: int) -> Any:
 
 @operator("ADD", "SUB", "MUL", "DIV", dtypes=PLAIN)
 def plain(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Compute as C does, within the bounds of the activation.
+    """Compute with C's arithmetic, within the bounds of the fused activation.
 
-    TFLite Micro's ADD of int32 has no activation; integers wrap, as they do there in practice.
+    TFLite Micro's int32 ADD ignores the activation. Integers wrap, as they do there in practice.
     """
     first, second, target = ends(op, tensors)
     dtype = target.dtype
@@ -144,7 +144,7 @@ def _result(code: str, a: Any, b: Any) -> Any:
 
 
 def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
-    """Return a fused activation's bounds for floats (CalculateActivationRange)."""
+    """Return the bounds of a fused activation for int32 or float32 (CalculateActivationRange)."""
     info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
     activation = str(op.options.get("fused_activation_function", "NONE"))
     if activation not in RANGES:
@@ -175,11 +175,11 @@ def mul_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("DIV", dtypes=("int8",))
 def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Multiply by the divisor's reciprocal, which a table holds for each of its 256 values.
+    """Multiply by the divisor's reciprocal, from a table of all 256 divisors.
 
-    TFLite shifts the product by as much as the scales and the operands ask for, also by more than
-    31 places, and does not stop at a divisor of 0. C++ leaves both undefined; this computes what
-    an x86 processor makes of it, and so what TFLite Micro's wheel returns.
+    TFLite shifts the product by whatever the scales and operands require, even by more than 31
+    bits, and does not check for a divisor of 0. Both are undefined in C++; this computes the result
+    of an x86 processor, which is that of TFLite Micro's wheel.
     """
     first, second, target = ends(op, tensors)
     multiplier = quantize_multiplier(
@@ -219,7 +219,7 @@ def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _leading_sign_bits(x: int) -> int:
-    """Return how many bits below the sign of an int32 are copies of it (CountLeadingSignBits)."""
+    """Return the number of bits below an int32's sign bit that equal it (CountLeadingSignBits)."""
     return 31 - (x if x >= 0 else ~x).bit_length()
 
 
@@ -228,7 +228,7 @@ def _leading_sign_bits(x: int) -> int:
 
 @operator("SQUARED_DIFFERENCE", dtypes=QUANTIZED)
 def squared_difference_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Rescale both inputs to twice the larger scale, subtract, square, rescale."""
+    """Rescale both inputs to twice the larger scale, subtract, square, rescale the result."""
     first, second, target = ends(op, tensors)
     common = 2.0 * max(scale_of(first), scale_of(second))
     widen = DIFFERENCE_SHIFT[target.dtype]
@@ -249,7 +249,7 @@ def squared_difference_quantized(op: Operator, tensors: Sequence[Tensor]) -> Ker
 
 @operator("SQUARED_DIFFERENCE", dtypes=PLAIN)
 def squared_difference(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """(a - b) squared; integers wrap."""
+    """Compute (a - b) squared; integers wrap."""
     first, second, target = ends(op, tensors)
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
@@ -265,7 +265,7 @@ def squared_difference(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ADD_N", dtypes=("float32",))
 def add_n(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Add any number of tensors, from 0 on."""
+    """Add any number of tensors, starting with 0."""
 
     def formula(_: Nest, *values: Any) -> Any:
         return sum(values, real(0.0))
@@ -275,7 +275,7 @@ def add_n(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ADD_N", dtypes=("int8",))
 def add_n_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Add in half of the inputs' common scale, from minus its zero point on, as TFLite does."""
+    """Add in half of the inputs' common scale, starting at minus the zero point, as in TFLite."""
     sources, target = [tensors[i] for i in op.inputs], tensors[op.outputs[0]]
     scale, point = scale_of(sources[0]), zero_point_of(sources[0])
     if any((scale_of(s), zero_point_of(s)) != (scale, point) for s in sources):
@@ -304,7 +304,7 @@ def add_n_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     cycles=per_element(7.0),
 )
 def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Compare as stored; TFLite asks that all three have one quantization."""
+    """Compare stored values; TFLite requires the same quantization for all three tensors."""
     first, second, target = ends(op, tensors)
 
     def formula(_: Nest, a: Any, b: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Tensors to truth values: EQUAL, GREATER, … and the logical operators."""
+"""Comparisons (EQUAL, GREATER, …) and logical operators, whose outputs are bool."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 
 COMPARISON_SHIFT = 8
-"""Bits by which quantized inputs are widened before they are rescaled (comparisons.cc)."""
+"""Left shift of quantized inputs before rescaling (comparisons.cc)."""
 
 RELATIONS = {
     "EQUAL": tirx.EQ,
@@ -29,14 +29,14 @@ ORDER = ("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
 def _inputs(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     first, second = (tensors[i] for i in op.inputs)
     if first.dtype != second.dtype:
-        raise UnsupportedError(f"its inputs are {first.dtype} and {second.dtype}; they must agree")
+        raise UnsupportedError(f"its inputs are {first.dtype} and {second.dtype}, not of one type")
     return first, second
 
 
 @operator("EQUAL", "NOT_EQUAL", *ORDER, dtypes=("int32", "int64", "float32"))
 @operator("EQUAL", "NOT_EQUAL", dtypes=("bool",))
 def compare(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Compare as stored."""
+    """Compare stored values."""
     relation = RELATIONS[op.code]
 
     def formula(_: Nest, a: Any, b: Any) -> Any:
@@ -65,10 +65,10 @@ def compare_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("EQUAL", "NOT_EQUAL", *ORDER, dtypes=("int16",), litert=True)
 def compare_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Compare as stored, where both inputs mean the same by it.
+    """Compare stored values of two inputs with the same quantization.
 
-    LiteRT compares int16 so whatever the scales are. TFLite Micro knows it for GREATER alone, with
-    multipliers that nothing has set.
+    LiteRT compares stored int16 values whatever the scales are. TFLite Micro has int16 only for
+    GREATER, with uninitialized multipliers.
     """
     first, second = _inputs(op, tensors)
     if first.quantization != second.quantization:
@@ -82,7 +82,7 @@ def compare_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("LOGICAL_AND", "LOGICAL_OR", dtypes=("bool",))
 def logical(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """a and b, a or b."""
+    """Compute a && b or a || b."""
     combine = tirx.all if op.code == "LOGICAL_AND" else tirx.any
 
     def formula(_: Nest, a: Any, b: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Operators whose output hardly depends on an input: SHAPE, FILL, ZEROS_LIKE, BROADCAST_ARGS."""
+"""Operators with a nearly constant output: SHAPE, FILL, ZEROS_LIKE, BROADCAST_ARGS."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from ethosgen.values.model import Operator, Tensor
 
 @operator("SHAPE", dtypes=DTYPES)
 def shape(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The input's sizes, which are known."""
+    """Store the input's shape, which is known at compile time."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if target.dtype not in ("int32", "int64"):
         raise UnsupportedError(f"its output is {target.dtype}; only int32 and int64 are covered")
@@ -28,7 +28,7 @@ def shape(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("FILL", dtypes=("int8", "int32", "float32"), decided_by=1)
 @operator("FILL", dtypes=("uint8", "int16", "int64", "bool"), litert=True)
 def fill(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """One value everywhere."""
+    """Store one value in every element."""
     if tensors[op.inputs[1]].elements != 1:
         raise UnsupportedError(f"its value has the shape {list(tensors[op.inputs[1]].shape)}")
     return pointwise([tensors[op.inputs[1]]], tensors[op.outputs[0]], lambda _, a: a)
@@ -43,7 +43,7 @@ def zeros_like(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("BROADCAST_ARGS", dtypes=("int32", "int64"))
 def broadcast_args(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The shape to which two shapes broadcast."""
+    """Store the shape to which two shapes broadcast."""
     first, second, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     ranks = [len(tensor.shape) for tensor in (first, second, target)]
     if ranks != [1, 1, 1] or max(first.elements, second.elements) != target.elements:

@@ -1,4 +1,4 @@
-"""Operators that run subgraphs: IF, WHILE, CALL_ONCE. Each subgraph is a function of its own."""
+"""Operators that run subgraphs: IF, WHILE, CALL_ONCE. Each subgraph is a separate C function."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -41,16 +41,16 @@ def call_once(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("WHILE", dtypes=DTYPES)
 def while_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Run a subgraph as long as another one says so (while.cc).
+    """Run the body subgraph while the condition subgraph returns true (while.cc).
 
-    What goes from turn to turn lies in the outputs. The body writes it there where nothing needs
-    the old value any more, else beside it.
+    The loop-carried values are in the outputs. The body writes a new value in place where the old
+    one is no longer needed, else to a temporary that is copied afterwards.
     """
     condition, body = subgraphs_of(op)
     frame = _Frame(op, tensors, op.inputs)
     test = frame.compile(condition, "cond", makes=())
     if [condition.graph.tensors[i].dtype for i in condition.graph.outputs] != ["bool"]:
-        raise UnsupportedError("its condition is not one bool")
+        raise UnsupportedError("its condition subgraph does not return a single bool")
     ends = zip(body.graph.inputs, body.graph.outputs, strict=True)
     changing = [n for n, (source, target) in enumerate(ends) if source != target]
     less = replace(body.graph, outputs=tuple(body.graph.outputs[n] for n in changing))
@@ -79,10 +79,10 @@ def while_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 class _Frame:
-    """A kernel in the making that calls routines.
+    """Builds a kernel that calls routines.
 
-    `pointers` are its parameters by role: "input 0" (those that subgraphs are `given`), "output 0",
-    "variable 0". The routines share one workspace, since one runs after the other.
+    `pointers` are its parameters by role: "input 0" (the inputs `given` to subgraphs), "output 0",
+    "variable 0". The routines share one workspace, since only one runs at a time.
     """
 
     def __init__(self, op: Operator, tensors: Sequence[Tensor], given: Sequence[int]) -> None:
@@ -105,7 +105,7 @@ class _Frame:
                 self.pointers[f"{kind} {n}"] = pointer(f"{kind}_{n}", tensors[index].dtype)
 
     def view(self, name: str, index: int) -> Any:
-        """Declare one element that the kernel itself looks at, and return it as a buffer."""
+        """Declare a one-element tensor that the kernel itself reads; return it as a buffer."""
         variable = pointer(name, self._tensors[index].dtype)
         buffer = tirx.decl_buffer((1,), self._tensors[index].dtype, f"{name}_view", data=variable)
         self._first.append((variable, index))
@@ -120,9 +120,9 @@ class _Frame:
         makes: Sequence[int] | None = None,
         replaces: Sequence[int] = (),
     ) -> Routine:
-        """Compile a subgraph that is given all inputs and `makes` outputs, by default the kernel's.
+        """Compile a subgraph that takes all inputs and writes the outputs `makes`.
 
-        `replaces` is `compile_routine`'s.
+        By default these are the kernel's outputs. `replaces` is passed to `compile_routine`.
         """
         graph = subgraph.graph
         self._check(graph.input_tensors(), self._given, which)
@@ -141,16 +141,16 @@ class _Frame:
         return routine
 
     def _check(self, inner: Sequence[Tensor], outer: Sequence[int], which: str) -> None:
-        """Refuse a subgraph whose ends are not what the operator has."""
+        """Refuse a subgraph whose inputs or outputs differ from the operator's."""
         theirs = [(t.dtype, t.bytes) for t in inner]
         ours = [(self._tensors[i].dtype, self._tensors[i].bytes) for i in outer]
         if theirs != ours:
             raise UnsupportedError(
-                f"its subgraph '{which}' has inputs or outputs of another type or shape than it"
+                f"its subgraph '{which}' has inputs or outputs of another type or shape"
             )
 
     def reserve(self, tensors: Sequence[Tensor]) -> list[Any]:
-        """Return a pointer to room for each tensor, beside what the routines work in."""
+        """Reserve memory for tensors behind the routines' workspace; return a pointer to each."""
         offsets = []
         for tensor in tensors:
             self._bytes = -(-self._bytes // ALIGNMENT) * ALIGNMENT
@@ -166,7 +166,10 @@ class _Frame:
         ]
 
     def run(self, routine: Routine, places: Mapping[str, Any]) -> list[Any]:
-        """Return the call of a routine, with other pointers for some roles; end on a status."""
+        """Return statements that call a routine and return its status if it is not 0.
+
+        `places` overrides the pointers of some roles.
+        """
         arguments = [self._argument(routine, role, places) for role in routine.parameters]
         status = tirx.Var("status", "int32")
         call = tirx.call_extern("int32", routine.name, *arguments)
@@ -181,7 +184,7 @@ class _Frame:
         return places[role] if role in places else self.pointers[role]
 
     def kernel(self, statements: Sequence[Any]) -> Kernel:
-        """Return the kernel, without the parameters that turned out to be of no use."""
+        """Return the kernel, without unused parameters."""
         kinds: list[tuple[str, Any, Any]] = []
         for variable, index in self._first:
             kind = "variable" if self._tensors[index].is_variable else "input"

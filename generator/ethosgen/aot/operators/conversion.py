@@ -1,4 +1,4 @@
-"""From one number type to another: QUANTIZE, DEQUANTIZE, CAST."""
+"""Conversions between number types: QUANTIZE, DEQUANTIZE, CAST."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,8 +28,8 @@ REQUANTIZED = {
     "int32": ("int8", "int16"),
     "float32": ("int8", "uint8", "int16"),
 }
-"""What QUANTIZE turns into what (micro/kernels/quantize_common.cc; lite/kernels/quantize.cc for
-uint8 made from others)."""
+"""QUANTIZE's output types by input type (micro/kernels/quantize_common.cc; lite/kernels/quantize.cc
+for uint8 outputs)."""
 
 CAST_TARGETS = ("int8", "int16", "int32", "uint32", "float32", "bool", "int64", "uint8")
 
@@ -39,7 +39,7 @@ def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     allowed = CAST_TARGETS if op.code == "CAST" else REQUANTIZED[source.dtype]
     if target.dtype not in allowed:
         raise UnsupportedError(
-            f"it turns {source.dtype} into {target.dtype}; only {', '.join(allowed)} are covered"
+            f"it converts {source.dtype} to {target.dtype}; only {', '.join(allowed)} are covered"
         )
     return source, target
 
@@ -63,7 +63,7 @@ def requantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def is_flip(source: Tensor, target: Tensor) -> bool:
-    """Return whether a QUANTIZE only flips the sign bit of int8 or uint8."""
+    """Return whether a QUANTIZE only flips the sign bit between int8 and uint8."""
     if {source.dtype, target.dtype} != {"int8", "uint8"}:
         return False
     if source.quantization is None and target.quantization is None:
@@ -78,7 +78,7 @@ def _offset(source: Tensor, target: Tensor) -> int:
 
 @operator("QUANTIZE", dtypes=("float32",))
 def quantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """round(x / scale) + zero point, saturated; halves go away from zero (reference/quantize.h)."""
+    """Compute round(x / scale) + zero point, saturated; ties round away from zero (quantize.h)."""
     source, target = _ends(op, tensors)
     scale, point = real(scale_of(target)), zero_point_of(target)
     low, high = (real(float(bound - point)) for bound in limits(target.dtype))
@@ -92,13 +92,13 @@ def quantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("DEQUANTIZE", dtypes=("int8", "uint8", "int16"))
 def dequantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """scale (q - zero point).
+    """Compute scale (q - zero point).
 
-    TFLite multiplies in doubles and rounds; the product of single floats is rounded to the same.
+    TFLite multiplies in double precision and rounds; a single-precision product is the same.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if target.dtype != "float32":
-        raise UnsupportedError(f"it turns {source.dtype} into {target.dtype}")
+        raise UnsupportedError(f"it converts {source.dtype} to {target.dtype}")
     scale, point = real(scale_of(source)), zero_point_of(source)
     return pointwise([source], target, lambda _, a: scale * tirx.Cast("float32", int32(a) - point))
 
@@ -106,7 +106,7 @@ def dequantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("CAST", dtypes=("int8", "int16", "int32", "uint32", "float32", "bool"))
 @operator("CAST", dtypes=("int64", "uint8"), litert=True)
 def cast(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Convert as C does; what does not fit is undefined, as in TFLite."""
+    """Convert as C does; out-of-range values are undefined, as in TFLite."""
     source, target = _ends(op, tensors)
     if target.dtype == "bool" != source.dtype:
         zero = number(0, source.dtype)

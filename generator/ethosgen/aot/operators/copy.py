@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
-"""Operators that keep every byte: reshapes, and the copies that the schedule adds."""
+"""Operators that copy bytes: reshapes, and the COPY operators that the schedule adds."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
     cycles=per_element(0.0, moves=True),
 )
 def copy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy bytes; where the memory plan gave both ends one address, no code is emitted."""
+    """Copy bytes; no code is emitted where input and output have the same address."""
     size = tensors[op.inputs[0]].bytes
 
     @T.prim_func(private=True)

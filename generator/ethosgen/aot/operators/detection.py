@@ -1,8 +1,8 @@
-"""TFLite_Detection_PostProcess: boxes of an object detector decoded, and the best of them chosen.
+"""TFLite_Detection_PostProcess: decode an object detector's boxes and choose the best.
 
-After TFLite Micro's detection_postprocess.cc, and LiteRT's for uint8. These sort all candidates and
-walk down the list; here the best that is left is sought each time, the first of those that are
-equal, which chooses the same boxes in the same order without room for lists.
+Follows TFLite Micro's detection_postprocess.cc, and LiteRT's for uint8. Both sort all candidates
+and walk down the list. This code searches for the best remaining candidate each time (the first of
+equal ones), which chooses the same boxes in the same order without memory for lists.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,15 +21,15 @@ from ethosgen.values.model import Operator, Tensor
 
 _COORDINATES = 4
 _PER_CLASS = 100
-"""Default of detections_per_class."""
+"""The default of detections_per_class."""
 
 Take = Callable[[Any, Any], None]
-"""Takes a chosen box: its row and its score."""
+"""Consumes a chosen box, given its row and score."""
 
 
 @dataclass(frozen=True)
 class _Options:
-    """The operator's options that matter, checked."""
+    """The options that affect the result, checked."""
 
     classes: int
     most: int
@@ -38,7 +38,7 @@ class _Options:
     overlap: float
     is_regular: bool
     scales: tuple[float, ...]
-    """Of y, x, height and width."""
+    """The scales of y, x, height and width."""
 
 
 def _read_options(given: Mapping[str, Any]) -> _Options:
@@ -59,8 +59,8 @@ def _read_options(given: Mapping[str, Any]) -> _Options:
         raise UnsupportedError(f"its nms_iou_threshold is {options.overlap}, not in 0 to 1")
     if not options.is_regular and min(kept_classes, options.classes) != 1:
         raise UnsupportedError(
-            f"its max_classes_per_detection is {kept_classes}, where TFLite Micro writes outside "
-            "its outputs; set it to 1, or use_regular_nms to true"
+            f"its max_classes_per_detection is {kept_classes}, with which TFLite Micro writes "
+            "outside its outputs; set it to 1, or use_regular_nms to true"
         )
     if options.is_regular and options.per_class < 1:
         raise UnsupportedError(f"its detections_per_class is {options.per_class}")
@@ -70,11 +70,11 @@ def _read_options(given: Mapping[str, Any]) -> _Options:
 @operator(DETECTION, dtypes=("uint8",), litert=True, ulp=LIBRARY_ULP)
 @operator(DETECTION, dtypes=("float32",), ulp=LIBRARY_ULP)
 def detection_postprocess(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Choose boxes by regular or fast non-maximum suppression; a box without area is refused.
+    """Choose boxes by regular or fast non-maximum suppression; a box without area is an error.
 
-    Outputs behind the number of detections are 0, where TFLite Micro leaves in the fast variant
-    what was in memory. Of uint8, which LiteRT alone has, inputs become real numbers first, and a
-    box may be a line.
+    Outputs after the last detection are 0; TFLite Micro's fast variant leaves them uninitialized.
+    uint8 inputs, which only LiteRT supports, are dequantized first, and their boxes can have zero
+    width or height.
     """
     work = _Work(op, tensors)
     work.decode()
@@ -86,14 +86,14 @@ def detection_postprocess(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 class _Reals:
-    """An input as floats: those of uint8 minus the zero point, times the scale."""
+    """An input as floats; uint8 elements are dequantized."""
 
     def __init__(self, nest: Nest, name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
         self._buffer = nest.read(name, tensor, shape)
         self._tensor = tensor
 
     def __getitem__(self, place: tuple[Any, ...]) -> Any:
-        """Return an element."""
+        """Return an element as float32."""
         value = self._buffer[place]
         if self._tensor.dtype == "float32":
             return value
@@ -102,7 +102,7 @@ class _Reals:
 
 
 class _Work:
-    """The kernel in the making: inputs, outputs, and the boxes as corners."""
+    """Builds the kernel: inputs, outputs, and the boxes as corners."""
 
     def __init__(self, op: Operator, tensors: Sequence[Tensor]) -> None:
         self.options = _read_options(op.options)
@@ -131,7 +131,7 @@ class _Work:
     ) -> None:
         kinds = {t.dtype for t in (encodings, scores, anchors)}
         if len(kinds) > 1 or any(t.dtype != "float32" for t in outputs):
-            raise UnsupportedError("its inputs are not of one type, or its outputs not float32")
+            raise UnsupportedError("its inputs differ in type, or its outputs are not float32")
         fits = (
             encodings.shape[0] == 1
             and encodings.shape[2] >= _COORDINATES
@@ -146,7 +146,7 @@ class _Work:
     # ---- boxes ---------------------------------------------------------------------------------
 
     def decode(self) -> None:
-        """Turn centres and sizes into corners; in double precision, as DecodeCenterSizeBoxes."""
+        """Convert centres and sizes to corners in double precision, as DecodeCenterSizeBoxes."""
         nest = self.nest
         with nest.loop("row", self.rows) as row:
             y, x, height, width = (
@@ -196,7 +196,7 @@ class _Work:
     # ---- the choice ----------------------------------------------------------------------------
 
     def _choose(self, most: int, take: Take) -> None:
-        """Take the best rows of `best` that do not overlap a better one too much."""
+        """Pass the best rows of `best` to `take`, except those that overlap a better row."""
         nest, yes, no = self.nest, tirx.const(True, "bool"), tirx.const(False, "bool")
         least = real(self.options.least_score)
         with nest.loop("row", self.rows) as row:
@@ -223,7 +223,7 @@ class _Work:
                         nest.store(self.active, (row,), no)
 
     def choose_by_best_class(self) -> None:
-        """Suppress by each box's best class only (NonMaxSuppressionMultiClassFastHelper)."""
+        """Suppress by each box's best class (NonMaxSuppressionMultiClassFastHelper)."""
         nest = self.nest
         best_class = nest.workspace("best_classes", "int32", (self.rows,))
         with nest.loop("row", self.rows) as row:
@@ -244,9 +244,9 @@ class _Work:
         self._finish()
 
     def choose_by_class(self) -> None:
-        """Suppress within each class, and keep the best (NonMaxSuppressionMultiClassRegular).
+        """Suppress within each class and keep the best (NonMaxSuppressionMultiClassRegular).
 
-        The outputs are the list of the best so far: a new one goes behind all that are as good.
+        The outputs hold the best so far, sorted by score; a new one follows equal ones.
         """
         nest, most = self.nest, self.options.most
         with nest.loop("kind", self.options.classes) as kind:
@@ -286,7 +286,7 @@ class _Work:
         nest.store(self.made, (place,), score)
 
     def _finish(self) -> None:
-        """Write how many there are, and 0 after them."""
+        """Store the number of detections, and 0 in the remaining outputs."""
         nest, zero = self.nest, number(0, "float32")
         nest.store(self.count, (0,), self.found[0])
         with nest.loop("k", self.options.most) as k, nest.when(k >= self.found[0]):

@@ -1,4 +1,4 @@
-"""Two tensors to one by whole quotients, remainders, powers and angles: FLOOR_DIV, POW, ATAN2, …"""
+"""Integer quotients, remainders, powers and angles of two tensors: FLOOR_DIV, POW, ATAN2, …"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,10 +22,10 @@ from ethosgen.aot.operators.arithmetic import ends
 from ethosgen.values.model import Operator, Tensor
 
 EXPONENT_BITS = 31
-"""Of an exponent of POW: an int32 that is not negative."""
+"""Bits of a POW exponent, a non-negative int32."""
 
 WHOLE_EXPONENT = 1e-5
-"""How close to an integer LiteRT's POW takes an exponent for one (optimized_ops.h)."""
+"""Distance below which LiteRT's POW treats an exponent as an integer (optimized_ops.h)."""
 
 
 # ---- FLOOR_DIV, FLOOR_MOD ------------------------------------------------------------------------
@@ -33,7 +33,7 @@ WHOLE_EXPONENT = 1e-5
 
 @operator("FLOOR_DIV", dtypes=("float32",))
 def floor_div(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """floor(a / b), divided in double precision as TFLite does; b = 0 ends the network."""
+    """Compute floor(a / b), divided in double precision as in TFLite; b = 0 fails the inference."""
     first, second, target = ends(op, tensors)
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
@@ -46,7 +46,7 @@ def floor_div(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("FLOOR_DIV", dtypes=("int8", "int16", "int32"), litert=True)
 def floor_div_of_integers(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The quotient as stored, rounded down; b = 0 ends the network, and an overflow wraps."""
+    """Divide stored values, rounding down; b = 0 fails the inference, overflow wraps."""
     first, second, target = ends(op, tensors)
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
@@ -63,7 +63,7 @@ def floor_div_of_integers(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("FLOOR_MOD", dtypes=("float32",))
 def floor_mod(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The remainder with the divisor's sign."""
+    """Compute the remainder with the divisor's sign."""
     first, second, target = ends(op, tensors)
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
@@ -75,7 +75,7 @@ def floor_mod(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("FLOOR_MOD", dtypes=("int8", "int16", "int32", "int64"), litert=True)
 def floor_mod_of_integers(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The remainder as stored, with the divisor's sign; b = 0 ends the network (floor_mod.h)."""
+    """Compute the remainder with the divisor's sign; b = 0 fails the inference (floor_mod.h)."""
     first, second, target = ends(op, tensors)
     wide = "int64" if target.dtype == "int64" else "int32"
 
@@ -94,13 +94,13 @@ def _need_divisor(nest: Nest, b: Any) -> None:
 
 
 def _safe_divisor(nest: Nest, b: Any) -> Any:
-    """Bind a divisor, with 1 for -1: the least integer divided by -1 overflows."""
+    """Bind a divisor, with 1 instead of -1: the smallest integer divided by -1 overflows."""
     minus, one = (number(value, dtype_of(b)) for value in (-1, 1))
     return nest.let("divisor", tirx.Select(tirx.EQ(b, minus), one, b))
 
 
 def _leans_away(rest: Any, divisor: Any) -> Any:
-    """Return whether a remainder is not 0 and has the other sign than its divisor."""
+    """Return whether a remainder is not 0 and its sign differs from the divisor's."""
     zero = number(0, dtype_of(rest))
     signs = (tirx.Cast("int32", value < zero) for value in (divisor, rest))
     return tirx.all(tirx.NE(rest, zero), tirx.NE(*signs))
@@ -111,7 +111,7 @@ def _leans_away(rest: Any, divisor: Any) -> Any:
 
 @operator("POW", dtypes=("float32",), ulp=LIBRARY_ULP, litert=True)
 def power(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """a to the power of b; one whole exponent for all elements multiplies, as in LiteRT."""
+    """Compute a to the power of b, by multiplication if b is one constant integer, as in LiteRT."""
     first, second, target = ends(op, tensors)
     exponent = _whole_exponent(first, second)
     if exponent:
@@ -120,7 +120,7 @@ def power(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _whole_exponent(base: Tensor, exponent: Tensor) -> int:
-    """Return a constant exponent from 1 on that all elements share, 0 if it is none of these."""
+    """Return the exponent if it is one constant integer of at least 1, else 0."""
     if exponent.data is None or exponent.elements != 1 or exponent.shape == base.shape:
         return 0
     value = float(exponent.array().reshape(-1)[0])
@@ -129,7 +129,7 @@ def _whole_exponent(base: Tensor, exponent: Tensor) -> int:
 
 
 def _multiplied(nest: Nest, base: Any, exponent: int) -> Any:
-    """Return a power by squaring, each product within the finite numbers (IntegerExponentPow)."""
+    """Return a power by squaring, each product clamped to finite numbers (IntegerExponentPow)."""
     if exponent == 1:
         return base
     half = _multiplied(nest, base, exponent // 2)
@@ -141,9 +141,9 @@ def _multiplied(nest: Nest, base: Any, exponent: int) -> Any:
 
 @operator("POW", dtypes=("int32",), litert=True)
 def power_of_integers(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """a to the power of b; a negative b ends the network.
+    """Compute a to the power of b; a negative b fails the inference.
 
-    A power that does not fit wraps here. LiteRT leaves it to the conversion from double.
+    Overflow wraps here. LiteRT converts from double, which is then undefined.
     """
     first, second, target = ends(op, tensors)
 
@@ -163,6 +163,6 @@ def power_of_integers(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ATAN2", dtypes=("float32",), ulp=LIBRARY_ULP, litert=True)
 def atan2(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The angle of (b, a)."""
+    """Compute the angle of the point (b, a)."""
     first, second, target = ends(op, tensors)
     return pointwise((first, second), target, lambda _, a, b: call("atan2f", a, b))

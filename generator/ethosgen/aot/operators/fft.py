@@ -1,7 +1,7 @@
 """SignalRfft and SignalIrfft: TFLite Micro's Fourier transforms, which are kissfft's (v130).
 
-A transform of n real numbers is one of n / 2 complex ones, and a step that takes the spectra of
-even and odd samples apart, or puts them together (kiss_fftr.c).
+A transform of n real numbers is a transform of n / 2 complex numbers and a step that separates or
+combines the spectra of even and odd samples (kiss_fftr.c).
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from ethosgen.values.model import Operator, Tensor
 RFFT, IRFFT = "SignalRfft", "SignalIrfft"
 LONGEST = 1 << 16
 _TYPES = {"float32": 0, "int32": 2, "int16": 7}
-"""The option T: a number of TFLite's schema."""
+"""Values of the option T, from TFLite's schema."""
 SPLIT, JOIN = "ethosgen_fft_split_s16", "ethosgen_fft_join_s16"
-"""Micro-kernels, of templates/kernels/ethosgen_fft_s16.c."""
+"""Micro-kernels in templates/kernels/ethosgen_fft_s16.c."""
 
 
 def _read_ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, int]:
-    """Return input, output and the number of real values."""
+    """Return the input, the output and the number of real values."""
     source, target = read_ends(op, tensors, 1, 1)
     options = read_integers(op, T=(0, 32), fft_length=(4, LONGEST))
     length = options["fft_length"]
@@ -38,7 +38,7 @@ def _read_ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor,
 
 
 def _check_shapes(spectrum: Tensor, signal: Tensor, length: int, *, padded: bool) -> None:
-    """Refuse tensors outside which TFLite Micro would read or write."""
+    """Refuse tensors whose bounds TFLite Micro would exceed."""
     bins = length + 2
     last = signal.shape[-1] if signal.shape else 0
     fits = (0 < last <= length if padded else last == length) and spectrum.shape[-1:] == (bins,)
@@ -51,15 +51,15 @@ def _check_shapes(spectrum: Tensor, signal: Tensor, length: int, *, padded: bool
 
 @operator(RFFT, dtypes=("int16", "int32", "float32"))
 def rfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return n / 2 + 1 bins of n real values, which may end with zeros; scaled by 1 / n if fixed.
+    """Compute n / 2 + 1 bins of n real values, zero-padded; fixed point scales by 1 / n.
 
-    The bins' memory serves as the room in between.
+    Intermediate results are in the memory of the bins.
     """
     return rfft_kernel(op, tensors, by_fours=False)
 
 
 def rfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> Kernel:
-    """Return the kernel of a SignalRfft, with micro-kernels where there are such."""
+    """Return the kernel of a SignalRfft; `by_fours` uses micro-kernels where they exist."""
     source, target, length = _read_ends(op, tensors)
     _check_shapes(target, source, length, padded=True)
     work = Transform(source.dtype, length, inverse=False, by_fours=by_fours)
@@ -87,7 +87,7 @@ def rfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> K
 
 
 def _split(work: Transform, read: Load, write: Store, bins: Any) -> None:
-    """Take the spectra of even and odd samples apart (kiss_fftr); `bins` is where they lie."""
+    """Separate the spectra of even and odd samples (kiss_fftr); `bins` points to them."""
     nest, scalar, count = work.nest, work.scalar, work.count
     constant = work.shrunk("constant", read(0), 2)
     write(0, (scalar.plus(*constant), scalar.number(0)))
@@ -106,7 +106,7 @@ def _split(work: Transform, read: Load, write: Store, bins: Any) -> None:
 
 
 def _folded(work: Transform, near: Complex, far: Complex) -> tuple[Complex, Complex]:
-    """Return sum and difference of a bin and its conjugate partner, each halved in fixed point."""
+    """Return the sum and difference of a bin and its conjugate, each halved in fixed point."""
     scalar = work.scalar
     near, far = work.bound("near", near), work.bound("far", far)
     a = work.shrunk("a", near, 2)
@@ -116,12 +116,12 @@ def _folded(work: Transform, near: Complex, far: Complex) -> tuple[Complex, Comp
 
 @operator(IRFFT, dtypes=("int16", "int32", "float32"))
 def irfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return n values from n / 2 + 1 bins; float32 is divided by n, like fixed point."""
+    """Compute n values from n / 2 + 1 bins; float32 is divided by n, like fixed point."""
     return irfft_kernel(op, tensors, by_fours=False)
 
 
 def irfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> Kernel:
-    """Return the kernel of a SignalIrfft, with micro-kernels where there are such."""
+    """Return the kernel of a SignalIrfft; `by_fours` uses micro-kernels where they exist."""
     source, target, length = _read_ends(op, tensors)
     _check_shapes(source, target, length, padded=False)
     work = Transform(source.dtype, length, inverse=True, by_fours=by_fours)
@@ -144,9 +144,9 @@ def irfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> 
 
 
 def _join(work: Transform, read: Load, write: Store, places: tuple[Any, Any]) -> None:
-    """Put the spectra of even and odd samples together (kiss_fftri).
+    """Combine the spectra of even and odd samples (kiss_fftri).
 
-    `places` are those of the result and of the bins.
+    `places` are pointers to the result and to the bins.
     """
     nest, scalar, count = work.nest, work.scalar, work.count
     ends = [nest.let("end", read(place)[0]) for place in (0, count)]

@@ -1,4 +1,4 @@
-"""The filter bank of TFLite Micro's signal library and what follows it, one number a channel.
+"""The filter bank of TFLite Micro's signal library and the stages after it, one value per channel.
 
 SignalFilterBank, SignalFilterBankSquareRoot, SignalFilterBankSpectralSubtraction, SignalPCAN and
 SignalFilterBankLog, from signal/src.
@@ -29,11 +29,11 @@ from ethosgen.values.model import Operator, Tensor
 INT16_MAX = (1 << 15) - 1
 INT32_MAX = (1 << 31) - 1
 GAINS = 125
-"""Of SignalPCAN's table: 4 for each number of bits up to 32, but for the first."""
+"""Entries of SignalPCAN's table: 4 for each bit length up to 32, except the first."""
 SNR_BITS, OUTPUT_BITS = 12, 6
-"""Behind the point of its signal-to-noise ratio and of its output (pcan_argc_fixed.h)."""
+"""Fraction bits of SignalPCAN's signal-to-noise ratio and output (pcan_argc_fixed.h)."""
 LOG_SEGMENTS, LOG_SCALE_BITS = 128, 16
-"""Of the logarithm's table, and what its values are scaled by (log.cc)."""
+"""Segments of the logarithm's table, and the scale of its values (log.cc)."""
 
 
 # ---- SignalFilterBank ----------------------------------------------------------------------------
@@ -41,7 +41,7 @@ LOG_SEGMENTS, LOG_SCALE_BITS = 128, 16
 
 @operator("SignalFilterBank", dtypes=("uint32",))
 def filter_bank(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Sum each band's energies by its weights; the band below gets the rest (filter_bank.cc)."""
+    """Sum each band's weighted energies; the band below gets the complement (filter_bank.cc)."""
     source, weights, unweights, starts, places, widths, target = read_ends(op, tensors, 6, 1)
     channels = read_integers(op, num_channels=(1, INT16_MAX))["num_channels"]
     expect(source, "uint32", (source.elements,))
@@ -78,13 +78,13 @@ def filter_bank(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _sum_dtype(*weights: Tensor) -> str:
-    """Return a type in which no sum wraps; Arm multiplies numbers without a sign in one go."""
+    """Return an unsigned type in which no sum wraps; Arm has one instruction for the product."""
     negative = any(t.data is None or t.array().min(initial=0) < 0 for t in weights)
     return "int64" if negative else "uint64"
 
 
 def _check_bands(source: Tensor, weights: Tensor, bands: Sequence[Tensor], channels: int) -> None:
-    """Refuse bands that lead outside, which TFLite Micro does not look for."""
+    """Refuse bands outside the tensors, which TFLite Micro does not check."""
     for band in bands:
         if band.data is None or band.dtype != "int16" or band.shape != (band.elements,):
             raise UnsupportedError(f"'{band.name}' is not a constant list of int16")
@@ -97,7 +97,7 @@ def _check_bands(source: Tensor, weights: Tensor, bands: Sequence[Tensor], chann
     used = widths > 0
     for first, whole in ((starts, source), (places, weights)):
         if (first[used] < 0).any() or (first[used] + widths[used] > whole.elements).any():
-            raise UnsupportedError(f"a band leads outside '{whole.name}'")
+            raise UnsupportedError(f"a band exceeds the bounds of '{whole.name}'")
 
 
 # ---- SignalFilterBankSquareRoot ------------------------------------------------------------------
@@ -105,10 +105,10 @@ def _check_bands(source: Tensor, weights: Tensor, bands: Sequence[Tensor], chann
 
 @operator("SignalFilterBankSquareRoot", dtypes=("uint64",))
 def filter_bank_square_root(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return the rounded square root, shifted right by the second input (square_root_64.cc).
+    """Compute the rounded square root, shifted right by the second input (square_root_64.cc).
 
-    Numbers of 32 bits have a root of 16, which is not rounded up to 65536. Shifts are taken modulo
-    32, as the computers do that TFLite Micro is tested on.
+    The root of a 32-bit value saturates at 65535. Shift counts are modulo 32, as on the computers
+    on which TFLite Micro is tested.
     """
     source, shift, target = read_ends(op, tensors, 2, 1)
     expect(source, "uint64", (source.elements,))
@@ -135,9 +135,9 @@ def filter_bank_square_root(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator(SPECTRAL_SUBTRACTION, dtypes=("uint32",))
 def spectral_subtraction(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Subtract a running estimate of the noise, and return that too.
+    """Subtract a running noise estimate, which is the second output.
 
-    Odd channels have coefficients of their own (filter_bank_spectral_subtraction.cc).
+    Odd channels have separate coefficients (filter_bank_spectral_subtraction.cc).
     """
     options = _subtraction_options(op)
     source, state, target, estimate = read_ends(op, tensors, 2, 2)
@@ -190,7 +190,7 @@ def _subtraction_options(op: Operator) -> dict[str, int]:
 
 @operator("SignalPCAN", dtypes=("uint32",))
 def pcan(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Multiply by a gain that the noise tells, and compress (pcan_argc_fixed.cc)."""
+    """Multiply by a gain that depends on the noise, and compress (pcan_argc_fixed.cc)."""
     source, noise, gains, target = read_ends(op, tensors, 3, 1)
     shift = read_integers(op, snr_shift=(0, 63))["snr_shift"]
     for tensor in (source, noise, target):
@@ -216,7 +216,7 @@ def pcan(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _gain(nest: Nest, level: Any, table: Any) -> Any:
-    """Return the gain for a level above 2: a parabola for each number of its bits, as int16."""
+    """Return the int16 gain for a level above 2: one parabola for each bit length."""
     length = bit_length(nest, level)
     place = nest.let("place", length * 4 - 6)
     aligned = nest.local("aligned", level)
@@ -236,7 +236,7 @@ def _gain(nest: Nest, level: Any, table: Any) -> Any:
 
 @operator("SignalFilterBankLog", dtypes=("uint32",))
 def filter_bank_log(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return the natural logarithm times a scale, at most 32767; 0 for what is below 2 (log.cc)."""
+    """Compute the natural logarithm times a scale, at most 32767; 0 for inputs below 2 (log.cc)."""
     source, target = read_ends(op, tensors, 1, 1)
     options = read_integers(op, input_correction_bits=(0, 31), output_scale=(0, INT32_MAX))
     expect(source, "uint32", (source.elements,))
@@ -267,13 +267,13 @@ _LN_2 = round(np.log(2) * (1 << LOG_SCALE_BITS))
 
 
 def logarithm_table() -> Array:
-    """Return log2(1 + x) - x for the segments' ends, in units of 1 / 65536."""
+    """Return log2(1 + x) - x at the segment boundaries, in units of 1 / 65536."""
     x = np.arange(LOG_SEGMENTS + 1) / LOG_SEGMENTS
     return np.round((np.log2(1 + x) - x) * (1 << LOG_SCALE_BITS)).astype(np.uint16)
 
 
 def _binary_logarithm(nest: Nest, value: Any, table: Any) -> Any:
-    """Return log2 of a uint32 above 1 with 16 fraction bits, by the table's line segments."""
+    """Return log2 of a uint32 above 1 with 16 fraction bits, interpolated in the table."""
     whole = nest.let("whole", bit_length(nest, value) - 1)
     part = nest.local("part", value - (unsigned(1) << unsigned(whole)))
     with nest.when(whole < LOG_SCALE_BITS):

@@ -1,4 +1,4 @@
-"""Functions of one number: ABS, NEG, SQRT, EXP, SIN, … by the C library where TFLite uses it."""
+"""Unary functions: ABS, NEG, SQRT, EXP, SIN, … with the C library where TFLite uses it."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ EXACT: dict[str, Callable[[Any], Any]] = {
     "SQRT": lambda x: call("sqrtf", x),
     "SQUARE": lambda x: x * x,
 }
-"""ROUND rounds halves to even, as rintf does unless a program changes the rounding mode."""
+"""ROUND rounds ties to even, as rintf does in the default rounding mode."""
 
 ROUNDED: dict[str, Callable[[Any], Any]] = {
     "COS": lambda x: call("cosf", x),
@@ -47,13 +47,13 @@ ROUNDED: dict[str, Callable[[Any], Any]] = {
 
 @operator(*EXACT, dtypes=("float32",))
 def exact_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Apply a function whose result IEEE 754 fixes."""
+    """Apply a function whose result IEEE 754 defines exactly."""
     return apply_function(op, tensors)
 
 
 @operator(*ROUNDED, dtypes=("float32",), ulp=LIBRARY_ULP)
 def apply_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Apply it to each element."""
+    """Apply a C library function to each element."""
     function = (EXACT | ROUNDED)[op.code]
 
     def formula(_: Nest, a: Any) -> Any:
@@ -64,13 +64,13 @@ def apply_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("EXP", dtypes=("int8", "int16"), litert=True)
 def exp_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """A table of the exponential in float32."""
+    """Look up the exponential, computed in float32."""
     return curve_kernel(op, tensors, np.exp)
 
 
 @operator("LOG", dtypes=("int8", "int16"), litert=True)
 def log_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """A table of the logarithm in float32; up to 0 it is the least output (LogLUTPrepare)."""
+    """Look up the logarithm, computed in float32; x <= 0 gives the minimum (LogLUTPrepare)."""
     target = tensors[op.outputs[0]]
     low, _ = limits(target.dtype)
     least = np.float32(low - zero_point_of(target)) * np.float32(scale_of(target))
@@ -79,7 +79,7 @@ def log_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("NEG", dtypes=("int8", "int16", "int32", "int64"), litert=True)
 def negate(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """-x as stored, whatever the scales; the least integer stays (reference/neg.h)."""
+    """Negate stored values, ignoring scales; the minimum stays (reference/neg.h)."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     low, _ = limits(source.dtype)
     least, zero = number(low, source.dtype), number(0, source.dtype)
@@ -92,7 +92,7 @@ def negate(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ABS", dtypes=("int32",), litert=True)
 def abs_int32(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """|x|; the least integer stays."""
+    """Compute |x|; the minimum stays."""
     least = number(limits("int32")[0], "int32")
 
     def formula(_: Nest, a: Any) -> Any:
@@ -103,7 +103,7 @@ def abs_int32(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("SIGN", dtypes=("int32", "float32"), litert=True)
 def sign(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """1, 0 or -1 by the sign; what is not a number stays so (sign.cc)."""
+    """Compute the sign as 1, 0 or -1; NaN stays NaN (sign.cc)."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     one, zero, minus = (number(value, source.dtype) for value in (1, 0, -1))
 
@@ -116,7 +116,7 @@ def sign(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ABS", dtypes=("int8",))
 def abs_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """|x|, rescaled where the scales differ (micro/kernels/elementwise.cc)."""
+    """Compute |x|, rescaled if the scales differ (micro/kernels/elementwise.cc)."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     multiplier = quantize_multiplier(_ratio(source, target))
     same = scale_of(source) == scale_of(target)
@@ -130,7 +130,7 @@ def abs_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ABS", dtypes=("int16",))
 def abs_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """|x|, rescaled where the scales differ; without scales the greatest |x| wraps, as in C."""
+    """Compute |x|, rescaled if the scales differ; without scales |-32768| wraps, as in C."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     quantized = source.quantization is not None
     same = not quantized or scale_of(source) == scale_of(target)
@@ -149,12 +149,12 @@ def _ratio(source: Tensor, target: Tensor) -> float:
 
 
 RSQRT_SHIFT = 20
-"""Bits to which quantized RSQRT computes before it rescales."""
+"""Fraction bits of quantized RSQRT before rescaling."""
 
 
 @operator("RSQRT", dtypes=("int8",))
 def rsqrt_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """1 / sqrt(x) in fixed point; 0 gives the greatest value, a negative x ends the network."""
+    """Compute 1 / sqrt(x) in fixed point; 0 gives the maximum, a negative x fails the inference."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     rest = _rsqrt_multiplier(source, target)
     low, high = limits("int8")
@@ -180,7 +180,7 @@ def rsqrt_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("RSQRT", dtypes=("int16",))
 def rsqrt_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The same, computed for each element: a table of its values would take 64 KiB."""
+    """Compute the same for each element: a table of all values would take 64 KiB."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     rest = _rsqrt_multiplier(source, target)
     low, high = limits("int16")
@@ -190,7 +190,7 @@ def rsqrt_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         with nest.when(distance < 0):
             nest.fail(BAD_VALUE)
         mantissa, shift = inverse_square_root(nest, nest.local("rest", distance))
-        # The inverse of at most 16 bits is not shifted by more than RSQRT_SHIFT to the right.
+        # The inverse of a 16-bit value is shifted right by at most RSQRT_SHIFT.
         one = nest.let("one", int32(1) << (shift[0] + RSQRT_SHIFT))
         inverse = nest.let("inverse", saturating_rounding_doubling_high_mul(one, mantissa[0]))
         scaled = nest.rescale(inverse, rest) + zero_point_of(target)
@@ -200,6 +200,6 @@ def rsqrt_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _rsqrt_multiplier(source: Tensor, target: Tensor) -> Multiplier:
-    """Return RSQRT's multiplier and shift, without the extra bits of its inverse."""
+    """Return RSQRT's multiplier, without the extra bits of the inverse."""
     multiplier = quantize_multiplier(1.0 / (math.sqrt(scale_of(source)) * scale_of(target)))
     return Multiplier(multiplier.mantissa, multiplier.shift - RSQRT_SHIFT)

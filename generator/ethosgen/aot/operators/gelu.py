@@ -1,4 +1,4 @@
-"""GELU, which TFLite Micro does not have: after LiteRT (lite/kernels/internal/reference/gelu.h)."""
+"""GELU as in LiteRT (lite/kernels/internal/reference/gelu.h); TFLite Micro does not have it."""
 
 import math
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.model import Operator, Tensor
 
 _ULP = 16
-"""LiteRT has erfc and tanh of its own. Below -1 the approximation adds 1 and nearly -1, and no two
-libraries agree on the digits that are left."""
+"""LiteRT has its own erfc and tanh. Below -1 the approximation adds 1 to almost -1, and libraries
+differ in the remaining digits."""
 
 _ROOT_HALF = float(np.float32(math.sqrt(0.5)))
 _ROOT_TWO_BY_PI = float(np.float32(math.sqrt(2 / math.pi)))
@@ -22,7 +22,7 @@ _CUBIC = float(np.float32(0.044715))
 
 @operator("GELU", dtypes=("float32",), ulp=_ULP, litert=True)
 def gelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x times the normal distribution's integral up to x, by erfc or, approximated, by tanh."""
+    """Compute x times the normal distribution function of x, by erfc or approximated by tanh."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
 
     def formula(nest: Nest, a: Any) -> Any:
@@ -37,7 +37,7 @@ def gelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("GELU", dtypes=("int8", "int16"), litert=True)
 def gelu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """A table of the function in float32."""
+    """Look up GELU, computed in float32."""
     function = _by_tanh if op.options.get("approximate") else _by_erfc
     return curve_kernel(op, tensors, np.vectorize(function, otypes=[np.float64]))
 

@@ -1,4 +1,4 @@
-"""Operators that move blocks of elements and change none: CONCATENATION, PACK, SPLIT, PAD, …"""
+"""Operators that move blocks of elements: CONCATENATION, PACK, SPLIT, PAD, …"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ from ethosgen.values.model import ABSENT, Operator, Tensor
 MOVED = ("int8", "int16", "int32", "float32")
 
 
-# ---- several to one, one to several --------------------------------------------------------------
+# ---- CONCATENATION, PACK, SPLIT ------------------------------------------------------------------
 
 
 @operator("CONCATENATION", dtypes=(*MOVED, "int64", "bool"), cycles=per_element(1.2, moves=True))
 def concatenation(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy the inputs side by side along an axis; like TFLite Micro, without rescaling."""
+    """Copy the inputs side by side along an axis, without rescaling, as TFLite Micro does."""
     target = tensors[op.outputs[0]]
     sources = [tensors[i] for i in op.inputs]
     if op.options.get("fused_activation_function", "NONE") != "NONE":
@@ -37,7 +37,7 @@ def concatenation(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _differ(one: Tensor, other: Tensor) -> bool:
-    """Return whether a byte means two things in two tensors."""
+    """Return whether two tensors differ in quantization."""
     known = one.quantization and other.quantization
     return bool(known) and (scale_of(one), zero_point_of(one)) != (
         scale_of(other),
@@ -46,7 +46,10 @@ def _differ(one: Tensor, other: Tensor) -> bool:
 
 
 def _rescaled(source: Tensor, target: Tensor) -> Array:
-    """Return the output for each byte of an input, in single floats (ConcatenationWithScaling)."""
+    """Return the rescaled output for each input byte, in single precision.
+
+    See ConcatenationWithScaling.
+    """
     scale = np.float32(scale_of(source)) * (np.float32(1) / np.float32(scale_of(target)))
     bias = np.float32(-128 - zero_point_of(source)) * scale
     scaled = np.arange(256, dtype=np.float32) * scale + bias
@@ -74,9 +77,9 @@ def _joined(
     axis: int,
     tables: Mapping[int, Array] = MappingProxyType({}),
 ) -> Kernel:
-    """Return a kernel that joins what the inputs have below an axis.
+    """Return a kernel that joins the inputs along an axis.
 
-    An input with one of `tables`, by its position, is looked up in it.
+    `tables` gives lookup tables for some inputs, by position.
     """
     rows = math.prod(target.shape[:axis])
     widths = [source.elements // rows for source in sources]
@@ -130,7 +133,7 @@ def split(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def constant(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
-    """Return an operand that must be known; UnsupportedError if it is computed at run time."""
+    """Return an operand's value; UnsupportedError if it is computed at run time."""
     if tensor.data is None:
         raise UnsupportedError(f"its {what} (tensor '{tensor.name}') is computed at run time")
     return tensor.array()
@@ -142,7 +145,7 @@ def constant(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
 @operator("PAD", "PADV2", dtypes=MOVED, cycles=per_element(1.0, moves=True))
 @operator("PAD", "PADV2", dtypes=("int64", "bool"), litert=True)
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Fill with the zero point, or with PADV2's value, and copy the input inside."""
+    """Fill the output with the zero point or PADV2's value, and copy the input into it."""
     source, paddings, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     before = padded_before(source, paddings, target)
     sizes, starts, totals = _contiguous(source.shape, before, target.shape)
@@ -160,13 +163,13 @@ def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def padded_before(source: Tensor, paddings: Tensor, target: Tensor) -> list[int]:
-    """Return by how many elements each dimension is padded in front."""
+    """Return the number of elements of padding before each dimension."""
     pairs = constant(paddings, "paddings")
     fits = pairs.shape == (len(source.shape), 2)
     if not fits or tuple(pairs.sum(1) + source.shape) != target.shape:
         raise UnsupportedError(
-            f"its paddings {pairs.tolist()} and the shapes {list(source.shape)} of its input and "
-            f"{list(target.shape)} of its output do not fit each other"
+            f"its paddings {pairs.tolist()} do not match its input shape {list(source.shape)} and "
+            f"its output shape {list(target.shape)}"
         )
     return [int(pair[0]) for pair in pairs]
 
@@ -179,7 +182,7 @@ def _zero(target: Tensor) -> Any:
 def _contiguous(
     shape: Sequence[int], before: Sequence[int], whole: Sequence[int]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return sizes, starts and totals with the dimensions merged that are not padded."""
+    """Return sizes, starts and totals, with unpadded dimensions merged."""
     sizes, starts, totals = [1], [0], [1]
     for size, start, total in zip(shape, before, whole, strict=True):
         if size == total:

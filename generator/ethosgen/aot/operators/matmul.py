@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: TFLite's reference/batch_matmul.h."""
+"""BATCH_MATMUL, as in TFLite's reference/batch_matmul.h."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 
 SUMS = {"int8": "int32", "int16": "int64", "float32": "float32"}
-"""The type in which products are added up, by that of the first input."""
+"""The accumulator type by the first input's type."""
 
 CYCLES = per_depth({"int8": 5.0, "int16": 6.0, "float32": 6.0}, other=6.0, output=27.0)
 """Counted: 4.2 for each product if the second factor is transposed, at most 7.4."""
@@ -30,10 +30,10 @@ CYCLES = per_depth({"int8": 5.0, "int16": 6.0, "float32": 6.0}, other=6.0, outpu
 
 @operator("BATCH_MATMUL", dtypes=tuple(SUMS), cycles=CYCLES)
 def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Multiply matrices in the last two dimensions; those before them broadcast.
+    """Multiply matrices in the last two dimensions; the leading dimensions broadcast.
 
-    adj_x and adj_y say that the first or the second lies transposed in memory. Either may be a
-    constant.
+    adj_x and adj_y mean that the first or second matrix is stored transposed. Either input can be
+    a constant.
     """
     first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     batches, (rows, columns, depth) = _sizes(op, first, second, target)
@@ -65,26 +65,26 @@ def _turned(op: Operator, option: str, row: Any, column: Any) -> tuple[Any, Any]
 
 
 def _full(tensor: Tensor, batches: int) -> tuple[int, ...]:
-    """Return a shape with the given number of dimensions before the last two."""
+    """Return a shape with `batches` leading dimensions before the last two."""
     return (1,) * (batches + 2 - len(tensor.shape)) + tensor.shape
 
 
 def _sizes(
     op: Operator, first: Tensor, second: Tensor, target: Tensor
 ) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-    """Return the batches' shape, and rows, columns and depth; UnsupportedError if they disagree."""
+    """Return the batch shape, and rows, columns and depth; UnsupportedError if they mismatch."""
     int16_by_int8 = (first.dtype, second.dtype) == ("int16", "int8")
     if first.dtype != target.dtype or (first.dtype != second.dtype and not int16_by_int8):
         raise UnsupportedError(
-            f"its inputs and output are {first.dtype}, {second.dtype} and {target.dtype}; one "
-            "type, or int16 by int8 to int16, is covered"
+            f"its inputs and output are {first.dtype}, {second.dtype} and {target.dtype}; only one "
+            "common type, or int16 by int8 to int16, is covered"
         )
     if second.quantization and len(second.quantization.scale) > 1:
         raise UnsupportedError(
             f"'{second.name}' has a scale for each channel, which no interpreter computes here: "
-            "LiteRT takes them for 0, TFLite Micro the first for all; quantize it per tensor"
+            "LiteRT uses 0, TFLite Micro the first scale for all; quantize it per tensor"
         )
-    ends = f"it does not lead from {first.shape} and {second.shape} to {target.shape}"
+    ends = f"the shapes {first.shape} and {second.shape} do not multiply to {target.shape}"
     if min(len(first.shape), len(second.shape)) < 2:
         raise UnsupportedError(ends)
     rows, depth = _turned(op, "adj_x", *first.shape[-2:])

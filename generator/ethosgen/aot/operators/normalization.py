@@ -1,4 +1,4 @@
-"""Over the last dimension: L2_NORMALIZATION and LOG_SOFTMAX."""
+"""Normalizations over the last dimension: L2_NORMALIZATION and LOG_SOFTMAX."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,13 +26,13 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 
 EPSILON = 1e-6
-"""The least norm by which float32 L2_NORMALIZATION divides."""
+"""The smallest norm by which float32 L2_NORMALIZATION divides."""
 
 
 def _rows(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, tuple[int, int]]:
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if source.dtype != target.dtype:
-        raise UnsupportedError(f"it turns {source.dtype} into {target.dtype}; they must agree")
+        raise UnsupportedError(f"it converts {source.dtype} to {target.dtype}; both must be equal")
     if op.options.get("fused_activation_function", "NONE") != "NONE":
         raise UnsupportedError("a fused activation is not covered")
     depth = source.shape[-1]
@@ -44,7 +44,7 @@ def _rows(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, tupl
 
 @operator("L2_NORMALIZATION", dtypes=("float32",))
 def l2_normalization(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x / sqrt(sum of squares)."""
+    """Compute x / sqrt(sum of squares)."""
     source, target, (rows, depth) = _rows(op, tensors)
     nest = Nest()
     x, y = nest.read("input", source, (rows, depth)), nest.write("output", target, (rows, depth))
@@ -62,7 +62,7 @@ def l2_normalization(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("L2_NORMALIZATION", dtypes=("int8",))
 def l2_normalization_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The same in fixed point, to a scale of 1 / 128 (integer_ops/l2normalization.h).
+    """Compute the same in fixed point; output scale 1 / 128 (integer_ops/l2normalization.h).
 
     LiteRT multiplies uint8 by 128 before it divides (reference/l2normalization.h).
     """
@@ -76,7 +76,7 @@ def l2_normalization_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             value = nest.let("value", int32(x[row, i]) - zero)
             nest.store(total, (0,), total[0] + value * value)
         mantissa, shift = inverse_square_root(nest, total)
-        # The shift is at most 0, and 7 bits more give the output's scale.
+        # The shift is at most 0; 7 more bits give the output scale.
         if op.options.get(UNSIGNED):
             left, right = int32(7), nest.let("right", 0 - shift[0])
         else:
@@ -90,12 +90,12 @@ def l2_normalization_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def inverse_square_root(nest: Nest, x: Any) -> tuple[Any, Any]:
-    """Return fixed_point.inverse_square_root at run time; `x` is a local that is used up."""
+    """Return fixed_point.inverse_square_root at run time; overwrites the local `x`."""
     mantissa = nest.local("mantissa", int32(fixed_point.INT32_MAX))
     shift = nest.local("shift", int32(0))
     with nest.when(x[0] > 1):
         nest.store(shift, (0,), int32(-11))
-        for _ in range(2):  # from below 2**31 to below 2**29, or not at all
+        for _ in range(2):  # shifts x from below 2**31 to below 2**29 if needed
             with nest.when(x[0] >= 1 << 29):
                 nest.store(x, (0,), tirx.truncdiv(x[0], int32(4)))
                 nest.store(shift, (0,), shift[0] - 1)
@@ -130,7 +130,7 @@ def times_power(nest: Nest, x: Any, exponent: int) -> Any:
 
 @operator("LOG_SOFTMAX", dtypes=("float32",), ulp=LIBRARY_ULP)
 def log_softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """x - max - log(sum of exp(x - max))."""
+    """Compute x - max - log(sum of exp(x - max))."""
     source, target, (rows, depth) = _rows(op, tensors)
     nest = Nest()
     x, y = nest.read("input", source, (rows, depth)), nest.write("output", target, (rows, depth))
@@ -158,7 +158,7 @@ OUTPUT_BITS = 4
 
 @operator("LOG_SOFTMAX", dtypes=("int8",))
 def log_softmax_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The same in fixed point (reference/log_softmax.h); the output's scale is 1 / 16."""
+    """Compute the same in fixed point; output scale 1 / 16 (reference/log_softmax.h)."""
     source, target, (rows, depth) = _rows(op, tensors)
     if scale_of(target) != 1 / 16 or zero_point_of(target) != 127:
         raise UnsupportedError("its output must have the scale 1 / 16 and the zero point 127")
@@ -189,10 +189,11 @@ def log_softmax_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _distances(scale: float) -> tuple[Array, Array, int, Multiplier]:
-    """Return a distance from the maximum in fixed point, its share of the sum, and limits.
+    """Return tables and limits by the distance of an input from the maximum.
 
-    These are the distance beyond which TFLite leaves a term out, and the multiplier from fixed
-    point back to steps of the input (PreprocessLogSoftmaxScalingExp).
+    The tables hold the distance in fixed point and its exponential. The limits are the distance
+    beyond which TFLite omits a term, and the multiplier from fixed point to input steps
+    (PreprocessLogSoftmaxScalingExp).
     """
     real_multiplier = min(scale * (1 << (31 - DIFFERENCE_BITS)), float(fixed_point.INT32_MAX))
     multiplier = quantize_multiplier(real_multiplier)
@@ -216,10 +217,10 @@ ALPHA_N, ALPHA_D, ALPHA_I, ALPHA_F = 117049297, 127690142, 1057819769, 638450708
 
 
 def _logarithm(nest: Nest, total: Any) -> Any:
-    """Return log(x) with DIFFERENCE_BITS for x >= 1 with SUM_BITS.
+    """Return log(x) with DIFFERENCE_BITS integer bits, for x >= 1 with SUM_BITS integer bits.
 
-    log_x_for_x_greater_than_or_equal_to_1_impl of TFLite's common.h: a power of two is taken off,
-    once of x and once of x sqrt(1/2), and the smaller rest goes into a rational function.
+    As log_x_for_x_greater_than_or_equal_to_1_impl in TFLite's common.h: remove a power of two from
+    x and from x sqrt(1/2), and evaluate a rational function of the smaller remainder.
     """
     z = nest.keep("z", total[0])
     shift_a = nest.let("shift_a", headroom(nest, z))
@@ -245,7 +246,7 @@ def _logarithm(nest: Nest, total: Any) -> Any:
 
 def _one_over_one_plus(nest: Nest, a: Any) -> Any:
     """Return 1 / (1 + a) for a in [0, 1]: three steps of Newton's method, as in gemmlowp."""
-    # Half of a and one: their sum has 32 bits, but for the sign.
+    # Half of a plus half of 1: their sum would need 32 bits besides the sign.
     half = nest.keep("half", (a >> 1) + (1 << 30))
     first, slope = fixed_point.RECIPROCAL_START
     x = nest.local("x", _multiply(half, int32(slope)) + first)

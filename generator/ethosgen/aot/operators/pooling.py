@@ -1,4 +1,4 @@
-"""Pools over NHWC: TFLite's reference/pooling.h and reference_integer_ops/pooling.h."""
+"""Pools over NHWC, as in TFLite's reference/pooling.h and reference_integer_ops/pooling.h."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,16 +18,16 @@ from ethosgen.values.model import Operator, Tensor
 QUANTIZED = ("int8", "int16")
 
 Combine = Callable[[Any, Any], Any]
-"""From what is held so far and an element of the input to what is held then."""
+"""Returns the new accumulator from the old one and an input element."""
 Finish = Callable[[Nest, Any, Any], Any]
-"""From the nest, what is held and how many elements went into it to the output."""
+"""Returns the output from the nest, the accumulator and the number of elements in it."""
 
 
 @operator("AVERAGE_POOL_2D", dtypes=QUANTIZED, cycles=per_tap(1.1, 8.0))
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Average over the part of the window inside the input, halves rounded away from zero.
+    """Average the part of the window inside the input, rounding ties away from zero.
 
-    LiteRT averages uint8 as it is stored, so that halves go up.
+    LiteRT averages stored uint8 values, so their ties round up.
     """
     bounds = pool_bounds(op, tensors)
 
@@ -55,7 +55,7 @@ def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("AVERAGE_POOL_2D", "L2_POOL_2D", dtypes=("float32",))
 def average_pool_2d_of_reals(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Mean over the part of the window inside the input; L2: root of the squares' mean."""
+    """Compute the mean (L2: root mean square) of the part of the window inside the input."""
     is_l2 = op.code == "L2_POOL_2D"
 
     def combine(total: Any, x: Any) -> Any:
@@ -79,13 +79,13 @@ def max_pool_2d_of_reals(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def pool_window(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis]:
-    """Return a pool's window; UnsupportedError if it does not lead from input to output."""
+    """Return a pool's window; UnsupportedError if it does not match the shapes."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if len(source.shape) != 4 or (source.shape[0], source.shape[3], 4) != (
         *target.shape[::3],
         len(target.shape),
     ):
-        raise UnsupportedError(f"it does not lead from {source.shape} to {target.shape}")
+        raise UnsupportedError(f"its output {target.shape} does not match its input {source.shape}")
     taps = int(op.options["filter_height"]), int(op.options["filter_width"])
     return make_window(op, taps, source, target)
 
@@ -95,7 +95,7 @@ def _pool(
 ) -> Kernel:
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if source.dtype != target.dtype:
-        raise UnsupportedError(f"it turns {source.dtype} into {target.dtype}; they must agree")
+        raise UnsupportedError(f"it converts {source.dtype} to {target.dtype}; both must be equal")
     vertical, horizontal = pool_window(op, tensors)
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
@@ -113,7 +113,7 @@ def _pool(
 
 
 def _count(vertical: Axis, oy: Any, horizontal: Axis, ox: Any) -> Any:
-    """Return how many elements are under the part of the window inside the input."""
+    """Return the number of elements in the part of the window inside the input."""
     (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
     return (bottom - top) * (right - left)
 
@@ -121,8 +121,8 @@ def _count(vertical: Axis, oy: Any, horizontal: Axis, ox: Any) -> Any:
 def pool_bounds(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int]:
     """Return the bounds of the fused activation, in the output's quantization.
 
-    Nothing is rescaled: TFLite Micro refuses a pool between different scales, and LiteRT, which
-    then decides, pools the stored values.
+    Values are not rescaled: TFLite Micro refuses a pool between different scales, and LiteRT, the
+    oracle in that case, pools the stored values.
     """
     return activation_range(op, tensors[op.outputs[0]])
 

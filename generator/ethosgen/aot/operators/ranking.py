@@ -1,4 +1,4 @@
-"""TOPK_V2: the greatest elements of each row, and where they are."""
+"""TOPK_V2: the greatest elements of each row, and their indices."""
 
 import math
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ NUMBERS = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 @operator("TOPK_V2", dtypes=NUMBERS, litert=True)
 def top_k(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Write the k greatest of each row in falling order; equal ones in the order of places.
+    """Store the k greatest elements of each row in descending order, equal ones by index.
 
-    What is not a number comes last (topk_v2.cc). Each of the k turns looks for the greatest
-    element behind the last one, so that nothing is sorted and no memory is needed.
+    NaN comes last (topk_v2.cc). Each of the k iterations searches for the greatest element after
+    the previous one, which needs no sorting and no memory.
     """
     source, values, places = (tensors[i] for i in (op.inputs[0], *op.outputs))
     size, count = source.shape[-1], values.shape[-1]
     if places.dtype not in ("int16", "int32"):
-        raise UnsupportedError(f"its places are {places.dtype}; int16 and int32 are covered")
+        raise UnsupportedError(f"its indices are {places.dtype}; only int16 and int32 are covered")
     if values.shape != places.shape or values.shape[:-1] != source.shape[:-1] or count > size:
         raise UnsupportedError(
             f"its outputs of shape {list(values.shape)} do not fit an input of {list(source.shape)}"
@@ -34,7 +34,7 @@ def top_k(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     x = nest.read("input", source, (rows, size))
     top = nest.write("values", values, (rows, count))
     where = nest.write("places", places, (rows, count))
-    is_real = source.dtype == "float32"
+    is_float = source.dtype == "float32"
     with nest.loop("row", rows) as row:
         last = nest.local("last", int32(-1))
         with nest.loop("k", count) as k:
@@ -45,9 +45,9 @@ def top_k(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
                 so_far = nest.let("so_far", best[0])
                 element = nest.let("element", x[row, i])
                 greatest = nest.let("greatest", x[row, tirx.max(so_far, 0)])
-                tied = tirx.all(tirx.Not(_exceeds(element, limit, is_real)), i > before)
-                is_left = tirx.any(before < 0, _exceeds(limit, element, is_real), tied)
-                is_better = tirx.any(so_far < 0, _exceeds(element, greatest, is_real))
+                tied = tirx.all(tirx.Not(_exceeds(element, limit, is_float)), i > before)
+                is_left = tirx.any(before < 0, _exceeds(limit, element, is_float), tied)
+                is_better = tirx.any(so_far < 0, _exceeds(element, greatest, is_float))
                 with nest.when(tirx.all(is_left, is_better)):
                     nest.store(best, (0,), int32(i))
             chosen = nest.let("chosen", best[0])
@@ -57,6 +57,6 @@ def top_k(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-def _exceeds(a: Any, b: Any, is_real: bool) -> Any:
-    """Return whether one element comes before another, whatever their places."""
-    return tirx.any(a > b, tirx.all(tirx.NE(b, b), tirx.EQ(a, a))) if is_real else a > b
+def _exceeds(a: Any, b: Any, is_float: bool) -> Any:
+    """Return whether one element ranks before another, regardless of index."""
+    return tirx.any(a > b, tirx.all(tirx.NE(b, b), tirx.EQ(a, a))) if is_float else a > b

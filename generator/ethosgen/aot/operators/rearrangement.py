@@ -1,4 +1,4 @@
-"""Operators that change the order of elements: TRANSPOSE, SLICE, MIRROR_PAD, SPACE_TO_DEPTH, …"""
+"""Operators that reorder elements: TRANSPOSE, SLICE, MIRROR_PAD, SPACE_TO_DEPTH, …"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.model import Operator, Tensor
 
 Place = Callable[[Sequence[Any]], Sequence[Any]]
-"""From an index of the output to one of the input."""
+"""Maps an output index to an input index."""
 
 
 def _moved(source: Tensor, target: Tensor, place: Place) -> Kernel:
@@ -42,7 +42,7 @@ def transpose(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("SPACE_TO_DEPTH", dtypes=("int8", "float32"))
 @operator("SPACE_TO_DEPTH", dtypes=("int32", "int64"), litert=True)
 def space_to_depth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Move blocks of rows and columns to the depth."""
+    """Move blocks of rows and columns to the depth dimension."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     block = int(op.options["block_size"])
     batch, height, width, _ = target.shape
@@ -53,7 +53,7 @@ def space_to_depth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("DEPTH_TO_SPACE", dtypes=("int8", "float32"))
 @operator("DEPTH_TO_SPACE", dtypes=("int32", "int64"), litert=True)
 def depth_to_space(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Move the depth to blocks of rows and columns."""
+    """Move the depth dimension to blocks of rows and columns."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     block = int(op.options["block_size"])
     batch, height, width, _ = source.shape
@@ -62,7 +62,7 @@ def depth_to_space(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _permuted(source: Tensor, target: Tensor, shape: Sequence[int], order: Sequence[int]) -> Kernel:
-    """Return a kernel that permutes the input, seen in a shape; what stays last is copied whole."""
+    """Return a kernel that permutes the reshaped input; trailing fixed dimensions are one copy."""
     kept = len(order)
     while kept and order[kept - 1] == kept - 1:
         kept -= 1
@@ -122,13 +122,13 @@ def tile(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-# ---- parts ---------------------------------------------------------------------------------------
+# ---- slices and mirrors --------------------------------------------------------------------------
 
 
 @operator("SLICE", dtypes=("int8", "int16", "int32", "float32", "bool"))
 @operator("SLICE", dtypes=("int64",), litert=True)
 def slice_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy a part; where it begins may be computed, and outside the input ends the network."""
+    """Copy a slice; its start can be computed, and a start out of bounds fails the inference."""
     source, begin, _, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     nest = Nest()
     x = nest.read("input", source)
@@ -150,7 +150,7 @@ def slice_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("STRIDED_SLICE", dtypes=("int8", "int16", "int32", "float32", "bool"))
 @operator("STRIDED_SLICE", dtypes=("int64",), litert=True)
 def strided_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy every n-th element of a part (internal/strided_slice_logic.h)."""
+    """Copy every n-th element of a slice (internal/strided_slice_logic.h)."""
     source, *limits, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     begin, _, steps = ([int(v) for v in constant(t, "limits").flat] for t in limits)
     for refused in ("ellipsis_mask", "new_axis_mask", "offset"):
@@ -173,7 +173,7 @@ def strided_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _first(start: int, step: int, size: int, masked: bool) -> int:
-    """Return where a strided slice begins along one axis."""
+    """Return the first index of a strided slice along one axis."""
     if masked:
         return 0 if step > 0 else size - 1
     start += size if start < 0 else 0
@@ -183,13 +183,13 @@ def _first(start: int, step: int, size: int, masked: bool) -> int:
 @operator("DYNAMIC_UPDATE_SLICE", dtypes=("int8", "int16", "int32", "float32"))
 @operator("DYNAMIC_UPDATE_SLICE", dtypes=("int64", "bool"), litert=True)
 def dynamic_update_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy the input and put a part in, which is moved inside where it would stick out."""
+    """Copy the input and overwrite a slice of it, whose start is clamped to the input."""
     source, part, begin, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     if begin.dtype not in ("int32", "int64") or part.dtype != source.dtype:
-        raise UnsupportedError(f"its part is {part.dtype}, and it begins at {begin.dtype}")
+        raise UnsupportedError(f"its update is {part.dtype} and its start {begin.dtype}")
     sizes = zip(source.shape, part.shape, strict=False)
     if len(source.shape) != len(part.shape) or any(size > whole for whole, size in sizes):
-        raise UnsupportedError(f"its part of {part.shape} does not fit into {source.shape}")
+        raise UnsupportedError(f"its update of {part.shape} does not fit into {source.shape}")
     nest = Nest()
     x = nest.read("input", source, (source.elements,))
     update = nest.read("update", part)
@@ -211,7 +211,7 @@ def dynamic_update_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("MIRROR_PAD", dtypes=("int8", "float32"))
 @operator("MIRROR_PAD", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def mirror_pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Pad with the mirrored input; REFLECT leaves the edge itself out."""
+    """Pad with the mirrored input; REFLECT does not repeat the edge."""
     source, paddings, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     before = padded_before(source, paddings, target)
     skip = 1 if op.options.get("mode", "REFLECT") == "REFLECT" else 0
@@ -240,7 +240,7 @@ def _mirrored(i: Any, start: int, size: int, total: int, skip: int) -> Any:
 @operator("SPACE_TO_BATCH_ND", dtypes=("int8", "float32"))
 @operator("SPACE_TO_BATCH_ND", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def space_to_batch(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Pad, and move the places within a block to the batch."""
+    """Pad, and move the positions within a block to the batch dimension."""
     source, block, paddings, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     (rows, columns), (top, left) = _blocks(block), _starts(paddings)
     batch, height, width, depth = _image(source.shape)
@@ -262,7 +262,7 @@ def space_to_batch(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("BATCH_TO_SPACE_ND", dtypes=("int8", "float32"))
 @operator("BATCH_TO_SPACE_ND", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def batch_to_space(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Move places within a block out of the batch, and crop."""
+    """Move the positions within a block out of the batch dimension, and crop."""
     source, block, crops, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     (rows, columns), (top, left) = _blocks(block), _starts(crops)
     _, height, width, depth = _image(source.shape)
@@ -279,7 +279,7 @@ def batch_to_space(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _image(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return a shape with a width, where TFLite takes none for 1."""
+    """Return an NHWC shape; TFLite treats a missing width as 1."""
     return tuple(shape) if len(shape) == 4 else (shape[0], shape[1], 1, shape[2])
 
 

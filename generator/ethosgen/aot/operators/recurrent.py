@@ -1,4 +1,4 @@
-"""Layers that keep a state: SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM, from TFLite Micro's kernels."""
+"""Layers with state: SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM, as in TFLite Micro's kernels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.model import ABSENT, Operator, Tensor
 
 INPUTS = 24
-"""Of UNIDIRECTIONAL_SEQUENCE_LSTM."""
+"""The number of inputs of UNIDIRECTIONAL_SEQUENCE_LSTM."""
 GATES = ("input", "forget", "cell", "output")
-"""In the order of the operator's weights."""
+"""The gates, in the order of the operator's weights."""
 VARIANTS = {"peepholes": (9, 12), "a projection": (16, 18), "layer normalization": (20, 24)}
-"""The inputs of what TFLite Micro has no kernel for."""
+"""The input positions of variants that TFLite Micro does not support."""
 GATE_SCALE = 2.0**-12
-"""Of a gate before its curve; every value after a curve has CURVE_SCALE."""
+"""The scale of a gate before its activation function; after it, the scale is CURVE_SCALE."""
 CURVE_SCALE = 2.0**-15
 
 
@@ -59,7 +59,7 @@ class _Svdf:
 
     @property
     def memory(self) -> int:
-        """Steps that the state remembers."""
+        """Number of time steps in the state."""
         return self.time.shape[1]
 
 
@@ -87,7 +87,7 @@ def _read_svdf(op: Operator, tensors: Sequence[Tensor]) -> _Svdf:
 
 @operator("SVDF", dtypes=("int8",))
 def svdf_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """int8 with a state of int8 or int16; a fused activation has no say in TFLite Micro."""
+    """Compute int8 with an int8 or int16 state; TFLite Micro ignores the fused activation."""
     layer = _read_svdf(op, tensors)
     wide = layer.state.dtype
     types = [t.dtype for t in (layer.features, layer.time, layer.bias, layer.target)]
@@ -119,7 +119,7 @@ def svdf_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("SVDF", dtypes=("float32",))
 def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """float32, with its fused activation."""
+    """Compute float32, with the fused activation."""
     layer = _read_svdf(op, tensors)
     if {t.dtype for t in (layer.features, layer.time, layer.bias, layer.state)} != {"float32"}:
         raise UnsupportedError("it mixes float32 with other types; only float32 is covered")
@@ -149,9 +149,9 @@ def _svdf(
     recall: Callable[[Any, Any], Any],
     finish: Callable[[Nest, Any], Any],
 ) -> Kernel:
-    """Write the loops: each filter's state moves on by a step, and its units sum what it recalls.
+    """Emit the loops: shift each filter's state by one time step, then sum it for its unit.
 
-    TFLite Micro does both for all filters at once; no filter sees another's state.
+    TFLite Micro does each of the two for all filters; the filters' states are independent.
     """
     nest = Nest()
     batch, depth = layer.source.shape
@@ -180,7 +180,7 @@ def _svdf(
 
 
 def _sum(a: Any, b: Any) -> Any:
-    """Return a + b. Integers wrap, as TFLite Micro's do in practice: two terms of int16 may."""
+    """Return a + b; integers wrap, as TFLite Micro's do in practice (int16 products can)."""
     if dtype_of(a) == "float32":
         return a + b
     return tirx.Cast("int32", tirx.Cast("int64", a) + tirx.Cast("int64", b))
@@ -205,7 +205,7 @@ class _Lstm:
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """Batch, time steps, features and units."""
+        """Return batches, time steps, features and units."""
         first, second, features = self.source.shape
         batch, steps = (second, first) if self.by_time else (first, second)
         return batch, steps, features, self.target.shape[-1]
@@ -265,10 +265,10 @@ def _check_lstm(layer: _Lstm) -> None:
 
 
 def _hold(nest: Nest, name: str, value: Any) -> Any:
-    """Bind a value where TVM's analysis cannot see it.
+    """Bind a value that TVM's analyses cannot look through.
 
     FlattenBuffer and RemoveNoOp follow each use of a bound variable to its definition, which takes
-    exponential time over a chain as long as a cell's.
+    exponential time for a chain as long as an LSTM cell's.
     """
     return nest.local(name, value)[0]
 
@@ -301,7 +301,7 @@ def _declare(nest: Nest, layer: _Lstm) -> _Views:
 
 @operator("UNIDIRECTIONAL_SEQUENCE_LSTM", dtypes=("int8", "int16"))
 def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """int8 or int16 with int8 weights and a cell state of int16 (lstm_eval.cc)."""
+    """Compute int8 or int16 with int8 weights and an int16 cell state (lstm_eval.cc)."""
     layer = _read_lstm(op, tensors)
     cell, hidden = scale_of(layer.cell), scale_of(layer.hidden)
     forget = quantize_multiplier(CURVE_SCALE * cell / cell)
@@ -336,14 +336,14 @@ def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _cell_shift(scale: float) -> tuple[int, int]:
-    """Return factor and shift that bring the cell state to units of 1 / (3 * 4096) (Tanh)."""
+    """Return the factor and shift that convert the cell state to units of 1 / (3 * 4096) (Tanh)."""
     logarithm = float(np.log(np.float32(scale)) * (np.float32(1) / np.log(np.float32(2))))
     left = 12 + round(logarithm)
     return (3, -left) if left < 0 else (3 << left, 0)
 
 
 def _integer_gate(layer: _Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]], Any]:
-    """Return statements for one unit of a gate: two sums, each rescaled to 16 bits, then added."""
+    """Return a function that emits one unit of a gate: two sums rescaled to 16 bits and added."""
 
     def multiplier(x: Tensor, weights: Tensor) -> Multiplier:
         if zero_point_of(weights):
@@ -437,10 +437,10 @@ def _lstm(
     gate: Callable[[int, tuple[Any, ...]], Any],
     update: Callable[[Any, Any, dict[str, Any]], Any],
 ) -> Kernel:
-    """Write the loops: every unit of a step from the old hidden state, then the new one.
+    """Emit the loops: compute every unit of a step from the old hidden state, then update it.
 
-    The output of the step holds the new hidden state until all units have seen the old one. No
-    batch sees another's state, so that their order is free.
+    The step's output holds the new hidden state until all units have read the old one. Batches are
+    independent, so their order is free.
     """
     batch, steps, _, units = layer.sizes
     with nest.loop("n", batch) as n, nest.loop("t", steps) as t:

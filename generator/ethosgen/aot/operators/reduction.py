@@ -1,4 +1,4 @@
-"""Many elements to one along axes: MEAN, SUM, REDUCE_MAX, ARG_MAX, … and CUMSUM."""
+"""Reductions along axes (MEAN, SUM, REDUCE_MAX, ARG_MAX, …) and CUMSUM."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ Combine = Any
 
 
 class _Reduction:
-    """A reduction's loops: over what is kept, and inside over what is reduced, both in order."""
+    """A reduction's loops: over the kept axes, and inside over the reduced axes, both in order."""
 
     def __init__(self, op: Operator, tensors: Sequence[Tensor]) -> None:
         self.source, axes, self.target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -39,9 +39,10 @@ class _Reduction:
         self.count = math.prod(self.source.shape[axis] for axis in self.reduced)
 
     def kernel(self, start: Any, combine: Combine, finish: Combine) -> Kernel:
-        """Return the kernel that combines from `start` on.
+        """Return the kernel that combines elements, starting with `start`.
 
-        `combine` gets the nest, the total and an element, `finish` the nest and the total.
+        `combine` gets the nest, the accumulator and an element, `finish` the nest and the
+        accumulator.
         """
         shape = self.source.shape
         nest = Nest()
@@ -59,7 +60,7 @@ class _Reduction:
 
 @operator("MEAN", "SUM", dtypes=("int8", "int16"), cycles=per_input_element(5.3))
 def mean_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Add in 32 bits and rescale; MEAN's multiplier holds the division (reference/reduce.h)."""
+    """Add in 32 bits and rescale; MEAN's multiplier includes the division (reference/reduce.h)."""
     reduction = _Reduction(op, tensors)
     source, target = reduction.source, reduction.target
     multiplier = quantize_multiplier(scale_of(source) / scale_of(target))
@@ -70,20 +71,20 @@ def mean_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         scaled = nest.rescale(nest.let("sum", total), multiplier)
         return clamp(scaled + zero_point_of(target), *limits(target.dtype))
 
-    # With the zero point's share taken off at once, fewer terms can overflow.
+    # Subtract the zero points first, so that fewer sums overflow.
     start = int32(-zero_point_of(source) * reduction.count)
     return reduction.kernel(start, lambda _, total, x: total + int32(x), finish)
 
 
 def _divided(multiplier: Multiplier, count: int) -> Multiplier:
-    """Return a multiplier over a count of elements, with as many bits as there is room for."""
+    """Return a multiplier divided by an element count, with as many bits as fit."""
     shift = min(count.bit_length() - 1, 32, 31 + multiplier.shift)
     return Multiplier((multiplier.mantissa << shift) // count, multiplier.shift - shift)
 
 
 @operator("MEAN", "SUM", dtypes=("int32", "int64"), litert=True)
 def mean_of_integers(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Add in 64 bits as stored, and divide towards 0; a SUM of int32 that does not fit wraps."""
+    """Add stored values in 64 bits and divide, rounding towards 0; an int32 SUM wraps."""
     reduction = _Reduction(op, tensors)
     dtype = reduction.source.dtype
     count = number(reduction.count, "int64")
@@ -99,7 +100,7 @@ def mean_of_integers(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("MEAN", "SUM", dtypes=("float32",))
 def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Add in the order of memory, then divide."""
+    """Add in memory order, then divide."""
     reduction = _Reduction(op, tensors)
     count = real(float(reduction.count))
 
@@ -112,7 +113,7 @@ def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int8", "float32"))
 @operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int16", "int32", "int64"), litert=True)
 def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The greatest or the least element, as stored."""
+    """Find the greatest or smallest stored element."""
     reduction = _Reduction(op, tensors)
     dtype = reduction.source.dtype
     greatest = op.code == "REDUCE_MAX"
@@ -125,7 +126,7 @@ def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _bounds(dtype: str) -> tuple[float, float]:
-    """Return the least and the greatest number of a type: of 64 bits, too, to the last digit."""
+    """Return the smallest and greatest number of a type, exact for 64 bits too."""
     if dtype != "float32":
         return limits(dtype)
     info = np.finfo(np.float32)
@@ -135,7 +136,7 @@ def _bounds(dtype: str) -> tuple[float, float]:
 @operator("REDUCE_ALL", dtypes=("bool",))
 @operator("REDUCE_ANY", dtypes=("bool",), litert=True)
 def reduce_truth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Whether all elements hold, or any does."""
+    """Compute whether all elements, or any, are true."""
     needs_all = op.code == "REDUCE_ALL"
 
     def combine(_: Nest, so_far: Any, x: Any) -> Any:
@@ -149,7 +150,10 @@ def reduce_truth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("ARG_MAX", "ARG_MIN", dtypes=("int8", "float32"))
 @operator("ARG_MAX", "ARG_MIN", dtypes=("int32",), litert=True)
 def arg_extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The place of the first greatest or least element along an axis; int64 is LiteRT's alone."""
+    """Find the index of the first greatest or smallest element along an axis.
+
+    Only LiteRT supports int64.
+    """
     source, axes, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     if target.dtype not in ("int32", "int64"):
         raise UnsupportedError(f"its output is {target.dtype}; only int32 and int64 are covered")
@@ -172,7 +176,7 @@ def arg_extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _around(source: Tensor, axis: int) -> tuple[int, int, int]:
-    """Return the elements before an axis, along it and after it."""
+    """Return the numbers of elements before an axis, along it and after it."""
     axis %= len(source.shape)
     return math.prod(source.shape[:axis]), source.shape[axis], math.prod(source.shape[axis + 1 :])
 
@@ -182,13 +186,13 @@ def _around(source: Tensor, axis: int) -> tuple[int, int, int]:
 
 @operator("CUMSUM", dtypes=("float32",))
 def cumsum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Running sums along an axis."""
+    """Compute running sums along an axis."""
     return _running(op, tensors, real(0.0), lambda _, x: x, lambda _, total: total)
 
 
 @operator("CUMSUM", dtypes=("int8",))
 def cumsum_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Running sums in half of the input's scale, from minus its zero point on, as TFLite does."""
+    """Compute running sums in half of the input's scale, starting at minus the zero point."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     half = quantize_multiplier(0.5)
     multiplier = quantize_multiplier(2 * scale_of(source) / ((1 << 20) * scale_of(target)))

@@ -1,4 +1,4 @@
-"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR over NHWC, with the places found at compile time."""
+"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR over NHWC; indices are computed at compile time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def resize_nearest_neighbor(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _nearest(op: Operator, before: int, after: int) -> Array:
-    """Return the input's place for each of the output's along one axis, as single floats round."""
+    """Return the input index for each output index along one axis, in single precision."""
     align, half_pixel = _options(op)
     if align and after > 1:
         scale = _SINGLE(before - 1) / _SINGLE(after - 1)
@@ -56,7 +56,7 @@ def _nearest(op: Operator, before: int, after: int) -> Array:
 def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Interpolate between four pixels (reference/resize_bilinear.h); int8 with 10-bit fractions.
 
-    LiteRT interpolates uint8 in single floats, adds a half and cuts the fraction off.
+    LiteRT interpolates uint8 in single precision, adds 0.5 and truncates.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     batch, height, width, depth = target.shape
@@ -93,14 +93,14 @@ def _bound(nest: Nest, value: Any) -> Any:
 
 
 def _mixed(nest: Nest, corners: Sequence[Any], down: Any, across: Any, single: bool) -> Any:
-    """Return the mean of (top left, bottom left, top right, bottom right), weighted."""
+    """Return the weighted mean of the corners (top left, bottom left, top right, bottom right)."""
     one = real(1.0) if single else int32(1 << 10)
     up, back = one - down, one - across
     weights = [(up, back), (down, back), (up, across), (down, across)]
     if single:
         terms = [corner * v * h for corner, (v, h) in zip(corners, weights, strict=True)]
         return terms[0] + terms[1] + terms[2] + terms[3]
-    # 8 bits and twice 10 fit into 32 with one bit to spare, 16 bits do not.
+    # 8 bits plus two 10-bit fractions fit into 32 bits; 16 bits plus two fractions do not.
     wide = "int64" if str(corners[0].ty.dtype) == "int16" else "int32"
     products = [
         tirx.Cast(wide, corner) * tirx.Cast(wide, v * h)
@@ -114,7 +114,7 @@ def _mixed(nest: Nest, corners: Sequence[Any], down: Any, across: Any, single: b
 
 
 def _single_places(op: Operator, before: int, after: int) -> dict[str, Array]:
-    """Return lower and upper place and the fraction between them, in single floats."""
+    """Return lower index, upper index and the fraction between them, in single precision."""
     align, half_pixel = _options(op)
     scale = _SINGLE(before) / _SINGLE(after)
     if align and after > 1:
@@ -127,7 +127,7 @@ def _single_places(op: Operator, before: int, after: int) -> dict[str, Array]:
 
 
 def _fixed_places(op: Operator, before: int, after: int) -> dict[str, Array]:
-    """Return lower and upper place and the fraction between them, in units of 1 / 1024."""
+    """Return lower index, upper index and the fraction between them, in units of 1 / 1024."""
     align, half_pixel = _options(op)
     scale = ((before << 10) + after // 2) // after
     if align and after > 1:

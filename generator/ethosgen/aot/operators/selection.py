@@ -1,4 +1,4 @@
-"""Operators that choose places by values: SELECT_V2, GATHER, SCATTER_ND, EMBEDDING_LOOKUP, …"""
+"""Operators that select elements by values: SELECT_V2, GATHER, SCATTER_ND, EMBEDDING_LOOKUP, …"""
 
 import math
 from collections.abc import Sequence
@@ -30,13 +30,13 @@ from ethosgen.values.model import Operator, Tensor
 @operator("SELECT_V2", dtypes=("uint8", "int32", "int64", "bool"), litert=True)
 @operator("SELECT", dtypes=DTYPES, litert=True, decided_by=1)
 def select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """a where the condition holds, else b; SELECT takes a vector of conditions row by row."""
+    """Copy a where the condition is true, else b; SELECT applies a condition vector to rows."""
     condition, first, second = (tensors[i] for i in op.inputs)
     target = tensors[op.outputs[0]]
     if condition.dtype != "bool" or not first.dtype == second.dtype == target.dtype:
         raise UnsupportedError(
-            f"its inputs are {condition.dtype}, {first.dtype} and {second.dtype}; a bool and two "
-            "of one type are covered"
+            f"its inputs are {condition.dtype}, {first.dtype} and {second.dtype}; only a bool and "
+            "two of the same type are covered"
         )
     if op.code == "SELECT" and len(condition.shape) == 1 < len(target.shape):
         condition = replace(condition, shape=condition.shape + (1,) * (len(target.shape) - 1))
@@ -46,7 +46,7 @@ def select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("GATHER", dtypes=("int8", "float32"))
 @operator("GATHER", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def gather(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy slices along an axis in the order of the indices; one outside ends the network."""
+    """Copy slices along an axis by index; an index out of range fails the inference."""
     source, indices, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     rank = len(source.shape)
     axis = int(op.options.get("axis", 0)) % rank
@@ -69,9 +69,9 @@ def gather(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("GATHER_ND", dtypes=("int8", "float32"))
 @operator("GATHER_ND", dtypes=("int16", "int32", "int64", "bool"), litert=True)
 def gather_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy slices by indices of several dimensions; one outside ends the network.
+    """Copy slices by multi-dimensional indices; an index out of range fails the inference.
 
-    TFLite Micro looks only at where the slice lies in memory: it takes (0, 7) of 2 x 5 for (1, 2).
+    TFLite Micro checks only the flat offset: in a 2 x 5 tensor it treats (0, 7) as (1, 2).
     """
     source, indices, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     depth = indices.shape[-1]
@@ -101,17 +101,17 @@ def gather_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     decided_by=1,
 )
 def scatter_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Add slices to zeros at indices of several dimensions; one outside ends the network.
+    """Add slices to zeros at multi-dimensional indices; one out of range fails the inference.
 
-    Integers wrap, and truth values add up by OR (reference_ops.h, ScatterNd).
+    Integers wrap; bools combine by OR (reference_ops.h, ScatterNd).
     """
     indices, updates, _, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     depth = indices.shape[-1] if indices.shape else 0
     slices = (*indices.shape[:-1], *target.shape[depth:])
     if not 0 < depth <= len(target.shape) or updates.shape != slices:
         raise UnsupportedError(
-            f"its updates of shape {list(updates.shape)} are no slices of its output of "
-            f"{list(target.shape)} for indices of {list(indices.shape)}"
+            f"its updates of shape {list(updates.shape)} are not slices of its output of shape "
+            f"{list(target.shape)} for indices of shape {list(indices.shape)}"
         )
     _need_int32(indices)
     if indices.data is not None:
@@ -137,7 +137,7 @@ def scatter_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _wrapping_sum(a: Any, b: Any, dtype: str) -> Any:
-    """Return a + b; signed integers are added as unsigned ones, which C lets wrap."""
+    """Return a + b; signed integers are added as unsigned, whose overflow C defines."""
     if dtype == "bool":
         return tirx.any(a, b)
     if dtype in ("int32", "int64"):
@@ -148,7 +148,7 @@ def _wrapping_sum(a: Any, b: Any, dtype: str) -> Any:
 
 @operator("EMBEDDING_LOOKUP", dtypes=("int8", "float32"), decided_by=1)
 def embedding_lookup(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy rows, or turn rows of int8 into float32; an index outside ends the network."""
+    """Copy rows, or dequantize int8 rows; an index out of range fails the inference."""
     indices, source, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     rows, columns = source.shape[0], math.prod(source.shape[1:])
     count = indices.elements
@@ -186,7 +186,7 @@ def _check_range(values: Array, size: int) -> None:
 
 
 def _checked(nest: Nest, place: Any, indices: Tensor, size: int) -> Any:
-    """Bind an index; one that is not known before is compared at run time."""
+    """Bind an index, with a range check at run time if it is not constant."""
     bound = nest.let("place", place)
     if indices.data is None:
         with nest.when(tirx.any(bound < 0, bound >= size)):

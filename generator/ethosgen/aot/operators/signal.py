@@ -1,4 +1,4 @@
-"""What stands around a Fourier transform in TFLite Micro's signal library: SignalWindow,
+"""The stages around a Fourier transform in TFLite Micro's signal library: SignalWindow,
 SignalFftAutoScale and SignalEnergy.
 """
 
@@ -18,7 +18,7 @@ from ethosgen.values.model import ABSENT, Operator, Tensor
 
 
 def read_ends(op: Operator, tensors: Sequence[Tensor], inputs: int, outputs: int) -> list[Tensor]:
-    """Return an operator's inputs and outputs; UnsupportedError if their number is wrong."""
+    """Return an operator's inputs and outputs; UnsupportedError if their count is wrong."""
     if (len(op.inputs), len(op.outputs)) != (inputs, outputs) or ABSENT in op.inputs:
         raise UnsupportedError(
             f"it has {counted(len(op.inputs), 'input')} and {counted(len(op.outputs), 'output')} "
@@ -28,7 +28,7 @@ def read_ends(op: Operator, tensors: Sequence[Tensor], inputs: int, outputs: int
 
 
 def expect(tensor: Tensor, dtype: str, shape: Sequence[int]) -> None:
-    """Refuse a tensor that is not what the other tensors and the options ask for."""
+    """Refuse a tensor of another dtype or shape."""
     if tensor.dtype != dtype or tensor.shape != tuple(shape):
         raise UnsupportedError(
             f"'{tensor.name}' is {tensor.dtype} {list(tensor.shape)} instead of {dtype} "
@@ -38,7 +38,7 @@ def expect(tensor: Tensor, dtype: str, shape: Sequence[int]) -> None:
 
 @dataclass(frozen=True)
 class Window:
-    """A SignalWindow, checked: `rows` rows as long as the window."""
+    """A checked SignalWindow: `rows` rows of the window's length."""
 
     source: Tensor
     weights: Tensor
@@ -57,14 +57,14 @@ def read_window(op: Operator, tensors: Sequence[Tensor]) -> Window:
     expect(target, "int16", source.shape)
     if not source.shape or not size or source.elements % size:
         raise UnsupportedError(
-            f"its input {list(source.shape)} is not a number of windows of {size}, where TFLite "
-            "Micro reads behind it"
+            f"its input {list(source.shape)} is not a multiple of the window of {size} samples, so "
+            "TFLite Micro reads past its end"
         )
     return Window(source, weights, target, source.elements // size, size, shift)
 
 
 def read_auto_scale(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the input and the outputs of a SignalFftAutoScale, checked."""
+    """Return the checked input and outputs of a SignalFftAutoScale."""
     source, target, bits = read_ends(op, tensors, 1, 2)
     expect(source, "int16", (source.elements,))
     expect(target, "int16", (source.elements,))
@@ -74,7 +74,7 @@ def read_auto_scale(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Te
 
 @operator("SignalWindow", dtypes=("int16",))
 def window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return x w >> shift, saturated, for each row as long as the window (window.cc)."""
+    """Compute x w >> shift, saturated, for each row of the window's length (window.cc)."""
     found = read_window(op, tensors)
     nest = Nest()
     rows = (found.rows, found.size)
@@ -88,9 +88,9 @@ def window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("SignalFftAutoScale", dtypes=("int16",))
 def auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Shift left as far as the greatest amplitude allows; say by how much (fft_auto_scale.cc).
+    """Shift left as far as the greatest amplitude allows; output the shift (fft_auto_scale.cc).
 
-    The amplitude of -32768 is -32768 there, which any later value exceeds.
+    The original computes the amplitude of -32768 as -32768, which any later value exceeds.
     """
     source, target, bits = read_auto_scale(op, tensors)
     nest, size = Nest(), source.elements
@@ -110,7 +110,7 @@ def auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _amplitude(nest: Nest, x: Any, size: int) -> Any:
-    """Return the greatest amplitude of int16, in a variable."""
+    """Return a variable with the greatest amplitude of int16 samples."""
     high, low = nest.local("high", int32(0)), nest.local("low", int32(0))
     with nest.loop("i", size) as i:
         value = nest.let("value", int32(x[i]))
@@ -133,9 +133,9 @@ def _amplitude(nest: Nest, x: Any, size: int) -> Any:
 
 @operator("SignalEnergy", dtypes=("int16",))
 def energy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return re^2 + im^2 of the bins from start_index to before end_index (energy.cc).
+    """Compute re^2 + im^2 of the bins from start_index to end_index - 1 (energy.cc).
 
-    The others are 0, where TFLite Micro leaves what was in memory.
+    The other bins are 0; TFLite Micro leaves them uninitialized.
     """
     source, target = read_ends(op, tensors, 1, 1)
     bins = target.elements

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
-"""SOFTMAX over the last dimension: TFLite's reference/softmax.h."""
+"""SOFTMAX over the last dimension, as in TFLite's reference/softmax.h."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,13 +38,13 @@ SUM_BITS = 12
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Look up exp(x - max) in a table, sum, and multiply by the sum's reciprocal.
 
-    The sum is shifted left until it is 1/2 to 1; that is the "half denominator" of gemmlowp's
-    one_over_one_plus_x_for_x_in_0_1, whose inverse three steps of Newton's method find.
+    The sum is normalized to 1/2 to 1, the "half denominator" of gemmlowp's
+    one_over_one_plus_x_for_x_in_0_1; three steps of Newton's method compute its reciprocal.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if target.dtype not in ("int8", "int16"):
         raise UnsupportedError(
-            f"it turns int8 into {target.dtype}; only int8 and int16 are covered"
+            f"it converts int8 to {target.dtype}; only int8 and int16 are covered"
         )
     made = target.dtype
     low, high = limits(made)
@@ -92,18 +92,18 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def read_softmax(op: Operator, tensors: Sequence[Tensor]) -> tuple[tuple[int, int], Array]:
-    """Return an int8 softmax's rows and their length, and a table of exponentials."""
+    """Return the number of rows, their length, and a table of exponentials of an int8 SOFTMAX."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     _check_output(target, limits(target.dtype)[0])
     return _rows(source, target), _exponentials(_beta(op), scale_of(source))
 
 
 def _exponentials(beta: float, scale: float) -> np.ndarray[Any, Any]:
-    """Return exp(-d) for each distance d from the maximum; 0 where TFLite leaves a term out."""
+    """Return exp(-d) for each distance d from the maximum; 0 where TFLite omits a term."""
     real = min(beta * scale * (1 << (31 - DIFFERENCE_BITS)), float(fixed_point.INT32_MAX))
     multiplier = quantize_multiplier(real)
     if multiplier.shift < 0:
-        raise UnsupportedError("its input scale is too small for TFLite's integer softmax")
+        raise UnsupportedError("its input scale is too small for TFLite's integer SOFTMAX")
     radius = input_radius(DIFFERENCE_BITS, multiplier.shift)
     table = np.zeros(256, np.int32)
     for distance in range(min(radius, 255) + 1):
@@ -113,11 +113,11 @@ def _exponentials(beta: float, scale: float) -> np.ndarray[Any, Any]:
 
 
 def _divide(share: Any, exponent: Any) -> Any:
-    """Return a share of the sum divided by a power of two.
+    """Return a share of the sum divided by 2**exponent.
 
-    TFLite allows for 31 at most, and its debug build ends beyond: where 512 or more elements share
-    the sum, none has half of 1/256, which is 0. TVM's simplifier must know that the power is not
-    negative: it drops needed clamps otherwise.
+    TFLite allows exponents up to 31, and its debug build aborts above: if 512 or more elements
+    share the sum, each is below half of 1/256, which rounds to 0. TVM's simplifier must know that
+    the exponent is not negative; otherwise it drops clamps that are needed.
     """
     return T.Select(exponent > 31, T.int32(0), rounding_divide_by_pot(share, exponent & 31))
 
@@ -136,7 +136,7 @@ def _times_power(x: Any, exponent: int) -> Any:
 
 def _rows(source: Tensor, target: Tensor) -> tuple[int, int]:
     if source.shape != target.shape or not source.shape:
-        raise UnsupportedError(f"it does not lead from {source.shape} to {target.shape}")
+        raise UnsupportedError(f"its output {target.shape} does not match its input {source.shape}")
     return source.elements // source.shape[-1], source.shape[-1]
 
 
@@ -145,7 +145,7 @@ def _beta(op: Operator) -> float:
 
 
 def _check_output(target: Tensor, zero_point: int, scale: float | None = None) -> None:
-    """Refuse an output that has not the quantization which TFLite Micro asks for."""
+    """Refuse an output without the quantization that TFLite Micro requires."""
     steps = 1 << (8 * np.dtype(target.dtype).itemsize)
     wanted = 1 / steps if scale is None else scale
     near = abs(scale_of(target) - wanted) <= 0.001 * wanted
@@ -158,14 +158,14 @@ def _check_output(target: Tensor, zero_point: int, scale: float | None = None) -
 # ---- int16 ---------------------------------------------------------------------------------------
 
 FARTHEST = 10.0
-"""The distance from the maximum at which TFLite takes exp for 0."""
+"""The distance from the maximum at which TFLite sets exp to 0."""
 
 
 @operator("SOFTMAX", dtypes=("int16",))
 def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Interpolate exp(x - max) in a table, sum, and interpolate the sum's reciprocal in another.
 
-    The exponentials lie in the output until they are multiplied, with 15 fraction bits.
+    The output holds the exponentials, with 15 fraction bits, until they are multiplied.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if target.dtype != "int16" or zero_point_of(source):
@@ -202,7 +202,7 @@ def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _table(length: float, zero_point: int, function: Function) -> Array:
-    """Return a function over `length` as a curve whose values have 15 fraction bits."""
+    """Return the table of a function over `length`, with 15 fraction bits."""
     single = np.float32
     return curve(single(length) / single(65535), zero_point, single(2) / single(65535), function)
 
@@ -216,10 +216,10 @@ def _one_over_one_plus(x: Array) -> Array:
 
 @operator("SOFTMAX", dtypes=("float32",), ulp=LIBRARY_ULP)
 def softmax_of_reals(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """exp((x - max) * beta) over the row's sum of it."""
+    """Compute exp((x - max) * beta) divided by its sum over the row."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if target.dtype != "float32":
-        raise UnsupportedError(f"it turns float32 into {target.dtype}; they must agree")
+        raise UnsupportedError(f"it converts float32 to {target.dtype}; both must be equal")
     shape, beta = _rows(source, target), float(np.float32(_beta(op)))
     nest = Nest()
     x, y = nest.read("input", source, shape), nest.write("output", target, shape)

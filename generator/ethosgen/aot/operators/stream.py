@@ -1,7 +1,7 @@
-"""Operators that work on a stream of samples, from TFLite Micro's signal library and kernels.
+"""Operators on a stream of samples, from TFLite Micro's signal library and kernels.
 
-What an inference has no samples for yet is 0; TFLite Micro leaves there what was in memory. Both
-say so in the second output.
+Outputs for which samples are still missing are 0; TFLite Micro leaves them uninitialized. The
+second output reports them as invalid in both.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from ethosgen.values.model import Operator, Tensor
 def _states(
     nest: Nest, op: Operator, tensors: Sequence[Tensor], wanted: Sequence[Tensor]
 ) -> list[Any]:
-    """Declare the states, which follow the operator's own input."""
+    """Declare the state variables, which follow the operator's own input."""
     given = [tensors[i] for i in op.inputs[1:]]
     if [t.bytes for t in given] != [t.bytes for t in wanted]:
         raise UnsupportedError("its state is unknown")
@@ -32,7 +32,7 @@ def _states(
 
 
 def _move(nest: Nest, rows: Any, row: Any, count: int, start: int = 0) -> None:
-    """Move the given number of elements of a row from `start` to its beginning."""
+    """Move `count` elements of a row from `start` to the beginning."""
     if count and start:
         size = count * np.dtype(str(rows.dtype)).itemsize
         places = tirx.address_of(rows[row, 0]), tirx.address_of(rows[row, start])
@@ -40,140 +40,140 @@ def _move(nest: Nest, rows: Any, row: Any, count: int, start: int = 0) -> None:
 
 
 def _clear(nest: Nest, target: Any, at: Sequence[Any], count: int) -> None:
-    """Set elements that follow each other to 0."""
+    """Set `count` consecutive elements to 0."""
     with nest.loop("k", count) as k:
         nest.store(target, (*at[:-1], at[-1] + k), number(0, str(target.dtype)))
 
 
 @operator(streams.DELAY, dtypes=("int16",))
 def delay(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Samples of `delay_length` before (delay.cc)."""
-    line, nest = streams.read_delay(op, tensors), Nest()
-    x = nest.read("input", line.source, (line.rows, line.size))
-    y = nest.write("output", line.target, (line.rows, line.size))
-    held = _states(nest, op, tensors, line.states)
-    late = min(line.length, line.size)
-    with nest.loop("row", line.rows) as row:
-        if late:
-            nest.copy(y, (row, 0), held[0], (row, 0), late)
-            _move(nest, held[0], row, line.length - late, late)
-            nest.copy(held[0], (row, line.length - late), x, (row, line.size - late), late)
-        if late < line.size:
-            nest.copy(y, (row, late), x, (row, 0), line.size - late)
+    """Output the samples `delay_length` later (delay.cc)."""
+    spec, nest = streams.read_delay(op, tensors), Nest()
+    x = nest.read("input", spec.source, (spec.rows, spec.size))
+    y = nest.write("output", spec.target, (spec.rows, spec.size))
+    held = _states(nest, op, tensors, spec.states)
+    delayed = min(spec.length, spec.size)
+    with nest.loop("row", spec.rows) as row:
+        if delayed:
+            nest.copy(y, (row, 0), held[0], (row, 0), delayed)
+            _move(nest, held[0], row, spec.length - delayed, delayed)
+            nest.copy(held[0], (row, spec.length - delayed), x, (row, spec.size - delayed), delayed)
+        if delayed < spec.size:
+            nest.copy(y, (row, delayed), x, (row, 0), spec.size - delayed)
     return nest.kernel()
 
 
 @operator(streams.FRAMER, dtypes=("int16",))
 def framer(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Frames that overlap (framer.cc); all are valid, or the second output is false."""
-    cut, nest = streams.read_framer(op, tensors), Nest()
-    length = cut.frames * cut.step
-    x = nest.read("input", cut.source, (cut.rows, length))
-    y = nest.write("output", cut.target, (cut.rows, cut.frames, cut.size))
-    valid = nest.write("valid", cut.valid, (1,))
-    states = _states(nest, op, tensors, cut.states)
-    past = states[0] if cut.kept else None
-    skipped = nest.let("gone", states[-1][0]) if cut.missing else int32(0)
-    early = min(-(-cut.kept // cut.step), cut.frames)
-    with nest.loop("row", cut.rows) as row:
-        for frame in range(early):
-            old = min(cut.kept - frame * cut.step, cut.size)
+    """Cut overlapping frames (framer.cc); the second output is whether all frames are valid."""
+    spec, nest = streams.read_framer(op, tensors), Nest()
+    length = spec.frames * spec.step
+    x = nest.read("input", spec.source, (spec.rows, length))
+    y = nest.write("output", spec.target, (spec.rows, spec.frames, spec.size))
+    valid = nest.write("valid", spec.valid, (1,))
+    states = _states(nest, op, tensors, spec.states)
+    past = states[0] if spec.kept else None
+    skipped = nest.let("gone", states[-1][0]) if spec.missing else int32(0)
+    overlapping = min(-(-spec.kept // spec.step), spec.frames)
+    with nest.loop("row", spec.rows) as row:
+        for frame in range(overlapping):
+            old = min(spec.kept - frame * spec.step, spec.size)
 
             def write(frame: int = frame, old: int = old, row: Any = row) -> None:
-                nest.copy(y, (row, frame, 0), past, (row, frame * cut.step), old)
-                if old < cut.size:
-                    nest.copy(y, (row, frame, old), x, (row, 0), cut.size - old)
+                nest.copy(y, (row, frame, 0), past, (row, frame * spec.step), old)
+                if old < spec.size:
+                    nest.copy(y, (row, frame, old), x, (row, 0), spec.size - old)
 
-            if frame < cut.missing:
-                with nest.when(skipped + frame >= cut.missing):
+            if frame < spec.missing:
+                with nest.when(skipped + frame >= spec.missing):
                     write()
-                with nest.when(skipped + frame < cut.missing):
-                    _clear(nest, y, (row, frame, 0), cut.size)
+                with nest.when(skipped + frame < spec.missing):
+                    _clear(nest, y, (row, frame, 0), spec.size)
             else:
                 write()
-        with nest.loop("frame", cut.frames - early, early) as frame:
-            nest.copy(y, (row, frame, 0), x, (row, frame * cut.step - cut.kept), cut.size)
-        new = min(cut.kept, length)
+        with nest.loop("frame", spec.frames - overlapping, overlapping) as frame:
+            nest.copy(y, (row, frame, 0), x, (row, frame * spec.step - spec.kept), spec.size)
+        new = min(spec.kept, length)
         if new:
-            _move(nest, past, row, cut.kept - new, new)
-            nest.copy(past, (row, cut.kept - new), x, (row, length - new), new)
-    nest.store(valid, (0,), skipped >= cut.missing)
-    if cut.missing:
-        nest.store(states[-1], (0,), tirx.min(skipped + cut.frames, cut.missing))
+            _move(nest, past, row, spec.kept - new, new)
+            nest.copy(past, (row, spec.kept - new), x, (row, length - new), new)
+    nest.store(valid, (0,), skipped >= spec.missing)
+    if spec.missing:
+        nest.store(states[-1], (0,), tirx.min(skipped + spec.frames, spec.missing))
     return nest.kernel()
 
 
 @operator(streams.STACKER, dtypes=("int16",))
 def stacker(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Some inputs as one (stacker.cc); the second output says whether there are enough."""
-    pile, nest = streams.read_stacker(op, tensors), Nest()
-    x = nest.read("input", pile.source, (pile.channels,))
-    y = nest.write("output", pile.target, (pile.depth, pile.channels))
-    valid = nest.write("valid", pile.valid, (1,))
-    stack, height = _states(nest, op, tensors, pile.states)
+    """Stack the last inputs (stacker.cc); the second output is whether there are enough."""
+    spec, nest = streams.read_stacker(op, tensors), Nest()
+    x = nest.read("input", spec.source, (spec.channels,))
+    y = nest.write("output", spec.target, (spec.depth, spec.channels))
+    valid = nest.write("valid", spec.valid, (1,))
+    stack, height = _states(nest, op, tensors, spec.states)
     before = nest.local("before", height[0])
-    if pile.repeats:
+    if spec.repeats:
         with nest.when(height[1] == 0):
-            with nest.loop("k", pile.repeats) as k:
-                nest.copy(stack, (k, 0), x, (0,), pile.channels)
-            nest.store(before, (0,), int32(pile.repeats))
+            with nest.loop("k", spec.repeats) as k:
+                nest.copy(stack, (k, 0), x, (0,), spec.channels)
+            nest.store(before, (0,), int32(spec.repeats))
             nest.store(height, (1,), int32(1))
     top = nest.let("top", before[0])
-    nest.copy(stack, (top, 0), x, (0,), pile.channels)
-    full = nest.let("full", top + 1 >= pile.depth)
+    nest.copy(stack, (top, 0), x, (0,), spec.channels)
+    full = nest.let("full", top + 1 >= spec.depth)
     nest.store(valid, (0,), full)
     nest.store(height, (0,), top + 1)
-    with nest.when(tirx.Not(full)), nest.loop("n", pile.depth) as n:
-        _clear(nest, y, (n, 0), pile.channels)
+    with nest.when(tirx.Not(full)), nest.loop("n", spec.depth) as n:
+        _clear(nest, y, (n, 0), spec.channels)
     with nest.when(full):
-        nest.copy(y, (0, 0), stack, (0, 0), pile.depth * pile.channels)
-        nest.store(height, (0,), int32(pile.depth - pile.step))
-        with nest.loop("n", pile.depth - pile.step) as n:
-            nest.copy(stack, (n, 0), stack, (n + pile.step, 0), pile.channels)
+        nest.copy(y, (0, 0), stack, (0, 0), spec.depth * spec.channels)
+        nest.store(height, (0,), int32(spec.depth - spec.step))
+        with nest.loop("n", spec.depth - spec.step) as n:
+            nest.copy(stack, (n, 0), stack, (n + spec.step, 0), spec.channels)
     return nest.kernel()
 
 
 @operator(streams.OVERLAP_ADD, dtypes=("int16", "float32"))
 def overlap_add(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Frames added where they overlap (overlap_add.cc); int16 saturates at each addition."""
-    sums, nest = streams.read_overlap_add(op, tensors), Nest()
-    x = nest.read("input", sums.source, (sums.rows, sums.frames, sums.size))
-    y = nest.write("output", sums.target, (sums.rows, sums.frames, sums.step))
-    (held,) = _states(nest, op, tensors, sums.states)
-    is_real = sums.source.dtype == "float32"
-    with nest.loop("row", sums.rows) as row, nest.loop("frame", sums.frames) as frame:
-        with nest.loop("i", sums.size) as i:
-            if is_real:
+    """Add overlapping frames (overlap_add.cc); int16 saturates at each addition."""
+    spec, nest = streams.read_overlap_add(op, tensors), Nest()
+    x = nest.read("input", spec.source, (spec.rows, spec.frames, spec.size))
+    y = nest.write("output", spec.target, (spec.rows, spec.frames, spec.step))
+    (held,) = _states(nest, op, tensors, spec.states)
+    is_float = spec.source.dtype == "float32"
+    with nest.loop("row", spec.rows) as row, nest.loop("frame", spec.frames) as frame:
+        with nest.loop("i", spec.size) as i:
+            if is_float:
                 nest.store(held, (row, i), held[row, i] + x[row, frame, i])
             else:
                 total = nest.let("total", int32(x[row, frame, i]) + int32(held[row, i]))
                 nest.store(held, (row, i), clamp(total, *limits("int16")))
-        nest.copy(y, (row, frame, 0), held, (row, 0), sums.step)
-        rest = sums.size - sums.step
-        _move(nest, held, row, rest, sums.step)
-        _clear(nest, held, (row, rest), sums.step)
+        nest.copy(y, (row, frame, 0), held, (row, 0), spec.step)
+        rest = spec.size - spec.step
+        _move(nest, held, row, rest, spec.step)
+        _clear(nest, held, (row, rest), spec.step)
     return nest.kernel()
 
 
 @operator(streams.CIRCULAR_BUFFER, dtypes=("int8",))
 def circular_buffer(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """The last inputs, the newest last (circular_buffer.cc).
+    """Output the last inputs, oldest first (circular_buffer.cc).
 
-    Only at every `cycles_max`-th input the network goes on; the inferences between end here.
+    Only every `cycles_max`-th inference continues; the others end here with NOT_READY.
     """
-    ring, nest = streams.read_circular_buffer(op, tensors), Nest()
-    x = nest.read("input", ring.source, (ring.depth,))
-    y = nest.write("output", ring.target, (ring.slots, ring.depth))
-    slots, *waiting = _states(nest, op, tensors, ring.states)
-    size = (ring.slots - 1) * ring.depth
+    spec, nest = streams.read_circular_buffer(op, tensors), Nest()
+    x = nest.read("input", spec.source, (spec.depth,))
+    y = nest.write("output", spec.target, (spec.slots, spec.depth))
+    slots, *waiting = _states(nest, op, tensors, spec.states)
+    size = (spec.slots - 1) * spec.depth
     if size:
         nest.call("memmove", tirx.address_of(slots[0, 0]), tirx.address_of(slots[1, 0]), size)
-    nest.copy(slots, (ring.slots - 1, 0), x, (0,), ring.depth)
+    nest.copy(slots, (spec.slots - 1, 0), x, (0,), spec.depth)
     if waiting:
         inputs = nest.let("inputs", waiting[0][0] + 1)
-        with nest.when(inputs < ring.cycles):
+        with nest.when(inputs < spec.cycles):
             nest.store(waiting[0], (0,), inputs)
             nest.fail(NOT_READY)
         nest.store(waiting[0], (0,), int32(0))
-    nest.copy(y, (0, 0), slots, (0, 0), ring.slots * ring.depth)
+    nest.copy(y, (0, 0), slots, (0, 0), spec.slots * spec.depth)
     return nest.kernel()

@@ -1,4 +1,4 @@
-"""Variables that a network reads and assigns by name, found by `aot.graph.subgraphs`."""
+"""Variables that a network reads and assigns by name, resolved by `aot.graph.subgraphs`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def read_variable(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("ASSIGN_VARIABLE", dtypes=DTYPES, decided_by=1)
 def assign_variable(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Copy bytes to a variable; they stay until the next assignment or reset."""
+    """Copy bytes to a variable, which keeps them until the next assignment or reset."""
     source = pointer("input", tensors[op.inputs[1]].dtype)
     variable = pointer("variable", "int8")
     size = _variable(op, tensors).bytes
@@ -35,12 +35,12 @@ def assign_variable(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("VAR_HANDLE", dtypes=(HANDLE,), decided_by=OUTPUT)
 def var_handle(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Do nothing: what a handle means is known when the network is compiled."""
-    raise UnsupportedError(f"the handle '{tensors[op.outputs[0]].name}' has no bytes to compute")
+    """Refuse a handle as a value: handles exist only at compile time."""
+    raise UnsupportedError(f"the handle '{tensors[op.outputs[0]].name}' is used as a value")
 
 
 def copy_bytes(target: Any, source: Any, size: int) -> Any:
-    """Return a statement that copies bytes from pointer to pointer."""
+    """Return a statement that copies `size` bytes between pointers."""
     return tirx.Evaluate(tirx.call_extern("void", "memcpy", target, source, size))
 
 

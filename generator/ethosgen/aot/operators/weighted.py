@@ -1,4 +1,4 @@
-"""Layers with weights: the convolutions and FULLY_CONNECTED; `layer` has what they share."""
+"""Layers with weights: the convolutions and FULLY_CONNECTED; `layer` has their common code."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ SCATTERED = per_scattered_product({"int8": 12.0, "int16": 12.0, "float32": 6.0},
 
 @operator("CONV_2D", dtypes=DTYPES, cycles=per_product(int8=0.23, int16=0.4))
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Convolve NHWC with weights of (output channel, row, column, input channel), in groups too."""
+    """Convolve NHWC with weights (output channel, row, column, input channel), also in groups."""
     layer = read_layer(op, tensors)
     source, target, shape = layer.source, layer.target, layer.weights.shape
     vertical, horizontal = make_window(op, (shape[1], shape[2]), source, target)
@@ -66,10 +66,10 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("TRANSPOSE_CONV", dtypes=DTYPES, decided_by=2, cycles=SCATTERED)
 def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Add to each output what the inputs whose window covers it send there.
+    """Sum, for each output, the products of all inputs whose window covers it.
 
-    TFLite goes through the inputs and needs 32 or 64 bits of memory for each output; here each
-    output's sum is made at once, its terms in the same order.
+    TFLite iterates over the inputs and needs a 32- or 64-bit accumulator for each output. Here each
+    output is computed in one go, its terms in the same order.
     """
     layer = read_layer(op, tensors)
     source, target, shape = layer.source, layer.target, layer.weights.shape
@@ -90,7 +90,7 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("FULLY_CONNECTED", dtypes=DTYPES, cycles=per_product(int8=0.16, int16=0.4))
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Multiply rows of the input by weights of (output channel, input channel)."""
+    """Multiply rows of the input by weights (output channel, input channel)."""
     layer = read_layer(op, tensors)
     channels, depth = layer.weights.shape[-2:]
     rows = layer.target.elements // channels

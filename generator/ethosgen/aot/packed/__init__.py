@@ -1,8 +1,8 @@
-"""Operators with inner loops written by hand, for Helium: micro-kernels around which TVM loops.
+"""Operators with hand-written inner loops for Helium: micro-kernels that TVM's loops call.
 
-Where an operator has a packed form for its shapes it is what the firmware runs; its form in
-`ethosgen.aot.operators` is what this machine runs, and what is left for all other shapes. Both
-equal TFLite Micro's reference kernels to the last bit.
+If an operator has a packed form for its shapes, the firmware uses it. The form in
+`ethosgen.aot.operators` runs on this machine, and in the firmware for all other shapes. Both are
+bit-identical to TFLite Micro's reference kernels.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,14 +13,14 @@ from ethosgen.aot.operators import Kernel, code_of
 from ethosgen.values.model import Operator, Tensor
 
 _FAMILIES = ("matrix", "depthwise", "fft", "pool", "signal", "softmax", "wide")
-"""Modules of this package; importing one imports tvm, so it happens on the first look-up."""
+"""Modules of this package. Importing one imports tvm, so the first lookup does it."""
 
 Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]
-"""Returns the packed form of an operator, None for shapes that it does not cover."""
+"""Returns the packed form of an operator, None for uncovered shapes."""
 
 
 def packed(*codes: str, dtype: str = "int8") -> Callable[[Pack], Pack]:
-    """Declare that the decorated function packs these operators, of one type from end to end."""
+    """Declare that the decorated function packs these operators; all their tensors have `dtype`."""
 
     def declare(pack: Pack) -> Pack:
         packs = [(code, dtype) for code in codes]

@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL of int8, also with one input that repeats along some dimensions."""
+"""ADD, SUB and MUL of int8, also with one broadcast input."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,14 +13,13 @@ from ethosgen.aot.operators.arithmetic import ends, product_multiplier, sum_mult
 from ethosgen.values.model import Operator, Tensor
 
 LEAST_ROW = 8
-"""Elements of a row for which a call of a micro-kernel pays."""
+"""Least elements of a row for which a micro-kernel call is faster."""
 
 
 def packed_addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Return code that adds, subtracts or multiplies 4 elements at a time, None if impossible.
+    """Return a kernel that computes 4 elements at a time, None if impossible.
 
-    It is not among those that `pack` finds: where such an operator is fused with what comes before
-    or after it, its plain form is wanted.
+    `pack` does not find this form, because fusion with neighbouring operators needs the plain one.
     """
     if op.code not in ("ADD", "SUB", "MUL"):
         return None

@@ -20,10 +20,10 @@ DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
 
 @packed("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Compute a row of outputs at a time, from a ring of as many rows as a window is high.
+    """Compute one output row at a time, from a ring buffer of as many rows as the window is high.
 
-    Rows are copied into the ring with the zero point around them, so that the kernel knows no
-    borders. Each is copied once; a channel with several outputs so often side by side.
+    Rows are copied into the ring buffer padded with the zero point, so the kernel has no borders.
+    Each row is copied once; a channel with several outputs is repeated side by side.
     """
     layer = order.packable_layer(op, tensors)
     if layer is None:

@@ -1,4 +1,4 @@
-"""SignalRfft and SignalIrfft of int16, whose stages of four go four numbers at a time."""
+"""SignalRfft and SignalIrfft of int16; stages of factor 4 process four numbers at a time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

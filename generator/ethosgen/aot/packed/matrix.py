@@ -20,7 +20,7 @@ ROWS = frozenset({"ethosgen_rows.c"})
 
 @dataclass(frozen=True)
 class Form:
-    """A micro-kernel for rows times weights, and how long the rows that it reads are at least."""
+    """A micro-kernel for rows times weights, and the minimum length of the rows that it reads."""
 
     function: str
     files: frozenset[str]
@@ -33,7 +33,7 @@ FORMS = {
         "ethosgen_matrix_s16", frozenset({"ethosgen_matrix_s16.c", "ethosgen_wide.h"}), 1
     ),
 }
-"""By the type of the rows."""
+"""The forms by dtype of the rows."""
 
 
 @packed("FULLY_CONNECTED")
@@ -51,7 +51,7 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 @packed("CONV_2D")
 @packed("CONV_2D", dtype="int16")
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Multiply pixels where a window is one pixel, and copies of what windows cover elsewhere."""
+    """Multiply pixels by weights if a window is one pixel, else copies of each window's pixels."""
     layer = order.packable_layer(op, tensors)
     if layer is not None:
         return convolution(op, layer, layer.weights.array())
@@ -60,7 +60,7 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 
 
 def _convolution_twice(op: Operator, layer: Layer, weights: Array) -> Kernel:
-    """Return a kernel for weights that are sums: what a window covers is copied twice."""
+    """Return a kernel for weights split into two terms; each window is copied twice."""
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     terms = [weights[..., i].reshape(len(weights), -1) for i in (0, 1)]
     return _patches(layer, np.hstack(terms), weights.shape[3], vertical, horizontal, copies=2)
@@ -111,9 +111,9 @@ def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
 def _patches(
     layer: Layer, weights: Array, depth: int, vertical: Axis, horizontal: Axis, copies: int = 1
 ) -> Kernel:
-    """Return a kernel that copies what each window covers into a row of the workspace.
+    """Return a kernel that copies each window's pixels into a row of the workspace.
 
-    With several groups each window is copied group by group. It may be copied several times.
+    With several groups each window is copied group by group, each group `copies` times.
     """
     source, target = layer.source, layer.target
     dtype, form = source.dtype, FORMS[source.dtype]

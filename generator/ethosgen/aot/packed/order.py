@@ -1,6 +1,6 @@
 """Weights and scales in the order in which the micro-kernels read them.
 
-templates/kernels/ethosgen_kernels.h says what that order is; the two change together.
+templates/kernels/ethosgen_kernels.h defines that order; change both together.
 """
 
 from collections.abc import Sequence
@@ -18,21 +18,21 @@ Array = np.ndarray[Any, Any]
 MATRIX_CHANNELS = 4
 """Channels that the matrix kernel computes at a time."""
 MATRIX_DEPTH = 16
-"""Products that one instruction of it adds up."""
+"""Products that one instruction of the matrix kernel accumulates."""
 WIDE_DEPTH = 8
-"""The same where the rows are int16."""
+"""The same for int16 rows."""
 DEPTHWISE_CHANNELS = 8
 """Channels that the depthwise kernel computes at a time."""
 
 MOST_SPLIT_BYTES = 1 << 15
-"""Weights of a layer that may take twice their bytes, to be computed by a micro-kernel."""
+"""Most bytes of weights that are doubled in size so that a micro-kernel can compute the layer."""
 
 
 def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
-    """Return a layer that the micro-kernels compute, as nearly all are.
+    """Return the layer if the micro-kernels can compute it, as they can most layers.
 
-    Its constants are known. With int8 its multipliers are below 1; with int16 its sums are of 64
-    bits by TFLite's rule, but 32 would do without the bias.
+    Weights and bias are constants. For int8 the multipliers are below 1. For int16 TFLite uses
+    64-bit sums, and the sums without the bias fit into 32 bits.
     """
     layer = _centred(read_layer(op, tensors))
     known = layer.weights.data is not None and not layer.weights_offset and layer.once is None
@@ -44,9 +44,9 @@ def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
 
 
 def split_weights(op: Operator, tensors: Sequence[Tensor]) -> tuple[Layer, Array] | None:
-    """Return a layer of uint8 and its weights as sums of two of int8, None where it has none.
+    """Return a uint8 layer and its weights as sums of two int8 terms, None if not applicable.
 
-    Its zero point taken off, a weight has 9 bits. The last axis of the array has both terms.
+    Without the zero point a weight has 9 bits. The last axis of the array has both terms.
     """
     layer = read_layer(op, tensors)
     weights = layer.weights
@@ -62,7 +62,7 @@ def split_weights(op: Operator, tensors: Sequence[Tensor]) -> tuple[Layer, Array
 
 
 def _centred(layer: Layer) -> Layer:
-    """Return a layer whose weights have no zero point, if 8 bits hold them so."""
+    """Return a layer with the zero point subtracted from the weights, if 8 bits suffice."""
     weights, offset = layer.weights, layer.weights_offset
     if weights.data is None or not offset:
         return layer
@@ -74,7 +74,7 @@ def _centred(layer: Layer) -> Layer:
 
 
 def _with_weights(tensors: Sequence[Tensor], weights: Tensor, values: Array) -> tuple[Tensor, ...]:
-    """Return tensors in which weights have other values, and no zero point."""
+    """Return the tensors with other values and zero point 0 for the weights."""
     assert weights.quantization is not None
     data = values.astype(np.int8).tobytes()
     plain = replace(weights.quantization, zero_point=(0,))
@@ -83,10 +83,10 @@ def _with_weights(tensors: Sequence[Tensor], weights: Tensor, values: Array) -> 
 
 
 def channel_table(layer: Layer, weights: Array) -> Array:
-    """Return an array of (channels, 3): bias, mantissa and shift of each channel.
+    """Return an array (channels, 3): bias, mantissa and shift of each channel.
 
-    `weights` is (channels, products). The input's zero point is folded into the biases: times each
-    channel's sum of weights it is taken off. 32-bit sums wrap around alike in whatever order.
+    `weights` is (channels, products). The input's zero point is folded into the bias: bias minus
+    zero point times the channel's sum of weights. Wrapping 32-bit sums do not depend on the order.
     """
     biases = np.zeros(layer.channels, np.int64)
     if layer.biases is not None:
@@ -99,7 +99,7 @@ def channel_table(layer: Layer, weights: Array) -> Array:
 
 
 def _fits_32_bits(layer: Layer) -> bool:
-    """Return whether products of int16 always add up in 32 bits, though TFLite takes 64."""
+    """Return whether sums of int16 products always fit into 32 bits, although TFLite uses 64."""
     axis = 3 if layer.is_depthwise else 0
     weights = np.moveaxis(layer.weights.array(), axis, 0).reshape(layer.channels, -1)
     most = int(np.abs(weights.astype(np.int64)).sum(axis=1).max(initial=0)) << 15
@@ -107,7 +107,7 @@ def _fits_32_bits(layer: Layer) -> bool:
 
 
 def wide_scales(layer: Layer) -> Array:
-    """Return (channels, 4) of an int16 layer: what is added, mantissa, shift to the right."""
+    """Return (channels, 4) of an int16 layer: 64-bit addend, mantissa, right shift."""
     biases = [0] * layer.channels if layer.biases is None else layer.biases.array().tolist()
     table = np.zeros((layer.channels, 4), np.int32)
     for row, bias, multiplier in zip(table, biases, _each(layer), strict=True):
@@ -125,9 +125,9 @@ def _each(layer: Layer) -> list[Multiplier]:
 
 
 def matrix_weights(weights: Array, lanes: int = MATRIX_DEPTH) -> Array:
-    """Pack (channels, depth): for every 4 channels, for every 16 of depth, 16 bytes of each.
+    """Pack (channels, depth): for every 4 channels, for every 16 of depth, 16 bytes per channel.
 
-    `lanes` is the number of products that one instruction adds up, 8 for int16.
+    `lanes` is the number of products that one instruction accumulates, 8 for int16.
     """
     blocks = _padded(_padded(weights, MATRIX_CHANNELS, 0), lanes, 1)
     channels, depth = blocks.shape
@@ -155,12 +155,12 @@ def depthwise_scales(table: Array) -> Array:
 
 
 def pairs_fit(weights: Array) -> bool:
-    """Return whether two products always add up in 16 bits: an input is -128 at worst."""
+    """Return whether the sum of two products always fits into 16 bits, for inputs down to -128."""
     return 2 * 128 * int(np.abs(weights.astype(np.int32)).max()) <= np.iinfo("int16").max
 
 
 def _padded(array: Array, multiple: int, axis: int) -> Array:
-    """Return an array padded with zeros at the end to a multiple of a length along an axis."""
+    """Return an array zero-padded at the end of an axis to a multiple of a length."""
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, -array.shape[axis] % multiple)
     return np.pad(array, widths)

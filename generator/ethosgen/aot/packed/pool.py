@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
-"""Pools of int8: over the whole of an input's height and width, and over windows."""
+"""Pools of int8, over the whole height and width or over windows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,12 +17,12 @@ from ethosgen.values.model import Operator, Tensor
 MEAN = frozenset({"ethosgen_mean.c"})
 POOL = frozenset({"ethosgen_pool.c"})
 MOST_TAPS = 256
-"""Elements of int8 that always add up in 16 bits."""
+"""Number of int8 elements whose sum always fits into 16 bits."""
 
 
 @packed("AVERAGE_POOL_2D")
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Add up all pixels or those of a window, several channels at a time."""
+    """Average all pixels or those of a window, several channels at a time."""
     if op.options.get(UNSIGNED):
         return None
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
@@ -38,12 +38,12 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 
 @packed("MAX_POOL_2D")
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Compare the pixels of a window, 16 channels at a time."""
+    """Find the maximum of the pixels of a window, 16 channels at a time."""
     return _windows("ethosgen_max_pool_s8", op, tensors)
 
 
 def _windows(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return a kernel that calls a function for each pixel of the output."""
+    """Return a kernel that calls a micro-kernel for each output pixel."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     vertical, horizontal = pool_window(op, tensors)
     _, _, width, channels = source.shape

@@ -16,7 +16,7 @@ SIGNAL = frozenset({"ethosgen_signal_s16.c"})
 
 @packed("SignalWindow", dtype="int16")
 def packed_window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return a window over rows."""
+    """Return the packed form of a SignalWindow."""
     found = read_window(op, tensors)
     nest, rows = Nest(), (found.rows, found.size)
     x, w = nest.read("input", found.source, rows), nest.read("window", found.weights)
@@ -29,7 +29,7 @@ def packed_window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @packed("SignalFftAutoScale", dtype="int16")
 def packed_auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return a shift to the full range."""
+    """Return the packed form of a SignalFftAutoScale."""
     source, target, bits = read_auto_scale(op, tensors)
     nest = Nest()
     x, y, places = (

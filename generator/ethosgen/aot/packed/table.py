@@ -1,4 +1,4 @@
-"""Look-ups in tables of 256 bytes, sixteen at a time: alone, or after another micro-kernel."""
+"""Lookups in 256-byte tables, sixteen at a time: alone, or after another micro-kernel."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,11 +15,11 @@ from ethosgen.values.model import Tensor
 
 TABLE = frozenset({"ethosgen_table.c"})
 LEAST = 16
-"""Elements below which the loop that TVM writes is as quick."""
+"""Number of elements below which TVM's loop is as fast."""
 
 
 def packed_table(kernel: Kernel, source: Tensor, target: Tensor) -> Kernel:
-    """Return the packed form of a look-up kernel (`table.byte_table`)."""
+    """Return the packed form of a lookup kernel (`table.byte_table`)."""
     if target.elements < LEAST:
         return kernel
     x, table = pointer("input", source.dtype), pointer("table", target.dtype)
@@ -36,9 +36,9 @@ def packed_table(kernel: Kernel, source: Tensor, target: Tensor) -> Kernel:
 
 
 def with_table(producer: Kernel, table: Kernel, source: Tensor, target: Tensor) -> Kernel | None:
-    """Return a packed kernel that looks all of its output up at the end, where it stands.
+    """Return a packed kernel that finally looks up its whole output in place.
 
-    Both sides have 8 bits; None where the producer has more than one output.
+    Both types have 8 bits; None if the producer has more than one output.
     """
     output = only_output(producer)
     name = unused_name("table", {p.name for p in producer.function.params})
@@ -78,7 +78,7 @@ def _look_up(output: Any, source: Any, table: Any, count: int) -> Any:
 
 
 def is_table(kernel: Kernel) -> bool:
-    """Return whether a kernel does nothing but look bytes up (`table.byte_table`)."""
+    """Return whether a kernel is a plain lookup (`table.byte_table`)."""
     if len(kernel.inputs) != 1 or [c.nbytes for c in kernel.constants] != [256]:
         return False
     element = read_element(kernel)
@@ -89,6 +89,6 @@ def is_table(kernel: Kernel) -> bool:
 
 
 def _by_pattern(kernel: Kernel, source: Tensor) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-    """Return a table in the order of the argument's bits, so that it needs no sign."""
+    """Return a table indexed by the argument's bit pattern as an unsigned number."""
     values = kernel.constants[0]
     return np.roll(values, 128) if source.dtype == "int8" else values

@@ -18,7 +18,7 @@ FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_wide.h"})
 
 @packed("DEPTHWISE_CONV_2D", dtype="int16")
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Compute all channels of a pixel in one call, from the taps inside the input."""
+    """Compute all channels of an output pixel in one call, from the taps inside the input."""
     layer = order.packable_layer(op, tensors)
     if layer is None:
         return None

@@ -1,6 +1,6 @@
-"""Extracts one operator of a network as a network, without the rest.
+"""Extract one operator of a network as a separate network.
 
-A case to report has none of the user's other weights, names or metadata.
+A reported case then contains none of the user's other weights, names or metadata.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from ethosgen.values.model import ABSENT, HANDLE, STATEFUL, Graph, Model
 
 
 def single_operator(model: Model, index: int, with_states: bool = False) -> Model | None:
-    """Return an operator of the entry graph as a network; None for one with effects.
+    """Return an operator of the entry graph as a network; None for one with side effects.
 
-    Also None for one with a state, unless `with_states`: the network then keeps it.
+    Also None for one with a state, unless `with_states`: the network then keeps the state.
     """
     graph = model.graph
     operator, tensors = graph.operators[index], graph.tensors

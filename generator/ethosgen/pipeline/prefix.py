@@ -1,6 +1,6 @@
-"""Extracts the first operators of a network as a network.
+"""Extract the first operators of a network as a separate network.
 
-Its outputs are the tensors that the rest would read.
+Its outputs are the tensors that the remaining operators read.
 """
 
 from dataclasses import replace
@@ -9,7 +9,7 @@ from ethosgen.values.model import HANDLE, Graph, Model
 
 
 def first_operators(model: Model, count: int) -> Model | None:
-    """Return the model with its first `count` operators; None if they have no outputs."""
+    """Return the network of the first `count` operators, None if they have no outputs."""
     graph = model.graph
     outputs = _alive(graph, count)
     if not outputs:
@@ -22,7 +22,7 @@ def first_operators(model: Model, count: int) -> Model | None:
 
 
 def _alive(graph: Graph, count: int) -> tuple[int, ...]:
-    """Return the outputs of the first operators that later operators or the caller read."""
+    """Return the outputs of the first operators that later ones or the caller read."""
     read = {i for op in graph.operators[count:] for i in op.inputs} | set(graph.outputs)
     made = [i for op in graph.operators[:count] for i in op.outputs]
     return tuple(i for i in dict.fromkeys(made) if i in read and graph.tensors[i].dtype != HANDLE)

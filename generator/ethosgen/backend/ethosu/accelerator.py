@@ -9,7 +9,7 @@ from ethosgen.values.grammar import unknown
 
 @dataclass(frozen=True)
 class U85:
-    """The size of an Ethos-U85, each number as its log2 (Regor's ethos_u85.cpp)."""
+    """The size of an Ethos-U85; each number is a log2 (Regor's ethos_u85.cpp)."""
 
     sram_ports_log2: int
     external_ports_log2: int
@@ -37,8 +37,8 @@ class EthosU(Accelerator):
     def config_word(self) -> int:
         """CONFIG: log2 MACs [3:0], cmd_stream_version [7:4], product [31:28].
 
-        Between them is the SHRAM's size in KiB [15:8]; on U85, the log2 of numbers instead: AXI
-        ports to SRAM [9:8], to external memory [10], weight decoders [13:12].
+        [15:8] is the SHRAM size in KiB. On U85 they are log2 values instead: AXI ports to SRAM
+        [9:8], to external memory [10], weight decoders [13:12].
         """
         product = {"u55": 0, "u65": 1, "u85": 2}[self.product]
         macs_log2 = self.macs.bit_length() - 1
@@ -49,7 +49,7 @@ class EthosU(Accelerator):
 
     @property
     def vela_architecture(self) -> str:
-        """Regor's name of the product, for example EthosU55."""
+        """Regor's product name, for example EthosU55."""
         return f"Ethos{self.product.upper()}"
 
 
@@ -79,7 +79,7 @@ WITHOUT_MODEL: dict[str, EthosU] = {
         EthosU("ethos-u85-2048", "u85", 2048, 1, 0, _ID_U85, U85(2, 1, 2), has_simulator=False),
     )
 }
-"""NPUs that networks are compiled for, but that our NPU model does not cover."""
+"""NPUs that are supported targets but that the NPU model does not cover."""
 
 DEFAULT_NPU = "ethos-u55-128"
 """The NPU if neither the user nor a board nor a compiled file names one."""

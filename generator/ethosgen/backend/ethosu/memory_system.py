@@ -42,11 +42,11 @@ lacks the mode. Port 1 of the U55 is read-only, so it cannot reach an arena."""
 _DRIVER_BYTES: Mapping[str, int] = {"u55": 64, "u65": 64, "u85": 256}
 """The size at which Arm's driver splits bursts by default (hal_ethos_u ethosu_config_*.h)."""
 _MAX_BEATS: Mapping[int, int] = {64: 0, 128: 1, 256: 2}
-"""The register field max_beats, by the size at which bursts are split."""
+"""Value of the register field max_beats for each size at which bursts are split."""
 
 
 def max_beats(product: str, mode: str) -> tuple[int, int]:
-    """Return the field max_beats for ports 0 and 1: never shorter than in Arm's driver."""
+    """Return max_beats for ports 0 and 1; bursts are never shorter than in Arm's driver."""
     shortest = _DRIVER_BYTES[product]
     lengths = SYSTEM_CONFIGS[product, mode].burst_bytes
     first, second = (max(length, shortest) for length in lengths)

@@ -1,7 +1,7 @@
-"""Offload: plans what of a network runs on the NPU and on the CPU. Owns Vela (`ethosu`).
+"""Offload: divide a network between NPU and CPU. Owns Vela (`ethosu`).
 
-Vela sees the original .tflite and alone decides what the NPU supports. It runs in a child
-process (see ethosgen.host.child), so that a network that crashes it becomes an error message.
+Vela gets the original .tflite and alone decides which operators the NPU supports. It runs in a
+child process (see ethosgen.host.child), so a crash becomes an error message.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -90,7 +90,7 @@ def offload(
 ) -> OffloadPlan:
     """Split a model between NPU and CPU.
 
-    A precompiled model is used as it is: the options do not apply to it. `ignore` names operators
+    A precompiled model is used unchanged: the options do not apply to it. `ignore` names operators
     (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode` are sections of Vela's
     vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's optimisation
     goal. With OffloadMode.AUTO, operators that are estimated slower on the NPU stay on the CPU if
@@ -134,7 +134,7 @@ def _faster(
     cpu_cycles: CpuCycles,
     compile_with: Callable[[dict[int, str]], OffloadPlan],
 ) -> OffloadPlan:
-    """Return a plan, or one that leaves on the CPU what is estimated faster there."""
+    """Return the plan, or one that keeps operators on the CPU that are estimated faster there."""
     graph, best_plan = plan.model.graph, plan
     runnable = [cpu_cycles(op, graph) for op in graph.operators]
     costs = Costs(npu_cycles(compiled.tables, len(graph.operators), compiled.npu_cycles), runnable)
@@ -151,7 +151,7 @@ def _faster(
 
 
 def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:
-    """Return, for each operator, the key by which Vela treats operators alike: code and types."""
+    """Return, for each operator, its code and types; Vela treats equal ones alike."""
     return [
         (op.code, op.custom_code, *(graph.tensors[i].dtype for i in ports if i != ABSENT))
         for op in graph.operators
@@ -167,7 +167,7 @@ def _plan(
     ignore: Sequence[str],
     kept: Mapping[int, Kept],
 ) -> OffloadPlan:
-    """Return the plan for Vela's output."""
+    """Return the plan from Vela's output."""
     spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
     residual = Residual(unmark(compiled.network, model), model, spans)
     origin = Origin(model.graph, residual.graph, compiled.tables)

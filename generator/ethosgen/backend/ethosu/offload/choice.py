@@ -1,11 +1,10 @@
-"""Chooses operators to keep on the CPU because the NPU is estimated to be slower.
+"""Choose operators to keep on the CPU because the NPU is estimated to be slower.
 
-A part of the network that costs less on the CPU than on the NPU, including the start of its
-command stream, stays on the CPU as a whole. Otherwise operators at its ends may stay, one after
-another, as long as each is cheaper there: they split nothing, so no further command stream is
-needed. Finally, an operator in the middle may stay if it saves more than the start of the further
-stream costs. The choice counts only if Vela's figure for the whole plan, in which its operators
-overlap, agrees.
+A partition that costs less on the CPU than on the NPU, including the start of its command stream,
+stays on the CPU completely. Otherwise operators at its ends can stay, one after another, as long as
+each is cheaper there: they split nothing, so no additional command stream is needed. Finally, an
+operator in the middle can stay if it saves more than the start of an additional stream costs. The
+choice is used only if Vela's estimate of the whole plan, in which operators overlap, confirms it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from ethosgen.values.model import Graph, Operator
 from ethosgen.values.plan import Choice, OffloadPlan
 
 WORTH = 0.98
-"""The ratio of a plan's cycles that makes a change worthwhile: less than 2 % is noise."""
+"""The ratio of cycles below which a new plan is worthwhile: less than 2 % is noise."""
 
 CpuCycles = Callable[[Operator, Graph], int | None]
 """Estimates the cycles of an operator on the CPU; None if it has no code there, or if unknown."""
@@ -26,13 +25,13 @@ CpuCycles = Callable[[Operator, Graph], int | None]
 
 @dataclass(frozen=True)
 class Costs:
-    """Cycles by the original's operators; None if the CPU has no code, or if unknown."""
+    """Cycles of each original operator; None if the CPU has no code for it or they are unknown."""
 
     npu: Sequence[int]
     cpu: Sequence[int | None]
 
     def on_npu(self, operators: Sequence[int]) -> int:
-        """Return the cycles of a part on the NPU, including its start."""
+        """Return the cycles of a partition on the NPU, including its start."""
         return INVOKE + sum(self.npu[i] for i in operators)
 
     def on_cpu(self, operators: Sequence[int]) -> int | None:
@@ -42,7 +41,7 @@ class Costs:
 
 
 class Reach(IntEnum):
-    """What may be moved off the NPU: whole parts, also operators at their ends, any operators."""
+    """The operators that can move to the CPU: whole partitions, ends of partitions, or any."""
 
     PARTS = 0
     ENDS = 1
@@ -77,7 +76,7 @@ def choose(
 def describe(
     parts: Sequence[Sequence[int]], kept: Mapping[int, str], costs: Costs
 ) -> tuple[Choice, ...]:
-    """Return both estimates for each part of the network, and for the operators kept of it."""
+    """Return both estimates for each part, and for its operators that stay on the CPU."""
     choices = []
     for number, part in enumerate(parts):
         for on, members in (
@@ -92,7 +91,7 @@ def describe(
 
 
 def total(plan: OffloadPlan, kept: Mapping[int, str], costs: Costs) -> int:
-    """Return the cycles of a plan, without the CPU's fixed work."""
+    """Return the cycles of a plan, without operators that are on the CPU in any case."""
     on_npu = (plan.npu_cycles or 0) + INVOKE * len(plan.partitions)
     return on_npu + sum(costs.cpu[i] or 0 for i in kept)
 

@@ -1,4 +1,4 @@
-"""Regor's description of the operators that each NPU runs, without a network."""
+"""Regor's list of operators and constraints for each NPU."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL
 
 _OTHER_NAMES = {"ARGMAX": "ARG_MAX"}
-"""Regor's names of operators that have another name in TFLite."""
+"""TFLite's names of operators that Regor calls otherwise."""
 _TYPED = ("u55", "u65")
 _DTYPES = re.compile(r"Feature-map dataTypes must be one of \{(?P<names>[^}]*)\}")
 _EXCLUDED = re.compile(r"^(?P<bits>\d+)-bit feature-maps are not supported")
@@ -15,7 +15,7 @@ _EXCLUDED = re.compile(r"^(?P<bits>\d+)-bit feature-maps are not supported")
 
 @dataclass(frozen=True)
 class NpuOperator:
-    """One operator of one product: feature-map dtypes, and all of Regor's conditions as text.
+    """One operator of one product: feature-map dtypes, and Regor's constraints as text.
 
     `dtypes` is empty for U85: for each of its operators Regor lists every type of the product.
     """
@@ -27,7 +27,7 @@ class NpuOperator:
 def npu_operators() -> dict[str, dict[str, NpuOperator]]:
     """Return the operators that Regor supports: product ("u55") → TFLite's name → operator.
 
-    A listed operator may still be refused for its shapes or values; Vela decides for a network.
+    Vela can still refuse a listed operator for its shapes or values.
     """
     from ethosu import regor
 

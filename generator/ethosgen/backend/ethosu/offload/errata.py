@@ -1,7 +1,7 @@
 """Errata: operators that the NPU, with the current compiler, computes differently from the oracle.
 
-An erratum concerns single operators, by a condition on the operator and its surroundings. These
-operators stay on the CPU. The entries are in errata_table.py.
+An erratum is a condition on an operator and its neighbours. Operators that meet one stay on the
+CPU. The entries are in errata_table.py.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ TFLM, LITERT = "tflm", "litert"
 VELA = "Vela"
 
 TableOf = Callable[[Operator, Graph], Table | None]
-"""Returns the CPU's table of an 8-bit operator, None if it has none."""
+"""Returns the CPU's lookup table of an 8-bit operator, None if it has none."""
 
 
 def _no_table(_operator: Operator, _graph: Graph) -> None:
-    """Return nothing: the default if the CPU's tables are unknown."""
+    """Return None: the default if the CPU's lookup tables are unknown."""
     return None
 
 
@@ -53,15 +53,15 @@ class Erratum:
     fixed: str | None = None
 
     def concerns(self, site: Site) -> bool:
-        """Return whether it concerns an operator."""
+        """Return whether the erratum concerns an operator."""
         try:
             return self.applies(site)
         except (LookupError, ZeroDivisionError):
-            # Parameters that are not constants, too short, or 0: Vela accepts no such operator.
+            # Parameters that are not constant, too short, or 0: Vela rejects such operators anyway.
             return False
 
     def kept(self, oracle: str) -> Kept:
-        """Return why an operator stays on the CPU."""
+        """Return the reason why an operator stays on the CPU."""
         blame = (
             f"Vela {vela_version()} compiles it to something else"
             if self.owner == VELA

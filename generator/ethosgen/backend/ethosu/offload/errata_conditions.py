@@ -1,4 +1,4 @@
-"""Conditions of errata: which operators they concern, by their surroundings in a network."""
+"""Conditions of errata on operators and their neighbours in a network."""
 
 import math
 from collections.abc import Callable
@@ -18,17 +18,17 @@ _RADIUS = 8.0
 """Half the input range of TFLite Micro's LOGISTIC and TANH: 4 integer bits."""
 _SMALL = ("ethos-u55-32", "ethos-u55-64")
 _ROLLED_ROWS = 3
-"""A rolling buffer, which holds four rows, never loses up to this many rows."""
+"""Number of rows that a rolling buffer of four rows never overwrites."""
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 _LARGEST_16 = 1 << 15
 _REDUCED = 1 + 2.0**-14
-"""Upper bound of a factor's growth when TFLite rounds it to 16 bits."""
+"""Upper bound of the ratio by which a factor grows when TFLite rounds it to 16 bits."""
 _MOST_PRODUCTS = 1 << 24
-"""Number of products to check one by one, which takes a tenth of a second."""
+"""Most products to check one by one, which takes a tenth of a second."""
 
 
 def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
-    """Return whether an operator is one of these, computing in one of the dtypes."""
+    """Return a condition: the operator is one of these codes and computes in one of the dtypes."""
 
     def applies(site: Site) -> bool:
         return site.code in codes and (not dtypes or site.dtype in dtypes)
@@ -37,7 +37,7 @@ def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
 
 
 def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
-    """Return whether an operator's output is quantized differently from its input."""
+    """Return a condition: the output of one of these operators has another quantization."""
     is_one = has(*codes, dtypes=dtypes)
 
     def applies(site: Site) -> bool:
@@ -50,7 +50,7 @@ def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
 
 
 def mirrors_elsewhere(site: Site) -> bool:
-    """Return whether a MIRROR_PAD pads another dimension than height and width."""
+    """Return whether a MIRROR_PAD pads dimensions other than height and width."""
     if site.code != "MIRROR_PAD":
         return False
     rank = len(site.inputs[0].shape)
@@ -60,7 +60,7 @@ def mirrors_elsewhere(site: Site) -> bool:
 
 
 def reduces_dropped_axis(site: Site) -> bool:
-    """Return whether an axis is dropped, and another one precedes it."""
+    """Return whether a reduction drops an axis that is not the first."""
     if site.code not in ("REDUCE_MAX", "REDUCE_MIN") or site.operator.options.get("keep_dims"):
         return False
     before = range(max(site.axes))
@@ -68,7 +68,7 @@ def reduces_dropped_axis(site: Site) -> bool:
 
 
 def pads_groups_of_batches(site: Site) -> bool:
-    """Return whether a CONV_2D of groups pads several batches."""
+    """Return whether a grouped CONV_2D with padding has several batches."""
     if site.code != "CONV_2D" or site.operator.options.get("padding", "SAME") != "SAME":
         return False
     x, weights = site.inputs[:2]
@@ -76,7 +76,7 @@ def pads_groups_of_batches(site: Site) -> bool:
 
 
 def multiplies_flattened_input(site: Site) -> bool:
-    """Return whether a FULLY_CONNECTED with weights that vary flattens an input of other shape."""
+    """Return whether a FULLY_CONNECTED with non-constant weights flattens its input."""
     if site.code != "FULLY_CONNECTED" or site.inputs[1].data is not None:
         return False
     x, weights = site.inputs[:2]
@@ -98,10 +98,10 @@ def sums_dropped_last_axis(site: Site) -> bool:
 
 
 def averages_beyond_four_dimensions(site: Site) -> bool:
-    """Return whether a MEAN of more than four dimensions reduces others than height and width.
+    """Return whether a MEAN of more than four dimensions reduces axes besides height and width.
 
-    Vela checks whether the fourth dimension from the end is 1, and ignores those before it. To
-    reduce the depth it drops a dimension that it counts from the front.
+    Vela checks whether the fourth dimension from the end is 1 and ignores the preceding ones. To
+    reduce the depth it drops a dimension by its index from the front.
     """
     if site.code != "MEAN":
         return False
@@ -112,7 +112,7 @@ def averages_beyond_four_dimensions(site: Site) -> bool:
 
 
 def squares_beyond_32_bits(site: Site) -> bool:
-    """Return whether the largest squared difference, in steps of the output, exceeds an int32."""
+    """Return whether the largest squared difference, in output steps, exceeds an int32."""
     if site.code != "SQUARED_DIFFERENCE":
         return False
     x, y = site.inputs
@@ -124,7 +124,7 @@ def squares_beyond_32_bits(site: Site) -> bool:
 
 
 def sum_bounds(site: Site) -> tuple[Array, Array, Array] | None:
-    """Return bias, largest sum of products and factor of each channel; None without 64-bit bias."""
+    """Return bias, bound of the sum and factor of each channel; None without a 64-bit bias."""
     if site.code not in _WEIGHTED or site.dtype != "int16":
         return None
     weights, bias = site.inputs[1], site.inputs[-1]
@@ -143,7 +143,7 @@ def sum_bounds(site: Site) -> tuple[Array, Array, Array] | None:
 
 
 def rescales_beyond_32_bits(site: Site) -> bool:
-    """Return whether a 64-bit sum, in steps of the output, can exceed an int32."""
+    """Return whether a 64-bit sum, in output steps, can exceed an int32."""
     bounds = sum_bounds(site)
     if bounds is None:
         return False
@@ -168,9 +168,9 @@ def clips_cells_at_a_fraction(site: Site) -> bool:
 
 
 def steps_once_with_batches(site: Site) -> bool:
-    """Say whether an LSTM whose input begins with the time has one step and several batches.
+    """Return whether a time-major LSTM has one step and several batches.
 
-    Two batches come out right with Vela 5.2, three and more do not.
+    Two batches are right with Vela 5.2, three and more are not.
     """
     if site.code != "UNIDIRECTIONAL_SEQUENCE_LSTM" or not site.operator.options.get("time_major"):
         return False
@@ -179,11 +179,11 @@ def steps_once_with_batches(site: Site) -> bool:
 
 
 def enlarges_one_column(site: Site) -> bool:
-    """Return whether a column of more than three rows is enlarged in steps that Vela may cascade.
+    """Return whether a column of more than three rows is resized in steps that Vela can cascade.
 
-    Vela assumes that a step of two with a 2x1 stripe also reads 2x1, so it writes to the rolling
-    buffer that it still reads from. With aligned corners, and when interpolating, the last step is
-    a different operation; the one before it then writes to another buffer.
+    Vela assumes that a twofold upscaling with a 2x1 stripe also reads 2x1, so it writes to the
+    rolling buffer that it still reads. With aligned corners, and when interpolating, the last step
+    is a different operation, and the step before it writes to another buffer.
     """
     if site.code not in ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"):
         return False
@@ -215,12 +215,12 @@ def table_after_transposition_of_uint8(site: Site) -> bool:
 
 
 def table_beyond_shram(site: Site) -> bool:
-    """Return whether a table is fused with a transposition, on an NPU without reserved space."""
+    """Return whether a table is fused with a transposition, on an NPU without reserved SHRAM."""
     return site.setting.npu in _SMALL and table_after_transposition(site)
 
 
 def transposes_into_part(site: Site) -> bool:
-    """Return whether a PAD widens the rows of a tensor that a transposition with a table writes."""
+    """Return whether a PAD widens the rows that a transposition with a table writes."""
     if site.code not in ("PAD", "PADV2"):
         return False
     made = site.operator.inputs[0]
@@ -235,9 +235,10 @@ def transposes_into_part(site: Site) -> bool:
 
 
 def curves_otherwise(site: Site) -> bool:
-    """Return whether a LOGISTIC or TANH of int8 has another table on the NPU than on the CPU.
+    """Return whether the tables of an int8 LOGISTIC or TANH differ between NPU and CPU.
 
-    Vela fills the table in double (ConvertToLUT8); the CPU's is TFLite Micro's, in fixed point.
+    Vela fills the table in double precision (ConvertToLUT8); the CPU's is TFLite Micro's, in fixed
+    point.
     """
     if site.code not in ("LOGISTIC", "TANH") or site.dtype != "int8":
         return False
@@ -253,13 +254,13 @@ def curves_otherwise(site: Site) -> bool:
 
 
 def _clamped_sigmoid(reals: Array) -> Array:
-    """Return the logistic function, 0 and 1 beyond 8 (Regor's ClampSigmoid8)."""
+    """Return the logistic function, clamped to 0 and 1 beyond ±8 (Regor's ClampSigmoid8)."""
     inside = 1 / (1 + np.exp(-np.clip(reals, -_RADIUS, _RADIUS)))
     return np.where(reals <= -_RADIUS, 0.0, np.where(reals >= _RADIUS, 1.0, inside))
 
 
 def rounds_by_single_factor(site: Site) -> bool:
-    """Return whether a single-precision factor changes the result for some value of an operator."""
+    """Return whether a single-precision factor changes an operator's result for some input."""
     same = site.dtype in ("int8", "int16") and site.inputs[0].dtype == site.dtype
     tests = _BY_SINGLE_FACTOR.get(site.code, ()) if same else ()
     return any(differs(site) for differs in tests)
@@ -272,7 +273,7 @@ def _centred(site: Site) -> Array:
 
 
 def _most(site: Site) -> int:
-    """Return the magnitude beyond which every result is clamped."""
+    """Return the magnitude above which every result is clamped."""
     return 2 * (int(np.iinfo(site.dtype).max) + 1)
 
 
@@ -293,7 +294,7 @@ def _slope_differs(site: Site) -> bool:
 
 
 def _product_differs(site: Site) -> bool:
-    """Return whether a product of two inputs, one possibly constant, is rounded differently."""
+    """Return whether some product of two inputs is rounded differently; one can be constant."""
     one, other = site.inputs
     scales, over = (scale_of(one), scale_of(other)), scale_of(site.output)
     factors = double_factor(*scales, over=over), single_factor(*scales, over=over)
@@ -311,7 +312,7 @@ def _product_differs(site: Site) -> bool:
 
 
 def _hidden_differs(site: Site) -> bool:
-    """Return whether an LSTM's hidden state is rescaled by another factor."""
+    """Return whether an LSTM's hidden state is rescaled by a different factor."""
     if site.dtype != "int16":
         return False
     scale = scale_of(site.output)
@@ -330,7 +331,7 @@ _BY_SINGLE_FACTOR: dict[str, tuple[Condition, ...]] = {
 
 
 def steps_through_operand_of_lower_rank(site: Site) -> bool:
-    """Return whether an operand has an extent where the output has another axis to step along.
+    """Return whether an operand of lower rank has a size above 1 along a wrong stepping axis.
 
     At that point, tensors of fewer than four dimensions have been padded to four.
     """
@@ -345,11 +346,11 @@ def steps_through_operand_of_lower_rank(site: Site) -> bool:
 
 
 def _filled(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape with leading ones, up to four dimensions."""
+    """Return a shape extended to four dimensions by leading ones."""
     return (1,) * (_NATIVE_RANK - len(shape)) + tuple(shape)
 
 
 def packs_seven_dimensions(site: Site) -> bool:
-    """Return whether the output of a PACK has seven dimensions, and several outermost slices."""
+    """Return whether a PACK's output has seven dimensions and several outermost slices."""
     shape = site.output.shape
     return site.code == "PACK" and len(shape) > 6 and shape[0] > 1

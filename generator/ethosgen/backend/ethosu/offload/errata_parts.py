@@ -1,8 +1,8 @@
-"""Parts of tensors that Vela lets the next operator read directly, which some operators do wrongly.
+"""Errata of slices that Vela lets their readers access directly, which some do wrongly.
 
-Vela drops a SLICE, STRIDED_SLICE, SPLIT or UNPACK and gives its reader an offset and steps (Regor,
-GraphIrOptimiser::MoveSplitSliceToConsumer). The operator that makes the part is the one that stays
-on the CPU: a copy costs less there than a layer, and the reader then reads a whole tensor.
+Vela removes a SLICE, STRIDED_SLICE, SPLIT or UNPACK and gives its reader an offset and strides
+(Regor, GraphIrOptimiser::MoveSplitSliceToConsumer). The slicing operator stays on the CPU: a copy
+costs less there than a layer, and the reader then reads a whole tensor.
 """
 
 import math
@@ -14,25 +14,25 @@ from ethosgen.values.model import Tensor
 
 _MAKERS = ("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK")
 _RENAMERS = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "QUANTIZE")
-"""Operators that Vela removes, or passes a part through, if they move no values."""
+"""Operators that Vela removes, or through which it passes a slice, if they move no values."""
 _RESHAPERS = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D")
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 _REDUCTIONS = ("REDUCE_MAX", "SUM")
 _JOINERS = ("CONCATENATION", "PACK", "PAD", "PADV2", "MIRROR_PAD")
-"""Operators that Vela drops: what makes their input writes into part of their output."""
+"""Operators that Vela removes: the producer of an input writes directly into the output."""
 _STEPPING = (
     *("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "FULLY_CONNECTED"),
     *("CONCATENATION", "PAD", "TRANSPOSE", "STRIDED_SLICE", "SLICE", "QUANTIZE"),
     *("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "RESHAPE", "RELU", "RELU6", "RELU_N1_TO_1"),
     *("LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "ABS", "ARG_MAX", "REDUCE_MIN"),
 )
-"""Operators that step through a part correctly; with two inputs, it may count as the smaller."""
+"""Operators that read a strided slice correctly: Vela does not mistake it for a larger input."""
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """An operator that reads a part, and the rows and columns of a PAD that is fused with it."""
+    """An operator that reads a slice, and the rows and columns of a PAD fused with it."""
 
     site: Site
     part: Tensor
@@ -40,36 +40,36 @@ class _Reader:
 
 
 def pads_part(site: Site) -> bool:
-    """Return whether a reader of a part loses its padding at the top and left.
+    """Return whether a reader of a slice loses its padding at the top and left.
 
-    Vela keeps padding as a negative offset wherever it splits an operator, unless there already is
+    Where Vela splits an operator, it stores padding as a negative offset, unless there already is
     an offset.
     """
     return any(_is_split(r.site) and any(_before(r)) for r in _readers(site))
 
 
 def steps_through_padding(site: Site) -> bool:
-    """Return whether a reader steps through a part in a direction in which it pads at the front."""
+    """Return whether a reader has front padding along a strided axis of a slice."""
     rows, columns = (step > 1 for step in _steps(site))
     padded = [_before(reader) for reader in _readers(site)]
     return any((rows and top) or (columns and left) for top, left in padded)
 
 
 def steps_beside_another(site: Site) -> bool:
-    """Return whether a reader steps through a part that Vela takes for its larger input."""
+    """Return whether a reader reads a strided slice that Vela mistakes for its larger input."""
     return max(_steps(site)) > 1 and any(r.site.code not in _STEPPING for r in _readers(site))
 
 
 def reduces_part(site: Site) -> bool:
-    """Return whether a reduction reads a part."""
+    """Return whether a reduction reads a slice."""
     return any(r.site.code in _REDUCTIONS for r in _readers(site))
 
 
 def multiplies_part(site: Site) -> bool:
-    """Return whether a product of two matrices that are not constant reads a part as its first.
+    """Return whether a product of two non-constant matrices reads a slice as its first input.
 
-    Vela multiplies the rows of the whole source from its first column on. One matrix out of
-    several that are otherwise alike is right.
+    Vela multiplies the rows of the whole source from its first column on. A slice that is one whole
+    matrix out of several is right.
     """
     if site.code not in _MAKERS:
         return False
@@ -77,7 +77,7 @@ def multiplies_part(site: Site) -> bool:
     if site.code == "UNPACK":
         axis = site.operator.options.get("axis", 0) % len(source)
         if math.prod(source[:axis]) > 1:
-            return False  # without the axis the part has another shape, and Vela copies it
+            return False  # without the axis the slice has another shape, and Vela copies it
     return any(
         _multiplies(r.site)
         and r.site.operator.inputs[0] == r.part.index
@@ -89,13 +89,13 @@ def multiplies_part(site: Site) -> bool:
 
 
 def _is_one_matrix(part: tuple[int, ...], source: tuple[int, ...]) -> bool:
-    """Return whether a part is one matrix, alike but for its place among those of the source."""
+    """Return whether a slice is one whole matrix of the source."""
     several = math.prod(part[:-2]) > 1 or math.prod(source[:-3]) > 1
     return not several and part[-2:] == source[-2:]
 
 
 def multiplies_into_part(site: Site) -> bool:
-    """Return whether a product of two matrices is written into part of a joiner's output.
+    """Return whether a product of two matrices is written directly into a larger output.
 
     Vela ignores the offset there, and multiplies as many rows as the whole output has. It does so
     only if product and input have the same four dimensions, the first one 1.
@@ -115,7 +115,7 @@ def multiplies_into_part(site: Site) -> bool:
 
 
 def _product(reader: Site, index: int) -> Tensor | None:
-    """Return the product that a tensor is, None if it is none or anything else reads it."""
+    """Return the product's tensor, None if it is not a product or has other readers."""
     graph = reader.graph
     readers = [op for op in graph.operators if index in op.inputs]
     if len(readers) > 1 or index in graph.outputs:
@@ -130,14 +130,14 @@ def _product(reader: Site, index: int) -> Tensor | None:
 
 
 def _multiplies(site: Site) -> bool:
-    """Return whether an operator multiplies two matrices, neither of them a layer's weights."""
+    """Return whether an operator multiplies two matrices, neither of them constant weights."""
     if site.code == "FULLY_CONNECTED":
         return site.inputs[1].data is None
     return site.code == "BATCH_MATMUL"
 
 
 def _readers(site: Site) -> Iterator[_Reader]:
-    """Yield the operators that read the part that an operator makes."""
+    """Yield the operators that read a slicing operator's output."""
     if site.code not in _MAKERS:
         return
     made = [site.graph.tensors[i] for i in site.operator.outputs]
@@ -165,7 +165,7 @@ def _readers_of(site: Site, index: int) -> Iterator[_Reader]:
 
 
 def _keeps(read: Tensor, reader: Site) -> bool:
-    """Return whether an operator passes its input on, apart from leading dimensions of 1."""
+    """Return whether an operator keeps its input's shape, except for leading dimensions of 1."""
     made = reader.output
     same = (scale_of(read), point_of(read), read.dtype) == (
         scale_of(made),
@@ -193,7 +193,7 @@ def _is_split(reader: Site) -> bool:
 
 
 def _before(reader: _Reader) -> tuple[int, int]:
-    """Return the padding of a layer or a pool at the top and left."""
+    """Return the top and left padding of a layer or a pool."""
     site = reader.site
     options = site.operator.options
     if site.code == "TRANSPOSE_CONV":
@@ -219,12 +219,12 @@ def _before(reader: _Reader) -> tuple[int, int]:
 
 
 def _same(before: int, after: int, kernel: int, stride: int, dilation: int) -> int:
-    """Return the padding that SAME puts before an extent."""
+    """Return the padding that SAME adds before an extent."""
     return max((after - 1) * stride + (kernel - 1) * dilation + 1 - before, 0) // 2
 
 
 def _steps(site: Site) -> tuple[int, int]:
-    """Return the steps along height and width of the part that an operator makes."""
+    """Return the strides along height and width of a slicing operator's output."""
     if site.code != "STRIDED_SLICE":
         return 1, 1
     padded = [1, 1, 1, *site.constant(3)]

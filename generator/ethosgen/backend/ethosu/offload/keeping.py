@@ -1,7 +1,7 @@
-"""Keeps single operators on the CPU: Vela's own option selects operators only by type.
+"""Keep single operators on the CPU: Vela's own option selects operators only by type.
 
-Vela gets an operator that must stay as a custom one, which no NPU supports, under a name with its
-index. Vela passes it through, and its real name is restored afterwards.
+An operator that must stay is renamed to a custom operator, with its index in the name. No NPU
+supports that, so Vela passes it through, and its real name is restored afterwards.
 """
 
 import re
@@ -16,11 +16,11 @@ _MARKED = re.compile(rf"{_MARK}(\d+)")
 
 
 def at_bool_ends(graph: Graph) -> dict[int, str]:
-    """Return the operators that touch an input or output of type bool, each with the reason.
+    """Return the operators that use a bool input or output of the network, each with the reason.
 
-    Vela converts those on the NPU, and refuses the network because the NPU cannot do that
-    (GraphIrOptimiser::ConvertBool8Tensors). So `mark` presents them as int8, which only operators
-    that stay may see.
+    Vela converts such tensors on the NPU, and refuses the network because the NPU cannot do that
+    (GraphIrOptimiser::ConvertBool8Tensors). So `mark` presents them as int8, and operators that use
+    them must stay.
     """
     ends = _bool_ends(graph)
     return {
@@ -37,12 +37,11 @@ def _bool_ends(graph: Graph) -> set[int]:
 def mark(
     model: Model, keep: Collection[int], awaited: Mapping[int, Sequence[int]] | None = None
 ) -> Model:
-    """Return the model with operators of the entry graph, by index, made custom.
+    """Return the model with the operators of the entry graph in `keep` renamed to custom operators.
 
-    `awaited` are tensors that some of them get as further inputs, only to keep the order.
-
-    Its inputs and outputs of type bool become int8. Other graphs are omitted: Vela would compile
-    them in vain, because the operators that call them stay.
+    `awaited` are tensors that some of them get as additional inputs, only to keep the order. bool
+    inputs and outputs of the network become int8. Other graphs are omitted, since the operators
+    that call them stay.
     """
     graph, ends, awaited = model.graph, _bool_ends(model.graph), awaited or {}
     if not keep and not ends:
@@ -63,8 +62,7 @@ def _marked(operator: Operator, awaited: Sequence[int]) -> Operator:
 def unmark(network: Model, original: Model) -> Model:
     """Return Vela's output for a marked model, with the operators' real names and options.
 
-    Inputs and outputs are bool again where they were, and constants are 1 where Vela turned true
-    into -1.
+    Inputs and outputs that were bool are bool again, and true constants are 1 where Vela wrote -1.
     """
     graph = network.graph
     operators = tuple(_restored(op, original.graph.operators) for op in graph.operators)
@@ -95,10 +93,10 @@ def marked_operators(network: Model) -> dict[int, int]:
 
 
 def with_absent_inputs(graph: Graph, original: Graph, sources: Mapping[int, int]) -> Graph:
-    """Return a residual graph whose operators have their optional inputs where TFLite has them.
+    """Return a residual graph whose operators have their optional inputs at TFLite's positions.
 
-    Vela omits absent inputs and moves later ones up. `sources` maps operators of the residual graph
-    to the original ones.
+    Vela removes absent inputs, which shifts later ones. `sources` maps operators of the residual
+    graph to the original ones.
     """
     operators = list(graph.operators)
     for index, source in sources.items():

@@ -1,7 +1,7 @@
-"""Restores the file's order of operators with side effects.
+"""Restore the original order of operators with side effects.
 
-Vela does not support variables or subgraphs. It gets such operators as custom ones, passes them
-through, and orders them only by their tensors: it may read a variable before CALL_ONCE has set
+Vela does not support variables or subgraphs. It gets such operators as custom operators, passes
+them through, and orders them only by their tensors: it can read a variable before CALL_ONCE has set
 it. Their relative order is corrected afterwards.
 """
 
@@ -24,10 +24,10 @@ def stateful_operators(graph: Graph) -> dict[int, str]:
 
 
 def awaited(model: Model) -> dict[int, tuple[int, ...]]:
-    """Return the tensors, besides its inputs, that must exist when an operator with effects runs.
+    """Return, for each operator with effects, tensors that must exist before it runs.
 
-    The operators before it read them, as they run first. Vela gets them as further inputs, so that
-    it does not put operators before it and after it into one partition.
+    They are read by the operators before it. Vela gets them as additional inputs, so that it does
+    not put operators before and after the effect into one partition.
     """
     graph, found, before = model.graph, {}, dict[int, None]()
     for operator in graph.operators:
@@ -41,13 +41,13 @@ def awaited(model: Model) -> dict[int, tuple[int, ...]]:
 
 
 def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: bool) -> Graph:
-    """Return a residual graph whose operators with effects run in the original's order.
+    """Return a residual graph whose operators with effects run in the original order.
 
     `sources` maps operators to those of the model; `placed` means that Vela placed tensors by its
-    own order. Others keep their order; operators that only write variables run as early as
-    possible, those that only read them as late. RefusalError if a partition would have to run in
-    two parts, or if a tensor of a partition would live while Vela considers its place free;
-    `outgrown` names the other tensors of which that is true.
+    own order. Other operators keep their order. Operators that only write variables run as early as
+    possible, those that only read them as late as possible. RefusalError if a partition would have
+    to run in two parts, or if a partition's tensor would be live when Vela considers its bytes
+    free; `outgrown` names such tensors of other operators.
     """
     effects = {
         op.index
@@ -59,7 +59,7 @@ def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: 
     concerned = [op for op in graph.operators if op.index in effects]
     wanted = sorted(concerned, key=lambda op: sources[op.index])
     if placed and wanted == concerned:
-        return graph  # Vela's order is right, and its placement fits no other order as well
+        return graph  # Vela's order is right, and its placement fits it best
     order = tuple(_merged(graph, wanted))
     if placed:
         _check_lives(graph, order)
@@ -67,7 +67,7 @@ def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: 
 
 
 def _has_effects(operator: Operator, model: Model, depth: int = 0) -> bool:
-    """Return whether an operator uses variables, in its subgraphs or theirs too."""
+    """Return whether an operator uses variables, also in nested subgraphs."""
     if operator.code not in STATEFUL or depth > len(model.graphs):
         return False
     if operator.code not in ("IF", "WHILE"):
@@ -81,7 +81,7 @@ def _has_effects(operator: Operator, model: Model, depth: int = 0) -> bool:
 
 
 def _merged(graph: Graph, ordered: Sequence[Operator]) -> Iterator[Operator]:
-    """Yield all operators, with those of `ordered` in this order."""
+    """Yield all operators, those in `ordered` in that order."""
     waiting, held = list(ordered), {op.index for op in ordered}
     made_later = {i for op in graph.operators for i in op.outputs}
 
@@ -107,7 +107,7 @@ def _merged(graph: Graph, ordered: Sequence[Operator]) -> Iterator[Operator]:
 
 
 def _last_ready_effect(waiting: Sequence[Operator], made_later: set[int]) -> int:
-    """Return how far the waiting operators can run now up to one that makes no tensor, or -1."""
+    """Return the position of the last waiting operator without outputs that can run now, or -1."""
     missing, last = set(made_later), -1
     for position, operator in enumerate(waiting):
         if missing.intersection(operator.inputs):
@@ -119,19 +119,19 @@ def _last_ready_effect(waiting: Sequence[Operator], made_later: set[int]) -> int
 
 
 def outgrown(graph: Graph, order: Sequence[Operator]) -> frozenset[int]:
-    """Return the tensors that live at a time, in this order, when in Vela's they do not."""
+    """Return the tensors that are live in this order at steps at which Vela's order frees them."""
     velas, ours = lives(graph, graph.operators), lives(graph, order)
     end = times(op.custom_code == NPU_CUSTOM_CODE for op in order)[-1]
     return frozenset(i for i, life in ours.items() if outgrows(life, velas[i], end))
 
 
 def _check_lives(graph: Graph, order: Sequence[Operator]) -> None:
-    """Refuse an order in which a partition's tensors would have to be elsewhere."""
+    """Refuse an order in which a partition's tensors would need other addresses."""
     on_npu = [op for op in graph.operators if op.custom_code == NPU_CUSTOM_CODE]
     used = {i for op in on_npu for i in (*op.inputs, *op.outputs)}
     for tensor in sorted(outgrown(graph, order) & used):
         name = graph.tensors[tensor].name
-        raise _refusal(f"Vela places '{name}' as if variables were used in another order")
+        raise _refusal(f"Vela's placement of '{name}' assumes another order of variable accesses")
 
 
 def _refusal(why: str) -> RefusalError:

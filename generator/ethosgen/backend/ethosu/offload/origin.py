@@ -1,7 +1,7 @@
-"""Maps the original operators to their places in Vela's output, from Regor's database.
+"""Map the original operators to Vela's output, using Regor's database.
 
-Regor numbers the operators that it reads (source) and those that it makes of them (optimised), and
-lists the command stream of each of those (queue), and the order in which all run (perf).
+Regor numbers the operators that it reads (source) and the ones that it derives from them
+(optimised). It lists the command stream of each derived one (queue) and their order (perf).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ KEPT = "Passthrough"
 
 
 class Origin:
-    """The place of each operator of the original graph.
+    """The partition or CPU operator of each operator of the original graph.
 
-    `on_npu[i]` are the original operators of partition i, in order. `on_cpu` maps an operator of
-    the residual graph to the original one, if known.
+    `on_npu[i]` are the original operators of partition i, in order. `on_cpu` maps operators of the
+    residual graph to the original ones, if known.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Origin:
         self.on_npu = self._match_npu(count)
 
     def _source(self, row: Row) -> int | None:
-        """Return the index of the original operator of a row.
+        """Return the index of a row's original operator.
 
         Sources are numbered from 1, graph by graph, and the entry graph comes first.
         """
@@ -39,7 +39,7 @@ class Origin:
         return number - 1 if 1 <= number <= len(self._original.operators) else None
 
     def _match_cpu(self, residual: Graph) -> dict[int, int]:
-        """Match the residual's CPU operators with Regor's schedule, else by their outputs."""
+        """Match the residual graph's CPU operators by Regor's schedule, else by their outputs."""
         rows = [row for row in self._tables.get("perf", ()) if row["operator"] == KEPT]
         scheduled = [self._source(row) for row in rows]
         kept = [op for op in residual.operators if op.custom_code != NPU_CUSTOM_CODE]
@@ -61,8 +61,8 @@ class Origin:
     def _match_npu(self, count: int) -> list[tuple[int, ...]]:
         """Match partitions with the operators of their command streams.
 
-        An operator that needs no command (RESHAPE) belongs to the reader of its output, or else to
-        the writer of its input.
+        An operator without commands (RESHAPE) belongs to the reader of its output, else to the
+        writer of its input.
         """
         sources = {row["id"]: self._source(row) for row in self._tables.get("optimised", ())}
         home: dict[int, int] = {}
@@ -95,7 +95,7 @@ class Origin:
         return [op.index for op in self._original.operators if read & set(op.outputs)]
 
     def _live(self) -> list[int]:
-        """Return the operators that some output of the network depends on, in order."""
+        """Return the operators on which the network's outputs depend, in order."""
         wanted = set(self._original.outputs)
         live = []
         for op in reversed(self._original.operators):

@@ -18,7 +18,7 @@ HEADERS = _COP1, _COP2 = b"COP1", b"COP2"
 
 @dataclass(frozen=True)
 class Payload:
-    """Bare commands, and the CONFIG and ID words of the NPU that they are compiled for."""
+    """Bare commands, and the CONFIG and ID words of their NPU."""
 
     commands: bytes
     config_word: int
@@ -60,7 +60,7 @@ def _strip_cop2(payload: bytes) -> Payload:
     (metadata_length,) = struct.unpack_from("<I", payload, header + 8)
     config_word, id_word = struct.unpack_from("<II", payload, header + 24)
     start = header + 12 + metadata_length
-    # The entry's length counts from its end; the metadata's own length field is part of it.
+    # The entry's length counts from its end and includes the metadata's own length field.
     length = entry_length - 4 - metadata_length
     return Payload(_exactly(payload, start, length), config_word, id_word)
 

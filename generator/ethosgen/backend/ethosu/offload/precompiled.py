@@ -1,10 +1,10 @@
-"""Plans a network that was already compiled by Vela: its file is used as it is.
+"""Plan a network that Vela has already compiled: its file is used unchanged.
 
-Every Vela since 3.0 writes the same operator `ethos-u` and the same metadata; see residual.py. They
-differ in two ways. Older ones, with the compiler core in Python, list a separate fast scratch even
-if it is the scratch, because TFLite Micro puts both at the arena's start. And with
---separate-io-regions (5.0 and later) the metadata has places in regions 3 and 4, from 0 for each
-partition, instead of places in scratch.
+All versions since 3.0 write the same operator `ethos-u` and the same metadata (see residual.py),
+with two differences. Older versions, with the compiler core in Python, list a separate fast scratch
+even if it is the scratch, because TFLite Micro puts both at the start of the arena. With
+--separate-io-regions (5.0 and later) the metadata has offsets in regions 3 and 4, from 0 for each
+partition, instead of offsets in scratch.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,18 +29,18 @@ from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
 _COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(NPU_MEMORIES)
 _FAST_REGION = 2
 _ALIGNMENT = 16
-"""Regor's NPUTensorAlignment, for tensors in regions 3 and 4."""
+"""Regor's NPUTensorAlignment of tensors in regions 3 and 4."""
 
 _LEFT = "it was left on the CPU when the file was compiled"
 
 _CONFIG_MASK = 0xF000_000F
-"""The product and the MACs of a CONFIG word. They determine the rest."""
+"""The bits of the product and the MACs in a CONFIG word, which determine the NPU."""
 
 
 def compiled_for(model: Model) -> EthosU:
-    """Return the NPU of a compiled network, from its streams' headers.
+    """Return the NPU of a compiled network, from the headers of its streams.
 
-    UnsupportedError for an unknown NPU, or a file for several.
+    UnsupportedError for an unknown NPU or a file for several NPUs.
     """
     words = {payload.config_word for payload in compiled_streams(model)}
     if len(words) != 1:
@@ -49,7 +49,7 @@ def compiled_for(model: Model) -> EthosU:
 
 
 def accelerator_for(word: int, name: str) -> EthosU:
-    """Return the NPU of a CONFIG word; UnsupportedError names the one of `name`."""
+    """Return the NPU of a CONFIG word; UnsupportedError if it is unknown."""
     known = ACCELERATORS | WITHOUT_MODEL
     for accelerator in known.values():
         if accelerator.config_word & _CONFIG_MASK == word & _CONFIG_MASK:
@@ -61,7 +61,7 @@ def accelerator_for(word: int, name: str) -> EthosU:
 
 
 def require_npu(wanted: EthosU, found: EthosU, name: str) -> None:
-    """Raise UnsupportedError if `name` is compiled for another NPU than the wanted one."""
+    """Raise UnsupportedError unless `name` is compiled for the wanted NPU."""
     if found is not wanted:
         raise UnsupportedError(
             f"'{name}' is compiled for {found.name}, not for {wanted.name}; omit --npu or pass "
@@ -84,8 +84,8 @@ def compiled_streams(model: Model) -> Iterator[Payload]:
 def plan_compiled(model: Model, accelerator: EthosU, io: IoStyle) -> OffloadPlan:
     """Return the plan of a compiled network.
 
-    Raises UnsupportedError if it is compiled for another NPU or does not support that style of
-    inputs and outputs, InputError if the file is damaged.
+    Raises UnsupportedError if it is compiled for another NPU or does not support the I/O style,
+    InputError if the file is damaged.
     """
     require_npu(accelerator, compiled_for(model), model.name)
     streams = [payload.commands for payload in compiled_streams(model)]
@@ -126,12 +126,12 @@ def _npu_operators(graph: Graph) -> list[Operator]:
 
 
 def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:
-    """Return whether tensors have their own regions, which Regor calls local addressing."""
+    """Return whether inputs and outputs have separate regions (Regor's local addressing)."""
     return any(region in (INPUT_REGION, OUTPUT_REGION) for found in reached for region, _ in found)
 
 
 def _with_one_scratch(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> Model:
-    """Let the fast scratch be the scratch if no stream uses it, as Regor itself does."""
+    """Replace the fast scratch by the scratch if no stream uses it, as Regor does."""
     if any(region == _FAST_REGION for found in reached for region, _ in found):
         return model
     operators = list(model.graph.operators)
@@ -152,11 +152,11 @@ def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
 
 
 def _spans(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> list[list[Extent]]:
-    """Return the places of each partition's tensors in regions 3 and 4.
+    """Return the extents of each partition's tensors in regions 3 and 4.
 
-    The metadata lists them, but with only one place for a tensor that several partitions use at
-    different ones. Regor lays tensors out in order; the one of both that agrees with the streams is
-    used. UnsupportedError if neither does.
+    The metadata lists only one offset for a tensor, even if partitions use it at different ones.
+    Regor lays tensors out in order. The layout (metadata or order) that matches the streams is
+    used; UnsupportedError if neither does.
     """
     graph = model.graph
     places = dict(enumerate(placement(model)))
@@ -168,15 +168,15 @@ def _spans(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> list[
         fitting = [spans for spans in layouts if _agree(spans, addresses)]
         if not fitting:
             raise UnsupportedError(
-                f"'{model.name}' does not say where in its regions the tensors of operator "
-                f"{operator.index} are; compile the original without --separate-io-regions"
+                f"'{model.name}' does not define the offsets of the tensors of operator "
+                f"{operator.index}; compile the original without --separate-io-regions"
             )
         found.append(fitting[0])
     return found
 
 
 def _region(graph: Graph, tensor: int) -> int:
-    """Return a tensor's region: any partition's output is in region 4."""
+    """Return a tensor's region, which is 4 for an output of any partition, else 3."""
     written = any(tensor in operator.outputs for operator in _npu_operators(graph))
     return OUTPUT_REGION if written else INPUT_REGION
 
@@ -184,7 +184,7 @@ def _region(graph: Graph, tensor: int) -> int:
 def _layout(
     graph: Graph, regions: Mapping[int, int], places: Mapping[int, int] | None
 ) -> list[Extent]:
-    """Lay tensors out as `places` says, or one after the other."""
+    """Lay tensors out at `places`, or in sequence."""
     ends = dict.fromkeys(regions.values(), 0)
     spans = []
     for index, region in regions.items():
@@ -196,7 +196,7 @@ def _layout(
 
 
 def _agree(spans: Sequence[Extent], addresses: frozenset[tuple[int, int]]) -> bool:
-    """Return whether a stream accesses each tensor at its start, and nothing but the tensors."""
+    """Return whether a stream accesses each tensor at its start, and no other bytes."""
     own = {(region, at) for region, at in addresses if region in (INPUT_REGION, OUTPUT_REGION)}
     starts = {(span.region, span.start) for span in spans}
     inside = all(

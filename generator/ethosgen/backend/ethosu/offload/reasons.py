@@ -1,7 +1,7 @@
-"""Explains to the user why an operator stayed on the CPU.
+"""Explain to the user why operators stay on the CPU.
 
-Regor checks every operator against its constraints and prints the one that failed, with the
-operator and its output. That text is the best reason available; others are derived.
+Regor checks every operator against its constraints and prints the failed one with the operator and
+its output. That text is the best reason available; other reasons are derived.
 """
 
 import re
@@ -42,7 +42,7 @@ def cpu_operators(
 
 
 def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) -> str:
-    """Return why the partition of an operator of the residual graph ends where it does."""
+    """Return the reason why a partition ends; `partition` is its operator's index."""
     made = set(residual.operators[partition].outputs)
     for cpu in on_cpu:
         if cpu.operator > partition and made & set(residual.operators[cpu.operator].inputs):

@@ -1,13 +1,13 @@
-"""Finds the operators for which Vela refuses a whole network, so that the CPU runs them instead.
+"""Find the operators for which Vela refuses a whole network, to run them on the CPU.
 
-For some operators Vela first says that the NPU runs them, and then that their parts "could not run
-on NPU" (int8 comparisons, SELECT_V2); it names the part (And, NotEqual) and not the operator. So
-the network is compiled repeatedly, with different operators kept from Vela, until those are found
-without which it compiles. Each attempt takes some tenths of a second. If one operator is refused,
-similar ones usually are too, so they are tried together.
+For some operators (int8 comparisons, SELECT_V2) Vela first reports that the NPU supports them, and
+then that their parts "could not run on NPU"; it names the part (And, NotEqual), not the operator.
+So the network is compiled repeatedly without different operators, until the ones to omit are found.
+Each attempt takes some tenths of a second. If one operator is refused, similar ones usually are
+too, so they are tried together.
 
-The same search finds operators on which Vela crashes or hangs. Attempts then have less time, as
-each wrong one uses up all of it.
+The same search finds operators on which Vela crashes or hangs. Attempts then have a shorter time
+limit, since each failed one uses it up.
 """
 
 import time
@@ -18,10 +18,10 @@ from ethosgen.backend.ethosu.offload.vela import DeathError
 from ethosgen.values.errors import RefusalError
 
 ATTEMPTS = 100
-"""Limit of compilations for one network; log2(n) for each kind of operator are usual."""
+"""Most compilations for one network; log2(n) for each kind of operator are usual."""
 
 LATE_S = 10.0
-"""Time limit in seconds of an attempt after one that timed out: ten times what most need."""
+"""Time limit in seconds of an attempt after one that timed out: ten times the usual time."""
 SEARCH_S = 120.0
 """Time limit in seconds of the search; operators not tried by then count as refused."""
 SUSPECTS = 3
@@ -32,10 +32,10 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Attempt(Protocol[Result_co]):
-    """Compiles with operators kept on the CPU, each with its reason; raises RefusalError."""
+    """Compiles a network with operators kept on the CPU, each with its reason."""
 
     def __call__(self, kept: Mapping[int, str], limit_s: float | None = None, /) -> Result_co:
-        """Return the compiled network, within the given number of seconds."""
+        """Return the compiled network within `limit_s` seconds; RefusalError if Vela refuses."""
 
 
 def compile_around(
@@ -43,8 +43,8 @@ def compile_around(
 ) -> tuple[Made, dict[int, str]]:
     """Compile a network; return the result and the operators that had to be kept.
 
-    `kinds` has each operator's kind: if one is refused, others of its kind are suspects. Raises the
-    first RefusalError if no choice of operators helps.
+    `kinds` has each operator's kind: if one is refused, others of its kind are tried too. Raises
+    the first RefusalError if no choice of operators helps.
     """
     try:
         return attempt({}), {}
@@ -62,7 +62,7 @@ def compile_around(
 
 
 class _Search:
-    """Finds refused operators one by one by bisection, and similar ones together."""
+    """Finds refused operators one by one by bisection, similar ones together."""
 
     def __init__(
         self, attempt: Attempt[object], kinds: Sequence[Hashable], limit_s: float | None
@@ -76,7 +76,7 @@ class _Search:
 
     @property
     def is_spent(self) -> bool:
-        """Whether all attempts or all time are used up."""
+        """Whether the attempts or the time are used up."""
         return not self._left or time.monotonic() > self._end
 
     def refusal(self, offered: Collection[int]) -> str | None:
@@ -85,7 +85,7 @@ class _Search:
         When the search is spent, the offered operators count as refused.
         """
         if self.is_spent:
-            return "not all operators that it refuses were found in time"
+            return "the time was too short to find all operators that it refuses"
         self._left -= 1
         try:
             kept = {i: "" for i in range(self._count) if i not in offered}
@@ -109,7 +109,7 @@ class _Search:
         return [i for i in range(self._count) if i not in kept]
 
     def _first(self, operators: Sequence[int], said: str) -> tuple[int, str]:
-        """Return the last operator of the shortest refused prefix of a refused list, and why."""
+        """Return the last operator of the shortest refused prefix of a list, and the reason."""
         fine, refused = 0, len(operators)
         while refused - fine > 1:
             middle = (fine + refused) // 2
@@ -120,9 +120,9 @@ class _Search:
         return operators[refused - 1], said
 
     def _alike(self, found: Mapping[int, str], culprit: int) -> dict[int, str]:
-        """Return refused operators similar to a culprit; after some in a row, all remaining ones.
+        """Return refused operators of a culprit's kind; after several in a row, all the rest.
 
-        Nothing if the network is refused even without all of them: then there is another cause.
+        Return none if the network is refused even without all of them, as the cause is another.
         """
         kinds = self._kinds
         alike = [i for i in self._without(found) if kinds[i] == kinds[culprit]]

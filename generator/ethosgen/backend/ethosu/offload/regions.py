@@ -1,10 +1,10 @@
-"""Gives every tensor of a partition its own base pointer (IoStyle.CALLER).
+"""Give every tensor of a partition its own base pointer (IoStyle.CALLER).
 
 With separate_io_regions, Regor puts all tensors that the NPU only reads in region 3 and all that it
-writes in region 4, one after the other, as if the caller had laid them out like this. But the
-caller's buffers may be anywhere. So the command stream is rewritten: an access to region 3 or 4
-becomes an access to its tensor's own region, relative to that tensor. Registers keep their value
-between operations, so regions and addresses are tracked, and set again where they changed.
+writes in region 4, contiguously. But the caller's buffers can be anywhere. So the command stream is
+rewritten: an access to region 3 or 4 becomes an access to the tensor's own region, relative to the
+tensor. Registers keep their value between operations, so regions and addresses are tracked, and
+set again where they changed.
 """
 
 import re
@@ -24,7 +24,7 @@ _ADVICE = "use --io arena for this network"
 
 @dataclass(frozen=True)
 class Extent:
-    """A tensor's place in Regor's region: bytes [start, start + size)."""
+    """A tensor's bytes [start, start + size) in Regor's region."""
 
     name: str
     region: int
@@ -41,8 +41,8 @@ _ROW = re.compile(
 def read_spans(log: str) -> list[list[Extent]]:
     """Return each partition's tensors in regions 3 and 4, from Regor's output.
 
-    Regor allocates them partition by partition, and prints a block for inputs and one for outputs
-    each time (verbose_allocation); no other output relates them to the partition.
+    Regor allocates them by partition, and prints one block for inputs and one for outputs each time
+    (verbose_allocation); no other output relates them to the partition.
     """
     partitions: list[list[Extent]] = []
     region = None
@@ -62,7 +62,7 @@ def read_spans(log: str) -> list[list[Extent]]:
     return partitions
 
 
-# Arm's names and codes. A group is a region register and the addresses that belong to it.
+# Arm's names and codes. A group is a region register and its address registers.
 _REGION_COMMANDS = {
     0x10F: "IFM",  # NPU_SET_IFM_REGION
     0x11F: "OFM",  # NPU_SET_OFM_REGION
@@ -90,7 +90,7 @@ _DMA_ENDS = ((0x130, 0x4030), (0x131, 0x4031))
 """Region and address register of a DMA's source, and of its destination."""
 _REGION_MASK = 0x7
 _INTERNAL = 1 << 8
-"""region_mode of a DMA: the address is in the NPU's own SHRAM, and the region is ignored."""
+"""region_mode of a DMA: the address is in SHRAM, and the region is ignored."""
 _CODE_MASK = 0x3FF
 _PAYLOAD = 1 << 14
 """The control bits of a command that has a payload word."""
@@ -98,17 +98,17 @@ _PAYLOAD = 1 << 14
 
 @dataclass
 class _Group:
-    """A region register with its addresses: by code, as Regor set them and as rewritten."""
+    """A region register and its address registers, by code: Regor's values and rewritten ones."""
 
     wanted: dict[int, int] = field(default_factory=dict)
     written: dict[int, int] = field(default_factory=dict)
 
 
 def own_regions(commands: bytes, spans: Sequence[Extent]) -> bytes:
-    """Rewrite a command stream so that spans[i] is in region FIRST_OWN_REGION + i, from 0.
+    """Rewrite a command stream so that spans[i] starts at 0 in region FIRST_OWN_REGION + i.
 
     Raises UnsupportedError if there are more spans than base pointers, or if an access to region 3
-    or 4 is in none of them.
+    or 4 is outside all spans.
     """
     if len(spans) > OWN_BASES:
         ports = counted(len(spans), "input and output", "inputs and outputs")
@@ -135,13 +135,13 @@ def own_regions(commands: bytes, spans: Sequence[Extent]) -> bytes:
 
 
 def operations(commands: bytes) -> int:
-    """Return the number of operations that a stream starts, without copies."""
+    """Return the number of operations in a stream, without copies."""
     starts = _OPERATIONS.keys() - {_DMA_START}
     return sum(p is None and code in starts for code, _, p in _commands(commands))
 
 
 def copied_bytes(commands: bytes) -> dict[int, int]:
-    """Return how far DMAs access each region from FIRST_OWN_REGION on, in bytes.
+    """Return the bytes of each region, from FIRST_OWN_REGION on, up to the end of DMA accesses.
 
     Regor copies multiples of 16 bytes, as the hardware requires: a tensor's size rounded up
     (ethos_u55_register_cs_generator.cpp, InsertTransposeCommand).
@@ -166,7 +166,7 @@ def copied_bytes(commands: bytes) -> dict[int, int]:
 def accesses(commands: bytes) -> frozenset[tuple[int, int]]:
     """Return (region, first address) of all accesses of a stream's operations and DMAs.
 
-    Weights and scales are omitted: those outside the blob were put there by a DMA.
+    Weights and scales are omitted: outside the blob, a DMA has put them there.
     """
     groups = {name: _Group() for name in _REGION_COMMANDS.values()}
     found = set()
@@ -194,7 +194,7 @@ def _commands(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
 
 
 def _changes(group: _Group, spans: Sequence[Extent]) -> list[int]:
-    """Return the words that set a group's registers as wanted, where they differ."""
+    """Return the command words that set a group's changed registers."""
     words: list[int] = []
     for key, value in _moved(group.wanted, spans).items():
         if group.written.get(key) == value:
@@ -208,13 +208,13 @@ def _changes(group: _Group, spans: Sequence[Extent]) -> list[int]:
 
 
 def _split(wanted: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the region register and the address registers among a group's."""
+    """Return the region register and the address registers of a group."""
     regions = {key: value for key, value in wanted.items() if not key & _PAYLOAD}
     return regions, {key: value for key, value in wanted.items() if key & _PAYLOAD}
 
 
 def _moved(wanted: dict[int, int], spans: Sequence[Extent]) -> dict[int, int]:
-    """Return a group's registers after its tensor has moved to its own region."""
+    """Return a group's registers for its tensor's own region."""
     regions, addresses = _split(wanted)
     if not regions or not addresses:
         return wanted

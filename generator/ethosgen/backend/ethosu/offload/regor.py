@@ -1,7 +1,7 @@
-"""Calls Regor, Vela's compiler core; runs in a child process and imports none of our modules.
+"""Call Regor, Vela's compiler core; runs in a child process and imports no other ethosgen module.
 
-`compile_network` passes what Vela 5.2's own command line passes for the same options
-(ethosu/vela/vela.py, main and get_compiler_config), so that its figures are Vela's figures.
+`compile_network` passes the same options as Vela 5.2's command line (ethosu/vela/vela.py, main and
+get_compiler_config), so that its figures equal Vela's.
 """
 
 from importlib.util import find_spec
@@ -39,10 +39,10 @@ softmax_int16_neg_exp_range=10.0
 
 _SEPARATE = """separate_io_regions=true
 verbose_allocation=true"""
-"""verbose_allocation prints the places of each partition's tensors; see regions.py."""
+"""verbose_allocation prints the addresses of each partition's tensors; see regions.py."""
 
 TABLES = ("source", "optimised", "queue", "perf")
-"""The tables of Regor's database that trace operators to their places."""
+"""The tables of Regor's database that map operators to command streams."""
 
 
 def compile_network(
@@ -51,10 +51,10 @@ def compile_network(
     separate_io: bool,
     ignore: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Compile a .tflite and return the compiled one, figures and tables as plain values.
+    """Compile a .tflite; return the compiled file, figures and tables as plain values.
 
     `architecture` has name, macs, cores, system_config, memory_mode, optimise ("Performance" or
-    "Size") and arena_bytes. Regor raises RuntimeError on a refusal, and may crash the process.
+    "Size") and arena_bytes. Regor raises RuntimeError on a refusal, and can crash the process.
     """
     from ethosu import regor
 

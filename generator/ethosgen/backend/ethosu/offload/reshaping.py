@@ -1,8 +1,8 @@
-"""Restores the network's shapes and scales for operators on the CPU.
+"""Restore the network's shapes and scales for operators on the CPU.
 
-Vela treats tensors of the same bytes as one: an operator that it leaves may read the result of
-EXPAND_DIMS or RESHAPE instead of its input, in any shape. And where it transposes twice, it lets an
-operator write its own tensor in between, which has no scale.
+Vela treats tensors with the same bytes as one: a CPU operator can read the input of an EXPAND_DIMS
+or RESHAPE instead of its output, or the reverse, in any shape. Where Vela transposes twice, an
+operator writes an intermediate tensor of Vela's, which has no scale.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from ethosgen.values.model import ABSENT, Graph, Operator, Tensor
 def with_own_shapes(graph: Graph, original: Graph, sources: Mapping[int, int]) -> Graph:
     """Return a residual graph with a RESHAPE wherever an operator expects another shape.
 
-    `sources` maps operators of the residual graph to the original ones. A RESHAPE only renames
-    bytes: it costs nothing if the arena can be shared.
+    `sources` maps operators of the residual graph to the original ones. A RESHAPE costs nothing if
+    both tensors can share their bytes in the arena.
     """
     grown = _Growth(graph)
     for operator in graph.operators:
@@ -41,7 +41,7 @@ def with_own_shapes(graph: Graph, original: Graph, sources: Mapping[int, int]) -
 
 
 class _Growth:
-    """A graph to which tensors and operators are added."""
+    """Adds tensors and operators to a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -51,7 +51,7 @@ class _Growth:
         self.operators: list[Operator] = []
 
     def read(self, ours: int, theirs: Tensor) -> int:
-        """Return a tensor of the original's shape, from the one that Vela provides."""
+        """Return a tensor of the original shape for reading, made from Vela's tensor."""
         tensor = self._scaled(ours, theirs)
         if not _is_reshaped(tensor, theirs):
             return ours
@@ -63,12 +63,12 @@ class _Growth:
         return self._shaped[key]
 
     def written(self, ours: int, theirs: Tensor) -> int:
-        """Return a tensor of the original's shape, from which Vela's is then made."""
+        """Return a tensor of the original shape for writing, from which Vela's tensor is made."""
         tensor = self._scaled(ours, theirs)
         return self._add(tensor, theirs) if _is_reshaped(tensor, theirs) else ours
 
     def _scaled(self, ours: int, theirs: Tensor) -> Tensor:
-        """Return Vela's tensor, with the original's scale if Vela has lost it."""
+        """Return Vela's tensor, with the original scale if Vela has lost it."""
         tensor = self._tensors[ours]
         if tensor.quantization is None and tensor.dtype == theirs.dtype:
             self._tensors[ours] = tensor = replace(tensor, quantization=theirs.quantization)

@@ -1,13 +1,13 @@
 """The residual graph: the CPU's operators, and an `ethos-u` operator for each partition.
 
 An `ethos-u` operator reads [command stream, read-only blob, scratch, fast scratch, tensors …]. All
-partitions share the blob and both scratches. The metadata OfflineMemoryAllocation has the place of
-each tensor in scratch: int32 version, number of subgraphs, number of tensors, then an offset for
-each tensor, -1 for none (TFLite Micro's format, docs/memory_management.md).
+partitions share the blob and both scratches. The metadata OfflineMemoryAllocation has the offset of
+each tensor in scratch: int32 version, number of subgraphs, number of tensors, then one offset per
+tensor, -1 for none (TFLite Micro's format, docs/memory_management.md).
 
-A tensor that only partitions use is not in the graph at all, even if one partition makes it and a
-later one reads it: it is in scratch. So scratch must stay unchanged from the first partition to the
-last, except for the tensors that have an offset in it.
+A tensor that only partitions use is in scratch and not in the graph, even if one partition writes
+it and a later one reads it. So scratch must stay unchanged from the first partition to the last,
+except for the tensors that have an offset in it.
 """
 
 import struct
@@ -34,12 +34,12 @@ _FIRST_TENSOR = 4
 
 
 class Residual:
-    """A compiled network taken apart.
+    """The parts of a compiled network.
 
-    `graph` is the residual graph, whose inputs and outputs carry the original's names.
-    `npu_operators` are the indices of its `ethos-u` operators. `spans` has for each partition the
-    places of its tensors in regions 3 and 4, None if they are in scratch. Raises UnsupportedError
-    if Vela's output differs from Vela's known format.
+    `graph` is the residual graph, whose inputs and outputs have the original names. `npu_operators`
+    are the indices of its `ethos-u` operators. `spans` has, for each partition, the extents of its
+    tensors in regions 3 and 4, None if they are in scratch. Raises UnsupportedError if Vela's
+    output does not have the known format.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Residual:
         self._compiled = compiled
         self._spans = spans
         self.reach: dict[int, int] = {}
-        """Bytes that partitions copy of a tensor in its own region, if more than it has."""
+        """Bytes that partitions copy of a tensor in its own region, if more than its size."""
         self.graph = _named_like(compiled.graph, original)
         self.npu_operators = [
             op.index for op in self.graph.operators if op.custom_code == NPU_CUSTOM_CODE
@@ -82,14 +82,14 @@ class Residual:
     def partitions(
         self, operators: Sequence[tuple[int, ...]], endings: Sequence[str]
     ) -> tuple[Partition, ...]:
-        """Return the partitions; the arguments are each one's operators and the reason it ends."""
+        """Return the partitions, given the operators of each and the reason why it ends."""
         return tuple(
             self._partition(number, self.graph.operators[index], operators[number], endings[number])
             for number, index in enumerate(self.npu_operators)
         )
 
     def _shared_memories(self) -> tuple[int, ...]:
-        """Return the tensors of blob and scratches; check that all partitions share them."""
+        """Return the tensors of blob and scratches, which all partitions must share."""
         shared = {
             self.graph.operators[index].inputs[_READ_ONLY:_FIRST_TENSOR]
             for index in self.npu_operators
@@ -153,10 +153,10 @@ class Residual:
                 self.reach[owner] = max(copied, self.reach.get(owner, 0))
 
     def _check_written(self) -> None:
-        """Refuse a graph with a tensor that is needed but not written, or written twice.
+        """Refuse a graph with a tensor that is read but not written, or written twice.
 
         Vela omits an output of a partition if a BATCH_MATMUL of the same partition reads it
-        transposed. And it splits a PAD: one partition may write its edges, and a later one its
+        transposed. It also splits a PAD: one partition can write its edges and a later one its
         middle.
         """
         written = [i for op in self.graph.operators for i in op.outputs]
@@ -166,9 +166,9 @@ class Residual:
             tensor = self.graph.tensors[index]
             why = ""
             if written.count(index) > 1:
-                why = f"Vela's output has several parts that write '{tensor.name}'"
+                why = f"several parts of Vela's output write '{tensor.name}'"
             elif index not in known and tensor.bytes and tensor.data is None:
-                why = f"Vela's output has nothing that writes '{tensor.name}'"
+                why = f"no part of Vela's output writes '{tensor.name}'"
             if why and not tensor.is_variable:
                 raise RefusalError(why, why)
 
@@ -199,10 +199,9 @@ class Residual:
         return [found[index] for index in owners]
 
     def _matched(self, tensors: Sequence[int], spans: Sequence[Extent]) -> dict[int, Extent]:
-        """Match the tensors of a region with Regor's spans: by name, or by order if names repeat.
+        """Match the tensors of a region with Regor's spans by name, or by order if names repeat.
 
-        Regor lays tensors out in the order of their first use, which is the order of an operator's
-        inputs and of its outputs.
+        Regor lays tensors out in order of first use, the order of an operator's inputs and outputs.
         """
         found: dict[int, Extent] = {}
         for index in tensors:
@@ -216,7 +215,7 @@ class Residual:
 
 
 def placement(compiled: Model) -> tuple[int, ...]:
-    """Return the metadata OfflineMemoryAllocation: an offset for each tensor, -1 for none."""
+    """Return the offset of each tensor from OfflineMemoryAllocation, -1 for none."""
     raw, count = compiled.metadata.get(PLACEMENT, b""), len(compiled.graph.tensors)
     if len(raw) < 12 or struct.unpack_from("<3i", raw)[2] < count or len(raw) < 4 * (3 + count):
         raise UnsupportedError("Vela's output has no complete OfflineMemoryAllocation")
@@ -224,7 +223,7 @@ def placement(compiled: Model) -> tuple[int, ...]:
 
 
 def _named_like(graph: Graph, original: Model) -> Graph:
-    """Give the inputs and outputs of a compiled graph the original's names.
+    """Return a compiled graph whose inputs and outputs have the original names.
 
     Constant outputs get their values back, which Vela drops.
     """

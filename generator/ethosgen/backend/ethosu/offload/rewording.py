@@ -1,15 +1,14 @@
-"""Networks as Vela reads them rightly: it misreads what TFLite reads without harm.
+"""Rewrite networks that TFLite accepts but Vela misreads.
 
-- Shape signatures that contradict the shapes. Vela takes a signature before the shape
-  (tflite_reader.cpp), TFLite ignores it. Tools that resize a network or cut a piece out of it may
-  leave the old one behind.
-- Weights of 4 bits, where Vela 5.2 divides by zero. TFLite's kernels unpack them first, so the
-  NPU gets the same values in 8 bits, in twice the bytes before Vela compresses them.
-- Constants of no elements, such as the shape with which RESHAPE makes a scalar, in a buffer of
-  their own. Vela takes them in buffer 0 only (tflite_model_semantics.cpp).
-- Outputs of operators that the file calls variables, which Vela drops from the network's outputs.
-  A CIRCULAR_BUFFER's is one, as TFLite Micro then keeps it between two inferences. Here its state
-  is a tensor of its own (aot/states.py), and its output an ordinary one.
+- Shape signatures that contradict the shapes. Vela prefers the signature (tflite_reader.cpp),
+  TFLite ignores it. Tools that resize or cut a network can leave an old one behind.
+- 4-bit weights, for which Vela 5.2 divides by zero. TFLite's kernels unpack them first, so the NPU
+  gets the same values in 8 bits, in twice the bytes before Vela compresses them.
+- Empty constants, such as the shape with which RESHAPE makes a scalar, in a separate buffer. Vela
+  accepts them only in buffer 0 (tflite_model_semantics.cpp).
+- Operator outputs that the file marks as variables, which Vela drops from the network's outputs.
+  A CIRCULAR_BUFFER's is one, so that TFLite Micro keeps it between inferences. Here its state is a
+  separate tensor (aot/graph/states.py), and its output an ordinary one.
 - A placement of tensors in memory, which Vela would keep instead of its own.
 """
 
@@ -19,7 +18,7 @@ from ethosgen.values.model import PLACEMENT, Graph, Model
 
 
 def reworded(model: Model) -> Model:
-    """Return the same network for Vela; the same object where Vela reads its file rightly."""
+    """Return an equivalent network that Vela reads correctly; the same object if it already is."""
     graphs = tuple(map(_reworded, model.graphs))
     has_empty = any(not tensor.elements for graph in graphs for tensor in graph.tensors)
     is_odd = model.contradictions or has_empty or PLACEMENT in model.metadata

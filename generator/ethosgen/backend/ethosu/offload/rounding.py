@@ -1,7 +1,7 @@
-"""Finds where a single-precision factor rounds a product differently from a double one.
+"""Find products that single- and double-precision factors round differently.
 
-TFLite Micro computes the quotients of scales in double, Vela some of them in single precision. Both
-are stored as a mantissa of 31 bits and a shift; the products are rounded as in gemmlowp.
+TFLite Micro computes quotients of scales in double precision, Vela some of them in single. Both
+store them as a 31-bit mantissa and a shift; products are rounded as in gemmlowp.
 """
 
 import math
@@ -15,12 +15,12 @@ Factor = tuple[int, int]
 
 
 def double_factor(*scales: float, over: float) -> Factor:
-    """Return the product of scales over another, computed in double precision."""
+    """Return the product of `scales` divided by `over`, computed in double precision."""
     return _factor(math.prod(scales) / over)
 
 
 def single_factor(*scales: float, over: float) -> Factor:
-    """Return the product of scales over another, computed in single precision, step by step."""
+    """Return the product of `scales` divided by `over`, with each step in single precision."""
     product = np.float32(1)
     for scale in scales:
         product = np.float32(product * np.float32(scale))
@@ -44,9 +44,9 @@ def rescaled(values: Array, factor: Factor) -> Array:
 
 
 def differ(values: Array, one: Factor, other: Factor, most: int) -> bool:
-    """Return whether two factors give different results for some value of magnitude up to `most`.
+    """Return whether two factors give different results for some of the values.
 
-    Results that are both beyond `most` are clamped and do not differ.
+    Results that both exceed `most` in magnitude are clamped and do not differ.
     """
     if one == other:
         return False

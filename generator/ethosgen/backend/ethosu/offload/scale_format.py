@@ -1,6 +1,6 @@
-"""Tensor scales as Regor holds them: a signed mantissa of 32 bits and a right shift of up to 63.
+"""Regor's format of tensor scales: a signed 32-bit mantissa and a right shift of up to 63.
 
-Source: common/scaling.cpp, QuantizedScale, through which tflite_reader.cpp passes every scale.
+Source: common/scaling.cpp, QuantizedScale, to which tflite_reader.cpp converts every scale.
 """
 
 import math
@@ -13,12 +13,12 @@ from ethosgen.backend.ethosu.offload.site import Site, scale_of
 _MOST_SHIFT = 63
 _QUANTIZED = ("int8", "uint8", "int16")
 _SMALLEST_FACTOR = 2.0**-32
-"""TFLite Micro replaces a smaller factor of sums by 0 (QuantizeMultiplier). On the NPU a sum of 32
-bits times such a factor rounds to 0 as well."""
+"""TFLite Micro replaces smaller multipliers of sums by 0 (QuantizeMultiplier). On the NPU a 32-bit
+sum times such a multiplier rounds to 0 as well."""
 
 
 def held_scale(scale: float) -> float:
-    """Return the number that Regor holds for a finite scale.
+    """Return Regor's value of a finite scale.
 
     From 2**31 to 2**32 it shifts the mantissa's highest bit into the sign.
     """
@@ -36,15 +36,15 @@ def _signed(bits: int) -> int:
 
 
 def loses_scale(site: Site) -> bool:
-    """Return whether a scale that decides about an operator's result is another one for Regor."""
+    """Return whether Regor's value of a scale that affects an operator's result is wrong."""
     scales = (float(np.float32(scale)) for scale in _deciding(site))  # as in the file
     return any(held_scale(scale) != scale for scale in scales if math.isfinite(scale))
 
 
 def _deciding(site: Site) -> Iterator[float]:
-    """Yield the scales of what an operator reads and writes, except biases.
+    """Yield the scales of an operator's inputs and outputs, except biases.
 
-    A constant's scale that is too small to change the output does not count: converters write such
+    A constant's scale that is too small to change the output is omitted: converters write such
     scales for channels whose weights are all 0.
     """
     tensors = [*site.inputs, *(site.graph.tensors[i] for i in site.operator.outputs)]

@@ -1,4 +1,4 @@
-"""An operator in its surroundings, which the conditions of errata check."""
+"""An operator, its graph and the compilation target, for the conditions of errata."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -20,10 +20,10 @@ class Setting(Protocol):
 
     @property
     def io(self) -> IoStyle:
-        """The place of its inputs and outputs."""
+        """The I/O style of the network."""
 
     def table_of(self, operator: Operator, graph: Graph, /) -> Table | None:
-        """Return the CPU's table of an 8-bit operator, None if it has none."""
+        """Return the CPU's lookup table of an 8-bit operator, None if it has none."""
 
 
 @dataclass(frozen=True)

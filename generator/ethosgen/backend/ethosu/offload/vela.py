@@ -1,4 +1,4 @@
-"""Has Vela compile a network: its arguments, its output, and the meaning of its refusals."""
+"""Compile a network with Vela: its arguments, its output, and its refusals."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from ethosgen.values.plan import IoStyle
 MEMORY_MODE = MEMORY_MODES[DEFAULT_MODE]
 
 ADDRESS_BITS = {"u55": 32, "u65": 40, "u85": 40}
-"""The width of the AXI address, which is Vela's default limit for the arena."""
+"""Size of the AXI address space, Vela's default limit for the arena."""
 
 LIMIT_S = 120.0
-"""Vela takes well under a second for most networks, and hangs on some damaged ones."""
+"""Time limit in seconds; most networks need less than 1, and Vela hangs on some damaged ones."""
 
 Row = Mapping[str, str]
 
@@ -61,7 +61,7 @@ def compile_network(
     schedule: SchedulerGoal,
     limit_s: float | None = None,
 ) -> Compiled:
-    """Compile with Regor in a child process, in LIMIT_S seconds or fewer.
+    """Compile with Regor in a child process, within `limit_s`, by default LIMIT_S, seconds.
 
     Raises RefusalError with Vela's own message for a refusal, DeathError for a network on which it
     crashes or hangs, ToolError if Vela is not installed.

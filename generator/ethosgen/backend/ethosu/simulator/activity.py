@@ -1,6 +1,6 @@
-"""The PMU's figures of a command stream, counted from its operations alone.
+"""Estimate a command stream's PMU figures from its operations.
 
-Each operand counts once, with its size in memory. How often the hardware reads parts of it again
+Each operand counts once, with its size in memory. The hardware can read parts of it again, which
 depends on its block schedule, so beats are a lower bound.
 """
 

@@ -1,7 +1,7 @@
-"""Finds the access that caused a bus fault: STATUS reports its channel and its interface.
+"""Find the access that caused a bus fault, for STATUS: its channel and its interface.
 
-It checks the faulting operation again, operand by operand, so that normal operations cost nothing
-extra. Numbers are those of status_r in Arm's ethosu55_interface.h.
+The faulting operation is checked again, operand by operand, so normal operations cost nothing
+extra. Codes are those of status_r in Arm's ethosu55_interface.h.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ class Channel(IntEnum):
 
 
 Access = tuple[Channel, int, Callable[[], object]]
-"""A channel, the region, and a function that raises NpuFault if the bus refuses the access."""
+"""A channel, a region, and a function that raises NpuFault if the bus refuses the access."""
 
 
 def find(bus: Bus, bases: Sequence[int], operation: Operation) -> tuple[Channel, int] | None:

@@ -1,16 +1,15 @@
 """Estimates cycles from a command stream.
 
 Each operation's time follows Arm's published performance model (Regor's ethos_u55_performance.cpp),
-in a simpler form. An operation works through blocks of the OFM. For a block, the MAC unit needs
-four cycles per micro-block and kernel step, but at least the time in which the weight decoder
-delivers, and the output unit some cycles per element. Both work in parallel on different blocks, so
-the slower one counts for all blocks and the faster for one. The last block's transfer to memory is
-added.
+simplified. An operation processes the OFM in blocks. For a block, the MAC unit needs four cycles
+per micro-block and kernel step, at least the weight decoder's time, and the output unit some cycles
+per element. Both work in parallel on different blocks, so the slower one counts for all blocks and
+the faster one for one block. The last block's transfer to memory is added.
 
-Copies run in parallel with operations. The stream itself says what waits for what, with
-NPU_OP_DMA_WAIT and NPU_OP_KERNEL_WAIT. Memories are those of Vela's default system configurations:
-region 0 is a flash of one byte a cycle, everything else an SRAM at full width. The estimate ignores
-cache misses, bank conflicts and other masters on the bus.
+Copies run in parallel with operations, synchronized by NPU_OP_DMA_WAIT and NPU_OP_KERNEL_WAIT in
+the stream. Memories are those of Vela's default system configurations: region 0 is flash at one
+byte per cycle, everything else SRAM at full width. The estimate ignores cache misses, bank
+conflicts and other bus masters.
 """
 
 import math
@@ -54,7 +53,7 @@ class _Rates:
     maximum: float
     other: float
     curve: float
-    """Look-up tables, TANH and SIGMOID."""
+    """Lookup tables, TANH and SIGMOID."""
     clip: float
 
 
@@ -88,7 +87,7 @@ def estimate(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> int:
 
 
 def dma_cycles(accelerator: EthosU, operation: Dma) -> float:
-    """Return the cycles of a copy: the slower of its two ends."""
+    """Return the cycles of a copy, determined by the slower memory."""
     size = operation.length * max(1, operation.sizes[0] if operation.destination_dims > 1 else 1)
     sram = size / _SRAM_BYTES_PER_CYCLE[accelerator.product] + _SRAM_LATENCY
     if operation.source[0] == _READ_ONLY_REGION:
@@ -144,7 +143,7 @@ def _block_cycles(accelerator: EthosU, operation: Convolution | Pool, units: Sha
 def _sub_kernels(operation: Convolution | Pool) -> list[tuple[int, int]]:
     """Return the sizes of a kernel's parts, each with the number of parts of that size.
 
-    It counts whole parts and those at the edges: a damaged stream may have millions.
+    Equal parts are counted, not listed, because a damaged stream can have millions.
     """
     (rows, last_row), (columns, last_column) = (
         divmod(extent, _SUB_KERNEL) for extent in operation.kernel.size
@@ -200,7 +199,7 @@ def _delay(accelerator: EthosU, operation: Windowed, units: Shape, steps: int) -
 
 
 def _micro_block(accelerator: EthosU, operation: Windowed) -> Shape:
-    """Return the OFM micro-block; the larger arrays process rows of one line four wide."""
+    """Return the OFM micro-block; larger MAC arrays process OFMs of height 1 four pixels wide."""
     unit = _MICRO_BLOCKS[accelerator.macs // accelerator.cores]
     height, width, _ = operation.ofm.shape
     flat = height == 1 and width % 2 == 0 and operation.kernel.size[0] == 1

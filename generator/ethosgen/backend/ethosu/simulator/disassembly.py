@@ -1,10 +1,10 @@
-"""Disassembles a command stream: each command, and the effect of each operation.
+"""Disassemble a command stream: list each command, and describe each operation.
 
     0x000148  NPU_OP_CONV
               ; CONV 48x48x8 <- 96x96x1, kernel 3x3, stride 2x2, …
 
-Registers keep their value, and a region may be set after the addresses in it. So commands are shown
-once the following operation is known, and an address is shown with the region that it then has.
+Registers keep their value, and a region can be set after the addresses in it. So commands are
+listed when the following operation is known, and an address is shown with its region at that point.
 """
 
 from collections.abc import Iterator

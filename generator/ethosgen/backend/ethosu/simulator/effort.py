@@ -1,10 +1,10 @@
-"""Estimates pointless work, to bound the run time of any stream.
+"""Estimate pointless work, to bound the run time of any stream.
 
-A stream has no jumps, but a few words may request any amount of work: strides of 0 make large
-feature maps out of a few bytes, and an operation may be started over and over. A legitimate network
-may be of any size, so the limit is not on work but on pointless work: operations whose elements
-overlap in memory, and repetitions of the preceding operations. The memories that a stream can
-access, and its length, bound the rest.
+A stream has no jumps, but a few words can request any amount of work: strides of 0 make large
+feature maps out of a few bytes, and an operation can be started repeatedly. A valid network can be
+of any size, so the limit is not on work but on pointless work: operations whose elements overlap in
+memory, and repetitions of the preceding operations. The length of the stream and the memories that
+it can access bound the rest.
 
 The rates are nanoseconds on one core of a 2021 server; they bound the times of real and mutated
 streams there.
@@ -42,7 +42,7 @@ _BYTE_NS = 0.5
 
 _BRICK = 16
 _MOST_TIMES = 4
-"""How often in a row the same operation is plausible; Vela repeats one for no-op layers."""
+"""Plausible consecutive repetitions of an operation; Vela repeats one for no-op layers."""
 
 
 def futile(steps: Sequence[IssuedOperation]) -> Iterator[float]:
@@ -96,7 +96,7 @@ def _largest(extent: int, split: int) -> int:
 
 
 def _are_apart(extents: Sequence[tuple[int, int]], size: int) -> bool:
-    """Return whether steps of (count, stride) never meet; sufficient, and true for real layouts."""
+    """Return whether addresses of (count, stride) steps are distinct; sufficient, not necessary."""
     reach = size
     for count, stride in sorted((e for e in extents if e[0] > 1), key=lambda e: abs(e[1])):
         if abs(stride) < reach:
@@ -106,7 +106,7 @@ def _are_apart(extents: Sequence[tuple[int, int]], size: int) -> bool:
 
 
 def seconds(operation: Operation) -> float:
-    """Estimate the model's time for an operation; a gross overestimate is acceptable."""
+    """Estimate the simulator's time for an operation; a gross overestimate is acceptable."""
     return (_STEP_NS + _nanoseconds(operation)) / 1e9
 
 

@@ -13,7 +13,7 @@ from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
 
 BRICK = 16
-"""Channels of a brick of NHCWB16."""
+"""Channels per brick of NHCWB16."""
 
 BRICK_ALIGNMENT = 16
 """Byte alignment of tiles in NHCWB16."""
@@ -36,15 +36,15 @@ class _Part(NamedTuple):
     view: NDArray[Any]
 
     def of(self, array: NDArray[Any], rows: slice) -> NDArray[Any]:
-        """Return the part's place in (height, width, depth), in the part's own shape."""
+        """Return the part of (height, width, depth), in the part's own shape."""
         place = array[rows, self.columns, self.channels]
         return place.reshape(place.shape[0], *self.view.shape[1:])
 
 
 class Placed:
-    """A feature map in its memory: checked once, then read and written as often as needed.
+    """A feature map in memory: checked once, then read and written repeatedly.
 
-    `whole` is a view of the memory as (height, width, depth), if strides allow one.
+    `whole` is a view of the memory as (height, width, depth), if the strides allow it.
     """
 
     __slots__ = ("_parts", "dtype", "shape", "whole")

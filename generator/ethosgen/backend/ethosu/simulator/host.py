@@ -1,4 +1,4 @@
-"""Runs partitions on the NPU model, in process: no firmware, no QEMU."""
+"""Run partitions on the NPU model in process, without firmware or QEMU."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The data to run a partition: its tensors in memory, and its addresses."""
+    """A prepared partition: its tensors in memory, and its addresses."""
 
     inputs: list[tuple[str, Array, tuple[int, ...]]]
     outputs: list[tuple[str, Array]]
@@ -68,10 +68,10 @@ class PartitionRunner:
         self.reports: list[RunReport] = []
 
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
-        """Run one partition: inputs by tensor name to outputs by tensor name.
+        """Run one partition on inputs by tensor name; return outputs by tensor name.
 
-        It also returns the variables among its inputs as it leaves them.
-        NpuFault if the command stream does something that the NPU cannot do.
+        The result also has the new values of variables among the inputs. NpuFault if the command
+        stream is invalid or accesses other memory.
         """
         call = self._calls.get(partition.name)
         if call is None:
@@ -86,7 +86,7 @@ class PartitionRunner:
         return {name: place.copy() for name, place in call.outputs}
 
     def check_accesses(self) -> None:
-        """Raise NpuFault for the first access outside the plan's memories; run nothing."""
+        """Raise NpuFault for the first access outside the plan's memories, without running."""
         for partition in self._plan.partitions:
             call = self._prepare(partition)
             self._machine.check_accesses(call.stream_addr, call.stream_bytes, call.bases)

@@ -1,4 +1,4 @@
-"""The NPU model: executes a command stream on real memory."""
+"""The NPU model: execute a command stream on memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -48,10 +48,10 @@ class Observer(Protocol):
     """Observes each operation as it runs; see trace.py."""
 
     def before(self, context: Context, step: IssuedOperation) -> None:
-        """Note that an operation begins."""
+        """Record the start of an operation."""
 
     def after(self, context: Context, step: IssuedOperation, macs: int) -> None:
-        """Note that an operation has ended, with its number of multiplications."""
+        """Record the end of an operation and its number of multiplications."""
 
 
 @dataclass(frozen=True)
@@ -87,22 +87,22 @@ class Machine:
         self._programs: dict[bytes, _Program] = {}
         self._runs: dict[tuple[int, ...], _Run] = {}
         self._latest: tuple[tuple[int, int, object], _Run | None] = (0, 0, None), None
-        """The last run: its place, and its prepared operations."""
+        """The last run: its address and its prepared operations."""
         self._shram = Shram(accelerator.shram_kib * 1024 // accelerator.cores)
 
     def run(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> RunReport:
         """Run the register commands at `stream_addr` until NPU_OP_STOP.
 
-        `bases[i]` is BASEPi. Operations run one after another in stream order, which is one of the
-        orders that the waits and BLOCKDEP of a correct stream allow. Raises NpuFault with the
-        offset and name of the command; results of earlier operations remain.
+        `bases[i]` is BASEPi. Operations run sequentially in stream order, one of the orders that
+        the waits and BLOCKDEP of a correct stream allow. Raises NpuFault with the offset and name
+        of the command; results of earlier operations remain.
         """
         where, run = self._latest
         if where[2] is not bases or where[0] != stream_addr or where[1] != stream_bytes:
             run = None
         if run is None or run.has_changed():
             run = self._find(stream_addr, stream_bytes, tuple(bases))
-            if isinstance(bases, tuple):  # its owner cannot change it
+            if isinstance(bases, tuple):  # immutable
                 self._latest = (stream_addr, stream_bytes, bases), run
         if self.observer is not None or not run.is_prepared:
             self._step_by_step(run)
@@ -114,7 +114,7 @@ class Machine:
         return run.report
 
     def check_accesses(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> None:
-        """Raise NpuFault for the first operation that the bus refuses an access; run nothing."""
+        """Raise NpuFault for the first operation with an access out of bounds, without running."""
         program = self._decode(self.bus.view(stream_addr, stream_bytes))
         for step in program.steps:
             refused = culprit.refusal(self.bus, bases, step.operation)
@@ -168,9 +168,9 @@ class Machine:
 
 
 class _Run:
-    """A program at its place in memory; each operation is prepared when it first runs.
+    """A program at its address; each operation is prepared when it first runs.
 
-    `stream` is the decoded stream, None if nobody can write other commands there.
+    `stream` is the decoded stream, None if its memory is constant.
     """
 
     __slots__ = (
@@ -195,7 +195,7 @@ class _Run:
         self.is_prepared = False
         operations = [step.operation for step in program.steps]
         self.is_quiet = all(isinstance(one, Convolution | Dma) for one in operations)
-        """Whether numpy has nothing to warn about."""
+        """Whether numpy reports no overflow in any operation."""
         self.report = RunReport(
             len(operations),
             sum(_products(one) for one in operations),

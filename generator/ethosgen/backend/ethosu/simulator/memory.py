@@ -1,4 +1,4 @@
-"""The memories on the NPU's bus: segments, range-checked."""
+"""The memories on the NPU's bus: range-checked segments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ Bytes = NDArray[np.uint8]
 class Segment:
     """Memory at bus addresses [start, start + memory.size); `memory` is a flat uint8 array.
 
-    `constant` promises that nobody else writes to it either while the bus lives: data decoded from
-    it is not checked again.
+    `constant` means that nothing writes to it while the bus exists, so data decoded from it is not
+    checked again.
     """
 
     start: int
@@ -66,13 +66,13 @@ class Bus:
         raise NpuFault("bus", f"{access} outside the memories {span(start, end)}")
 
     def is_constant(self, address: int, length: int) -> bool:
-        """Return whether `length` bytes keep their values; NpuFault of kind "bus" if outside."""
+        """Return whether `length` bytes are constant; NpuFault of kind "bus" if out of bounds."""
         return not length or self._find(address, address + length, write=False).constant
 
     def view(self, address: int, length: int) -> Bytes:
-        """Return a view of `length` bytes; no bytes are nowhere, so their address may be any.
+        """Return a view of `length` bytes; a view of 0 bytes can have any address.
 
-        Vela sets no address for the weights of a core that has none.
+        Vela sets no address for the weights of a core without weights.
         """
         if not length:
             return np.zeros(0, np.uint8)

@@ -1,9 +1,9 @@
-"""Decodes the compressed weight stream ("mlw"), safely for any bytes.
+"""Decode the compressed weight stream ("mlw"), safely for any bytes.
 
 The stream is a sequence of slices. A slice has a header, an optional palette, and chunks of up to
 12 weight symbols and 12 zero-run symbols, Golomb-Rice coded: the unary parts of a chunk come first,
-the remainders one chunk later. Only the positions of chunks depend on one another, so a short loop
-finds them, and numpy decodes some thousand symbols at once. Format: Vela's mlw_decode.c.
+the remainders one chunk later. Only chunk positions depend on each other, so a short loop finds
+them, and numpy decodes some thousand symbols at once. Format: Vela's mlw_decode.c.
 """
 
 from array import array
@@ -24,7 +24,7 @@ _WDIV_UNCOMPRESSED = 7
 _MAX_SYMBOLS = 12
 _RUN_AHEAD = 8
 _BATCH_CHUNKS = 128
-"""Chunks decoded at once: with more, the intermediate arrays would outgrow the weights."""
+"""Chunks decoded at once; with more, the intermediate arrays would exceed the weights in size."""
 
 
 class _Bits:
@@ -57,7 +57,7 @@ class _Bits:
 
 @dataclass
 class _Slice:
-    """A slice's header, and its palette, which may be an earlier slice's."""
+    """A slice's header and its palette, possibly that of an earlier slice."""
 
     position: int = 0
     zero_division: int = _ZDIV_DISABLE
@@ -90,12 +90,12 @@ class _Chunks:
     counts: "array[int]" = field(default_factory=lambda: array("I"))
     remainders: "array[int]" = field(default_factory=lambda: array("Q"))
     seen: int = 0
-    """Symbols whose unary part was found."""
+    """Number of symbols whose unary part was found."""
     done: int = 0
-    """Symbols whose remainder was found."""
+    """Number of symbols whose remainder was found."""
 
     def add(self, unary0: int, unary1: int, count: int) -> int:
-        """Add a chunk in which `count` symbols end at most; return the number."""
+        """Add a chunk in which at most `count` symbols end; return the number that do."""
         self.unary0.append(unary0)
         self.unary1.append(unary1)
         self.counts.append(count)
@@ -220,7 +220,7 @@ def _find_chunks(bits: _Bits, header: _Slice) -> tuple[_Chunks, _Chunks, int]:
 
 
 def _find_uncompressed(_: _Bits, header: _Slice) -> tuple[_Chunks, int]:
-    """Lay out a slice that has only remainders, as if it had chunks, one after another."""
+    """Return the chunks of a slice that has only remainders."""
     count = -(-header.values // _MAX_SYMBOLS)
     step = _MAX_SYMBOLS * header.division
     chunks = _Chunks(
@@ -344,7 +344,7 @@ def _batches(chunks: _Chunks) -> Iterator[_Chunks]:
 
 
 def _weight_codes(chunks: _Chunks) -> Ints:
-    """Return how much each bit of the first unary parts adds to a quotient; below 2 ends it."""
+    """Return each unary code's addend to the quotient; an addend below 2 ends the symbol."""
     unary0 = np.array(chunks.unary0, np.int32)[:, None]
     unary1 = np.array(chunks.unary1, np.int32)[:, None]
     first = unary0 >> np.arange(_MAX_SYMBOLS, dtype=np.int32) & 1
@@ -353,9 +353,9 @@ def _weight_codes(chunks: _Chunks) -> Ints:
 
 
 def _quotients(code: Ints, truncated: bool, carry: int, longest: int = 2) -> tuple[Ints, int]:
-    """Return the quotients of symbols, and what the last codes add to the next one.
+    """Return the quotients of symbols, and the carry from the last codes to the next symbol.
 
-    A quotient is the sum of unary codes up to the symbol's end, and `carry` comes before them.
+    A quotient is the sum of unary codes up to the symbol's end; `carry` is added to the first.
     """
     ends = np.ones(code.size, bool) if truncated else code < longest
     total = np.cumsum(code, dtype=np.int32) + np.int32(carry)
@@ -366,7 +366,7 @@ def _quotients(code: Ints, truncated: bool, carry: int, longest: int = 2) -> tup
 
 
 def _remainders(bits: _Bits, chunks: _Chunks, division: int) -> Ints:
-    """Return the remainders of all symbols; surplus ones of the last chunk have no meaning."""
+    """Return the remainders of all symbols; surplus ones of the last chunk are undefined."""
     counts = np.array(chunks.counts, np.int32)
     symbols = int(counts.sum())
     if division == 0:

@@ -1,4 +1,4 @@
-"""One operation of the NPU as typed values, from the registers when it starts."""
+"""NPU operations as typed values, built from the registers when an operation starts."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FeatureMap:
-    """The place of a feature map: up to four tiles in a region.
+    """The layout of a feature map: up to four tiles in a region.
 
     `bases` are the tiles' addresses relative to the region, `strides` the bytes from row to row
     (y), from column to column (x), and from brick to brick (c; NHCWB16 only). Tile 0 holds the
@@ -71,7 +71,7 @@ class Padding:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """Clipping and look-up of a result. `table` is the LUT's slot, None without a table."""
+    """Clipping and table lookup of a result. `table` is the table's slot, None without a table."""
 
     function: int
     clip_range: ActivationClipRange
@@ -80,7 +80,7 @@ class Activation:
 
     @property
     def table(self) -> int | None:
-        """The slot of the look-up table."""
+        """The slot of the lookup table."""
         return self.function - 16 if self.function >= 16 else None
 
 
@@ -94,9 +94,9 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The place of an operation's result, and how it is computed.
+    """An operation's OFM and output stage.
 
-    The OFM block and the accumulators' format affect only the time, not the result.
+    The OFM block and the accumulator format affect only the time, not the result.
     """
 
     fm: FeatureMap
@@ -120,7 +120,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class WeightLayout:
-    """Determines the order of weights in their streams."""
+    """The parameters that determine the order of weights in their streams."""
 
     part_kernel_first: bool
     ofm_block_depth: int
@@ -130,7 +130,7 @@ class WeightLayout:
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """The part that convolution and pooling share: a kernel that slides over the IFM."""
+    """The common part of convolution and pooling: a kernel that slides over the IFM."""
 
     ifm: FeatureMap
     ifm_depth: int
@@ -218,8 +218,7 @@ Operation = Convolution | Pool | Elementwise | Dma
 class IssuedOperation:
     """An operation and the command that starts it.
 
-    The waits are those in the stream before it: they limit the number of outstanding copies and
-    operations.
+    The waits precede it in the stream; they limit the number of outstanding copies and operations.
     """
 
     operation: Operation

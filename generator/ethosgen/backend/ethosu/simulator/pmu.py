@@ -1,8 +1,8 @@
 """The performance monitor: a cycle counter and four event counters.
 
-It counts what activity.py estimates for each stream. The registers are in the page of memory that
-registers.py polls, so set and clear registers need a value that reveals a write: those that set
-hold the bits that are set, those that clear hold 0.
+It counts the activity that activity.py estimates for each stream. The registers are in the memory
+page that registers.py polls, so set and clear registers need a value that reveals a write: set
+registers hold the bits that are set, clear registers hold 0.
 """
 
 from collections.abc import Callable
@@ -44,13 +44,13 @@ AXI0_RD_DATA_BEAT_RECEIVED = 130
 AXI0_WR_DATA_BEAT_WRITTEN = 135
 AXI0_ENABLED_CYCLES = 140
 AXI1 = 256
-"""Added to an event of port 0 to get that of port 1."""
+"""Offset from an event of port 0 to the same event of port 1."""
 
 _BEAT_BYTES = {"u55": 8, "u65": 16}
 
 
 class Pmu:
-    """The PMU's registers, through functions that read and write a word at a byte offset."""
+    """The PMU's registers, accessed by functions that read and write a word at a byte offset."""
 
     def __init__(self, read: Callable[[int], int], write: Callable[[int, int], None]) -> None:
         self._read = read
@@ -74,7 +74,7 @@ class Pmu:
         self._reset_counters(PMCR_EVENT_CNT_RST | PMCR_CYCLE_CNT_RST)
 
     def begin(self) -> None:
-        """Begin a run, while the driver waits: let PMCR show whether counters are on."""
+        """Begin a run, while the driver waits: show in PMCR whether counters are enabled."""
         if not self._counts:
             self._write(PMCR, self._read(PMCR) & ~PMCR_CNT_EN)
 
@@ -85,8 +85,8 @@ class Pmu:
     def poll(self, control: int) -> bool:
         """Process the driver's writes since the last call; return True if there were any.
 
-        `control` is PMCR as it was before RESET was read: a write found there came after the reset
-        that is found now, since drivers write in that order.
+        `control` is PMCR before RESET was read: drivers write RESET first, so a write found there
+        came after the reset.
         """
         acted = False
         kept = control & (PMCR_CNT_EN | PMCR_MASK_EN) | _PMCR_RESET
@@ -119,8 +119,8 @@ class Pmu:
     def count(self, accelerator: EthosU, activity: Activity, region_config: int) -> bool:
         """Add a stream's activity to the enabled counters.
 
-        `region_config` is REGIONCFG, which has each region's AXI port. True if a counter
-        overflowed whose interrupt is enabled.
+        `region_config` is REGIONCFG, which has each region's AXI port. Return True if a counter
+        with an enabled interrupt overflowed.
         """
         if not self._counts:
             return False
@@ -144,7 +144,7 @@ class Pmu:
 
 
 def events(accelerator: EthosU, activity: Activity, region_config: int) -> dict[int, int]:
-    """Return how often each modelled event happened; other events are never counted."""
+    """Return the count of each modelled event; other events are never counted."""
     happened = {
         CYCLE: activity.cycles,
         NPU_ACTIVE: activity.cycles,

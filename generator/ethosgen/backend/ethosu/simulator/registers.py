@@ -64,7 +64,7 @@ CMD_POWER = 0xC
 CMD_STOP = 1 << 4
 
 RESET_IDLE = 0xFFFF_FFFF
-"""What RESET holds between resets: a driver writes pending_CPL and pending_CSL, bits 0 and 1."""
+"""Value of RESET between resets; a driver writes only pending_CPL and pending_CSL, bits 0 and 1."""
 
 _BASE_POINTERS = 8
 FAULT_BITS = {
@@ -73,8 +73,8 @@ FAULT_BITS = {
     "weights": STATUS_WD_FAULT,
     "timeout": STATUS_CMD_PARSE_ERROR,
 }
-"""An NPU would run on where the model gives up; so that a firmware gets an error, the model
-reports the same as for an invalid stream."""
+"""STATUS if the model stops a stream that an NPU would continue: as for an invalid stream, so that
+the firmware gets an error."""
 
 
 class RegisterFile:
@@ -211,7 +211,7 @@ class RegisterFile:
         if fault.command != "?":
             stream = machine.bus.read(self._address(QBASE), self._read(QSIZE))
             steps = load(stream, machine.accelerator).steps
-            # A stream that has overwritten itself now has other steps, or none there.
+            # A stream that has overwritten itself now has other steps, or none at this offset.
             step = next((step for step in steps if step.offset == fault.offset), None)
             found = culprit.find(machine.bus, bases, step.operation) if step else None
             if found is None:

@@ -31,10 +31,10 @@ def scalar(value: int) -> Ints:
 class Rescale:
     """Multiplies int64 values by scale / 2**shift and rounds; prepared once, for many arrays.
 
-    `scale` (below 2**32) and `shift` (0..63) broadcast against the values. DBL rounds half up at
-    bit 31 - `pre_shift` first, then half away from zero; `pre_shift` is the left shift that the
-    caller has omitted. NATURAL rounds half up, TRUNCATE towards zero. `bound` limits the values'
-    magnitudes if the caller knows one; else they are checked.
+    `scale` (below 2**32) and `shift` (0..63) broadcast against the values. DBL first rounds ties up
+    at bit 31 - `pre_shift`, then ties away from zero; `pre_shift` is a left shift that the caller
+    has omitted. NATURAL rounds ties up, TRUNCATE towards zero. `bound` is an upper bound of the
+    values' magnitudes, if known; else they are checked.
     """
 
     __slots__ = ("_above", "_below", "_is_narrow", "_most", "_moves", "_scales", "_shifts")
@@ -73,7 +73,7 @@ class Rescale:
         return np.where(values < _ZERO, self._below, self._above)
 
     def _wide(self, values: Ints) -> Ints:
-        """Do the same where products may exceed 63 bits, in two halves of the value.
+        """Scale values whose products can exceed 63 bits, in two halves.
 
         With v = high * 2**24 + low, and the low half carried into the high one, no step exceeds 63
         bits. A remaining left shift saturates at 2**62, which is out of range for any OFM.
@@ -98,7 +98,7 @@ def rescale(
 
 
 def rounding_terms(shifts: Ints, rounding: RoundMode, pre_shift: int = 0) -> tuple[Ints, Ints]:
-    """Return the rounding terms, for products of negative and of other values, before the shift.
+    """Return the rounding terms to add before the shift, for negative products and for others.
 
     If both are equal they are one object.
     """
@@ -114,7 +114,7 @@ def rounding_terms(shifts: Ints, rounding: RoundMode, pre_shift: int = 0) -> tup
 
 
 def pooling_scale(elements: Ints) -> tuple[Ints, Ints]:
-    """Return scale and shift of 1 / elements, as the hardware pools over a padded window.
+    """Return scale and shift of 1 / elements, with which the hardware averages padded windows.
 
     Source: QuantizePoolingScale in Regor's ethos_u_scaling.cpp, with a 32-bit scale.
     """

@@ -1,8 +1,8 @@
-"""The NPU model for a program on this machine: Zephyr's native_sim sends runs over a pipe.
+"""The NPU model as a server for a program on this machine: Zephyr's native_sim uses a pipe.
 
-The counterpart of zephyr_app/lib/npu/native_host.h: a request is struct ethosgen_host_run, the
-commands, then the contents of its ranges; the answer is STATUS, QREAD, and for each range a word
-that says whether the NPU wrote to it, with the new contents if so. All words are little endian.
+The counterpart of zephyr_app/lib/npu/native_host.h. A request is struct ethosgen_host_run, the
+commands, then the contents of its ranges. The answer is STATUS, QREAD, and for each range a word
+that is not 0 if the NPU wrote to it, followed by the new contents. All words are little endian.
 """
 
 import logging
@@ -32,7 +32,7 @@ Range = tuple[int, int]
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Process requests until the other side is gone."""
+    """Process requests until the client closes the pipe."""
     while len(head := requests.read(_RUN.size)) == _RUN.size:
         config, command_bytes, count, _, *words = _RUN.unpack(head)
         bases, pairs = words[:_BASES], words[_BASES:]
@@ -73,7 +73,7 @@ def _answer(
 
 
 def _low_addresses(ranges: list[Range]) -> dict[int, int]:
-    """Map each range to a 32-bit address, as U55 has; its offset in a page stays the same."""
+    """Map each range to a 32-bit address for U55, with the same offset in its page."""
     places = {}
     free = _PAGE
     for addr, length in ranges:
@@ -83,7 +83,7 @@ def _low_addresses(ranges: list[Range]) -> dict[int, int]:
 
 
 def _page_behind(addr: int) -> int:
-    """Return a page that is not adjacent to `addr`: an overrun must not reach a neighbour."""
+    """Return a page not adjacent to `addr`, so that an overrun faults."""
     return (addr // _PAGE + 2) * _PAGE
 
 

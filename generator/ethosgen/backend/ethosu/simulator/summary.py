@@ -1,6 +1,6 @@
-"""Describes an operation: one line for a trace, one for a disassembly.
+"""Describe an operation: one line for a trace, one for a disassembly.
 
-Shapes are height x width x depth, addresses region:offset, data types numpy's with the layout.
+Shapes are height x width x depth, addresses region:offset, data types numpy names and the layout.
 """
 
 from ethosgen.backend.ethosu.simulator.isa import (
@@ -25,7 +25,7 @@ from ethosgen.values.grammar import counted
 
 
 def place(region: int | None, address: int) -> str:
-    """Format an address; a region of None is the NPU's own SHRAM."""
+    """Format an address; region None is SHRAM."""
     return f"{'shram' if region is None else region}:0x{address:x}"
 
 

@@ -3,8 +3,8 @@
     trace = Trace(dumps={3: Path("conv.npz")})
     machine = Machine(accelerator, bus, observer=Observer(trace))
 
-Each operand counts once, with its size in memory. How often the hardware reads it again depends
-on its block schedule.
+Each operand counts once, with its size in memory. The hardware can read it again, depending on its
+block schedule.
 """
 
 import time
@@ -32,7 +32,7 @@ from ethosgen.backend.ethosu.simulator.weights import decode_weights, traversal
 from ethosgen.values.trace import Arrays, Trace
 
 SHRAM = "shram"
-"""Stands for the NPU's own memory in place of a region's number."""
+"""Stands for SHRAM in place of a region's number."""
 
 
 class Observer:
@@ -44,7 +44,7 @@ class Observer:
         self._started = 0.0
 
     def before(self, context: Context, step: IssuedOperation) -> None:
-        """Note that an operation begins; copy its inputs now, as its output may replace them.
+        """Record the start of an operation; copy its inputs, because its output can overwrite them.
 
         Raises NpuFault if an operand is outside the memories.
         """
@@ -53,7 +53,7 @@ class Observer:
         self._started = time.perf_counter()
 
     def after(self, context: Context, step: IssuedOperation, macs: int) -> None:
-        """Note that an operation has ended.
+        """Record the end of an operation.
 
         Raises InputError if its arrays cannot be written to their file.
         """

@@ -1,8 +1,8 @@
-"""Converts weights and scale records from their streams to arrays in TFLite's order.
+"""Convert weights and scale records from their streams to arrays in TFLite's order.
 
-The encoder (Regor's ethos_u55_weight_encoder.cpp) walks over blocks of output channels, blocks of
-input channels, sub-kernels and micro-blocks, and pads with zeros where a block is not full. Here
-the same walk yields, for each weight of the stream, its place in an array of (O, H, W, I).
+The encoder (Regor's ethos_u55_weight_encoder.cpp) iterates over blocks of output channels, blocks
+of input channels, sub-kernels and micro-blocks, and pads partial blocks with zeros. Here the same
+iteration yields, for each weight in the stream, its index in an array (O, H, W, I).
 """
 
 import math
@@ -22,7 +22,7 @@ RECORD_BYTES = 10
 MAX_WEIGHTS = 1 << 24
 _MAX_PARTS = 1 << 16
 _SLAB = 1 << 12
-"""About this many weights are placed at once."""
+"""Approximate number of weights placed at once."""
 
 _IFM_BLOCK_DEPTH = 32
 _IFM_BLOCK_DEPTH_NARROW = 16
@@ -79,7 +79,7 @@ def traversal(operation: Convolution, accelerator: EthosU, core: int) -> Travers
 
 @dataclass(frozen=True, slots=True)
 class _SubKernel:
-    """A sub-kernel of a pair of blocks: one contiguous piece, padding included.
+    """A sub-kernel of a pair of blocks: one contiguous piece, including padding.
 
     `extents` are its axes in stream order: outer IFM micro-blocks, OFM micro-blocks, kernel
     elements, inner IFM micro-blocks, channels of an OFM micro-block, and of an IFM micro-block.
@@ -127,7 +127,7 @@ def _sub_kernel(
 def _places(order: Traversal, part: _SubKernel) -> Iterator[NDArray[np.int32]]:
     """Yield each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order.
 
-    They come in slabs of whole micro-blocks, as each index needs tens of bytes meanwhile.
+    They are yielded in slabs of whole micro-blocks, since each index needs tens of bytes.
     """
     outers, ofm_ublocks, *inside = part.extents
     ublocks = outers * ofm_ublocks

@@ -1,4 +1,4 @@
-"""The context of an operation: memory, base pointers, SHRAM, and decoded weights."""
+"""The context of an operation: memories, base pointers, SHRAM and decoded weights."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,10 +26,10 @@ from ethosgen.values.grammar import counted
 _LUT_BYTES = 2048
 _STREAM_ALIGNMENT = 16
 _OBJECTS_BYTES = 1 << 10
-"""Approximate size of a filter besides its elements: the key, and its arrays' headers."""
+"""Approximate size in bytes of a filter besides its elements: the key and array headers."""
 
 Action = Callable[[], object]
-"""A prepared operation: it can only fault if weights have changed."""
+"""A prepared operation; it can fault only if weights have changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class Filter:
 
     @property
     def reach(self) -> int:
-        """The largest sum of magnitudes that any output channel adds up."""
+        """The largest sum of magnitudes of any output channel."""
         return int(self.totals.max(initial=0))
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes, including the sums, as a layer may have many channels of one weight."""
+        """Size in bytes, including the sums, since a layer can have many channels of one weight."""
         arrays = (self.matrix, self.sums, self.totals)
         return _OBJECTS_BYTES + sum(array.nbytes for array in arrays)
 
@@ -121,7 +121,7 @@ class Constants:
         return found, decode_records(data, operation.ofm.shape[2])
 
     def may_change(self) -> bool:
-        """Return whether somebody may write to them after they were decoded."""
+        """Return whether they can be overwritten after they were decoded."""
         streams = (*self._operation.weights, *self._operation.scales)
         return not all(self._context.is_constant(stream) for stream in streams)
 
@@ -134,7 +134,7 @@ class Constants:
 
 
 class Shram:
-    """The NPU's own memory, allocated at its first use."""
+    """The NPU's internal memory, allocated at its first use."""
 
     def __init__(self, size: int) -> None:
         """Store its size in bytes."""
@@ -148,7 +148,7 @@ class Shram:
 
 @dataclass
 class Context:
-    """The surroundings of a running stream."""
+    """The environment of a running stream."""
 
     accelerator: EthosU
     bus: Bus
@@ -174,7 +174,7 @@ class Context:
         return self.view_stream(stream).tobytes()
 
     def is_constant(self, stream: Stream) -> bool:
-        """Return whether a stream keeps its bytes."""
+        """Return whether a stream's bytes are constant."""
         return self.bus.is_constant(self.base(stream.region) + stream.base, stream.length)
 
     def constants(self, operation: Convolution) -> Constants:
@@ -191,7 +191,7 @@ class Context:
         return decode_records(streams, operation.ofm.shape[2])
 
     def view_table(self, slot: int, entries: int, dtype: str) -> NDArray[Any]:
-        """Return a view of a look-up table in SHRAM: in its last 2 KiB, in slots of 256 bytes."""
+        """Return a view of a lookup table in the last 2 KiB of SHRAM, in slots of 256 bytes."""
         start = self.shram.size - _LUT_BYTES + slot * 256
         size = entries * np.dtype(dtype).itemsize
         if start + size > self.shram.size:
@@ -201,5 +201,5 @@ class Context:
         return self.shram.memory[start : start + size].view(dtype)
 
     def table(self, slot: int, entries: int, dtype: str) -> NDArray[np.int64]:
-        """Return a copy of a look-up table."""
+        """Return a copy of a lookup table."""
         return self.view_table(slot, entries, dtype).astype(np.int64)

@@ -31,9 +31,9 @@ _MAX_DEPTHWISE_MACS = 1 << 31
 _CHUNK_BYTES = (24 << 10, 256 << 10)
 """Minimum and maximum size of a chunk of rows; in between, the tensors' size."""
 _FOLDED_ROWS = 64
-"""Rows of a matrix with scales and bias folded in: a float64 product costs twice as much."""
+"""Most rows of a matrix with folded scales and bias, as a float64 product costs twice as much."""
 _KEPT_BYTES = 1 << 12
-"""A matrix of up to this size is also cached in floating point; integers always are."""
+"""Size up to which a matrix is also cached in floating point; integers always are."""
 
 Floating = type[np.floating[Any]]
 
@@ -83,11 +83,11 @@ def _check_work(operation: Convolution) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The source of a convolution's IFM.
+    """A convolution's IFM.
 
-    `pad` returns it padded; its elements have magnitudes of at most `most`, and `zero_point` is
-    still to be subtracted. `place` is a view of the memory, None if padding changes it;
-    `is_overwritten` says that the OFM may overlap it.
+    `pad` returns it padded, with magnitudes of at most `most`, before subtraction of `zero_point`.
+    `place` is a view of the memory, None if padding changes it. `is_overwritten` is whether the OFM
+    can overlap it.
     """
 
     pad: Padded
@@ -178,7 +178,7 @@ def _padded(task: _Task) -> NDArray[Any]:
 def _gather(view: NDArray[Any], rows: int, extra: int, dtype: Floating) -> NDArray[Any]:
     """Return windows (height, width, kernel height, kernel width, depth) as rows of a matrix.
 
-    A row has `extra` more elements at its end, each 1.
+    Each row ends with `extra` additional elements of 1.
     """
     height, width, *window = view.shape
     columns = np.empty((height, width, rows + extra), dtype)
@@ -188,7 +188,7 @@ def _gather(view: NDArray[Any], rows: int, extra: int, dtype: Floating) -> NDArr
 
 
 def _dense(task: _Task) -> None:
-    """Multiply windows and weights, then scale: as matrices, some rows of the OFM at a time."""
+    """Multiply windows and weights as matrices, then scale, some rows of the OFM at a time."""
     width, depth = task.operation.ofm.shape[1:]
     rows = task.matrix.shape[0]
     view = windows(task.operation, _padded(task))
@@ -200,7 +200,7 @@ def _dense(task: _Task) -> None:
 
 
 def _folded(task: _Task, stage: Exact) -> Action:
-    """Multiply windows by weights with folded scales, and one more row for the bias."""
+    """Multiply windows by weights with folded scales and an additional row for the bias."""
     rows, depth = task.matrix.shape
     operation, ofm = task.operation, task.ofm
     width = operation.ofm.shape[1]
@@ -233,13 +233,13 @@ def _is_plain_pixel(task: _Task) -> bool:
 
 
 def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
-    """Return the same for a single pixel, as in small networks: with few numpy calls.
+    """Return the same for a single pixel, common in small networks, with few numpy calls.
 
-    Steps alternate between two buffers: numpy is slow in place on one element.
+    Steps alternate between two buffers, because numpy is slow in place on one element.
     """
     depth = matrix.shape[1]
     double, low, high = stage.double, stage.low, stage.high
-    if stage.rest is not None:  # each channel twice: for its sign, and with the rest added
+    if stage.rest is not None:  # each channel twice: once for its sign, once with the rest added
         matrix = np.hstack([matrix, matrix])
         matrix[-1, depth:] += stage.rest
     row, sums, other = np.ones(matrix.shape[0]), np.empty(matrix.shape[1]), np.empty(depth)
@@ -262,7 +262,7 @@ def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
 
 
 def _element(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
-    """Return the same for a single value, for which Python's own arithmetic takes a third."""
+    """Return the same for a single value, with Python arithmetic in a third of the time."""
     double, rest = (0.0 if part is None else part.item() for part in (stage.double, stage.rest))
     low, high = int(stage.low), int(stage.high)
     row, column = np.ones(matrix.shape[0]), np.ascontiguousarray(matrix[:, 0])
@@ -280,7 +280,7 @@ def _element(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
 
 
 def _depthwise(task: _Task) -> None:
-    """Add up the taps' products, then scale; some rows of the OFM at a time."""
+    """Sum the taps' products, then scale, some rows of the OFM at a time."""
     kernel = task.operation.kernel
     _, width, depth = task.operation.ofm.shape
     padded = _padded(task)
@@ -298,7 +298,7 @@ def _depthwise(task: _Task) -> None:
             y, x = y * kernel.dilation[0], x * kernel.dilation[1]
             start, phase = divmod(x, kernel.stride[1])
             rows = slice(y, y + (bottom - top - 1) * kernel.stride[0] + 1, kernel.stride[0])
-            weights[...] = row  # as wide as the rows, so that numpy has long loops
+            weights[...] = row  # as wide as the rows, for long numpy loops
             np.multiply(phases[phase, rows, start : start + width], weights, out=product)
             sums += product
         task.ofm.write_rows(task.elements(sums), top)

@@ -1,4 +1,4 @@
-"""NPU_OP_DMA_START: copies between regions, and into SHRAM."""
+"""NPU_OP_DMA_START: copy between regions, and into SHRAM."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def total_bytes(operation: Dma) -> int:
 
 
 def layout(operation: Dma, dims: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Return (planes, rows, length) of a transfer, and an end's strides in bytes."""
+    """Return (planes, rows, length) of a transfer, and one side's strides in bytes."""
     shape = _shape(operation)
     row = operation.length + (operation.skips[0] if dims > 1 else 0)
     plane = operation.length * shape[1] + (operation.skips[1] if dims > 2 else 0)

@@ -1,4 +1,4 @@
-"""NPU_OP_ELEMENTWISE: one or two operands, element by element."""
+"""NPU_OP_ELEMENTWISE: elementwise operations on one or two operands."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ def prepare(context: Context, operation: Elementwise, ofm: Placed) -> Action:
 
 
 def _operand(context: Context, fm: FeatureMap, shape: Shape) -> _Operand:
-    """Return a function that copies an operand, less its zero point, to a new array."""
+    """Return a function that copies an operand minus its zero point to a new array."""
     placed = Placed(context.bus, fm, context.base(fm.region), shape)
     zero_point, whole = scalar(fm.zero_point), placed.whole
     if whole is None:
@@ -102,7 +102,7 @@ def _product_scale(operation: Elementwise) -> _Unary:
     if np.iinfo(operation.ifm.dtype).bits != 32 or ofm.scale_mode is not OfmScaleMode.GLOBAL:
         return scaler(ofm, bound_a * bound_b)
     fits = bound_a * bound_b < _MAX_PRODUCT and ofm.scale.shift <= _MAX_PLAIN_SHIFT
-    # With a bound of 0, values need no check: unscaled, what fits before also fits after.
+    # Without a scale, values that fit before the shift fit after it: a bound of 0 skips the check.
     return Rescale(1, ofm.scale.shift, ofm.rounding, bound=0 if fits else None)
 
 

@@ -34,7 +34,7 @@ Finish = Callable[[Ints], None]
 
 
 def scaler(ofm: Output, bound: int | None = None) -> Callable[[Ints], Ints]:
-    """Return a function that applies OFM_SCALE if the operation has one; `bound` is `Rescale`'s."""
+    """Return a function that applies OFM_SCALE, if any; `bound` is as for `Rescale`."""
     if ofm.scale_mode is not OfmScaleMode.GLOBAL or (ofm.scale.scale, ofm.scale.shift) == (1, 0):
         return _unchanged
     return Rescale(ofm.scale.scale, ofm.scale.shift, ofm.rounding, bound=bound)
@@ -47,8 +47,7 @@ def _unchanged(values: Ints) -> Ints:
 def finisher(context: Context, ofm: Output, placed: Placed) -> Finish:
     """Return a function that adds the zero point to scaled values, activates, and writes the OFM.
 
-    It accepts (height, width, depth), or a shape that broadcasts to it, and may change its
-    argument.
+    It accepts (height, width, depth) or a shape that broadcasts to it, and can modify its argument.
     """
     activate = activation(context, ofm)
     shape = ofm.shape
@@ -63,8 +62,8 @@ def finisher(context: Context, ofm: Output, placed: Placed) -> Finish:
 def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
     """Return a function that adds the zero point, applies the activation function, and clips.
 
-    A table is indexed by clipped values. It changes the values in place, and its result fits the
-    OFM's dtype. Raises NpuFault of kind "parse" for an invalid function.
+    A table is indexed by clipped values. The function modifies values in place, and its result fits
+    the OFM's dtype. Raises NpuFault of kind "parse" for an invalid activation function.
     """
     zero_point = effective_zero_point(ofm)
     offset = scalar(zero_point)
@@ -91,7 +90,7 @@ def is_plain(ofm: Output) -> bool:
 
 
 def effective_zero_point(ofm: Output) -> int:
-    """Return the offset added to results: OFM_ZERO_POINT, or 0 for 32 bits without a look-up.
+    """Return the offset added to results: OFM_ZERO_POINT, or 0 for 32 bits without a table.
 
     Regor requires 0 there (SupportedZeroPoint, ethos_u55_constraints.cpp). Vela up to 4.2, and
     Regor's predecessor in 5.2, leave a softmax's zero point in it and rely on it being ignored.
@@ -122,7 +121,7 @@ def clip_limits(ofm: Output) -> tuple[int, int]:
 
 
 def _table(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]] | None:
-    """Return a function that looks up clipped values, None for an operation without a table."""
+    """Return a function that looks up clipped values, None without a table."""
     slot = ofm.activation.table
     if slot is None:
         return None

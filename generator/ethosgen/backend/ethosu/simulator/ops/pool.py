@@ -40,7 +40,7 @@ def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
 
 
 def _maximum(context: Context, operation: Pool) -> _Pooled:
-    """Take the maximum in the IFM's own dtype, which has no value for inserted elements."""
+    """Take the maximum in the IFM's dtype, which has no value for inserted elements."""
     ifm = place_ifm(context, operation)
     zero_point = scalar(operation.ifm.zero_point)
     is_plain = not operation.padding.any and operation.upscale is IfmUpscaleMode.NONE
@@ -51,7 +51,7 @@ def _maximum(context: Context, operation: Pool) -> _Pooled:
 
 
 def _over_windows(combine: np.ufunc, operation: Pool, padded: NDArray[Any]) -> NDArray[Any]:
-    """Combine each window's elements, first down its rows, then along its columns."""
+    """Combine each window's elements, first over rows, then over columns."""
     view = windows(operation, padded)
     height, width = operation.kernel.size
     rows = view[:, :, 0]
@@ -74,7 +74,7 @@ def _average(context: Context, operation: Pool) -> _Pooled:
 
 
 def _sum_dtype(operation: Pool) -> np.dtype[Any]:
-    """Return the narrower type that holds a window's sum, zero point included."""
+    """Return the narrowest type that holds a window's sum, including the zero point."""
     info, taps = np.iinfo(operation.ifm.dtype), math.prod(operation.kernel.size)
     most = max(int(info.max), -int(info.min), abs(operation.ifm.zero_point))
     return np.dtype(np.int32 if most * taps < 1 << 31 else np.int64)

@@ -1,8 +1,8 @@
-"""Turns sums of products into the OFM's elements: bias, scale, rounding, zero point, clipping.
+"""Convert sums of products to OFM elements: bias, scale, rounding, zero point, clipping.
 
 A sum s of channel c becomes floor((s + bias) * scale / 2**shift + rounding) + zero point, clipped.
-As long as nothing exceeds 53 bits, counted in units of 2**-shift, float64 represents every step
-exactly, and needs fewer and faster passes than 64-bit integers; otherwise those are used.
+If no step exceeds 53 bits in units of 2**-shift, float64 is exact, with fewer and faster passes
+than 64-bit integers, which are used otherwise.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from ethosgen.backend.ethosu.simulator.weights import Records
 
 Floats = NDArray[np.float64]
 Quantize = Callable[[NDArray[Any]], NDArray[Any]]
-"""Converts (…, channels), which it may change, to values that fit the OFM's dtype."""
+"""Converts sums (…, channels), which it can modify, to values that fit the OFM's dtype."""
 
 _EXACT = float(1 << 53) * (1 - 1e-9)
 """Slightly less than 53 bits: the bound itself is computed in float64."""
@@ -35,7 +35,7 @@ _EXACT = float(1 << 53) * (1 - 1e-9)
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """A convolution's records as applied: int64, one for each channel or one for all."""
+    """The scale records that a convolution applies: int64, one per channel or one for all."""
 
     bias: Ints
     scale: Ints
@@ -43,7 +43,7 @@ class Factors:
 
     @classmethod
     def of(cls, ofm: Output, records: Records, correction: Ints) -> "Factors":
-        """Use the records, or OFM_SCALE in place of their scales; the bias is corrected."""
+        """Return the records with corrected bias; OFM_SCALE, if used, replaces their scales."""
         bias = records.bias - correction
         if ofm.scale_mode is OfmScaleMode.PER_CHANNEL:
             return cls(bias, records.scale, records.shift)
@@ -54,11 +54,11 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """How sums become elements in float64.
+    """The conversion from sums to elements in float64.
 
-    A sum times `factor` plus `bias` is scaled. `double` is what DBL's first rounding adds above 0
-    and subtracts below, and `rest` what remains to be added; if the sign does not affect the
-    result, both are None and the bias includes them.
+    A scaled value is a sum times `factor` plus `bias`. DBL's first rounding adds `double` above 0
+    and subtracts it below; `rest` is added afterwards. If the sign does not affect the result, both
+    are None and the bias includes them.
     """
 
     factor: Floats
@@ -86,9 +86,9 @@ class Exact:
 
 
 def exact(ofm: Output, factors: Factors, reach: Ints) -> Exact | None:
-    """Return how sums of up to `reach` become elements in float64, None if that is not exact.
+    """Return the float64 conversion of sums with magnitudes up to `reach`, None if it is inexact.
 
-    Also None for rounding towards zero, and if more than clipping follows.
+    Also return None for rounding towards zero, and if more than clipping follows.
     """
     if ofm.rounding is RoundMode.TRUNCATE or not is_plain(ofm):
         return None
@@ -104,13 +104,13 @@ def exact(ofm: Output, factors: Factors, reach: Ints) -> Exact | None:
     half, double = (above + below) * (unit / 2), (above - below) * (unit / 2)
     rest = half + zero_point
     limits = (np.array(low, np.float64), np.array(high, np.float64))
-    if not double.any() or low >= zero_point:  # clipped below 0, so only values above 0 count
+    if not double.any() or low >= zero_point:  # negative values are clipped: no sign case
         return Exact(scale * unit, bias + (rest + double), None, None, *limits)
     return Exact(scale * unit, bias, double, rest, *limits)
 
 
 def integers(context: Context, ofm: Output, factors: Factors, reach: int) -> Quantize:
-    """Return a function from 64-bit sums to elements, with the activation function.
+    """Return the conversion of 64-bit sums to elements, including the activation function.
 
     Raises NpuFault of kind "parse" for an invalid activation.
     """

@@ -1,4 +1,4 @@
-"""numpy's clip as a ufunc: np.clip goes through Python, which takes longer than a small array.
+"""numpy's clip as a ufunc: np.clip's Python wrapper takes longer than clipping a small array.
 
 numpy does not document the ufunc; without it, two other ufuncs do the same.
 """
@@ -13,7 +13,7 @@ _ufunc = getattr(_CLIP, "clip", None)
 
 
 def _clip(values: NDArray[Any], low: NDArray[Any], high: NDArray[Any], out: NDArray[Any]) -> object:
-    """Bound values from below, then from above, and write them to `out`."""
+    """Clip values to [low, high] and write them to `out`."""
     return np.minimum(np.maximum(values, low, out=out), high, out=out)
 
 

@@ -1,4 +1,4 @@
-"""The part that convolution and pooling share: upscale, pad, and slide a window."""
+"""The common part of convolution and pooling: upscale, pad, and slide a window."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ Padded = Callable[[], NDArray[Any]]
 
 
 def place_ifm(context: Context, operation: Windowed) -> Placed:
-    """Return the IFM in its memory; also check its padded size."""
+    """Return the IFM in memory, after a check of its padded size."""
     fm = operation.ifm
     placed = Placed(context.bus, fm, context.base(fm.region), operation.ifm_shape)
     feature_map.check_size(padded_shape(operation))

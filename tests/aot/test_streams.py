@@ -95,7 +95,7 @@ REFUSED: dict[str, tuple[str, tuple[int, ...], list[Spec], dict[str, Any], str]]
         {"frame_size": 8, "frame_step": 2, "prefill": True}, "do not fit signals of 7",
     ),
     "another shape": (
-        "SignalDelay", (7,), [Spec((8,), "int16")], {"delay_length": 3}, "make 7 of int16",
+        "SignalDelay", (7,), [Spec((8,), "int16")], {"delay_length": 3}, "require 7 of int16",
     ),
     "a missing option": (
         "SignalDelay", (7,), [Spec((7,), "int16")], {}, "none instead of delay_length",

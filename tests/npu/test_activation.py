@@ -71,7 +71,7 @@ def test_a_table_for_int16_interpolates() -> None:
 
 
 def test_a_table_beyond_shram_faults() -> None:
-    with pytest.raises(NpuFault, match="a table of 1024 bytes in slot 7 is beyond SHRAM"):
+    with pytest.raises(NpuFault, match="a table of 1,024 bytes in slot 7 is beyond SHRAM"):
         Bench().run(
             ifm(0, (1, 1, 1)),
             ofm(0x100, (1, 1, 1), "int32", function=TABLE_0 + 7, clip_range=3),

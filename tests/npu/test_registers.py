@@ -8,8 +8,8 @@ import pytest
 from ethosgen.backend.ethosu.simulator import pmu
 from ethosgen.backend.ethosu.simulator import registers as reg
 from ethosgen.backend.ethosu.simulator.assemble import assemble
-from ethosgen.backend.ethosu.simulator.culprit import Channel
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.backend.ethosu.simulator.operation import Channel
 from ethosgen.backend.ethosu.simulator.registers import RegisterFile
 from tests.npu.npu_bench import (
     CONSTANTS,

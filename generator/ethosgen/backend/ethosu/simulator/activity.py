@@ -8,19 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator import cycles
-from ethosgen.backend.ethosu.simulator.operation import (
-    Convolution,
-    Dma,
-    Elementwise,
-    FeatureMap,
-    IssuedOperation,
-    Operation,
-    Pool,
-)
+from ethosgen.backend.ethosu.simulator.operation import IssuedOperation, Windowed
 
 
 @dataclass(frozen=True)
@@ -41,10 +31,12 @@ def measure(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> Activity:
     written: Counter[int] = Counter()
     for step in steps:
         operation = step.operation
-        if isinstance(operation, Convolution | Pool):
+        if isinstance(operation, Windowed):
             width = "1" if operation.ifm.dtype[-1] == "1" else "2"
             busy[width] += cycles.mac_cycles(accelerator, operation)
-        _count(operation, read, written)
+        for access in operation.accesses():
+            if access.region is not None:
+                (written if access.channel.writes else read)[access.region] += access.bytes
     return Activity(
         cycles=cycles.estimate(accelerator, steps),
         mac_8bit=round(busy["1"]),
@@ -52,31 +44,3 @@ def measure(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> Activity:
         read=dict(read),
         written=dict(written),
     )
-
-
-def _count(operation: Operation, read: Counter[int], written: Counter[int]) -> None:
-    if isinstance(operation, Dma):
-        if operation.source[0] is not None:
-            read[operation.source[0]] += operation.length
-        if operation.destination[0] is not None:
-            written[operation.destination[0]] += operation.length
-        return
-    written[operation.ofm.fm.region] += _bytes(operation.ofm.fm, operation.ofm.shape)
-    if isinstance(operation, Elementwise):
-        read[operation.ifm.region] += _bytes(operation.ifm, operation.ofm.shape)
-        if operation.ifm2 is not None:
-            pairs = zip(operation.broadcast, operation.ofm.shape, strict=True)
-            shape = tuple(1 if repeated else extent for repeated, extent in pairs)
-            read[operation.ifm2.region] += _bytes(operation.ifm2, shape)
-        return
-    read[operation.ifm.region] += _bytes(operation.ifm, operation.ifm_shape)
-    if isinstance(operation, Convolution):
-        for stream in (*operation.weights, *operation.scales):
-            read[stream.region] += stream.length
-
-
-def _bytes(fm: FeatureMap, shape: tuple[int, ...]) -> int:
-    elements = 1
-    for extent in shape:
-        elements *= extent
-    return elements * np.dtype(fm.dtype).itemsize

@@ -14,7 +14,7 @@ from typing import Any
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.decode import Instruction, decode, is_operation
 from ethosgen.backend.ethosu.simulator.isa import REGION_REGISTERS, DmaRegionMode, Field
-from ethosgen.backend.ethosu.simulator.operation import Dma, Operation
+from ethosgen.backend.ethosu.simulator.operation import Operation
 from ethosgen.backend.ethosu.simulator.state import Registers
 from ethosgen.backend.ethosu.simulator.summary import place, summary
 from ethosgen.values.errors import NpuFault
@@ -134,7 +134,7 @@ def _summary(instruction: Instruction, registers: Registers) -> str:
 
 
 def _block(operation: Operation, registers: Registers) -> tuple[int, int, int] | None:
-    if isinstance(operation, Dma):
+    if operation.ofm is None:
         return None
     return (
         registers.value("OFM_BLK_HEIGHT_M1") + 1,

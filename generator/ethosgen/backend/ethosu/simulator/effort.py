@@ -17,11 +17,14 @@ import numpy as np
 
 from ethosgen.backend.ethosu.simulator.isa import ActivationFormat
 from ethosgen.backend.ethosu.simulator.operation import (
+    Access,
     Convolution,
+    CopyAccess,
     Dma,
     Elementwise,
     FeatureMap,
     IssuedOperation,
+    MapAccess,
     Operation,
     Shape,
     Windowed,
@@ -61,19 +64,16 @@ def futile(steps: Sequence[IssuedOperation]) -> Iterator[float]:
 
 def _is_plausible(operation: Operation) -> bool:
     """Return whether no elements overlap in memory, so that the memory bounds an operation."""
-    if isinstance(operation, Dma):
-        rows = operation.sizes[0] if operation.destination_dims > 1 else 1
-        row = operation.length + operation.skips[0]
-        plane = operation.length * rows + operation.skips[1]
-        planes = operation.sizes[1] if operation.destination_dims > 2 else 1
-        return _are_apart(((operation.length, 1), (rows, row), (planes, plane)), 1)
-    ofm = operation.ofm
-    found = [(ofm.fm, ofm.shape)]
-    if isinstance(operation, Windowed):
-        found.append((operation.ifm, operation.ifm_shape))
-    else:
-        found.append((operation.ifm, ofm.shape))
-    return all(_has_own_places(fm, shape) for fm, shape in found)
+    return all(_is_apart(access) for access in operation.accesses())
+
+
+def _is_apart(access: Access) -> bool:
+    match access:
+        case CopyAccess() if access.channel.writes:
+            return _are_apart(tuple(zip(access.shape, access.strides, strict=True)), 1)
+        case MapAccess() if access.name != "ifm2":  # which may be broadcast by its strides
+            return _has_own_places(access.fm, access.shape)
+    return True
 
 
 def _has_own_places(fm: FeatureMap, shape: Shape) -> bool:

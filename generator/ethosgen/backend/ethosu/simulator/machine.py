@@ -159,7 +159,7 @@ class Machine:
             except NpuFault as fault:
                 raise _located(fault, step.offset, step.command) from None
             if self.observer is not None:
-                self.observer.after(run.context, step, _products(step.operation))
+                self.observer.after(run.context, step, step.operation.macs)
         if program.fault is not None:
             raise program.fault
         run.is_prepared = True
@@ -198,7 +198,7 @@ class _Run:
         """Whether numpy reports no overflow in any operation."""
         self.report = RunReport(
             len(operations),
-            sum(_products(one) for one in operations),
+            sum(one.macs for one in operations),
             program.activity.cycles,
             program.commands,
             program.consumed,
@@ -234,10 +234,6 @@ def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
 
 def _located(fault: NpuFault, offset: int, command: str) -> NpuFault:
     return NpuFault(fault.kind, fault.reason, offset, command)
-
-
-def _products(operation: Operation) -> int:
-    return conv.count_macs(operation) if isinstance(operation, Convolution) else 0
 
 
 def prepare(context: Context, operation: Operation) -> Action:

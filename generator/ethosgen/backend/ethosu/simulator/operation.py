@@ -1,6 +1,15 @@
-"""NPU operations as typed values, built from the registers when an operation starts."""
+"""NPU operations as typed values, built from the registers when an operation starts.
 
+Each operation lists its accesses to memory and counts its products, so that the code that traces,
+measures or checks does not depend on its type.
+"""
+
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
 
 from ethosgen.backend.ethosu.simulator.isa import (
     AccFormat,
@@ -118,6 +127,85 @@ class Stream:
     length: int
 
 
+class Channel(IntEnum):
+    """STATUS.faulting_channel: reads are below 8, writes from 8 on (Arm's ethosu55_interface.h)."""
+
+    COMMANDS = 0
+    IFM = 1
+    WEIGHTS = 2
+    SCALES = 3
+    DMA_READ = 4
+    OFM = 8
+    DMA_WRITE = 9
+
+    @property
+    def writes(self) -> bool:
+        """Whether the channel writes."""
+        return self >= Channel.OFM
+
+
+@dataclass(frozen=True, slots=True)
+class MapAccess:
+    """An operation reads or writes a feature map, as far as `shape`; `name` is the operand's."""
+
+    name: str
+    channel: Channel
+    fm: FeatureMap
+    shape: Shape
+
+    @property
+    def region(self) -> int:
+        """The region of the first element."""
+        return self.fm.region
+
+    @property
+    def bytes(self) -> int:
+        """The size of the elements in bytes; each counts once."""
+        return math.prod(self.shape) * np.dtype(self.fm.dtype).itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAccess:
+    """An operation reads a stream of weights or of scales."""
+
+    name: str
+    channel: Channel
+    stream: Stream
+
+    @property
+    def region(self) -> int:
+        """The stream's region."""
+        return self.stream.region
+
+    @property
+    def bytes(self) -> int:
+        """The stream's length."""
+        return self.stream.length
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAccess:
+    """One end of a copy, at `address` of a region, None for SHRAM.
+
+    `shape` is (planes, rows, length), `strides` are in bytes.
+    """
+
+    name: str
+    channel: Channel
+    region: int | None
+    address: int
+    shape: Shape
+    strides: Shape
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes to copy."""
+        return math.prod(self.shape)
+
+
+Access = MapAccess | StreamAccess | CopyAccess
+
+
 @dataclass(frozen=True, slots=True)
 class WeightLayout:
     """The parameters that determine the order of weights in their streams."""
@@ -162,6 +250,16 @@ class Windowed:
             height, width = (height + 1) // 2, (width + 1) // 2
         return height, width, self.ifm_depth
 
+    @property
+    def macs(self) -> int:
+        """Number of multiplications."""
+        return 0
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield every access to memory but that of the lookup table."""
+        yield MapAccess("ofm", Channel.OFM, self.ofm.fm, self.ofm.shape)
+        yield MapAccess("ifm", Channel.IFM, self.ifm, self.ifm_shape)
+
 
 @dataclass(frozen=True, slots=True)
 class Convolution(Windowed):
@@ -171,6 +269,20 @@ class Convolution(Windowed):
     weights: tuple[Stream, ...]
     scales: tuple[Stream, ...]
     layout: WeightLayout
+
+    @property
+    def macs(self) -> int:
+        """Number of multiplications, including those for padding."""
+        products = math.prod(self.ofm.shape) * math.prod(self.kernel.size)
+        return products * (1 if self.depthwise else self.ifm_depth)
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield every access to memory but that of the lookup table."""
+        yield from Windowed.accesses(self)
+        for stream in self.weights:
+            yield StreamAccess("weights", Channel.WEIGHTS, stream)
+        for stream in self.scales:
+            yield StreamAccess("scales", Channel.SCALES, stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +309,34 @@ class Elementwise:
     ifm2_zero_point: int
     ofm: Output
 
+    @property
+    def macs(self) -> int:
+        """Number of multiplications in the MAC units."""
+        return 0
+
+    @property
+    def ifm2_shape(self) -> Shape:
+        """Shape of the second operand in memory, before broadcasting."""
+        pairs = zip(self.broadcast, self.ofm.shape, strict=True)
+        height, width, depth = (1 if repeated else extent for repeated, extent in pairs)
+        return height, width, depth
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield every access to memory but that of the lookup table."""
+        yield MapAccess("ofm", Channel.OFM, self.ofm.fm, self.ofm.shape)
+        yield MapAccess("ifm", Channel.IFM, self.ifm, self.ofm.shape)
+        if self.ifm2 is not None:
+            yield MapAccess("ifm2", Channel.IFM, self.ifm2, self.ifm2_shape)
+
 
 @dataclass(frozen=True, slots=True)
 class Dma:
-    """NPU_OP_DMA_START; a region of None is SHRAM. `sizes` counts (rows, planes)."""
+    """NPU_OP_DMA_START; a region of None is SHRAM. `sizes` counts (rows, planes).
+
+    A transfer is `length` bytes, repeated for SIZE0 rows and SIZE1 planes. On a side with strides,
+    rows are length + SKIP0 and planes length * SIZE0 + SKIP1 apart (Regor's
+    ethos_u65_register_cs_generator.cpp); the other side is contiguous.
+    """
 
     source: tuple[int | None, int]
     destination: tuple[int | None, int]
@@ -209,6 +345,46 @@ class Dma:
     destination_dims: int
     sizes: tuple[int, int]
     skips: tuple[int, int]
+
+    @property
+    def ofm(self) -> None:
+        """A copy has no feature map."""
+        return
+
+    @property
+    def macs(self) -> int:
+        """Number of multiplications."""
+        return 0
+
+    @property
+    def shape(self) -> Shape:
+        """Planes, rows, and the bytes of a row."""
+        dims = max(self.source_dims, self.destination_dims)
+        rows = self.sizes[0] if dims > 1 else 1
+        planes = self.sizes[1] if dims > 2 else 1
+        return planes, rows, self.length
+
+    def strides(self, dims: int) -> Shape:
+        """Return the strides in bytes of an end with that many dimensions."""
+        row = self.length + (self.skips[0] if dims > 1 else 0)
+        plane = self.length * self.shape[1] + (self.skips[1] if dims > 2 else 0)
+        return plane, row, 1
+
+    @property
+    def read(self) -> CopyAccess:
+        """The end to copy from."""
+        strides = self.strides(self.source_dims)
+        return CopyAccess("source", Channel.DMA_READ, *self.source, self.shape, strides)
+
+    @property
+    def write(self) -> CopyAccess:
+        """The end to copy to."""
+        strides = self.strides(self.destination_dims)
+        return CopyAccess("destination", Channel.DMA_WRITE, *self.destination, self.shape, strides)
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield both ends."""
+        yield from (self.read, self.write)
 
 
 Operation = Convolution | Pool | Elementwise | Dma

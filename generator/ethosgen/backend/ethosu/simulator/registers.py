@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.backend.ethosu.simulator import culprit
-from ethosgen.backend.ethosu.simulator.culprit import Channel
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport, load
+from ethosgen.backend.ethosu.simulator.operation import Channel
 from ethosgen.backend.ethosu.simulator.pmu import Pmu
 from ethosgen.values.errors import NpuFault
 

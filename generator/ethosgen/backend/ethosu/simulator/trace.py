@@ -9,6 +9,7 @@ block schedule.
 
 import time
 import zlib
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,9 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
     Dma,
     Elementwise,
-    FeatureMap,
     IssuedOperation,
+    MapAccess,
     Operation,
-    Shape,
 )
 from ethosgen.backend.ethosu.simulator.ops import dma
 from ethosgen.backend.ethosu.simulator.ops.context import Context
@@ -64,63 +64,29 @@ class Observer:
             offset=step.offset,
             name=title(operation),
             macs=macs,
-            read=_sum_by_region(_reads(operation)),
-            written={_region_name(_target(operation)): result.nbytes},
+            read=_sizes(operation, writes=False),
+            written=_sizes(operation, writes=True),
             checksum=zlib.crc32(result.tobytes()),
             seconds=seconds,
             arrays=lambda: self._inputs | _outputs(context, operation, result),
         )
 
 
-def _reads(operation: Operation) -> list[tuple[int | None, int]]:
-    """Return (region, bytes) of each operand."""
-    if isinstance(operation, Dma):
-        return [(operation.source[0], dma.total_bytes(operation))]
-    found: list[tuple[int | None, int]] = [
-        (fm.region, int(np.prod(shape)) * np.dtype(fm.dtype).itemsize)
-        for fm, shape in _ifms(operation).values()
-    ]
-    if isinstance(operation, Convolution):
-        found += [(s.region, s.length) for s in (*operation.weights, *operation.scales)]
-    if operation.ofm.activation.table is not None:
-        entries, dtype = table_format(operation.ofm)
-        found.append((None, entries * np.dtype(dtype).itemsize))
-    return found
-
-
-def _ifms(operation: Operation) -> dict[str, tuple[FeatureMap, Shape]]:
-    """Return the feature maps that an operation reads, each with the shape that it reads."""
-    if isinstance(operation, Dma):
-        return {}
-    if not isinstance(operation, Elementwise):
-        return {"ifm": (operation.ifm, operation.ifm_shape)}
-    full = operation.ofm.shape
-    found = {"ifm": (operation.ifm, full)}
-    if operation.ifm2 is not None:
-        height, width, depth = (
-            1 if repeated else extent
-            for repeated, extent in zip(operation.broadcast, full, strict=True)
-        )
-        found["ifm2"] = (operation.ifm2, (height, width, depth))
-    return found
-
-
-def _target(operation: Operation) -> int | None:
-    if isinstance(operation, Dma):
-        return operation.destination[0]
-    return operation.ofm.fm.region
+def _sizes(operation: Operation, writes: bool) -> dict[str, int]:
+    """Return the bytes that an operation reads or writes, by region; each operand counts once."""
+    totals: Counter[str] = Counter()
+    for access in operation.accesses():
+        if access.channel.writes is writes:
+            totals[_region_name(access.region)] += access.bytes
+    ofm = operation.ofm
+    if not writes and ofm is not None and ofm.activation.table is not None:
+        entries, dtype = table_format(ofm)
+        totals[SHRAM] += entries * np.dtype(dtype).itemsize
+    return dict(sorted(totals.items()))
 
 
 def _region_name(region: int | None) -> str:
     return SHRAM if region is None else str(region)
-
-
-def _sum_by_region(parts: list[tuple[int | None, int]]) -> dict[str, int]:
-    totals: dict[str, int] = {}
-    for region, size in parts:
-        name = _region_name(region)
-        totals[name] = totals.get(name, 0) + size
-    return dict(sorted(totals.items()))
 
 
 def _result(context: Context, operation: Operation) -> NDArray[Any]:
@@ -133,8 +99,11 @@ def _result(context: Context, operation: Operation) -> NDArray[Any]:
 
 def _inputs(context: Context, operation: Operation) -> Arrays:
     arrays: Arrays = {
-        name: feature_map.read(context.bus, fm, context.base(fm.region), shape).copy()
-        for name, (fm, shape) in _ifms(operation).items()
+        access.name: feature_map.read(
+            context.bus, access.fm, context.base(access.region), access.shape
+        ).copy()
+        for access in operation.accesses()
+        if isinstance(access, MapAccess) and not access.channel.writes
     }
     if isinstance(operation, Elementwise) and operation.scalar is not None:
         arrays["scalar"] = np.array(operation.scalar)

@@ -61,15 +61,8 @@ def prepare(context: Context, operation: Convolution, ofm: Placed) -> Action:
     return run
 
 
-def count_macs(operation: Convolution) -> int:
-    """Return the number of multiplications, without those for padding alone."""
-    height, width, depth = operation.ofm.shape
-    kernel = operation.kernel.size[0] * operation.kernel.size[1]
-    return height * width * depth * kernel * (1 if operation.depthwise else operation.ifm_depth)
-
-
 def _check_work(operation: Convolution) -> None:
-    macs = count_macs(operation)
+    macs = operation.macs
     taps = operation.kernel.size[0] * operation.kernel.size[1]
     if taps > _MAX_TAPS:
         raise NpuFault(

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 NAME = "mobilenet_v2_224"
 _BLOCKS = (
@@ -31,7 +31,7 @@ def build(channels_first: bool = False, seed: int = 1) -> bytes:
 
     `channels_first` makes the input NCHW, followed by a TRANSPOSE, as converters from PyTorch do.
     """
-    net = Network(NAME, seed)
+    net = NetworkBuilder(NAME, seed)
     x = net.input((1, 3, 224, 224) if channels_first else (1, 224, 224, 3))
     if channels_first:
         x = net.transpose(x, (0, 2, 3, 1))
@@ -46,7 +46,7 @@ def build(channels_first: bool = False, seed: int = 1) -> bytes:
     return net.build(net.softmax(x))
 
 
-def _bottleneck(net: Network, x: int, expansion: int, channels: int, stride: int) -> int:
+def _bottleneck(net: NetworkBuilder, x: int, expansion: int, channels: int, stride: int) -> int:
     depth = net.tensors[x].shape[3]
     y = x
     if expansion > 1:
@@ -56,7 +56,7 @@ def _bottleneck(net: Network, x: int, expansion: int, channels: int, stride: int
     return net.add(x, y, scale=SCALE) if stride == 1 and depth == channels else y
 
 
-def _rescaled(net: Network, x: int, scale: float = SCALE) -> int:
+def _rescaled(net: NetworkBuilder, x: int, scale: float = SCALE) -> int:
     """Divide the scales of a layer's weights and biases, so that its output has `scale`."""
     gain = _first(net.tensors[x].scale) / scale
     _, weights, bias = net.operators[-1].inputs

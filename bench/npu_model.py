@@ -48,28 +48,28 @@ Figures = dict[str, Any]
 
 def measure_here(path: Path) -> Figures:
     """Measure one network in this process and return its figures."""
-    from ethosgen.frontend.tflite.reader import read_model
+    from ethosgen.frontend.tflite.reader import read_network
     from ethosgen.samples.drawing import random_samples
 
-    model = read_model(path)
-    sample = random_samples(model, 1, SEED)[0]
-    tensors = sum(tensor.bytes for graph in model.graphs for tensor in graph.tensors)
+    network = read_network(path)
+    sample = random_samples(network, 1, SEED)[0]
+    tensors = sum(tensor.bytes for graph in network.graphs for tensor in graph.tensors)
     figures = measure_cycles(path) | {"tensor_bytes": tensors}
-    ours = _runner(model, FIRMWARE_NPU, sample)
+    ours = _runner(network, FIRMWARE_NPU, sample)
     begin = time.perf_counter()
     ours()
     figures["first_s"] = time.perf_counter() - begin
-    theirs = _interpreter(path, model, sample)
+    theirs = _interpreter(path, network, sample)
     theirs()
     count = max(1, round(ROUND_S / max(_seconds(theirs, 1), 1e-6)))
     times = [(_seconds(ours, count), _seconds(theirs, count)) for _ in range(REPEATS)]
     figures["model_s"] = min(mine for mine, _ in times)
     figures["tflm_s"] = min(other for _, other in times)
     figures["ratio"] = statistics.median(mine / other for mine, other in times)
-    return figures | _memory(model, sample)
+    return figures | _memory(network, sample)
 
 
-def _memory(model: Any, sample: Any) -> Figures:
+def _memory(network: Any, sample: Any) -> Figures:
     """Measure the model's peak memory for two samples, and the memory of Python's objects.
 
     The peak includes the command streams and the constants that Vela compiled, but not Vela.
@@ -81,7 +81,7 @@ def _memory(model: Any, sample: Any) -> Figures:
     from ethosgen.backend.ethosu.offload import offload
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
-    plan = offload(model, find_accelerator(FIRMWARE_NPU))
+    plan = offload(network, find_accelerator(FIRMWARE_NPU))
     compiled = len(plan.read_only) + sum(len(p.commands) for p in plan.partitions)
     tracemalloc.start()
     runner = PartitionRunner(plan)
@@ -97,10 +97,10 @@ def _memory(model: Any, sample: Any) -> Figures:
 
 def measure_cycles(path: Path) -> Figures:
     """Return the cycle estimates of one network."""
-    from ethosgen.frontend.tflite.reader import read_model
+    from ethosgen.frontend.tflite.reader import read_network
 
-    model = read_model(path)
-    return {"name": path.stem, "cycles": {npu: _cycles(model, npu) for npu in NPUS}}
+    network = read_network(path)
+    return {"name": path.stem, "cycles": {npu: _cycles(network, npu) for npu in NPUS}}
 
 
 def _seconds(action: Callable[[], object], count: int) -> float:
@@ -111,27 +111,27 @@ def _seconds(action: Callable[[], object], count: int) -> float:
     return (time.perf_counter() - begin) / count
 
 
-def _runner(model: Any, npu: str, sample: Any) -> Callable[[], object]:
+def _runner(network: Any, npu: str, sample: Any) -> Callable[[], object]:
     """Return a function that runs a sample as `ethosgen simulate` does, on the compiled network."""
     from ethosgen.aot import evaluate
     from ethosgen.backend.ethosu.accelerator import find_accelerator
     from ethosgen.backend.ethosu.offload import offload
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
-    plan = offload(model, find_accelerator(npu))
+    plan = offload(network, find_accelerator(npu))
     runner = PartitionRunner(plan)
     return lambda: evaluate(plan, sample, runner)
 
 
-def _interpreter(path: Path, model: Any, sample: Any) -> Callable[[], object]:
+def _interpreter(path: Path, network: Any, sample: Any) -> Callable[[], object]:
     """Return a function that runs a sample on TFLite Micro, with inputs and outputs by name."""
     from tflite_micro.python.tflite_micro import runtime
 
-    arena_bytes = 2 * sum(tensor.bytes for tensor in model.graphs[0].tensors) + (1 << 20)
+    arena_bytes = 2 * sum(tensor.bytes for tensor in network.graphs[0].tensors) + (1 << 20)
     interpreter = runtime.Interpreter.from_bytes(path.read_bytes(), arena_size=arena_bytes)
 
-    inputs = [(index, tensor.name) for index, tensor in enumerate(model.inputs)]
-    outputs = [(index, tensor.name) for index, tensor in enumerate(model.outputs)]
+    inputs = [(index, tensor.name) for index, tensor in enumerate(network.inputs)]
+    outputs = [(index, tensor.name) for index, tensor in enumerate(network.outputs)]
 
     def invoke() -> dict[str, Any]:
         for index, name in inputs:
@@ -142,14 +142,14 @@ def _interpreter(path: Path, model: Any, sample: Any) -> Callable[[], object]:
     return invoke
 
 
-def _cycles(model: Any, npu: str) -> Figures:
+def _cycles(network: Any, npu: str) -> Figures:
     """Return our estimate of cycles and Vela's."""
     from ethosgen.backend.ethosu.accelerator import find_accelerator
     from ethosgen.backend.ethosu.offload import offload
     from ethosgen.backend.ethosu.simulator.machine import load
 
     accelerator = find_accelerator(npu)
-    plan = offload(model, accelerator)
+    plan = offload(network, accelerator)
     ours = sum(load(p.commands, accelerator).activity.cycles for p in plan.partitions)
     return {"ours": ours, "vela": plan.npu_cycles}
 

@@ -2,9 +2,9 @@
 
 from quantize import NetworkSpec, OperatorSpec, TensorSpec
 
-from ethosgen.frontend.tflite.writer import write_model
+from ethosgen.frontend.tflite.writer import write_network
 from ethosgen.values.dialect import OPS
-from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor
+from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 
 
 def write_tflite(network: NetworkSpec) -> bytes:
@@ -16,7 +16,7 @@ def write_tflite(network: NetworkSpec) -> bytes:
         network.inputs,
         network.outputs,
     )
-    return write_model(Model("digits", None, (graph,)))
+    return write_network(Network("digits", None, (graph,)))
 
 
 def _tensor(tensor: TensorSpec, index: int) -> Tensor:

@@ -97,9 +97,9 @@ def shift(images: Array, rng: np.random.Generator) -> Array:
     )
 
 
-def accuracy(model: bytes, digits: Digits) -> float:
+def accuracy(network: bytes, digits: Digits) -> float:
     """Return the share of digits that TensorFlow Lite Micro classifies correctly with this file."""
-    interpreter = runtime.Interpreter.from_bytes(model)
+    interpreter = runtime.Interpreter.from_bytes(network)
     quantization = interpreter.get_input_details(0)["quantization_parameters"]
     scale, zero_point = quantization["scales"][0], quantization["zero_points"][0]
     images = np.clip(np.rint(digits.images / scale) + zero_point, -128, 127).astype(np.int8)
@@ -131,11 +131,11 @@ def main() -> int:
         layers = train(training)
     logits = forward(layers, held_out.images)
     console.print(f"float: {np.mean(logits.argmax(axis=1) == held_out.labels):.2%} held out")
-    model = write_tflite(quantize_network(layers, training.images[:CALIBRATION]))
+    network = write_tflite(quantize_network(layers, training.images[:CALIBRATION]))
     if arguments.check:
-        return 0 if agrees(model, MODEL.read_bytes(), held_out) else 1
-    MODEL.write_bytes(model)
-    console.print(f"int8:  {accuracy(model, held_out):.2%} held out, {len(model):,} B, {MODEL}")
+        return 0 if agrees(network, MODEL.read_bytes(), held_out) else 1
+    MODEL.write_bytes(network)
+    console.print(f"int8:  {accuracy(network, held_out):.2%} held out, {len(network):,} B, {MODEL}")
     return 0
 
 

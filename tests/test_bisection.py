@@ -13,39 +13,39 @@ from click.testing import CliRunner
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.cli import cli
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import bisection
 from ethosgen.pipeline.bisection import Make, diagnose, find_culprit
 from ethosgen.pipeline.prefix import first_operators
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault, UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.watch import Watch
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 NPU = find_accelerator("ethos-u55-128")
 
 
-def parse(net: Network, *outputs: int) -> Model:
-    return decode_model(net.build(*outputs), "net")
+def parse(net: NetworkBuilder, *outputs: int) -> Network:
+    return decode_network(net.build(*outputs), "net")
 
 
-def chain(count: int) -> Model:
+def chain(count: int) -> Network:
     """Return convolutions in a row, of which each can be made wrong alone."""
-    net = Network("chain")
+    net = NetworkBuilder("chain")
     x = net.input((1, 6, 6, 4), name="x")
     for _ in range(count):
         x = net.conv2d(x, 4)
     return parse(net, x)
 
 
-def mirrored() -> Network:
+def mirrored() -> NetworkBuilder:
     """Return a network in which Vela 5.2 forgets a padding: MIRROR_PAD along the channels."""
-    net = Network("mirrored")
+    net = NetworkBuilder("mirrored")
     x = net.conv2d(net.input((1, 6, 6, 4), name="x"), 4)
     x = net.conv2d(x, 4)
     amounts = net.constant(np.array([[0, 0], [0, 0], [0, 0], [1, 1]]), "int32")
@@ -56,31 +56,31 @@ def mirrored() -> Network:
     return net
 
 
-def on_npu(model: Model) -> OffloadPlan:
-    return offload(model, NPU)
+def on_npu(network: Network) -> OffloadPlan:
+    return offload(network, NPU)
 
 
 def wrong_from(count: int, place: int) -> Make:
     """Return what plans a chain with another bias in one of its layers: a wrong compiler."""
 
-    def make(model: Model) -> OffloadPlan:
-        tensors = list(model.graph.tensors)
-        if place < len(model.graph.operators):
-            bias = model.graph.tensors[model.graph.operators[place].inputs[2]]
+    def make(network: Network) -> OffloadPlan:
+        tensors = list(network.graph.tensors)
+        if place < len(network.graph.operators):
+            bias = network.graph.tensors[network.graph.operators[place].inputs[2]]
             changed = (bias.array() + 3000).astype(np.int32)
             tensors[bias.index] = replace(bias, data=changed.tobytes())
-        wrong = model.edited(replace(model.graph, tensors=tuple(tensors)))
-        return replace(on_npu(wrong), model=model)
+        wrong = network.edited(replace(network.graph, tensors=tuple(tensors)))
+        return replace(on_npu(wrong), network=network)
 
     return make
 
 
 def test_a_prefix_computes_what_the_whole_computes_there() -> None:
-    model = chain(4)
-    whole = parse_all(model)
-    samples = draw_samples(model, 2, 0)
+    network = chain(4)
+    whole = parse_all(network)
+    samples = draw_samples(network, 2, 0)
     for count in range(1, 5):
-        part = first_operators(model, count)
+        part = first_operators(network, count)
         assert part is not None and len(part.graph.operators) == count
         (output,) = part.outputs
         for ours, theirs in zip(
@@ -89,75 +89,75 @@ def test_a_prefix_computes_what_the_whole_computes_there() -> None:
             assert np.array_equal(ours[output.name], next(iter(theirs.values())))
 
 
-def parse_all(model: Model) -> list[Model]:
-    return [chain(count + 1) for count in range(len(model.graph.operators))]
+def parse_all(network: Network) -> list[Network]:
+    return [chain(count + 1) for count in range(len(network.graph.operators))]
 
 
 def test_a_prefix_keeps_every_tensor_that_the_rest_reads() -> None:
-    net = Network("branches")
+    net = NetworkBuilder("branches")
     x = net.input((1, 4, 4, 2), name="x")
     a, b = net.conv2d(x, 2), net.relu(x)
-    model = parse(net, net.add(net.relu(a), b))
-    parts = [first_operators(model, count) for count in (1, 2, 3, 4)]
+    network = parse(net, net.add(net.relu(a), b))
+    parts = [first_operators(network, count) for count in (1, 2, 3, 4)]
     assert [len(part.outputs) for part in parts if part] == [1, 2, 2, 1]
 
 
 @pytest.mark.parametrize("place", [0, 3, 6])
 def test_the_layer_that_is_wrong_is_found(place: int) -> None:
-    model = chain(7)
-    found = find_culprit(model, draw_samples(model, 3, 0), wrong_from(7, place))
+    network = chain(7)
+    found = find_culprit(network, draw_samples(network, 3, 0), wrong_from(7, place))
     assert found is not None
     assert (found.operator, found.code, found.on, found.unclear) == (place, "CONV_2D", "npu", 0)
     assert found.difference is not None and found.difference.got != found.difference.expected
 
 
 def test_equal_networks_have_no_culprit() -> None:
-    model = chain(3)
-    assert find_culprit(model, draw_samples(model, 2, 0), on_npu) is None
+    network = chain(3)
+    assert find_culprit(network, draw_samples(network, 2, 0), on_npu) is None
 
 
 def test_only_the_firmware_can_differ_where_the_simulator_is_right() -> None:
-    model = chain(2)
+    network = chain(2)
     first = Difference(1, "y", (0, 0), 3, 4)
     golden = Comparison("tflm", 1, 10, 1.0, first=first)
-    found = diagnose(model, draw_samples(model, 2, 0), golden, on_npu, Watch())
+    found = diagnose(network, draw_samples(network, 2, 0), golden, on_npu, Watch())
     assert found is not None and found.culprit is None and found.is_firmware
     assert "only the firmware differs" in found.text()
     equal = Comparison("tflm", 0, 10, 0.0)
-    assert diagnose(model, draw_samples(model, 2, 0), equal, on_npu, Watch()) is None
+    assert diagnose(network, draw_samples(network, 2, 0), equal, on_npu, Watch()) is None
 
 
 def test_the_sample_is_counted_from_the_first_of_all() -> None:
-    model = chain(3)
+    network = chain(3)
     golden = Comparison("tflm", 1, 10, 1.0, first=Difference(2, "y", (0,), 3, 4))
-    found = diagnose(model, draw_samples(model, 4, 0), golden, wrong_from(3, 1), Watch())
+    found = diagnose(network, draw_samples(network, 4, 0), golden, wrong_from(3, 1), Watch())
     assert found is not None and found.culprit is not None
     assert found.culprit.difference is not None and found.culprit.difference.sample == 2
 
 
 def test_a_fault_of_the_npu_model_names_its_operator(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, simulate = chain(4), bisection.simulate_samples
+    network, simulate = chain(4), bisection.simulate_samples
 
     def faulting(plan: OffloadPlan, *arguments: object) -> object:
-        if len(plan.model.graph.operators) > 2:
+        if len(plan.network.graph.operators) > 2:
             raise NpuFault("bus", "beyond its memory")
         return simulate(plan, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(bisection, "simulate_samples", faulting)
-    found = find_culprit(model, draw_samples(model, 1, 0), on_npu)
+    found = find_culprit(network, draw_samples(network, 1, 0), on_npu)
     assert found is not None and (found.operator, found.unclear) == (2, 0)
     assert "beyond its memory" in found.text()
 
 
 def test_what_cannot_be_looked_at_widens_the_answer() -> None:
-    model, right = chain(6), wrong_from(6, 3)
+    network, right = chain(6), wrong_from(6, 3)
 
-    def make(part: Model) -> OffloadPlan:
+    def make(part: Network) -> OffloadPlan:
         if len(part.graph.operators) == 3:
             raise UnsupportedError("not this one")
         return right(part)
 
-    found = find_culprit(model, draw_samples(model, 1, 0), make)
+    found = find_culprit(network, draw_samples(network, 1, 0), make)
     assert found is not None and (found.operator, found.unclear) == (3, 1)
     assert "or one of the 1 before it" in found.text()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.said import sentences
 from tests.support.small_models import image_net
 
@@ -24,12 +24,12 @@ def assert_one_sentence(done: "subprocess.CompletedProcess[str]") -> None:
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def network(tmp_path: Path) -> Path:
     return image_net(tmp_path / "net.tflite")
 
 
-def test_simulate_answers_in_json(model: Path, tmp_path: Path) -> None:
-    done = ethosgen("simulate", model, "--json", "--output", tmp_path / "y.npz")
+def test_simulate_answers_in_json(network: Path, tmp_path: Path) -> None:
+    done = ethosgen("simulate", network, "--json", "--output", tmp_path / "y.npz")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["mismatches"] == 0
@@ -42,8 +42,8 @@ def test_simulate_answers_in_json(model: Path, tmp_path: Path) -> None:
     assert (tmp_path / "y.npz").is_file()
 
 
-def test_project_says_what_to_type_next(model: Path, tmp_path: Path) -> None:
-    done = ethosgen("project", model, "--board", "corstone300", "-o", tmp_path / "fw")
+def test_project_says_what_to_type_next(network: Path, tmp_path: Path) -> None:
+    done = ethosgen("project", network, "--board", "corstone300", "-o", tmp_path / "fw")
     assert done.returncode == 0, done.stderr
     assert f"next: ethosgen build {tmp_path / 'fw'}" in done.stderr
     assert (tmp_path / "fw" / "model" / "net.h").is_file()
@@ -68,7 +68,7 @@ def test_a_bad_file_is_one_sentence(tmp_path: Path, command: str, content: bytes
 
 
 def test_a_float_network_is_told_what_to_do(tmp_path: Path) -> None:
-    net = Network("floating")
+    net = NetworkBuilder("floating")
     x = net.input((1, 4), "float32", scale=None)
     path = tmp_path / "floating.tflite"
     path.write_bytes(net.build(net.unary("MATRIX_DIAG", x)))
@@ -87,33 +87,33 @@ def test_a_float_network_is_told_what_to_do(tmp_path: Path) -> None:
     ],
 )
 def test_bad_options_are_one_sentence(
-    model: Path, tmp_path: Path, options: list[str], says: str
+    network: Path, tmp_path: Path, options: list[str], says: str
 ) -> None:
-    done = ethosgen("project", model, "-o", tmp_path / "fw", *options)
+    done = ethosgen("project", network, "-o", tmp_path / "fw", *options)
     assert_one_sentence(done)
     assert says in done.stderr
     assert not (tmp_path / "fw").exists()
 
 
-def test_simulate_takes_one_network_and_says_what_takes_more(model: Path) -> None:
-    done = ethosgen("simulate", model, model)
+def test_simulate_takes_one_network_and_says_what_takes_more(network: Path) -> None:
+    done = ethosgen("simulate", network, network)
     assert_one_sentence(done)
     assert "simulate runs one network but got 2" in done.stderr
 
 
-def test_a_directory_of_the_users_is_left_alone(model: Path, tmp_path: Path) -> None:
+def test_a_directory_of_the_users_is_left_alone(network: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep me")
-    done = ethosgen("project", model, "--board", "corstone300", "-o", tmp_path / "mine")
+    done = ethosgen("project", network, "--board", "corstone300", "-o", tmp_path / "mine")
     assert_one_sentence(done)
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
 def test_an_edited_application_survives_and_an_edited_library_is_refused(
-    model: Path, tmp_path: Path
+    network: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "fw"
-    arguments = ("project", model, "--board", "corstone300", "-o", place)
+    arguments = ("project", network, "--board", "corstone300", "-o", place)
     assert ethosgen(*arguments).returncode == 0
     main = place / "app" / "main.c"
     main.write_text("/* mine */")
@@ -126,9 +126,9 @@ def test_an_edited_application_survives_and_an_edited_library_is_refused(
     assert (place / "model" / "net.c").read_text() == "/* edited */"
 
 
-def test_missing_tools_are_named(model: Path, tmp_path: Path, monkeypatch: object) -> None:
+def test_missing_tools_are_named(network: Path, tmp_path: Path, monkeypatch: object) -> None:
     place = tmp_path / "fw"
-    assert ethosgen("project", model, "--board", "corstone300", "-o", place).returncode == 0
+    assert ethosgen("project", network, "--board", "corstone300", "-o", place).returncode == 0
     command = [sys.executable, "-m", "ethosgen", "build", str(place)]
     done = subprocess.run(
         command, capture_output=True, text=True, env={"PATH": "/nowhere"}, check=False
@@ -138,15 +138,15 @@ def test_missing_tools_are_named(model: Path, tmp_path: Path, monkeypatch: objec
     assert "install it with: " in done.stderr
 
 
-def test_wrong_inputs_are_named(model: Path, tmp_path: Path) -> None:
+def test_wrong_inputs_are_named(network: Path, tmp_path: Path) -> None:
     import numpy as np
 
     np.savez(tmp_path / "x.npz", picture=np.zeros((1, 8, 8, 3), np.int8))
-    done = ethosgen("simulate", model, "--input", tmp_path / "x.npz")
+    done = ethosgen("simulate", network, "--input", tmp_path / "x.npz")
     assert_one_sentence(done)
     assert "'image'" in done.stderr
 
 
-def test_an_unknown_operator_to_keep_is_refused(model: Path) -> None:
-    done = ethosgen("simulate", model, "--cpu-ops", "NONSENSE")
+def test_an_unknown_operator_to_keep_is_refused(network: Path) -> None:
+    done = ethosgen("simulate", network, "--cpu-ops", "NONSENSE")
     assert_one_sentence(done)

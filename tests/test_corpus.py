@@ -10,7 +10,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.values.errors import EthosgenError
 from tests.corpus import conditions, coverage, page, results
 from tests.corpus.__main__ import CASES
@@ -218,7 +218,7 @@ def test_tflm_takes_a_real_0_for_saturated_from_a_step_of_8(
     net = Draft(seeded(1), "int8")
     x = net.feed((3,), scale=scale, zero_point=0)
     case = net.case(net.logistic(x) if code == "LOGISTIC" else net.tanh(x))
-    graph = decode_model(case.data, code).graph
+    graph = decode_network(case.data, code).graph
     site = Site(graph, graph.operators[0], Setting("ethos-u55-128"))
     assert conditions.saturates_at_once(site) is saturates
     ((how, rows),) = ask("tflm", [(case.data, [[np.zeros(3, np.int8)]], 1)])
@@ -254,9 +254,9 @@ def test_tflm_divides_scales_in_double_and_litert_in_float() -> None:
 def test_a_uint8_convolution_multiplies_scales_in_float_and_its_twin_in_double(key: Key) -> None:
     """A 1x1 convolution, worked out with numpy: the cause of factor-uint8."""
     case = case_of(key)
-    model = decode_model(case.data, str(key))
-    samples = make_samples(model, case, key.seed)
-    site = Site(model.graph, model.graph.operators[0], Setting("ethos-u55-128"))
+    network = decode_network(case.data, str(key))
+    samples = make_samples(network, case, key.seed)
+    site = Site(network.graph, network.graph.operators[0], Setting("ethos-u55-128"))
     assert conditions.rounds_a_product(site)
     x, weights, bias = site.inputs
     columns = {x.index: [sample[x.name] for sample in samples]}

@@ -12,10 +12,10 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import npu_operators, offload
 from ethosgen.cli import cli
 from ethosgen.frontend.tflite.compression import DECODE, DECODED_DTYPES
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.coverage import Coverage, survey, table
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadPlan
 from tests.support.operator_bench import Bench
 from tests.support.operator_cases import CASES
@@ -95,13 +95,13 @@ def test_vela_offloads_nothing_that_is_not_listed(npu: str) -> None:
     assert {"LEAKY_RELU", "RELU", "TANH", "TRANSPOSE"} <= took
 
 
-def _networks(dtype: str, without: set[str], size: int) -> Iterator[Model]:
+def _networks(dtype: str, without: set[str], size: int) -> Iterator[Network]:
     """Yield networks of so many cases of a type each."""
     cases = [case for case in CASES.values() if case[1] == dtype and case[0] not in without]
     for start in range(0, len(cases), size):
         net = Bench(2)
         outputs = [i for _, _, build in cases[start : start + size] for i in build(net, dtype)]
-        yield parse_model(net.build(*outputs), "bench.tflite")
+        yield parse_network(net.build(*outputs), "bench.tflite")
 
 
 def test_vela_offloads_nothing_to_an_ethos_u85_that_is_not_listed() -> None:
@@ -116,7 +116,7 @@ def test_vela_offloads_nothing_to_an_ethos_u85_that_is_not_listed() -> None:
 def _offloaded(plan: OffloadPlan) -> set[str]:
     """Return the operators of which nothing stayed on the CPU."""
     stayed = {op.code for op in plan.residual.operators if op.custom_code != NPU_CUSTOM_CODE}
-    return {op.code for op in plan.model.graph.operators} - stayed
+    return {op.code for op in plan.network.graph.operators} - stayed
 
 
 def test_tolerances_are_told() -> None:

@@ -7,7 +7,7 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_network
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
@@ -23,10 +23,10 @@ def test_every_operator_stays_and_vela_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ethosgen.backend.ethosu.offload.compile_network", None)
-    model = parse_model(image_net(tmp_path / "n.tflite").read_bytes(), "net")
-    plan = pipeline.make_plan(model, None, IoStyle.CALLER, Watch())
-    assert plan.partitions == () and plan.residual is model.graph
-    assert [cpu.code for cpu in plan.cpu_operators] == [op.code for op in model.graph.operators]
+    network = parse_network(image_net(tmp_path / "n.tflite").read_bytes(), "net")
+    plan = pipeline.make_plan(network, None, IoStyle.CALLER, Watch())
+    assert plan.partitions == () and plan.residual is network.graph
+    assert [cpu.code for cpu in plan.cpu_operators] == [op.code for op in network.graph.operators]
     assert plan.summary().npu == "none"
 
 
@@ -76,8 +76,8 @@ def test_a_project_does_not_win_or_lose_its_npu(
 
 
 def test_a_compiled_file_needs_its_npu(tmp_path: Path) -> None:
-    model = parse_model(image_net(tmp_path / "n.tflite").read_bytes(), "net")
+    network = parse_network(image_net(tmp_path / "n.tflite").read_bytes(), "net")
     npu = find_accelerator("ethos-u55-128")
-    compiled = compile_network(model, npu, IoStyle.ARENA, (), None, MEMORY_MODE, FASTEST)
+    compiled = compile_network(network, npu, IoStyle.ARENA, (), None, MEMORY_MODE, FASTEST)
     with pytest.raises(InputError, match="uncompiled"):
         pipeline.make_plan(compiled.network, None, IoStyle.ARENA, Watch())

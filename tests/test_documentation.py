@@ -43,8 +43,8 @@ def test_the_readme_table_is_what_the_generator_writes(results: dict[str, Any]) 
 
 
 def test_the_committed_bench_covers_every_npu_and_the_demo(results: dict[str, Any]) -> None:
-    assert "digits_int8" in [model["name"] for model in results["models"]]
-    assert all(tuple(model["simulate"]) == NPUS for model in results["models"])
+    assert "digits_int8" in [network["name"] for network in results["models"]]
+    assert all(tuple(network["simulate"]) == NPUS for network in results["models"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -129,7 +129,7 @@ def make_npu_model(**changes: Any) -> dict[str, Any]:
 @pytest.fixture
 def good() -> dict[str, Any]:
     """Results in which everything is as it must be."""
-    model = {
+    network = {
         "name": "net",
         "firmware": EXACT,
         "litert": EXACT,
@@ -153,7 +153,7 @@ def good() -> dict[str, Any]:
         "commit": "0123abc",
         "machine": machine,
         "samples": 10,
-        "models": [model],
+        "models": [network],
         "cpu_only": [make_cpu_only()],
         "npu_model": [make_npu_model()],
         "times": {**times, "tflm_s": 0.01, "simulate_over_tflm": 3.0},

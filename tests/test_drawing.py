@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.reference import golden_outputs, litert_outputs
 from ethosgen.samples.drawing import count_distributions, distribution_of, draw_samples
 from ethosgen.samples.spans import LOOPS
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests.support.control_networks import no_turn_or_many
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 TABLE = 7
 
 
-def parse(net: Network, *outputs: int) -> Model:
-    return decode_model(net.build(*outputs), "net")
+def parse(net: NetworkBuilder, *outputs: int) -> Network:
+    return decode_network(net.build(*outputs), "net")
 
 
 def by_distribution(samples: list[Arrays], name: str) -> dict[str, np.ndarray]:
@@ -27,8 +27,8 @@ def by_distribution(samples: list[Arrays], name: str) -> dict[str, np.ndarray]:
     return found
 
 
-def quantized() -> Model:
-    net = Network("quantized")
+def quantized() -> Network:
+    net = NetworkBuilder("quantized")
     return parse(net, net.relu(net.input((1, 40, 40, 2), "int8", 0.1, zero_point=5, name="x")))
 
 
@@ -55,7 +55,7 @@ def test_samples_differ_and_depend_on_seed_and_place_alone() -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float32", "bool"])
 def test_every_type_has_every_distribution(dtype: str) -> None:
-    net = Network("typed")
+    net = NetworkBuilder("typed")
     kept = net.relu(net.input((1, 8), name="kept"))
     net.input((1, 64), dtype, None, name="x")
     drawn = draw_samples(parse(net, kept), 15, 1)
@@ -65,16 +65,16 @@ def test_every_type_has_every_distribution(dtype: str) -> None:
 
 
 def test_reals_cover_what_the_quantization_behind_them_can_represent() -> None:
-    net = Network("reals")
+    net = NetworkBuilder("reals")
     x = net.input((1, 500), "float32", None, name="x")
     y = net.unary("QUANTIZE", x, dtype="int8", scale=0.5, zero_point=-28)
     drawn = by_distribution(draw_samples(parse(net, y), 5, 1), "x")
     assert (drawn["extremes"].min(), drawn["extremes"].max()) == (-50.0, 77.5)
 
 
-def gather_net(between: str) -> Model:
+def gather_net(between: str) -> Network:
     """Return a network whose input chooses rows of a table, directly or by way of an operator."""
-    net = Network("text")
+    net = NetworkBuilder("text")
     table = net.constant(net.random_integers((TABLE, 3)), "int8", 0.5)
     if between == "CAST":
         x = net.input((1, 4), "float32", None, name="x")
@@ -94,20 +94,20 @@ def gather_net(between: str) -> Model:
 
 @pytest.mark.parametrize("between", ["", "RESHAPE", "CAST"])
 def test_indices_of_a_gather_stay_in_its_table_and_tflite_micro_runs_them(between: str) -> None:
-    model = gather_net(between)
-    samples = draw_samples(model, 10, 0)
+    network = gather_net(between)
+    samples = draw_samples(network, 10, 0)
     values = np.stack([sample["x"] for sample in samples])
     assert (values.min(), values.max()) == (0, TABLE - 1)
     assert np.array_equal(values, np.rint(values))
-    table = model.graph.operators[-1].inputs[0]
-    rows = model.graph.tensors[table].array()
-    for sample, golden in zip(samples, golden_outputs(model, samples), strict=True):
+    table = network.graph.operators[-1].inputs[0]
+    rows = network.graph.tensors[table].array()
+    for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
         (answer,) = golden.values()
         assert np.array_equal(answer.reshape(-1, 3), rows[sample["x"].astype(int).ravel()])
 
 
 def test_indices_of_several_dimensions_have_a_bound_each() -> None:
-    net = Network("nd")
+    net = NetworkBuilder("nd")
     table = net.constant(net.random_integers((2, 9, 3)), "int8", 0.5)
     places = net.input((6, 2), "int32", None, name="x")
     (y,) = net.operator("GATHER_ND", [table, places], [Spec((6, 3), "int8", 0.5, 0)])
@@ -117,7 +117,7 @@ def test_indices_of_several_dimensions_have_a_bound_each() -> None:
 
 
 def test_the_start_of_a_slice_leaves_room_for_it() -> None:
-    net = Network("slice")
+    net = NetworkBuilder("slice")
     x = net.input((4, 10), "int8", 0.5, name="x")
     begin = net.input((2,), "int32", None, name="begin")
     size = net.constant(np.array([4, 3]), "int32")
@@ -127,24 +127,24 @@ def test_the_start_of_a_slice_leaves_room_for_it() -> None:
 
 
 def test_a_loop_starts_with_a_small_counter() -> None:
-    net = Network("loops")
+    net = NetworkBuilder("loops")
     (output, *_) = no_turn_or_many(net)
-    model = parse(net, output)
-    counter = model.inputs[0].name
-    drawn = draw_samples(model, 10, 0)
+    network = parse(net, output)
+    counter = network.inputs[0].name
+    drawn = draw_samples(network, 10, 0)
     assert max(int(abs(sample[counter]).max()) for sample in drawn) == LOOPS
 
 
 @pytest.mark.parametrize(("dtype", "zero_point"), [("int8", -20), ("int16", 0)])
 def test_a_reciprocal_root_gets_no_negative_number(dtype: str, zero_point: int) -> None:
     """TFLite Micro ends the inference at one, and then nothing could be checked."""
-    net = Network("roots")
+    net = NetworkBuilder("roots")
     x = net.input((1, 40), dtype, 0.1, zero_point, name="x")
-    model = parse(net, net.unary("RSQRT", net.reshape(x, (5, 8)), scale=0.02, zero_point=0))
-    samples = draw_samples(model, 10, 0)
+    network = parse(net, net.unary("RSQRT", net.reshape(x, (5, 8)), scale=0.02, zero_point=0))
+    samples = draw_samples(network, 10, 0)
     assert min(int(sample["x"].min()) for sample in samples) == zero_point
     assert max(int(sample["x"].max()) for sample in samples) == np.iinfo(dtype).max
-    assert len(golden_outputs(model, samples)) == 10
+    assert len(golden_outputs(network, samples)) == 10
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_reciprocal_root_gets_no_negative_number(dtype: str, zero_point: int) 
 )
 def test_a_divisor_is_never_zero(code: str, dtype: str, least: float) -> None:
     """LiteRT ends the inference at one, and then nothing could be checked."""
-    net = Network("quotients")
+    net = NetworkBuilder("quotients")
     x, y = (net.input((1, 40), dtype, None, name=name) for name in "xy")
     (made,) = net.operator(code, (x, y), (Spec((1, 40), dtype),))
     samples = draw_samples(parse(net, made), 10, 0)
@@ -163,7 +163,7 @@ def test_a_divisor_is_never_zero(code: str, dtype: str, least: float) -> None:
 
 def test_sizes_to_broadcast_fit_each_other() -> None:
     """The oracles abort where they do not, and then nothing could be checked."""
-    net = Network("sizes")
+    net = NetworkBuilder("sizes")
     x, y = (net.input((n,), "int32", None, name=name) for n, name in ((2, "x"), (3, "y")))
     (made,) = net.operator("BROADCAST_ARGS", (x, y), (Spec((3,), "int32"),))
     samples = draw_samples(parse(net, made), 10, 0)

@@ -9,49 +9,49 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.tflite.reader import parse_model, read_model
+from ethosgen.frontend.tflite.reader import parse_network, read_network
 from ethosgen.pipeline.exactness import Ask, Golden, ask_oracles, exact_plan, known_errata
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 U55 = find_accelerator("ethos-u55-128")
 
 
-def reduced_rows() -> Model:
+def reduced_rows() -> Network:
     """REDUCE_MAX over the last axis without keep_dims, between two pools."""
-    net = Network("reduced", seed=1)
+    net = NetworkBuilder("reduced", seed=1)
     x = net.max_pool(net.input((1, 4, 6, 8)), (1, 1))
     shape = net._like(x, (1, 4, 6))
     axes = net.constant(np.array([3], np.int32))
     (x,) = net.operator("REDUCE_MAX", (x, axes), (shape,), {"keep_dims": False})
-    return parse_model(net.build(x), "reduced")
+    return parse_network(net.build(x), "reduced")
 
 
-def two_layers() -> Model:
-    net = Network("two_layers", seed=2)
+def two_layers() -> Network:
+    net = NetworkBuilder("two_layers", seed=2)
     x = net.conv2d(net.input((1, 6, 6, 4)), 4, (3, 3))
     x = net.average_pool(x, (2, 2), (2, 2))
     x = net.conv2d(x, 3, (1, 1))
-    return parse_model(net.build(x), "two_layers")
+    return parse_network(net.build(x), "two_layers")
 
 
 def plan_of(
-    model: Model,
+    network: Network,
     options: OffloadOptions = EXACT,
     npu: str = "ethos-u55-128",
     ask: Ask = ask_oracles,
 ) -> OffloadPlan:
     accelerator = find_accelerator(npu)
 
-    def planner(network: Model, kept: Mapping[int, Kept]) -> OffloadPlan:
-        return offload(network, accelerator, kept=kept)
+    def planner(part: Network, kept: Mapping[int, Kept]) -> OffloadPlan:
+        return offload(part, accelerator, kept=kept)
 
-    return exact_plan(model, accelerator, IoStyle.ARENA, planner, options, Watch(), ask)
+    return exact_plan(network, accelerator, IoStyle.ARENA, planner, options, Watch(), ask)
 
 
 def test_an_erratum_keeps_its_operator_on_the_cpu_and_says_so() -> None:
@@ -88,7 +88,7 @@ def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     assert plan.check is not None
     (case,) = map(Path, plan.check.cases)
     assert case.parent == tmp_path / "ethosgen" / "cases"
-    alone = read_model(case / "network.tflite")
+    alone = read_network(case / "network.tflite")
     assert [op.code for op in alone.graph.operators] == ["REDUCE_MAX"]
     with np.load(case / "expected.npz") as expected, np.load(case / "npu.npz") as got:
         assert any(not np.array_equal(expected[name], got[name]) for name in expected.files)
@@ -97,8 +97,10 @@ def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     assert (case / "README.txt").stat().st_mtime_ns == before
 
 
-def wrong_everywhere(model: Model, samples: Sequence[Arrays], oracle: str | None) -> Golden | str:
-    said = ask_oracles(model, samples, oracle)
+def wrong_everywhere(
+    network: Network, samples: Sequence[Arrays], oracle: str | None
+) -> Golden | str:
+    said = ask_oracles(network, samples, oracle)
     assert isinstance(said, Golden)
     outputs = [{name: array ^ 1 for name, array in one.items()} for one in said.outputs]
     return replace(said, outputs=outputs)
@@ -109,16 +111,16 @@ def test_a_plan_that_cannot_be_mended_is_refused() -> None:
         plan_of(two_layers(), ask=wrong_everywhere)
 
 
-def mixed() -> Model:
+def mixed() -> Network:
     """A mean that Vela gets wrong, and a quotient that LiteRT refuses where a sum is 0."""
-    net = Network("mixed", seed=3)
+    net = NetworkBuilder("mixed", seed=3)
     x = net.input((4, 1, 1, 3, 4), "int8", 0.05, 0)
     axes = net.constant(np.array([0], np.int32))
     (mean,) = net.operator("MEAN", (x, axes), (net._like(x, (1, 1, 3, 4)),))
     y, z = (net.input((3,), "int16", None, name=name) for name in "yz")
     (both,) = net.operator("MAXIMUM", (y, z), (Spec((3,), "int16"),))
     (made,) = net.operator("FLOOR_DIV", (y, both), (Spec((3,), "int16"),))
-    return parse_model(net.build(mean, made), "mixed")
+    return parse_network(net.build(mean, made), "mixed")
 
 
 def test_samples_that_the_oracle_refuses_are_left_out_of_the_check(
@@ -133,25 +135,25 @@ def test_samples_that_the_oracle_refuses_are_left_out_of_the_check(
     assert ("MEAN", "found-by-check") in {(cpu.code, cpu.erratum) for cpu in plan.cpu_operators}
 
 
-def converted(code: str, dtype: str, low: float) -> Model:
+def converted(code: str, dtype: str, low: float) -> Network:
     """A pool for the NPU, and a float from `low` to -low in steps of `low` / 128 as an integer."""
-    net = Network("converted", seed=3)
+    net = NetworkBuilder("converted", seed=3)
     pooled = net.max_pool(net.input((1, 4, 4, 4)), (2, 2))
     real = net.dequantize(net.input((1, 4), "int8", -low / 128, 0, "x"))
     (made,) = net.operator(
         code, (real,), (Spec((1, 4), dtype, 1.0 if code == "QUANTIZE" else None),)
     )
-    return parse_model(net.build(pooled, made), "converted")
+    return parse_network(net.build(pooled, made), "converted")
 
 
-def other_compiler(model: Model, samples: Sequence[Arrays], oracle: str | None) -> Golden | str:
+def other_compiler(network: Network, samples: Sequence[Arrays], oracle: str | None) -> Golden | str:
     """Answer as the oracle of a processor that converts a float that does not fit to 77."""
-    said = ask_oracles(model, samples, oracle)
+    said = ask_oracles(network, samples, oracle)
     assert isinstance(said, Golden)
-    name, span = model.outputs[1].name, np.iinfo(model.outputs[1].dtype)
-    assert model.inputs[1].quantization is not None
-    (scale,) = model.inputs[1].quantization.scale
-    reach = np.iinfo(np.int32) if model.graph.operators[-1].code == "QUANTIZE" else span
+    name, span = network.outputs[1].name, np.iinfo(network.outputs[1].dtype)
+    assert network.inputs[1].quantization is not None
+    (scale,) = network.inputs[1].quantization.scale
+    reach = np.iinfo(np.int32) if network.graph.operators[-1].code == "QUANTIZE" else span
     outputs = []
     for sample, answer in zip(samples, said.outputs, strict=True):
         real = sample["x"] * float(scale)
@@ -175,9 +177,9 @@ def test_a_defined_result_that_differs_is_not_excused() -> None:
         plan_of(converted("CAST", "uint32", -50.0), ask=wrong_everywhere)
 
 
-def never_defined(outputs: int) -> Model:
+def never_defined(outputs: int) -> Network:
     """A pool of negative floats cast to uint32; with two outputs, also a pool of an input."""
-    net = Network("never", seed=3)
+    net = NetworkBuilder("never", seed=3)
     more = [net.input((1, 4, 4, 4)) for _ in range(outputs - 1)]
     real = net.dequantize(net.input((1, 4, 4, 4), "int8", 1.0, 0, "x"))
     far = net.constant(np.full((1, 1, 1, 1), -500.0, np.float32))
@@ -185,7 +187,7 @@ def never_defined(outputs: int) -> Model:
     (made,) = net.operator("CAST", (sum_,), (Spec((1, 4, 4, 4), "uint32"),))
     (again,) = net.operator("CAST", (made,), (Spec((1, 4, 4, 4), "int8", 1.0, 0),))
     pools = [net.max_pool(x, (2, 2)) for x in (again, *more)]
-    return parse_model(net.build(*pools), "never")
+    return parse_network(net.build(*pools), "never")
 
 
 def test_a_check_without_a_defined_output_is_skipped_and_says_so() -> None:
@@ -203,7 +205,7 @@ FAULTY = Path(__file__).parent / "errata" / "multiplied-part.tflite"
 """Vela's command stream for it writes outside its own scratch."""
 
 
-def no_answer(_model: Model, _samples: Sequence[Arrays], _oracle: str | None) -> Golden | str:
+def no_answer(_network: Network, _samples: Sequence[Arrays], _oracle: str | None) -> Golden | str:
     return "no oracle has it"
 
 
@@ -213,7 +215,7 @@ def test_a_write_outside_the_memories_is_found_without_golden_outputs(
 ) -> None:
     monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    plan = plan_of(read_model(FAULTY), options, ask=no_answer)
+    plan = plan_of(read_network(FAULTY), options, ask=no_answer)
     assert [cpu.erratum for cpu in plan.cpu_operators] == ["found-by-check"]
     assert "write outside the memories" in plan.cpu_operators[0].reason
     assert plan.check is None or plan.check.skipped == "no oracle has it"
@@ -221,17 +223,17 @@ def test_a_write_outside_the_memories_is_found_without_golden_outputs(
 
 def test_a_trusted_plan_that_writes_outside_its_memories_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"accesses memory .*write outside the memories"):
-        plan_of(read_model(FAULTY), OffloadOptions(trust_vela=True))
+        plan_of(read_network(FAULTY), OffloadOptions(trust_vela=True))
 
 
 def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None:
-    net = Network("unsigned", seed=4)
+    net = NetworkBuilder("unsigned", seed=4)
     x = net.input((1, 8), "uint8", 0.05, 100)
     weights = net.constant(np.full((4, 8), 90, np.uint8), None, 0.02, 128)
     (made,) = net.operator("FULLY_CONNECTED", (x, weights), (net._like(x, (1, 4)),))
-    model = parse_model(net.build(made), "unsigned")
+    network = parse_network(net.build(made), "unsigned")
     for oracle in ("tflm", "litert"):
-        kept = known_errata(model, U55, IoStyle.ARENA, oracle)
+        kept = known_errata(network, U55, IoStyle.ARENA, oracle)
         assert [why.erratum for why in kept.values()] == ["fully-connected-rounding"]
 
 

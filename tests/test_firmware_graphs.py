@@ -12,22 +12,22 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.support.control_networks import accumulator, branch, is_positive, no_turn_or_many
 from tests.support.needs import needs_tools
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe
 from tests.support.stream_networks import waiting
 
-Build = Callable[[Network], list[int]]
+Build = Callable[[NetworkBuilder], list[int]]
 THREE_SAMPLES = Inputs(None, 3, 9)
 
 
 def verify(build: Build, folder: Path, inputs: Inputs = THREE_SAMPLES, **options: object) -> Report:
-    net = Network(build.__name__.strip("_"), seed=5)
+    net = NetworkBuilder(build.__name__.strip("_"), seed=5)
     path = folder / f"{net.name}.tflite"
     path.write_bytes(net.build(*build(net)))
     return pipeline.verify(recipe(path, **options), inputs=inputs, watch=Watch())  # type: ignore[arg-type]
 
 
-def _ends_and_chains(net: Network) -> list[int]:
+def _ends_and_chains(net: NetworkBuilder) -> list[int]:
     """CPU, NPU, CPU, NPU, CPU; an input and a constant that are outputs, beside computed ones."""
     x, other = net.input((1, 8, 8, 4)), net.input((1, 4, 4, 8), scale=0.02)
     x = net.conv2d(net.average_pool(x, (2, 2)), 8)
@@ -37,19 +37,19 @@ def _ends_and_chains(net: Network) -> list[int]:
     return [x, other, net.average_pool(other, (2, 2)), middle, constant]
 
 
-def _control(net: Network) -> list[int]:
+def _control(net: NetworkBuilder) -> list[int]:
     """A variable that CALL_ONCE sets, IF between layers, WHILE over floats."""
     kept = accumulator(net)
     chosen = branch(net, is_positive(net), kept[1], (3, 1))
     return [*kept, net.conv2d(chosen, 4), *no_turn_or_many(net)]
 
 
-def _one(net: Network) -> list[int]:
+def _one(net: NetworkBuilder) -> list[int]:
     return [net.softmax(net.input((1, 10)))]
 
 
 def test_litert_decides_where_tflite_micro_cannot_run_a_network(tmp_path: Path) -> None:
-    net = Network("repeated", seed=1)
+    net = NetworkBuilder("repeated", seed=1)
     x = net.input((1, 4, 4, 8))
     target = Spec((1, 8, 4, 8), "int8", 0.05, 3)
     y = net.operator("TILE", [x, net.constant([1, 2, 1, 1], "int32")], [target])[0]

@@ -21,7 +21,7 @@ from ethosgen.values.grammar import counted, nearest
 from ethosgen.values.plan import Check, PlanSummary
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.programs import make_program
 
 ROOT = Path(__file__).parent.parent
@@ -68,7 +68,7 @@ def test_the_name_that_was_meant_is_suggested() -> None:
 
 
 def test_a_suggested_command_quotes_its_path(tmp_path: Path) -> None:
-    net, place = Network("net"), tmp_path / "my firmware"
+    net, place = NetworkBuilder("net"), tmp_path / "my firmware"
     net.relu(net.input((1, 4)))
     (tmp_path / "net.tflite").write_bytes(net.build())
     command = ["project", tmp_path / "net.tflite", "--board", "corstone300", "-o", place]

@@ -316,7 +316,11 @@ ALLOWED: list[tuple[Rule, str, str]] = [
     (dependencies_have_one_owner, f"{SIMULATOR}.weights", "from ethosu import mlw_codec"),
     (dependencies_have_one_owner, "aot.emit", "from tvm import relax"),
     (dependencies_have_one_owner, "frontend.tflite.compression", "import flatbuffers"),
-    (stages_import_no_other_stage, "aot", "from ethosgen.frontend.tflite.reader import read_model"),
+    (
+        stages_import_no_other_stage,
+        "aot",
+        "from ethosgen.frontend.tflite.reader import read_network",
+    ),
     (
         stages_import_no_other_stage,
         f"{SIMULATOR}.decode",

@@ -14,7 +14,7 @@ import pytest
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.assemble import assemble
-from ethosgen.frontend.tflite.reader import read_model
+from ethosgen.frontend.tflite.reader import read_network
 from ethosgen.pipeline.inspection import list_streams, make_trace, trace_lines, trace_objects
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.trace import Entry
@@ -36,26 +36,26 @@ def ethosgen(*arguments: object) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return image_net(tmp_path_factory.mktemp("models") / "net.tflite")
 
 
 @pytest.fixture(scope="module")
-def compiled(model: Path) -> Path:
+def compiled(network: Path) -> Path:
     """The same network as Vela's own command line compiles it."""
     vela = Path(sys.executable).with_name("vela")
-    options = ["--accelerator-config", "ethos-u65-256", "--output-dir", model.parent]
-    subprocess.run([vela, model, *options], check=True, capture_output=True)
-    return model.parent / "net_vela.tflite"
+    options = ["--accelerator-config", "ethos-u65-256", "--output-dir", network.parent]
+    subprocess.run([vela, network, *options], check=True, capture_output=True)
+    return network.parent / "net_vela.tflite"
 
 
 # ---- disassembly ---------------------------------------------------------------------------------
 
 
-def test_the_raw_output_of_vela_is_read(model: Path, tmp_path: Path) -> None:
+def test_the_raw_output_of_vela_is_read(network: Path, tmp_path: Path) -> None:
     vela = Path(sys.executable).with_name("vela")
     options = ["--output-format", "raw", "--accelerator-config", "ethos-u65-512"]
-    command = [vela, model, *options, "--output-dir", tmp_path]
+    command = [vela, network, *options, "--output-dir", tmp_path]
     subprocess.run(command, check=True, capture_output=True)
     (raw,) = tmp_path.glob("*.npz")
     (listing,) = list_streams(raw, None, Watch())
@@ -75,9 +75,9 @@ def test_an_npz_of_another_kind_is_refused(tmp_path: Path) -> None:
             list_streams(tmp_path / f"{name}.npz", None, Watch())
 
 
-def test_a_network_is_compiled_first(model: Path) -> None:
-    (listing,) = list_streams(model, "ethos-u55-64", Watch())
-    (partition,) = offload(read_model(model), find_accelerator("ethos-u55-64")).partitions
+def test_a_network_is_compiled_first(network: Path) -> None:
+    (listing,) = list_streams(network, "ethos-u55-64", Watch())
+    (partition,) = offload(read_network(network), find_accelerator("ethos-u55-64")).partitions
     assert (listing.name, listing.accelerator.name) == ("partition_0", "ethos-u55-64")
     assert listing.size_bytes == len(partition.commands)
     lines = list(listing.lines)
@@ -174,9 +174,9 @@ def test_a_dump_needs_a_number_and_a_file(text: str) -> None:
         make_trace([text])
 
 
-def test_two_runs_give_one_trace_and_dumps_are_kept(model: Path, tmp_path: Path) -> None:
+def test_two_runs_give_one_trace_and_dumps_are_kept(network: Path, tmp_path: Path) -> None:
     kept = tmp_path / "2.npz"
-    options = ("simulate", model, "--trace", "--no-times", "--dump", kept)
+    options = ("simulate", network, "--trace", "--no-times", "--dump", kept)
     first, second = ethosgen(*options), ethosgen(*options, "--dump", f"0={tmp_path / 'x.npz'}")
     assert first.returncode == second.returncode == 0, first.stderr
     assert first.stdout == second.stdout
@@ -186,8 +186,8 @@ def test_two_runs_give_one_trace_and_dumps_are_kept(model: Path, tmp_path: Path)
     assert (tmp_path / "x.npz").is_file()
 
 
-def test_json_has_the_trace(model: Path) -> None:
-    answer: Any = json.loads(ethosgen("simulate", model, "--trace", "--json").stdout)
+def test_json_has_the_trace(network: Path) -> None:
+    answer: Any = json.loads(ethosgen("simulate", network, "--trace", "--json").stdout)
     assert answer["trace"][0]["number"] == 0
     assert answer["passed"] is True
 
@@ -205,8 +205,8 @@ def test_simulate_says_that_a_compiled_file_has_no_golden_answer(compiled: Path)
     assert answer["mismatches"] is None and answer["oracles"] == {}
 
 
-def test_the_original_judges_a_compiled_file(compiled: Path, model: Path) -> None:
-    done = ethosgen("simulate", compiled, "--golden", model, "--samples", 3)
+def test_the_original_judges_a_compiled_file(compiled: Path, network: Path) -> None:
+    done = ethosgen("simulate", compiled, "--golden", network, "--samples", 3)
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith("PASS")
     for wrong, says in ((compiled, "is compiled too"), (compiled.parent / "no", "cannot read")):

@@ -9,17 +9,17 @@ import pytest
 from ethosgen import cli
 from ethosgen.aot import kernels
 from ethosgen.frontend.tflite import reader
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.blame import blaming
 from ethosgen.values.errors import BUG_STATUS, InputError, InternalError
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 Run = Callable[..., tuple[object, str]]
 
 
 def _network(terms: int = 2) -> bytes:
     """Return ADD of some terms; TFLite Micro refuses one of a single term."""
-    net = Network("sum")
+    net = NetworkBuilder("sum")
     inputs = [net.input((1, 4), name=f"x{i}") for i in range(terms)]
     return net.build(*net.operator("ADD", inputs, [Spec((1, 4), "int8", 0.1, 0)]))
 
@@ -66,9 +66,9 @@ def test_a_file_that_nobody_runs_is_damaged(run: Run, tmp_path: Path) -> None:
 
 
 def test_blame_needs_an_interpreter_that_refuses() -> None:
-    with pytest.raises(InternalError), blaming(parse_model(_network(), "sum")):
+    with pytest.raises(InternalError), blaming(parse_network(_network(), "sum")):
         raise InternalError("ours")
-    with pytest.raises(InputError, match="damaged"), blaming(parse_model(_network(1), "sum")):
+    with pytest.raises(InputError, match="damaged"), blaming(parse_network(_network(1), "sum")):
         raise InternalError("theirs")
 
 
@@ -78,4 +78,4 @@ def test_a_bug_of_the_reader_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(reader._Decoder, "operator", broken)
     with pytest.raises(TypeError, match="ours"):
-        parse_model(_network(), "sum")
+        parse_network(_network(), "sum")

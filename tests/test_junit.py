@@ -15,7 +15,7 @@ from ethosgen.values.plan import PlanSummary
 from ethosgen.values.report import Report
 
 PASSED = Report(
-    model="net",
+    network="net",
     board="corstone300",
     on="qemu",
     plan=PlanSummary("ethos-u55-128", 1, 1, (), 100, 10),

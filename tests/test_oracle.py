@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from ethosgen import pipeline
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.reference import LITERT, TFLM, for_litert, outputs_in_pieces
 from ethosgen.pipeline import Inputs
@@ -24,13 +24,13 @@ from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.signal_networks import plain, window
 
 
 def _tiled(version: int) -> bytes:
     """Return a layer and an int8 TILE, which TFLite Micro does not have."""
-    net = Network("tiled", seed=3)
+    net = NetworkBuilder("tiled", seed=3)
     x = net.fully_connected(net.input((1, 6)), 4)
     spec = net.tensors[x]
     many = net.constant(np.array([1, 3], np.int32))
@@ -40,7 +40,7 @@ def _tiled(version: int) -> bytes:
 
 def _odd() -> bytes:
     """Return RELU6 with an output scale of its own, which TFLite Micro does not look at."""
-    net = Network("odd", seed=3)
+    net = NetworkBuilder("odd", seed=3)
     x = net.input((1, 64), scale=0.1, zero_point=0)
     return net.build(*net.operator("RELU6", [x], [Spec((1, 64), "int8", 0.0235, -128)]))
 
@@ -71,12 +71,12 @@ def test_litert_decides_where_tflite_micro_lacks_an_operator(
 
 
 def test_only_the_version_changes_for_litert() -> None:
-    model = parse_model(_tiled(3), "net")
-    changed = parse_model(for_litert(model), "net")
+    network = parse_network(_tiled(3), "net")
+    changed = parse_network(for_litert(network), "net")
     assert [op.version for op in changed.graph.operators] == [1, 2]
-    operators = zip(model.graph.operators, changed.graph.operators, strict=True)
+    operators = zip(network.graph.operators, changed.graph.operators, strict=True)
     assert all(before == replace(after, version=before.version) for before, after in operators)
-    assert changed.graph.tensors == model.graph.tensors
+    assert changed.graph.tensors == network.graph.tensors
     assert for_litert(changed) is changed.data
 
 
@@ -113,7 +113,7 @@ def test_the_command_line_and_junit_name_the_oracle(tmp_path: Path) -> None:
 
 def _mixed() -> bytes:
     """Return a TILE, which TFLite Micro lacks, and a window of its signal library, which it has."""
-    net = Network("mixed", seed=3)
+    net = NetworkBuilder("mixed", seed=3)
     x = net.relu(net.fully_connected(net.input((1, 6)), 4))
     many = net.constant(np.array([1, 3], np.int32))
     (tiled,) = net.operator("TILE", [x, many], [net._like(x, (1, 12))])
@@ -131,23 +131,23 @@ def test_each_oracle_runs_what_it_has_where_neither_has_all(npu: str, tmp_path: 
 
 
 def test_an_empty_constant_is_no_input_of_a_piece() -> None:
-    net = Network("scalar", seed=3)
+    net = NetworkBuilder("scalar", seed=3)
     x = net.input((1,))
-    model = parse_model(net.build(net.reshape(x, ())), "net")
-    shape = model.graph.tensors[model.graph.operators[0].inputs[1]]
+    network = parse_network(net.build(net.reshape(x, ())), "net")
+    shape = network.graph.tensors[network.graph.operators[0].inputs[1]]
     assert (shape.elements, shape.data) == (0, None)
-    sample = {model.inputs[0].name: np.array([7], np.int8)}
-    (outputs,) = take_apart(model, [sample]).outputs(model)
+    sample = {network.inputs[0].name: np.array([7], np.int8)}
+    (outputs,) = take_apart(network, [sample]).outputs(network)
     assert [array.tolist() for array in outputs.values()] == [7]
 
 
 def test_a_bug_of_ours_is_no_refusal_of_the_oracles() -> None:
-    model = parse_model(_mixed(), "net")
-    tiled, other = (single_operator(model, index) for index in (2, 3))
+    network = parse_network(_mixed(), "net")
+    tiled, other = (single_operator(network, index) for index in (2, 3))
     assert tiled is not None and other is not None
-    samples = draw_samples(model, 1, 1)
+    samples = draw_samples(network, 1, 1)
     with pytest.raises(InternalError, match="KeyError"):
-        outputs_in_pieces(model, [tiled, other], samples, 60.0)
+        outputs_in_pieces(network, [tiled, other], samples, 60.0)
 
 
 def test_a_project_asks_the_oracle_that_it_is_told_and_remembers_it(tmp_path: Path) -> None:
@@ -167,6 +167,6 @@ def test_a_project_asks_the_oracle_that_it_is_told_and_remembers_it(tmp_path: Pa
 
 
 def test_networks_without_odd_operators_have_no_oddities() -> None:
-    assert oddities(parse_model(_tiled(1), "net")) == ()
-    assert len(oddities(parse_model(_odd(), "net"))) == 1
+    assert oddities(parse_network(_tiled(1), "net")) == ()
+    assert len(oddities(parse_network(_odd(), "net"))) == 1
     assert TFLM.version and LITERT.version

@@ -34,10 +34,10 @@ def verify(path: Path, **options: object) -> Report:
 
 def npu_cycles(path: Path, cpu_ops: list[str]) -> int:
     """Return the cycles of all partitions by the model's estimate."""
-    model = pipeline.read(path, None, Watch())
+    network = pipeline.read(path, None, Watch())
     accelerator = find_accelerator("ethos-u55-128")
     options = OffloadOptions(cpu_ops=tuple(cpu_ops))
-    plan = pipeline.make_plan(model, accelerator, IoStyle.ARENA, Watch(), options)
+    plan = pipeline.make_plan(network, accelerator, IoStyle.ARENA, Watch(), options)
     return sum(load(p.commands, accelerator).activity.cycles for p in plan.partitions)
 
 
@@ -122,11 +122,11 @@ def test_a_public_network_on_the_firmware() -> None:
 
 @needs_tools
 def test_a_project_in_three_commands(tmp_path: Path) -> None:
-    model = image_net(tmp_path / "n.tflite")
+    network = image_net(tmp_path / "n.tflite")
     place = tmp_path / "net"
     watch = Watch()
     written = pipeline.create_project(
-        Recipe((model,), "corstone300", names=("net",)), directory=place, watch=watch
+        Recipe((network,), "corstone300", names=("net",)), directory=place, watch=watch
     )
     assert written.files
     with pytest.raises(InputError, match="not built"):
@@ -141,9 +141,9 @@ def test_a_project_in_three_commands(tmp_path: Path) -> None:
         watch=watch,
     )
     assert report.passed and report.samples == 3
-    model_outputs = pipeline.read(model, "net", watch).outputs
+    model_outputs = pipeline.read(network, "net", watch).outputs
     assert len(load_samples(tmp_path / "y.npz", model_outputs)) == 3
     again = pipeline.create_project(
-        Recipe((model,), "corstone300", names=("net",)), directory=place, watch=watch
+        Recipe((network,), "corstone300", names=("net",)), directory=place, watch=watch
     )
     assert again.files == frozenset()

@@ -16,7 +16,7 @@ from ethosgen.project.capacity import part_sizes
 from ethosgen.project.literals import array_text, float_text, word_text
 from ethosgen.project.words import driver_header
 from ethosgen.values.errors import CapacityError, InputError
-from ethosgen.values.model import Quantization, Tensor
+from ethosgen.values.network import Quantization, Tensor
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Constant, Port, Program
 from tests.support.golden_project import PLACE, render_golden
@@ -327,7 +327,7 @@ def test_what_is_on_disk_can_be_opened(tmp_path: Path, project: Project) -> None
     assert info.digest == project.digest
     assert [t.name for t in info.network.inputs] == ["serving/input:0"]
     assert info.network.outputs[0].quantization == program.outputs[0].tensor.quantization
-    assert info.network.model_path.read_bytes() == file_of(program.plan.model)
+    assert info.network.model_path.read_bytes() == file_of(program.plan.network)
 
 
 def test_regenerating_replaces_the_library_only(tmp_path: Path, project: Project) -> None:

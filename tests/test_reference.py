@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 
-def parse(net: Network, *outputs: int) -> Model:
-    return parse_model(net.build(*outputs), net.name)
+def parse(net: NetworkBuilder, *outputs: int) -> Network:
+    return parse_network(net.build(*outputs), net.name)
 
 
-def rescaled() -> Network:
+def rescaled() -> NetworkBuilder:
     """A network whose answer is its input, doubled and shifted: scale 0.5 → 0.25, zero point 1."""
-    net = Network("rescaled")
+    net = NetworkBuilder("rescaled")
     x = net.input((1, 2, 3), scale=0.5, zero_point=0, name="x")
     net.unary("QUANTIZE", x, scale=0.25, zero_point=1, name="y")
     return net
@@ -32,16 +32,16 @@ def test_golden_outputs_are_tflite_micros() -> None:
 
 
 def test_litert_is_a_second_opinion() -> None:
-    model = parse(rescaled())
-    samples = random_samples(model, 3, seed=0)
-    second = LITERT.opinion(model, samples)
+    network = parse(rescaled())
+    samples = random_samples(network, 3, seed=0)
+    second = LITERT.opinion(network, samples)
     assert second is not None
-    for golden, other in zip(golden_outputs(model, samples), second, strict=True):
+    for golden, other in zip(golden_outputs(network, samples), second, strict=True):
         np.testing.assert_array_equal(golden["y"], other["y"])
 
 
 def test_several_outputs_are_told_apart_by_name() -> None:
-    net = Network("two_ways")
+    net = NetworkBuilder("two_ways")
     x = net.input((1, 4), scale=0.5, zero_point=0, name="x")
     small = net.unary("QUANTIZE", x, scale=1.0, zero_point=0, name="half")
     large = net.unary("QUANTIZE", x, scale=0.25, zero_point=0, name="double")
@@ -54,22 +54,22 @@ def test_several_outputs_are_told_apart_by_name() -> None:
 
 
 def test_a_large_activation_fits_the_arena() -> None:
-    net = Network("large")
+    net = NetworkBuilder("large")
     x = net.input((1, 256, 256, 16), name="x")
     net.max_pool(x, (2, 2), name="y")
-    model = parse(net)
-    (golden,) = golden_outputs(model, random_samples(model, 1, seed=0))
+    network = parse(net)
+    (golden,) = golden_outputs(network, random_samples(network, 1, seed=0))
     assert golden["y"].shape == (1, 128, 128, 16)
 
 
 def test_random_samples_are_deterministic_and_full_range() -> None:
-    net = Network("mixed")
+    net = NetworkBuilder("mixed")
     a = net.input((1, 64, 64, 1), "int8", name="a")
     net.input((1, 4096), "int16", 0.1, name="b")
     net.input((1, 16), "float32", None, name="c")
     net.input((1, 64), "bool", None, name="d")
-    model = parse(net, net.relu(a))
-    first, again = random_samples(model, 2, seed=7), random_samples(model, 5, seed=7)
+    network = parse(net, net.relu(a))
+    first, again = random_samples(network, 2, seed=7), random_samples(network, 5, seed=7)
     for name in ("a", "b", "c", "d"):
         np.testing.assert_array_equal(first[1][name], again[1][name])
         assert not np.array_equal(first[0][name], first[1][name])
@@ -78,35 +78,35 @@ def test_random_samples_are_deterministic_and_full_range() -> None:
     assert first[0]["b"].min() < -32000
     assert first[0]["c"].dtype == np.float32
     assert set(first[0]["d"].ravel().tolist()) == {False, True}
-    assert not np.array_equal(first[0]["a"], random_samples(model, 1, seed=8)[0]["a"])
+    assert not np.array_equal(first[0]["a"], random_samples(network, 1, seed=8)[0]["a"])
 
 
 def test_inputs_must_fit() -> None:
-    model = parse(rescaled())
+    network = parse(rescaled())
     with pytest.raises(InputError, match="input 'x' is missing; found: z"):
-        golden_outputs(model, [{"z": np.zeros((1, 2, 3), np.int8)}])
+        golden_outputs(network, [{"z": np.zeros((1, 2, 3), np.int8)}])
     with pytest.raises(
         InputError, match=r"'x' is int8\[6\], but the network expects int8\[1, 2, 3\]"
     ):
-        golden_outputs(model, [{"x": np.zeros(6, np.int8)}])
+        golden_outputs(network, [{"x": np.zeros(6, np.int8)}])
     with pytest.raises(InputError, match="'x' is uint8"):
-        LITERT.opinion(model, [{"x": np.zeros((1, 2, 3), np.uint8)}])
+        LITERT.opinion(network, [{"x": np.zeros((1, 2, 3), np.uint8)}])
 
 
 def test_what_tflite_micro_cannot_run_is_said() -> None:
-    net = Network("exotic")
+    net = NetworkBuilder("exotic")
     x = net.input((1, 4))
     net.operator("CUSTOM", [x], [Spec((1, 4), "int8", 0.5, 0)], custom_code="Mine")
-    model = parse(net)
-    samples = random_samples(model, 1, seed=0)
+    network = parse(net)
+    samples = random_samples(network, 1, seed=0)
     with pytest.raises(UnsupportedError, match=r"cannot run 'exotic': .* op code CUSTOM"):
-        golden_outputs(model, samples)
-    assert LITERT.opinion(model, samples) is None
+        golden_outputs(network, samples)
+    assert LITERT.opinion(network, samples) is None
 
 
 def test_what_tflite_micros_own_checks_end_is_no_damage() -> None:
     """512 elements share a softmax: it divides by a power of two that it does not allow for."""
-    net = Network("flat")
+    net = NetworkBuilder("flat")
     net.softmax(net.input((1, 512), name="x"))
     with pytest.raises(UnsupportedError, match="aborted on 'flat'"):
         golden_outputs(parse(net), [{"x": np.zeros((1, 512), np.int8)}])

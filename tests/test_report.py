@@ -9,7 +9,7 @@ from ethosgen.values.report import Report
 
 def report(**changes: Any) -> Report:
     fields: dict[str, Any] = {
-        "model": "net",
+        "network": "net",
         "board": "corstone300",
         "on": "qemu",
         "plan": PlanSummary("ethos-u55-128", 1, 4, (), 2048, 1000),

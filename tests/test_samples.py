@@ -5,7 +5,7 @@ import pytest
 
 from ethosgen.samples.files import load_samples, save_samples
 from ethosgen.values.errors import InputError
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 IMAGE = Tensor(0, "image", (1, 2, 3), "int8")
 BIAS = Tensor(1, "bias", (4,), "int16")

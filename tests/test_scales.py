@@ -11,7 +11,7 @@ import pytest
 
 from ethosgen.board.any_board import any_board
 from ethosgen.project import LIBRARY_ONLY, render, write
-from ethosgen.values.model import Quantization
+from ethosgen.values.network import Quantization
 from tests.support.programs import make_program
 
 BITS = [0x3DFCD6EA, 0x00000001, 0x3F7FFFFF, 0x7F7FFFFF, 0x33D6BF95, 0x00800000]
@@ -46,9 +46,9 @@ def test_the_header_is_cpp_and_its_scale_has_every_bit(tmp_path: Path, standard:
     (tmp_path / "check.cpp").write_text(CHECK)
     strict = [f"-std={standard}", "-Wall", "-Wextra", "-Wconversion", "-pedantic-errors", "-Werror"]
     for bits in BITS if standard == "c++11" else BITS[:1]:
-        model = scaled(bits, tmp_path / f"{bits:08x}")
+        network = scaled(bits, tmp_path / f"{bits:08x}")
         program = tmp_path / "check"
-        command = ["g++", *strict, f"-I{model}", "check.cpp", "-o", str(program)]
+        command = ["g++", *strict, f"-I{network}", "check.cpp", "-o", str(program)]
         subprocess.run(command, cwd=tmp_path, check=True)
         done = subprocess.run([program], capture_output=True, text=True, check=True)
         assert int(done.stdout, 16) == bits

@@ -254,7 +254,7 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
     own = [one.network_bytes for one in report.reports]
     assert all(one is not None and 0 < one["code"] < 2048 for one in own)
     alone = pipeline.run_project(tmp_path / "p", inputs=RANDOM, network="twin", watch=Watch())
-    assert isinstance(alone, Report) and alone.passed and alone.model == "twin"
+    assert isinstance(alone, Report) and alone.passed and alone.network == "twin"
     wrong: tuple[Callable[[], object], ...] = (
         lambda: pipeline.run_project(
             tmp_path / "p", inputs=Inputs(tmp_path / "x.npz", 1, 0), watch=Watch()

@@ -15,7 +15,7 @@ from ethosgen.host.tools import GCC
 from ethosgen.values.errors import InputError
 from tests.pack.pack_files import ENSEMBLE, description, serving, write_index
 from tests.support.needs import require
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.said import sentences
 
 _READ_ONLY = (
@@ -30,8 +30,8 @@ needs_mounts = pytest.mark.skipif(not _READ_ONLY, reason="this user cannot mount
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
-    net = Network("net")
+def network(tmp_path: Path) -> Path:
+    net = NetworkBuilder("net")
     net.relu(net.input((1, 4)))
     path = tmp_path / "net.tflite"
     path.write_bytes(net.build())
@@ -75,11 +75,11 @@ def in_namespace(script: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_a_read_only_place_is_one_sentence(
-    tmp_path: Path, model: Path, arguments: tuple[str, ...]
+    tmp_path: Path, network: Path, arguments: tuple[str, ...]
 ) -> None:
     only, pack = tmp_path / "only", tmp_path / "some.pdsc"
     pack.write_text(description("Alif", "Ensemble", ENSEMBLE))
-    places = {"MODEL": model, "ONLY": only, "PACK": pack}
+    places = {"MODEL": network, "ONLY": only, "PACK": pack}
     shown = arguments
     for word, place in places.items():
         shown = tuple(argument.replace(word, str(place)) for argument in shown)
@@ -90,11 +90,11 @@ def test_a_read_only_place_is_one_sentence(
     assert "a writable place" in said[0]
 
 
-def made_project(place: Path, model: Path, *options: str) -> str:
+def made_project(place: Path, network: Path, *options: str) -> str:
     """Write a project, and return a script that makes it read-only."""
     ethosgen = [sys.executable, "-m", "ethosgen"]
     subprocess.run(
-        [*ethosgen, "project", model, "-o", place, *options], check=True, capture_output=True
+        [*ethosgen, "project", network, "-o", place, *options], check=True, capture_output=True
     )
     return f"mount --bind {place} {place} && mount -o remount,bind,ro {place}"
 
@@ -102,19 +102,19 @@ def made_project(place: Path, model: Path, *options: str) -> str:
 @needs_mounts
 @pytest.mark.parametrize("platform", ["baremetal", "zephyr", "csolution"])
 def test_a_read_only_project_is_not_built_but_said_to_be_one(
-    tmp_path: Path, model: Path, platform: str
+    tmp_path: Path, network: Path, platform: str
 ) -> None:
     place = tmp_path / "firmware"
-    script = made_project(place, model, "--board", "corstone300", "--platform", platform)
+    script = made_project(place, network, "--board", "corstone300", "--platform", platform)
     done = in_namespace(f"{script} && exec {sys.executable} -m ethosgen build {place}")
     assert done.returncode == 2
     assert f"'{place}' is not writable" in done.stderr
 
 
 @needs_mounts
-def test_a_solution_needs_more_than_its_build_folder(tmp_path: Path, model: Path) -> None:
+def test_a_solution_needs_more_than_its_build_folder(tmp_path: Path, network: Path) -> None:
     place = tmp_path / "firmware"
-    script = made_project(place, model, "--board", "corstone300", "--platform", "csolution")
+    script = made_project(place, network, "--board", "corstone300", "--platform", "csolution")
     (place / "build").mkdir()
     script += f" && mount -t tmpfs none {place}/build"
     done = in_namespace(f"{script} && exec {sys.executable} -m ethosgen build {place}")
@@ -123,12 +123,12 @@ def test_a_solution_needs_more_than_its_build_folder(tmp_path: Path, model: Path
 
 
 @needs_mounts
-def test_a_read_only_project_is_flashed(tmp_path: Path, model: Path) -> None:
+def test_a_read_only_project_is_flashed(tmp_path: Path, network: Path) -> None:
     """Even by a tool that takes other files than the one that is there."""
     require(GCC)
     objcopy = GCC.find().with_name("arm-none-eabi-objcopy")
     place, got = tmp_path / "firmware", tmp_path / "got"
-    script = made_project(place, model, "--board", "alif-e7-hp")
+    script = made_project(place, network, "--board", "alif-e7-hp")
     (place / "build" / "board").mkdir(parents=True)
     (tmp_path / "content").write_bytes(b"a firmware's")
     elf = place / "build" / "board" / "firmware.elf"

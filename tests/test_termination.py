@@ -16,7 +16,7 @@ from ethosgen.host import termination
 from ethosgen.host.termination import Terminated, end_in_order
 from ethosgen.host.tools import QEMU, TOOLS, run_command
 from tests.support.needs import require
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.said import sentences
 
 
@@ -24,7 +24,7 @@ def start_verify(
     folder: Path, *options: str, **variables: str
 ) -> tuple["subprocess.Popen[str]", Path]:
     """Start `verify` of a small network; return it, and the folder that TMPDIR names."""
-    net = Network("net")
+    net = NetworkBuilder("net")
     net.relu(net.input((1, 4)))
     (folder / "net.tflite").write_bytes(net.build())
     temporary = folder / "temporary"

@@ -11,7 +11,7 @@ from ethosgen import pipeline
 from ethosgen.backend.ethosu.accelerator import WITHOUT_MODEL, find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.board import load_board
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.inspection import list_streams
 from ethosgen.project import render
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -19,7 +19,7 @@ from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.aot.aot_harness import needs_gcc
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.programs import make_program
 from tests.support.small_models import image_net
 
@@ -29,19 +29,19 @@ END_REACHED, BRANCH_FAULT = 0x20, 0x200
 
 @pytest.mark.parametrize("npu", WITHOUT_MODEL)
 def test_velas_streams_are_for_the_npu_that_we_name(npu: str) -> None:
-    net = Network("u85", 3)
-    model = parse_model(net.build(net.conv2d(net.input((1, 8, 8, 4)), 8)), "u85")
+    net = NetworkBuilder("u85", 3)
+    network = parse_network(net.build(net.conv2d(net.input((1, 8, 8, 4)), 8)), "u85")
     accelerator = find_accelerator(npu)
-    (partition,) = offload(model, accelerator).partitions
+    (partition,) = offload(network, accelerator).partitions
     assert f"{partition.config_word:08x}" == f"{accelerator.config_word:08x}"
     assert partition.id_word >> 20 == accelerator.id_word >> 20, "the architecture's version"
 
 
 @pytest.mark.parametrize("io", IoStyle)
 def test_base_pointers_are_as_on_the_others(io: IoStyle) -> None:
-    net = Network("u85", 3)
-    model = parse_model(net.build(net.conv2d(net.input((1, 8, 8, 4)), 8)), "u85")
-    (partition,) = offload(model, find_accelerator("ethos-u85-256"), io).partitions
+    net = NetworkBuilder("u85", 3)
+    network = parse_network(net.build(net.conv2d(net.input((1, 8, 8, 4)), 8)), "u85")
+    (partition,) = offload(network, find_accelerator("ethos-u85-256"), io).partitions
     assert partition.bases[:2] == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
 
 

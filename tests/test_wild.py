@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.host.child import ChildError
 from tests.corpus.wild import page
 from tests.corpus.wild.asker import Asker
@@ -69,20 +69,20 @@ def test_no_quotient_is_drawn_that_cpp_leaves_open(seed: int) -> None:
 
 
 def test_networks_are_as_varied_as_promised() -> None:
-    models = [decode_model(make_network(seed).data, "wild") for seed in range(150)]
-    sizes = [len(model.graph.operators) for model in models]
+    networks = [decode_network(make_network(seed).data, "wild") for seed in range(150)]
+    sizes = [len(network.graph.operators) for network in networks]
     assert min(sizes) == 1
     assert max(sizes) <= MOST
     assert sum(size > 10 for size in sizes) > 10
-    assert len({op.code for model in models for op in model.graph.operators}) > 60
-    assert len({tensor.dtype for model in models for tensor in model.graph.tensors}) >= 7
-    assert sum(len(model.inputs) > 1 for model in models) > 30
-    assert sum(len(model.outputs) > 1 for model in models) > 30
-    assert any(_is_shared(model) for model in models)
+    assert len({op.code for network in networks for op in network.graph.operators}) > 60
+    assert len({tensor.dtype for network in networks for tensor in network.graph.tensors}) >= 7
+    assert sum(len(network.inputs) > 1 for network in networks) > 30
+    assert sum(len(network.outputs) > 1 for network in networks) > 30
+    assert any(_is_shared(network) for network in networks)
 
 
-def _is_shared(model: object) -> bool:
-    graph = model.graph  # type: ignore[attr-defined]
+def _is_shared(network: object) -> bool:
+    graph = network.graph  # type: ignore[attr-defined]
     read = Counter(i for op in graph.operators for i in set(op.inputs) if i >= 0)
     return any(i in read and read[i] > 1 for i in graph.outputs)
 
@@ -90,7 +90,7 @@ def _is_shared(model: object) -> bool:
 def test_a_part_of_a_network_is_a_network() -> None:
     whole = next(w for w in map(make_network, range(50)) if len(w.net.operators) > 4)
     part = part_of(whole, [1, 3])
-    graph = decode_model(part.wild.data, "part").graph
+    graph = decode_network(part.wild.data, "part").graph
     assert [op.code for op in graph.operators] == [whole.net.operators[i].code for i in (1, 3)]
     assert {graph.tensors[i].name for i in graph.inputs} == set(part.names.values())
 

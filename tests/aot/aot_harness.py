@@ -12,10 +12,10 @@ import pytest
 
 from ethosgen.aot.code.csource import C_TYPES
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadPlan
 from ethosgen.values.program import Port, Program
@@ -35,16 +35,16 @@ needs_arm_gcc = pytest.mark.skipif(
 )
 
 
-def cpu_plan(data: bytes | Model, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
+def cpu_plan(data: bytes | Network, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
     """Return a plan that leaves every operator on the CPU."""
-    model = data if isinstance(data, Model) else parse_model(data, "network.tflite")
-    return OffloadPlan(model, io, model.graph, ACCELERATOR)
+    network = data if isinstance(data, Network) else parse_network(data, "network.tflite")
+    return OffloadPlan(network, io, network.graph, ACCELERATOR)
 
 
-def samples_and_golden(model: Model, count: int = 5) -> tuple[list[Arrays], list[Arrays]]:
+def samples_and_golden(network: Network, count: int = 5) -> tuple[list[Arrays], list[Arrays]]:
     """Return random inputs and TFLite Micro's outputs for them."""
-    samples = random_samples(model, count, seed=3)
-    return samples, golden_outputs(model, samples)
+    samples = random_samples(network, count, seed=3)
+    return samples, golden_outputs(network, samples)
 
 
 def write_sources(program: Program, folder: Path) -> list[Path]:

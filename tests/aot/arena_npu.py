@@ -55,7 +55,7 @@ def check_program(plan: OffloadPlan, folder: Path, count: int = 3) -> Program:
     program = compile_program(plan, "net")
     npu = ArenaNpu(program)
     npu.generated = GeneratedC(program, folder, npu)
-    samples, golden = samples_and_golden(plan.model, count)
+    samples, golden = samples_and_golden(plan.network, count)
     for _ in range(2):
         npu.generated.reset()
         for sample, wanted in zip(samples, golden, strict=True):

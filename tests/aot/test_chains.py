@@ -20,17 +20,17 @@ from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.program import Program
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 SHAPE = (1, 6, 6, 8)
-Build = Callable[[Network], int]
+Build = Callable[[NetworkBuilder], int]
 
 
-def _requantized(net: Network, x: int, scale: float = 0.07) -> int:
+def _requantized(net: NetworkBuilder, x: int, scale: float = 0.07) -> int:
     return net.quantize(x, "int8", scale, -3)
 
 
-def _chain_of_tables(net: Network) -> int:
+def _chain_of_tables(net: NetworkBuilder) -> int:
     """Seven operators of one byte: a layer and one look-up."""
     x = net.conv2d(net.input(SHAPE), 8)
     x = _requantized(net, net.logistic(_requantized(net, x)))
@@ -38,29 +38,29 @@ def _chain_of_tables(net: Network) -> int:
     return net.quantize(net.dequantize(x), "int8", 0.01, 1)
 
 
-def _clamp(net: Network) -> int:
+def _clamp(net: NetworkBuilder) -> int:
     """RELU6 with the layer's own scale: nothing is left of it."""
     x = net.conv2d(net.input(SHAPE), 8)
     return net.operator("RELU6", [x], [net._like(x)])[0]
 
 
-def _clamp_behind_add(net: Network) -> int:
+def _clamp_behind_add(net: NetworkBuilder) -> int:
     x, y = net.input(SHAPE), net.input(SHAPE, scale=0.07)
     z = net.add(x, y)
     return net.operator("RELU6", [z], [net._like(z)])[0]
 
 
-def _sum_and_tables(net: Network) -> int:
+def _sum_and_tables(net: NetworkBuilder) -> int:
     x = net.add(net.input(SHAPE), net.input(SHAPE, scale=0.07))
     return net.logistic(_requantized(net, x))
 
 
-def _reshaped(net: Network) -> int:
+def _reshaped(net: NetworkBuilder) -> int:
     x = net.reshape(net.max_pool(net.input(SHAPE), (2, 2)), (9, 8))
     return net.logistic(x)
 
 
-def _floats(net: Network) -> int:
+def _floats(net: NetworkBuilder) -> int:
     x = net.input(SHAPE, "float32", None)
     spec = Spec(SHAPE, "float32")
     y = net.operator("ABS", [x], [spec])[0]
@@ -70,35 +70,35 @@ def _floats(net: Network) -> int:
     return net.operator("LEAKY_RELU", [y], [spec], {"alpha": 0.1})[0]
 
 
-def _two_tensors(net: Network) -> int:
+def _two_tensors(net: NetworkBuilder) -> int:
     x, y, z = (net.input(SHAPE, "int16", scale, 0) for scale in (0.0005, 0.0003, 0.0007))
     return net.sub(net.mul(x, y), z)
 
 
-def _packed_alone(net: Network) -> int:
+def _packed_alone(net: NetworkBuilder) -> int:
     x, y, z = (net.input(SHAPE, scale=scale) for scale in (0.05, 0.03, 0.07))
     return net.relu(net.sub(net.mul(x, y), z))
 
 
-def _by_channel(net: Network) -> int:
+def _by_channel(net: NetworkBuilder) -> int:
     x = net.max_pool(net.input(SHAPE, "float32", None), (2, 2))
     each = net.constant(np.linspace(-2, 2, 8), "float32")
     more = {"fused_activation_function": "NONE"}
     return net.operator("MUL", [x, each], [Spec((1, 3, 3, 8), "float32")], more)[0]
 
 
-def _narrowed(net: Network) -> int:
+def _narrowed(net: NetworkBuilder) -> int:
     x = net.transpose(net.input(SHAPE, "int16", 0.001, 0), (0, 3, 1, 2))
     return net.quantize(x, "int8", 0.2, 1)
 
 
-def _constant_by_place(net: Network) -> int:
+def _constant_by_place(net: NetworkBuilder) -> int:
     """One byte is read, but what becomes of it depends on where it stands: that is no table."""
     each = np.linspace(-100, 100, math.prod(SHAPE)).astype(np.int8).reshape(SHAPE)
     return net.logistic(net.add(net.input(SHAPE), net.constant(each, "int8", 0.02, 3)))
 
 
-def _two_tables_behind_a_sum(net: Network) -> int:
+def _two_tables_behind_a_sum(net: NetworkBuilder) -> int:
     """What reads the first look-up twice is one byte's function too, but of two operators."""
     z = net.logistic(net.sub(net.input(SHAPE), net.input(SHAPE, scale=0.07)))
     return net.sub(net.operator("RELU6", [z], [net._like(z)])[0], z)
@@ -121,7 +121,7 @@ CHAINS: dict[str, tuple[Build, list[str], int]] = {
 
 
 def _plan(build: Build) -> OffloadPlan:
-    net = Network("network", seed=4)
+    net = NetworkBuilder("network", seed=4)
     return cpu_plan(net.build(build(net)))
 
 
@@ -145,7 +145,7 @@ def test_a_chain_is_one_function_with_the_same_bits(name: str, tmp_path: Path) -
     assert len(_functions(program)) == functions
     assert program.summary().fused == (wanted[0].replace(" ", " + "),)
     generated = GeneratedC(program, tmp_path)
-    for sample, golden in zip(*samples_and_golden(plan.model, 3), strict=True):
+    for sample, golden in zip(*samples_and_golden(plan.network, 3), strict=True):
         assert_equal(generated.run(sample)[1], golden)
         assert_equal(evaluate(plan, sample, _unused), golden)
 
@@ -158,7 +158,7 @@ def test_what_has_a_micro_kernel_is_not_drawn_into_a_plain_loop(tmp_path: Path) 
     program = compile_program(plan, "net")
     assert {"ethosgen_add.c", "ethosgen_mul.c"} <= set(program.sources)
     generated = GeneratedC(program, tmp_path)
-    for sample, golden in zip(*samples_and_golden(plan.model, 3), strict=True):
+    for sample, golden in zip(*samples_and_golden(plan.network, 3), strict=True):
         assert_equal(generated.run(sample)[1], golden)
         assert_equal(evaluate(plan, sample, _unused), golden)
 
@@ -186,17 +186,17 @@ def test_functions_of_a_byte_become_one_table() -> None:
 
 def test_one_element_of_many_is_no_function_of_the_first() -> None:
     """A SLICE of one element has no loops, so that its place looked like the output's."""
-    net = Network("network", seed=4)
+    net = NetworkBuilder("network", seed=4)
     place, size = net.constant(np.array([5], np.int32)), net.constant(np.array([1], np.int32))
     (x,) = net.operator("SLICE", [net.input((9,)), place, size], [Spec((1,), "int8", 0.05, 3)])
     plan = cpu_plan(net.build(net.relu(x)))
-    samples, golden = samples_and_golden(plan.model)
+    samples, golden = samples_and_golden(plan.network)
     for sample, wanted in zip(samples, golden, strict=True):
         assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
 
 
 def test_a_clamp_costs_nothing() -> None:
-    net = Network("network", seed=4)
+    net = NetworkBuilder("network", seed=4)
     alone = compile_program(cpu_plan(net.build(net.conv2d(net.input(SHAPE), 8))), "net")
     fused = compile_program(_plan(_clamp), "net")
     assert len(fused.constants) == len(alone.constants)
@@ -215,7 +215,7 @@ def test_no_chain_makes_the_arena_larger() -> None:
 
 
 def test_what_somebody_else_reads_is_stored() -> None:
-    net = Network("network", seed=4)
+    net = NetworkBuilder("network", seed=4)
     x = net.conv2d(net.input(SHAPE), 8)
     y = net.relu(x)
     for outputs in ((y, x), (net.max_pool(x, (2, 2)), y)):
@@ -224,7 +224,7 @@ def test_what_somebody_else_reads_is_stored() -> None:
 
 
 def test_what_has_several_outputs_stays() -> None:
-    net = Network("split", seed=7)
+    net = NetworkBuilder("split", seed=7)
     x = net.relu(net.input((1, 4)))
     parts = [net._like(x, (1, 2))] * 2
     made = net.operator("SPLIT", [net.constant(np.array(1), "int32"), x], parts, {"num_splits": 2})
@@ -232,7 +232,7 @@ def test_what_has_several_outputs_stays() -> None:
 
 
 def test_a_larger_result_is_not_made_while_what_it_comes_from_is_there() -> None:
-    net = Network("network", seed=4)
+    net = NetworkBuilder("network", seed=4)
     y = net.dequantize(net.max_pool(net.input((1, 12, 12, 8)), (4, 4)))
     schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), packed=True)
     assert _codes(schedule) == ["MAX_POOL_2D", "DEQUANTIZE"]
@@ -240,7 +240,7 @@ def test_a_larger_result_is_not_made_while_what_it_comes_from_is_there() -> None
 
 def test_what_is_read_out_of_order_is_read_from_memory() -> None:
     """REVERSE_V2 is as large as what it reads, but does not read where it writes."""
-    net = Network("network", seed=4)
+    net = NetworkBuilder("network", seed=4)
     x = net.relu(net.input((4, 8)))
     y = net.operator("REVERSE_V2", [x, net.constant([0], "int32")], [net._like(x)])[0]
     schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), packed=True)
@@ -248,7 +248,7 @@ def test_what_is_read_out_of_order_is_read_from_memory() -> None:
     assert [step.in_place for step in schedule.steps] == [True, False]
 
 
-def _int8_network(net: Network) -> int:
+def _int8_network(net: NetworkBuilder) -> int:
     x = net.conv2d(net.input((1, 12, 12, 6)), 10, activation="RELU6")
     x = net.add(net.depthwise(x), x)
     x = net.max_pool(net.logistic(net.transpose(x, (0, 2, 1, 3))), (2, 2))

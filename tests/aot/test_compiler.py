@@ -14,7 +14,7 @@ import pytest
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
@@ -30,7 +30,7 @@ from tests.aot.aot_harness import (
     samples_and_golden,
     write_sources,
 )
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.small_models import SHARED_MODELS
 
 KWS = SHARED_MODELS / "kws_dscnn_int8.tflite"
@@ -38,7 +38,7 @@ KEPT_ON_CPU = ("AVERAGE_POOL_2D", "RESHAPE", "SOFTMAX")
 
 
 def image_net() -> bytes:
-    net = Network("image_net", seed=7)
+    net = NetworkBuilder("image_net", seed=7)
     x = net.input((1, 8, 8, 3), name="image")
     x = net.conv2d(x, channels=8, kernel=(3, 3), activation="RELU")
     x = net.average_pool(x, (8, 8))
@@ -49,7 +49,7 @@ def image_net() -> bytes:
 
 def branches() -> bytes:
     """A network whose CPU tensor lives on while the NPU runs, with two inputs and two outputs."""
-    net = Network("branches", seed=9)
+    net = NetworkBuilder("branches", seed=9)
     left = net.input((1, 4, 4, 8), name="left")
     right = net.input((1, 4, 4, 8), scale=0.02, name="right")
     pooled = net.average_pool(left, (2, 2))
@@ -58,7 +58,7 @@ def branches() -> bytes:
 
 
 def mixed_plan(data: bytes, io: IoStyle, keep: tuple[str, ...] = KEPT_ON_CPU) -> OffloadPlan:
-    return offload(parse_model(data, "mixed.tflite"), ACCELERATOR, io, ignore=keep)
+    return offload(parse_network(data, "mixed.tflite"), ACCELERATOR, io, ignore=keep)
 
 
 class MemoryNpu:
@@ -70,14 +70,14 @@ class MemoryNpu:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.plan = program.plan
-        self.model = PartitionRunner(program.plan)
+        self.npu = PartitionRunner(program.plan)
         self.generated: GeneratedC | None = None
         self.garbage = np.random.default_rng(0)
 
     def __call__(self, stream: int, bases: list[int]) -> int:
         partition = self.plan.partitions[stream]
         inputs = {self._name(i): self._view(i, stream, bases).copy() for i in partition.inputs}
-        made = self.model(partition, inputs)
+        made = self.npu(partition, inputs)
         self._spoil(partition.operator)
         for index in partition.outputs:
             self._view(index, stream, bases)[...] = made[self._name(index)]
@@ -116,7 +116,7 @@ def check_mixed(plan: OffloadPlan, folder: Path) -> Program:
     npu = MemoryNpu(program)
     npu.generated = GeneratedC(program, folder, npu)
     runner = PartitionRunner(plan)
-    for sample, wanted in zip(*samples_and_golden(plan.model, 2), strict=True):
+    for sample, wanted in zip(*samples_and_golden(plan.network, 2), strict=True):
         for _ in range(2):
             status, outputs = npu.generated.run(sample)
             assert status == 0
@@ -188,7 +188,7 @@ def test_a_failing_npu_ends_the_run_with_its_status(tmp_path: Path) -> None:
         assert bases[-1] == 0, "what a partition has no base for is null"
         return -7
 
-    sample = samples_and_golden(program.plan.model, 1)[0][0]
+    sample = samples_and_golden(program.plan.network, 1)[0][0]
     assert GeneratedC(program, tmp_path, fail).run(sample)[0] == -7
     assert calls == [0]
 
@@ -196,23 +196,23 @@ def test_a_failing_npu_ends_the_run_with_its_status(tmp_path: Path) -> None:
 @needs_gcc
 @pytest.mark.parametrize("io", IoStyle)
 def test_inputs_and_constants_may_be_outputs(io: IoStyle, tmp_path: Path) -> None:
-    net = Network("odd", seed=2)
+    net = NetworkBuilder("odd", seed=2)
     x = net.input((1, 5), name="x")
     y = net.relu(x)
     constant = net.constant(np.arange(-3, 9, dtype=np.int8), scale=0.5, name="table")
-    model = parse_model(net.build(y, x, constant), "odd.tflite")
-    generated = GeneratedC(compile_program(cpu_plan(model, io), "net"), tmp_path)
+    network = parse_network(net.build(y, x, constant), "odd.tflite")
+    generated = GeneratedC(compile_program(cpu_plan(network, io), "net"), tmp_path)
     sample = {"x": np.array([[-128, -1, 0, 5, 127]], np.int8)}
     status, outputs = generated.run(sample)
     assert status == 0
     np.testing.assert_array_equal(outputs["x"], sample["x"])
     np.testing.assert_array_equal(outputs["table"], np.arange(-3, 9))
-    assert_equal(outputs, evaluate(cpu_plan(model, io), sample, _never))
+    assert_equal(outputs, evaluate(cpu_plan(network, io), sample, _never))
 
 
 @needs_arm_gcc
 def test_the_c_compiles_for_the_board_without_a_warning(tmp_path: Path) -> None:
-    net = Network("all", seed=4)
+    net = NetworkBuilder("all", seed=4)
     x = net.input((1, 8, 8, 4))
     y = net.depthwise(net.conv2d(x, 4, (3, 3)), (3, 3), per_channel=False)
     y = net.pad(net.add(y, x), [(0, 0), (1, 1), (1, 1), (0, 0)])
@@ -265,7 +265,7 @@ def test_evaluating_a_fully_offloaded_network_imports_no_tvm() -> None:
 
 
 def test_an_unknown_operator_is_named_with_its_place_and_reason() -> None:
-    net = Network("odd")
+    net = NetworkBuilder("odd")
     x = net.input((1, 4))
     (y,) = net.operator("LSH_PROJECTION", [x], [Spec((1, 4), "int8", 0.1, 0, name="act/out")])
     reasons = (CpuOperator(0, "LSH_PROJECTION", "act/out", "its scale is too small"),)
@@ -283,7 +283,7 @@ def test_an_unknown_operator_is_named_with_its_place_and_reason() -> None:
 
 
 def test_an_unknown_form_of_a_known_operator_is_named_too() -> None:
-    net = Network("odd")
+    net = NetworkBuilder("odd")
     y = net.relu(net.input((1, 4)))
     plan = cpu_plan(net.build(y))
     graph = plan.residual
@@ -302,17 +302,17 @@ def test_an_unknown_form_of_a_known_operator_is_named_too() -> None:
     ],
 )
 def test_wrong_inputs_are_refused(inputs: Arrays, words: str) -> None:
-    net = Network("small")
+    net = NetworkBuilder("small")
     plan = cpu_plan(net.build(net.relu(net.input((1, 5), name="x"))))
     with pytest.raises(InputError, match=words):
         evaluate(plan, inputs, _never)
 
 
 def test_names_from_the_file_cannot_break_the_c() -> None:
-    net = Network("evil")
+    net = NetworkBuilder("evil")
     x = net.input((1, 5), name='x*/ #error "\n')
     plan = cpu_plan(net.build(net.relu(x, name="while")))
-    plan = replace(plan, model=replace(plan.model, name="a*/\n#error"))
+    plan = replace(plan, network=replace(plan.network, name="a*/\n#error"))
     program = compile_program(plan, "net")
     for text in program.sources.values():
         assert "#error" not in [line.strip()[:6] for line in text.splitlines()]
@@ -322,7 +322,7 @@ def test_names_from_the_file_cannot_break_the_c() -> None:
 
 
 def test_equal_constants_are_kept_once() -> None:
-    net = Network("twice")
+    net = NetworkBuilder("twice")
     x = net.input((1, 64))
     middle = net.relu(x, scale=0.05, zero_point=3)
     y = net.relu(middle, scale=0.05, zero_point=3)

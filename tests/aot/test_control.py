@@ -9,9 +9,9 @@ import pytest
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.host.direct import Invoke
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from tests.aot.aot_harness import (
     ACCELERATOR,
@@ -38,12 +38,12 @@ from tests.support.control_networks import (
     read,
     subgraph,
 )
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 
-def model_of(name: str) -> Model:
-    net = Network(name, seed=7)
-    return parse_model(net.build(*NETWORKS[name](net)), name)
+def network_of(name: str) -> Network:
+    net = NetworkBuilder(name, seed=7)
+    return parse_network(net.build(*NETWORKS[name](net)), name)
 
 
 def no_npu(*_: object) -> dict[str, object]:
@@ -57,11 +57,11 @@ unused: Invoke = no_npu  # type: ignore[assignment]
 @pytest.mark.parametrize("name", NETWORKS)
 def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
     """The arena is poisoned before every call; what is kept is kept outside it."""
-    model = model_of(name)
-    samples, golden = samples_and_golden(model, 3)
+    network = network_of(name)
+    samples, golden = samples_and_golden(network, 3)
     styles = list(IoStyle) if name in ("carried", "accumulator") else [IoStyle.ARENA]
     for io in styles:
-        plan, folder = cpu_plan(model, io), tmp_path / io.value
+        plan, folder = cpu_plan(network, io), tmp_path / io.value
         folder.mkdir()
         generated = GeneratedC(compile_program(plan, "net"), folder)
         for start in ("built", "reset"):
@@ -76,7 +76,7 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
 
 def test_a_loop_changes_in_place_what_it_can() -> None:
     """The count and the sum need no room beside the outputs; what is swapped does."""
-    program = compile_program(cpu_plan(model_of("carried"), IoStyle.CALLER), "net")
+    program = compile_program(cpu_plan(network_of("carried"), IoStyle.CALLER), "net")
     text = program.sources["net_graph.c"]
     turn = text[text.index("while (") :]
     assert turn.count("memcpy") < text[: text.index("while (")].count("memcpy")
@@ -84,11 +84,11 @@ def test_a_loop_changes_in_place_what_it_can() -> None:
 
 def test_branches_share_their_room() -> None:
     """Only one of them runs: the workspace is the larger one's, not the sum."""
-    net = Network("branches", seed=3)
+    net = NetworkBuilder("branches", seed=3)
     x = net.input((1, 8, 8, 8), scale=0.05)
     y = branch(net, is_positive(net), x, (3, 3))
     both = compile_program(cpu_plan(net.build(y), IoStyle.CALLER), "net").arena_bytes
-    net = Network("one", seed=3)
+    net = NetworkBuilder("one", seed=3)
     y = branch(net, is_positive(net), net.input((1, 8, 8, 8), scale=0.05), (3, 1))
     assert both == compile_program(cpu_plan(net.build(y), IoStyle.CALLER), "net").arena_bytes
 
@@ -96,7 +96,7 @@ def test_branches_share_their_room() -> None:
 # ---- what is refused -----------------------------------------------------------------------------
 
 
-def _missing_in_a_branch(net: Network) -> list[int]:
+def _missing_in_a_branch(net: NetworkBuilder) -> list[int]:
     numbers = []
     for name in ("then", "else"):
         inner, (x,) = subgraph(name, [IMAGE])
@@ -107,7 +107,7 @@ def _missing_in_a_branch(net: Network) -> list[int]:
     return list(net.operator("IF", [is_positive(net), x], [IMAGE], options))
 
 
-def _calls_itself(net: Network) -> list[int]:
+def _calls_itself(net: NetworkBuilder) -> list[int]:
     body, (count,) = subgraph("body", [COUNT])
     made = loop(body, [count], 1, 2)
     cond = below(net, [COUNT])
@@ -115,15 +115,15 @@ def _calls_itself(net: Network) -> list[int]:
     return list(loop(net, [net.input((1,), "int32", None)], cond, number))
 
 
-def _no_such_subgraph(net: Network) -> list[int]:
+def _no_such_subgraph(net: NetworkBuilder) -> list[int]:
     return list(loop(net, [net.input((1,), "int32", None)], 1, 7))
 
 
-def _never_assigned(net: Network) -> list[int]:
+def _never_assigned(net: NetworkBuilder) -> list[int]:
     return [net.add(net.input(IMAGE.shape, scale=0.05), read(net, "nothing"))]
 
 
-def _chosen_handle(net: Network) -> list[int]:
+def _chosen_handle(net: NetworkBuilder) -> list[int]:
     numbers = []
     for name in ("a", "b"):
         inner, _ = subgraph(name, [])
@@ -134,12 +134,12 @@ def _chosen_handle(net: Network) -> list[int]:
     return list(net.operator("READ_VARIABLE", [chosen], [Spec((3,), "float32")]))
 
 
-def _two_sizes(net: Network) -> list[int]:
+def _two_sizes(net: NetworkBuilder) -> list[int]:
     assign(net, "v", net.constant(np.zeros(3), "float32"))
     return [net.relu(net.input(IMAGE.shape, scale=0.05)), read(net, "v", Spec((4,), "float32"))]
 
 
-def _another_type(net: Network) -> list[int]:
+def _another_type(net: NetworkBuilder) -> list[int]:
     body, (count,) = subgraph("body", [COUNT])
     wide = {"in_data_type": "int32", "out_data_type": "float32"}
     made = body.operator("CAST", [plus_one(body, count)], [Spec((1,), "float32")], wide)
@@ -147,7 +147,7 @@ def _another_type(net: Network) -> list[int]:
     return list(loop(net, [net.input((1,), "int32", None)], cond, net.subgraph(body, *made)))
 
 
-REFUSED: dict[str, tuple[Callable[[Network], list[int]], str]] = {
+REFUSED: dict[str, tuple[Callable[[NetworkBuilder], list[int]], str]] = {
     "an operator of a branch": (
         _missing_in_a_branch,
         r"operator 1 of 2 in 'then' \(then of IF\), ROUND that makes 'round_1', cannot be "
@@ -171,19 +171,19 @@ REFUSED: dict[str, tuple[Callable[[Network], list[int]], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_is_refused_with_its_place(name: str) -> None:
     build, words = REFUSED[name]
-    net = Network("refused", seed=1)
+    net = NetworkBuilder("refused", seed=1)
     with pytest.raises(UnsupportedError, match=words):
         compile_program(cpu_plan(net.build(*build(net))), "net")
 
 
 def test_a_handle_is_no_input() -> None:
-    net = Network("handles", seed=1)
+    net = NetworkBuilder("handles", seed=1)
     given = net.tensor(HANDLE)
     net.inputs.append(given)
     net.input((1,), "bool", None)
     made = net.operator("READ_VARIABLE", [given], [BOOL])
     with pytest.raises(UnsupportedError, match="is a variable's handle"):
-        parse_model(net.build(*made), "handles")
+        parse_network(net.build(*made), "handles")
 
 
 # ---- beside the NPU ------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def test_a_handle_is_no_input() -> None:
 @pytest.mark.parametrize("io", IoStyle)
 @pytest.mark.parametrize("name", ["computed_condition", "accumulator"])
 def test_layers_around_it_run_on_the_npu(name: str, io: IoStyle, tmp_path: Path) -> None:
-    plan = offload(model_of(name), ACCELERATOR, io)
+    plan = offload(network_of(name), ACCELERATOR, io)
     assert plan.partitions
     assert any("no Ethos-U runs subgraphs" in cpu.reason for cpu in plan.cpu_operators)
     check_program(plan, tmp_path)
@@ -202,7 +202,7 @@ def test_layers_around_it_run_on_the_npu(name: str, io: IoStyle, tmp_path: Path)
 @needs_gcc
 def test_what_a_variable_takes_from_an_input_outlives_no_partition(tmp_path: Path) -> None:
     """Vela gives an input's bytes to the NPU once it was assigned (wild network 800676)."""
-    net = Network("kept_input", seed=7)
+    net = NetworkBuilder("kept_input", seed=7)
     x = net.conv2d(net.conv2d(net.input((1, 8, 8, 4)), 16), 8)
-    model = parse_model(net.build(x, *NETWORKS["passed_handle"](net)), net.name)
-    check_program(offload(model, ACCELERATOR), tmp_path)
+    network = parse_network(net.build(x, *NETWORKS["passed_handle"](net)), net.name)
+    check_program(offload(network, ACCELERATOR), tmp_path)

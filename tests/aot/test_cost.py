@@ -3,8 +3,8 @@
 import pytest
 
 from ethosgen.aot.operators import estimate_cycles
-from ethosgen.frontend.tflite.reader import parse_model
-from tests.support.networks import Network, Spec
+from ethosgen.frontend.tflite.reader import parse_network
+from tests.support.networks import NetworkBuilder, Spec
 
 COUNTED = {
     ("TRANSPOSE_CONV", "int8", (16, 8, 8, 3, 2)): 2_151_669,
@@ -22,7 +22,7 @@ COUNTED = {
 @pytest.mark.parametrize("key", COUNTED, ids=str)
 def test_estimates_are_near_what_was_counted(key: tuple[str, str, tuple[int, ...]]) -> None:
     code, dtype, sizes = key
-    net = Network("cost", 1)
+    net = NetworkBuilder("cost", 1)
     if code == "TRANSPOSE_CONV":
         height, depth, channels, kernel, stride = sizes
         shape = (1, height * stride, height * stride, channels)
@@ -35,7 +35,7 @@ def test_estimates_are_near_what_was_counted(key: tuple[str, str, tuple[int, ...
         inputs = [net.input((batch, rows, depth), dtype, None, 0)]
         inputs.append(net.input((batch, depth, columns), dtype, None, 0))
     made = net.operator(code, inputs, [Spec(shape, dtype)])
-    graph = parse_model(net.build(*made), "cost").graph
+    graph = parse_network(net.build(*made), "cost").graph
     estimate = estimate_cycles(graph.operators[0], graph.tensors)
     assert estimate is not None
     assert 0.7 < estimate / COUNTED[key] < 1.4

@@ -10,21 +10,21 @@ from flatbuffers import flexbuffers
 from ethosgen.aot import compile_program, decided_by_litert, evaluate, is_exact
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs, litert_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.dialect import DETECTION
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests.aot.aot_harness import GeneratedC, cpu_plan, needs_gcc
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 MOST = 8
 
 
-def detector(rows: int, classes: int, columns: int, **options: Any) -> Model:
-    net = Network("detector", seed=rows)
+def detector(rows: int, classes: int, columns: int, **options: Any) -> Network:
+    net = NetworkBuilder("detector", seed=rows)
     encodings = net.input((1, rows, 4), "float32", None, name="encodings")
     scores = net.input((1, rows, columns), "float32", None, name="scores")
     centres, sizes = net.random.uniform(0, 1, (rows, 2)), net.random.uniform(0.1, 0.5, (rows, 2))
@@ -39,23 +39,23 @@ def detector(rows: int, classes: int, columns: int, **options: Any) -> Model:
         "CUSTOM", [encodings, scores, anchors], outputs, custom_code=DETECTION,
         custom_options=bytes(flexbuffers.Dumps({k: v for k, v in given.items() if v is not None})),
     )  # fmt: skip
-    return parse_model(net.build(*made), "detector")
+    return parse_network(net.build(*made), "detector")
 
 
-def samples_of(model: Model, steps: int | None) -> list[Arrays]:
+def samples_of(network: Network, steps: int | None) -> list[Arrays]:
     """Return boxes and scores, which have so many steps between 0 and 1."""
     random, samples = np.random.default_rng(1), []
     for _ in range(3):
-        scores = random.uniform(0, 1, model.inputs[1].shape)
+        scores = random.uniform(0, 1, network.inputs[1].shape)
         scores = np.round(scores * steps) / steps if steps else scores
-        boxes = random.normal(0, 2, model.inputs[0].shape)
+        boxes = random.normal(0, 2, network.inputs[0].shape)
         samples.append({"encodings": boxes.astype(np.float32), "scores": scores.astype(np.float32)})
     return samples
 
 
-def quantized(shaped: bool = True, **options: Any) -> Model:
+def quantized(shaped: bool = True, **options: Any) -> Network:
     """Return a detector of uint8, as TensorFlow 1 exported: with outputs without a shape too."""
-    net = Network("detector", seed=3)
+    net = NetworkBuilder("detector", seed=3)
     encodings = net.input((1, 40, 4), "uint8", 0.079, 191, name="encodings")
     scores = net.input((1, 40, 4), "uint8", 1 / 256, 0, name="scores")
     corners = net.random.integers(20, 156, (40, 4)).astype(np.uint8)
@@ -70,10 +70,10 @@ def quantized(shaped: bool = True, **options: Any) -> Model:
         "CUSTOM", [encodings, scores, anchors], [Spec(shape, "float32") for shape in shapes],
         custom_code=DETECTION, custom_options=bytes(flexbuffers.Dumps(given)),
     )  # fmt: skip
-    return parse_model(net.build(*made), "detector")
+    return parse_network(net.build(*made), "detector")
 
 
-CASES: dict[str, tuple[Model, int | None]] = {
+CASES: dict[str, tuple[Network, int | None]] = {
     "regular": (detector(40, 3, 4), None),
     "regular, equal scores": (detector(40, 3, 3), 5),
     "regular, few": (detector(3, 1, 2, detections_per_class=None), None),
@@ -87,10 +87,10 @@ CASES: dict[str, tuple[Model, int | None]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
     """The fast variant leaves what lies behind the number of detections to chance; here it is 0."""
-    model, steps = CASES[name]
-    samples, plan = samples_of(model, steps), cpu_plan(model)
+    network, steps = CASES[name]
+    samples, plan = samples_of(network, steps), cpu_plan(network)
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, golden in zip(samples, golden_outputs(model, samples), strict=True):
+    for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
         status, made = generated.run(sample)
         assert status == 0
         *_, count = golden.values()
@@ -105,12 +105,12 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shaped", [False, True])
 def test_uint8_equals_litert(shaped: bool, is_regular: bool, tmp_path: Path) -> None:
     """TFLite Micro has it of float32 alone. Files give no shapes: those of single numbers then."""
-    model = quantized(shaped, use_regular_nms=is_regular)
-    assert [t.shape for t in model.outputs] == [(1, MOST, 4), (1, MOST), (1, MOST), (1,)]
-    assert decided_by_litert(model.graph)
-    samples, plan = random_samples(model, 6, seed=2), cpu_plan(model)
+    network = quantized(shaped, use_regular_nms=is_regular)
+    assert [t.shape for t in network.outputs] == [(1, MOST, 4), (1, MOST), (1, MOST), (1,)]
+    assert decided_by_litert(network.graph)
+    samples, plan = random_samples(network, 6, seed=2), cpu_plan(network)
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, golden in zip(samples, litert_outputs(model, samples), strict=True):
+    for sample, golden in zip(samples, litert_outputs(network, samples), strict=True):
         status, made = generated.run(sample)
         assert status == 0
         *_, count = golden.values()
@@ -140,9 +140,9 @@ def test_sizes_are_exponentials_which_may_round_either_way() -> None:
 
 @needs_gcc
 def test_a_box_without_area_ends_the_network(tmp_path: Path) -> None:
-    model, _ = CASES["regular"]
-    generated = GeneratedC(compile_program(cpu_plan(model), "net"), tmp_path)
-    (sample, *_) = samples_of(model, None)
+    network, _ = CASES["regular"]
+    generated = GeneratedC(compile_program(cpu_plan(network), "net"), tmp_path)
+    (sample, *_) = samples_of(network, None)
     sample["encodings"][0, 7, 2] = -10000  # a height of 0
     assert generated.run(sample)[0] == 15
 

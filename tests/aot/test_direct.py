@@ -9,24 +9,24 @@ from ethosgen.aot.host.graph import HostGraph
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadPlan
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 
 def make_plan(ignore: tuple[str, ...] = ()) -> OffloadPlan:
-    net = Network("direct", 3)
+    net = NetworkBuilder("direct", 3)
     x = net.conv2d(net.input((1, 6, 6, 4)), 8, (3, 3))
-    model = parse_model(net.build(net.max_pool(x, (2, 2), (2, 2))), "direct")
-    return offload(model, find_accelerator("ethos-u55-128"), ignore=ignore)
+    network = parse_network(net.build(net.max_pool(x, (2, 2), (2, 2))), "direct")
+    return offload(network, find_accelerator("ethos-u55-128"), ignore=ignore)
 
 
 def test_one_partition_gives_what_its_schedule_gives() -> None:
     plan = make_plan()
     assert find_direct(plan) is not None
-    for sample in random_samples(plan.model, 3, 1):
+    for sample in random_samples(plan.network, 3, 1):
         direct = evaluate(plan, sample, PartitionRunner(plan))
         by_steps = HostGraph(plan).run(sample, PartitionRunner(plan))
         assert direct.keys() == by_steps.keys()
@@ -48,7 +48,7 @@ def test_more_than_a_partition_needs_a_schedule() -> None:
 )
 def test_inputs_that_do_not_fit_are_refused(array: np.ndarray | None, message: str) -> None:
     plan = make_plan()
-    (tensor,) = plan.model.inputs
+    (tensor,) = plan.network.inputs
     with pytest.raises(InputError) as caught:
         evaluate(plan, {} if array is None else {tensor.name: array}, PartitionRunner(plan))
     assert message.replace("'x'", f"'{tensor.name}'") in str(caught.value)

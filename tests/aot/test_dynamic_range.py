@@ -5,12 +5,12 @@ import pytest
 from ethosgen.aot import compile_program
 from ethosgen.values.errors import UnsupportedError
 from tests.aot.aot_harness import cpu_plan
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 
 @pytest.mark.parametrize("code", ["FULLY_CONNECTED", "CONV_2D"])
 def test_a_dynamic_range_network_is_named_with_what_to_do(code: str) -> None:
-    net = Network("hybrid", seed=1)
+    net = NetworkBuilder("hybrid", seed=1)
     shapes = {"FULLY_CONNECTED": ((1, 4), (3, 4), (1, 3)), "CONV_2D": ((1, 2, 2, 4), (3, 1, 1, 4))}
     shape, weight, *made = shapes[code]
     x = net.input(shape, "float32", None)

@@ -15,16 +15,16 @@ from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.arithmetic.quantization import quantize_multiplier
 from ethosgen.values.errors import UnsupportedError
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 MANTISSA = 0.8125
 """Exact in single floats, so that no rounding moves an exponent."""
 SHAPE = (1, 3, 4, 8)
 
-Case = Callable[[Network, float], Sequence[int]]
+Case = Callable[[NetworkBuilder, float], Sequence[int]]
 
 
-def _pair(net: Network, dtype: str, first: float, second: float) -> tuple[int, int]:
+def _pair(net: NetworkBuilder, dtype: str, first: float, second: float) -> tuple[int, int]:
     return net.input(SHAPE, dtype, first), net.input(SHAPE, dtype, second)
 
 
@@ -32,7 +32,7 @@ def _sum(code: str, dtype: str) -> Case:
     """Return ADD or SUB where the result has the exponent, and where one input has."""
     widen = 2.0 ** (20 if dtype == "int8" else 15)
 
-    def build(net: Network, ratio: float) -> Sequence[int]:
+    def build(net: NetworkBuilder, ratio: float) -> Sequence[int]:
         pair = _pair(net, dtype, 1.0, 0.75)
         made = list(net.operator(code, pair, [Spec(SHAPE, dtype, 2.0 / widen / ratio, 0)]))
         if ratio <= 0.5:
@@ -44,7 +44,7 @@ def _sum(code: str, dtype: str) -> Case:
 
 
 def _binary(code: str, dtype: str, output: Callable[[float], float]) -> Case:
-    def build(net: Network, ratio: float) -> Sequence[int]:
+    def build(net: NetworkBuilder, ratio: float) -> Sequence[int]:
         pair = _pair(net, dtype, 0.5, 0.25)
         return net.operator(code, pair, [Spec(SHAPE, dtype, output(ratio), 0)])
 
@@ -52,7 +52,7 @@ def _binary(code: str, dtype: str, output: Callable[[float], float]) -> Case:
 
 
 def _unary(code: str, dtype: str, made: str | None = None) -> Case:
-    def build(net: Network, ratio: float) -> Sequence[int]:
+    def build(net: NetworkBuilder, ratio: float) -> Sequence[int]:
         x = net.input(SHAPE, dtype, 0.5)
         options = {"alpha": 0.25} if code == "LEAKY_RELU" else {}
         spec = Spec(SHAPE, made or dtype, 0.5 / ratio, 0)
@@ -62,7 +62,7 @@ def _unary(code: str, dtype: str, made: str | None = None) -> Case:
 
 
 def _reduction(code: str, dtype: str) -> Case:
-    def build(net: Network, ratio: float) -> Sequence[int]:
+    def build(net: NetworkBuilder, ratio: float) -> Sequence[int]:
         x = net.input(SHAPE, dtype, 0.5)
         axes = net.constant(np.array([1, 2], np.int32))
         spec = Spec((1, 1, 1, 8), dtype, 0.5 / ratio, 0)
@@ -72,7 +72,7 @@ def _reduction(code: str, dtype: str) -> Case:
 
 
 def _layer(code: str, dtype: str, channels: bool) -> Case:
-    def build(net: Network, ratio: float) -> Sequence[int]:
+    def build(net: NetworkBuilder, ratio: float) -> Sequence[int]:
         x = net.input(SHAPE, dtype, 0.5)
         more = (0.25, 0.125, 0.2, 0.25, 0.25, 0.25, 0.25, 0.25)
         fixed = {"weight_scales": more if channels else (0.25,)} | {"scale": 0.125 / ratio}
@@ -81,8 +81,8 @@ def _layer(code: str, dtype: str, channels: bool) -> Case:
     return build
 
 
-def _weighted(code: str) -> Callable[[Network, int, dict[str, object]], int]:
-    def make(net: Network, x: int, fixed: dict[str, object]) -> int:
+def _weighted(code: str) -> Callable[[NetworkBuilder, int, dict[str, object]], int]:
+    def make(net: NetworkBuilder, x: int, fixed: dict[str, object]) -> int:
         dtype, scales = net.tensors[x].dtype, fixed["weight_scales"]
         shape = {"CONV_2D": (8, 1, 1, 8), "DEPTHWISE_CONV_2D": (1, 3, 3, 8)}.get(code, (8, 96))
         axis = 3 if code == "DEPTHWISE_CONV_2D" else 0
@@ -106,18 +106,18 @@ def _weighted(code: str) -> Callable[[Network, int, dict[str, object]], int]:
 _LAYERS = {code: _weighted(code) for code in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")}
 
 
-def _prelu(net: Network, ratio: float) -> Sequence[int]:
+def _prelu(net: NetworkBuilder, ratio: float) -> Sequence[int]:
     x = net.input(SHAPE, "int8", 0.5)
     alpha = net.constant(net.random_integers((1, 1, 8)), "int8", 0.125, 1)
     return net.operator("PRELU", [x, alpha], [Spec(SHAPE, "int8", 0.5 / ratio, 0)])
 
 
-def _compare(net: Network, ratio: float) -> Sequence[int]:
+def _compare(net: NetworkBuilder, ratio: float) -> Sequence[int]:
     x, y = _pair(net, "int8", ratio, ratio * 0.75)
     return net.operator("LESS", [x, y], [Spec(SHAPE, "bool")])
 
 
-def _matmul(net: Network, ratio: float) -> Sequence[int]:
+def _matmul(net: NetworkBuilder, ratio: float) -> Sequence[int]:
     x, y = net.input((2, 3, 4), "int8", 0.5), net.input((2, 4, 5), "int8", 0.25)
     return net.operator("BATCH_MATMUL", [x, y], [Spec((2, 3, 5), "int8", 0.125 / ratio, 0)])
 
@@ -159,12 +159,12 @@ def _applies(name: str, exponent: int) -> bool:
 @pytest.mark.parametrize("exponent", [-33, -32, -31, -30, -1, 0, 1, 8, 30])
 def test_results_equal_tflite_micros(exponent: int, tmp_path: Path) -> None:
     """-31 is the last that TFLite keeps; from 8 on sums overflow, and wrap as they do there."""
-    net = Network("edges", seed=exponent + 99)
+    net = NetworkBuilder("edges", seed=exponent + 99)
     names = [name for name in CASES if _applies(name, exponent)]
     assert len(names) >= 20
     made = [y for name in names for y in CASES[name](net, MANTISSA * 2.0**exponent)]
     plan = cpu_plan(net.build(*made))
-    samples, golden = samples_and_golden(plan.model, 3)
+    samples, golden = samples_and_golden(plan.network, 3)
     program = GeneratedC(compile_program(plan, "net"), tmp_path)
     for sample, wanted in zip(samples, golden, strict=True):
         status, outputs = program.run(sample)
@@ -181,18 +181,18 @@ def test_the_ratios_drawn_have_the_exponents_named(exponent: int) -> None:
 @pytest.mark.parametrize("ratio", [1.5, 2.5, 5.0, 200.0])
 def test_what_is_shifted_left_saturates_at_both_ends(ratio: float) -> None:
     """TVM took a shift without a sign for positive, and dropped the clamp's lower bound."""
-    net = Network("saturated", seed=1)
+    net = NetworkBuilder("saturated", seed=1)
     x = net.input((3, 41), "int16", 0.05)
     y = net.quantize(x, "int8", 0.05 / ratio, 25)
     plan = cpu_plan(net.build(y))
-    samples, golden = samples_and_golden(plan.model)
+    samples, golden = samples_and_golden(plan.network)
     for sample, wanted in zip(samples, golden, strict=True):
         assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
 
 
 def test_what_tflite_leaves_open_is_refused() -> None:
     """TVM could not hold the power of two, and the file was called damaged."""
-    net = Network("open", seed=1)
+    net = NetworkBuilder("open", seed=1)
     x = net.input((3, 41), "int8", 0.0235)
     y = net.mul(x, net.input((3, 41), "int8", 1 / 256), scale=2.97e-35)
     with pytest.raises(UnsupportedError, match=r"MUL .* multiplied by 3e\+30, .* undefined in C"):

@@ -8,7 +8,7 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
 from ethosgen.aot.code.float_flags import computes_floats
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.tools import CMAKE, NINJA, QEMU
 from ethosgen.pipeline import Inputs
 from ethosgen.values.plan import IoStyle
@@ -17,7 +17,7 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.aot.aot_harness import cpu_plan, needs_arm_gcc, write_sources
 from tests.support.layer_networks import LAYERS
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 CORE = ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-std=c11"]
 HARMFUL = [
@@ -27,7 +27,7 @@ HARMFUL = [
 
 
 def float_network() -> bytes:
-    net = Network("floats", 7)
+    net = NetworkBuilder("floats", 7)
     return net.build(*(build(net, "float32") for build in LAYERS))
 
 
@@ -44,8 +44,8 @@ def disassembly(folder: Path, *options: str) -> str:
 @needs_arm_gcc
 @pytest.mark.parametrize("level", ["-Os", "-O3"])
 def test_the_source_alone_yields_the_same_instructions(tmp_path: Path, level: str) -> None:
-    model = parse_model(float_network(), "floats.tflite")
-    write_sources(compile_program(cpu_plan(model, IoStyle.CALLER), "floats"), tmp_path)
+    network = parse_network(float_network(), "floats.tflite")
+    write_sources(compile_program(cpu_plan(network, IoStyle.CALLER), "floats"), tmp_path)
     plain = disassembly(tmp_path, level)
     assert "vmul.f32" in plain or "vmla.f32" in plain
     assert disassembly(tmp_path, level, *HARMFUL) == plain
@@ -60,7 +60,7 @@ def test_the_library_is_exact_by_the_fastest_options(
     for tool in (CMAKE, NINJA, QEMU):
         tool.find()
     monkeypatch.setenv("CFLAGS", "-Ofast -ffp-contract=fast")
-    net = Network("floats", 7)
+    net = NetworkBuilder("floats", 7)
     outputs = [build(net, "float32") for build in LAYERS if "softmax" not in build.__name__]
     network, place = tmp_path / "floats.tflite", tmp_path / "p"
     network.write_bytes(net.build(*outputs))
@@ -75,8 +75,8 @@ def test_the_library_is_exact_by_the_fastest_options(
 
 
 def test_a_graph_of_integers_needs_no_guard(tmp_path: Path) -> None:
-    net = Network("integers", 7)
+    net = NetworkBuilder("integers", 7)
     x = net.input((1, 4), "int8")
-    model = parse_model(net.build(net.unary("ABS", x)), "integers.tflite")
-    source = compile_program(cpu_plan(model), "integers").sources["integers_graph.c"]
+    network = parse_network(net.build(net.unary("ABS", x)), "integers.tflite")
+    source = compile_program(cpu_plan(network), "integers").sources["integers_graph.c"]
     assert not computes_floats(source) and "#pragma" not in source

@@ -7,12 +7,12 @@ import pytest
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.graph.schedule import make_schedule
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 SPATIAL = [(0, 0), (1, 2), (3, 0), (0, 0)]
 
 
-def _codes(net: Network, *outputs: int) -> list[str]:
+def _codes(net: NetworkBuilder, *outputs: int) -> list[str]:
     plan = cpu_plan(net.build(*outputs))
     return [step.operator.code for step in make_schedule(plan).steps]
 
@@ -23,27 +23,27 @@ def _codes(net: Network, *outputs: int) -> list[str]:
 def test_a_padding_is_fused_and_the_result_the_same(
     code: str, kernel: tuple[int, int], tmp_path: Path
 ) -> None:
-    net = Network("network", seed=4)
+    net = NetworkBuilder("network", seed=4)
     x = net.pad(net.input((2, 6, 5, 8)), SPATIAL)
     more = {"kernel": kernel, "stride": (2, 1), "padding": "VALID"}
     y = net.conv2d(x, 6, **more) if code == "conv2d" else net.depthwise(x, **more)  # type: ignore[arg-type]
     plan = cpu_plan(net.build(y))
     assert len(make_schedule(plan).steps) == 1
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
+    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
         assert_equal(generated.run(sample)[1], wanted)
         assert_equal(evaluate(plan, sample, _unused), wanted)
 
 
 def test_a_padding_that_somebody_else_reads_stays() -> None:
-    net = Network("network")
+    net = NetworkBuilder("network")
     x = net.pad(net.input((1, 6, 5, 8)), SPATIAL)
     y = net.conv2d(x, 6, padding="VALID")
     assert _codes(net, x, y) == ["PAD", "CONV_2D"]
 
 
 def test_a_padding_of_channels_or_in_front_of_a_padding_window_stays() -> None:
-    net = Network("network")
+    net = NetworkBuilder("network")
     x = net.conv2d(net.pad(net.input((1, 6, 5, 8)), [*SPATIAL[:3], (0, 1)]), 6, padding="VALID")
     y = net.conv2d(net.pad(x, SPATIAL), 6, padding="SAME")
     assert _codes(net, y) == ["PAD", "CONV_2D", "PAD", "CONV_2D"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import can_run, compile_program
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import LITERT
 from ethosgen.values.errors import UnsupportedError
 from tests.aot.aot_harness import GeneratedC, cpu_plan, needs_gcc
@@ -26,12 +26,12 @@ def test_a_layer_with_float16_weights_equals_litert(tmp_path: Path) -> None:
     ]
     options = {"fused_activation_function": "NONE"}
     y = net.make("FULLY_CONNECTED", [x, *ready], Spec((2, 4), "float32"), options)
-    model = parse_model(net.build(y, ready[1]), "halves.tflite")
-    assert all(can_run(op, model.graph) for op in model.graph.operators)
+    network = parse_network(net.build(y, ready[1]), "halves.tflite")
+    assert all(can_run(op, network.graph) for op in network.graph.operators)
     samples = net.samples(3)
-    wanted = LITERT.opinion(model, samples)
+    wanted = LITERT.opinion(network, samples)
     assert wanted is not None
-    program = compile_program(cpu_plan(model), "net")
+    program = compile_program(cpu_plan(network), "net")
     assert not any("dequantize" in source for source in program.sources.values())
     generated = GeneratedC(program, tmp_path)
     for sample, golden in zip(samples, wanted, strict=True):

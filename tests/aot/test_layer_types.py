@@ -12,12 +12,12 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.operators import LIBRARY_ULP
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
@@ -25,9 +25,9 @@ from ethosgen.values.watch import Watch
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 from tests.support.layer_networks import LAYERS
 from tests.support.needs import needs_tools
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
-Build = Callable[[Network], int]
+Build = Callable[[NetworkBuilder], int]
 
 
 EACH = 3
@@ -38,14 +38,14 @@ EACH = 3
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
 def test_random_layers_equal_tflite_micro(dtype: str, seed: int, tmp_path: Path) -> None:
-    net = Network("layers", seed)
+    net = NetworkBuilder("layers", seed)
     outputs = [build(net, dtype) for build in LAYERS for _ in range(EACH)]
     codes = {net.tensors[op.outputs[0]].name or "": op.code for op in net.operators}
-    model = parse_model(net.build(*outputs), "layers.tflite")
-    plan = cpu_plan(model, IoStyle.CALLER)
+    network = parse_network(net.build(*outputs), "layers.tflite")
+    plan = cpu_plan(network, IoStyle.CALLER)
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    samples = random_samples(model, 2, seed=3)
-    for sample, golden in zip(samples, golden_outputs(model, samples), strict=True):
+    samples = random_samples(network, 2, seed=3)
+    for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
         status, made = generated.run(sample)
         assert status == 0
         _assert_close("C", made, golden, codes)
@@ -70,7 +70,7 @@ def _unused(*_: object) -> dict[str, object]:
 @needs_gcc
 def test_int16_sums_are_rescaled_from_64_bits(tmp_path: Path) -> None:
     """Sums that are their biases: small ones at every rounding edge, and ones beyond 32 bits."""
-    net = Network("sums", seed=4)
+    net = NetworkBuilder("sums", seed=4)
     x = net.input((1, 4), "int16", 0.5)
     biases = np.concatenate([np.arange(-600, 600), net.random.integers(-(1 << 39), 1 << 39, 400)])
     zeros = np.zeros((len(biases), 4), np.int8)
@@ -81,37 +81,37 @@ def test_int16_sums_are_rescaled_from_64_bits(tmp_path: Path) -> None:
             bias = net.constant(chosen, bias_dtype, 0.5 * scale)
             spec = Spec((1, len(chosen)), "int16", 1.0)
             outputs += net.operator("FULLY_CONNECTED", [x, w, bias], [spec])
-    _assert_equal(parse_model(net.build(*outputs), "sums.tflite"), tmp_path)
+    _assert_equal(parse_network(net.build(*outputs), "sums.tflite"), tmp_path)
 
 
 @needs_gcc
 def test_int16_softmax_over_the_whole_of_its_curves(tmp_path: Path) -> None:
-    net = Network("softmax", seed=5)
+    net = NetworkBuilder("softmax", seed=5)
     outputs = []
     for scale in (0.00016, 0.0003, 0.01):
         outputs.append(net.softmax(net.input((20, 3), "int16", scale)))
         outputs.append(net.softmax(net.input((3, 1500), "int16", scale)))
-    _assert_equal(parse_model(net.build(*outputs), "softmax.tflite"), tmp_path)
+    _assert_equal(parse_network(net.build(*outputs), "softmax.tflite"), tmp_path)
 
 
 @needs_gcc
 def test_a_share_of_less_than_half_a_step_is_none(tmp_path: Path) -> None:
     """TFLite Micro's checks end it here; 1/1024 and 1/2048 in steps of 1/256 are 0."""
-    net = Network("softmax", seed=5)
-    model = parse_model(
+    net = NetworkBuilder("softmax", seed=5)
+    network = parse_network(
         net.build(*(net.softmax(net.input((1, n), name=f"x{n}")) for n in (1024, 2048))), "softmax"
     )
-    plan, sample = cpu_plan(model), {t.name: np.zeros(t.shape, np.int8) for t in model.inputs}
+    plan, sample = cpu_plan(network), {t.name: np.zeros(t.shape, np.int8) for t in network.inputs}
     status, made = GeneratedC(compile_program(plan, "net"), tmp_path).run(sample)
     assert status == 0
-    assert_equal(made, {t.name: np.full(t.shape, -128, np.int8) for t in model.outputs})
+    assert_equal(made, {t.name: np.full(t.shape, -128, np.int8) for t in network.outputs})
     assert_equal(evaluate(plan, sample, lambda *_: {}), made)
 
 
-def _assert_equal(model: Model, folder: Path) -> None:
-    generated = GeneratedC(compile_program(cpu_plan(model, IoStyle.CALLER), "net"), folder)
-    samples = random_samples(model, 2, seed=3)
-    for sample, golden in zip(samples, golden_outputs(model, samples), strict=True):
+def _assert_equal(network: Network, folder: Path) -> None:
+    generated = GeneratedC(compile_program(cpu_plan(network, IoStyle.CALLER), "net"), folder)
+    samples = random_samples(network, 2, seed=3)
+    for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
         status, made = generated.run(sample)
         assert status == 0
         assert_equal(made, golden)
@@ -119,7 +119,7 @@ def _assert_equal(model: Model, folder: Path) -> None:
 
 @needs_tools
 def test_each_kind_of_layer_on_a_cortex_m(tmp_path: Path) -> None:
-    net = Network("layers", seed=5)
+    net = NetworkBuilder("layers", seed=5)
     dtypes = ("int8", "int8", "int16", "int16", "float32")
     outputs = [build(net, dtype) for dtype in dtypes for build in LAYERS]
     (tmp_path / "network.tflite").write_bytes(net.build(*outputs))
@@ -134,34 +134,34 @@ def test_each_kind_of_layer_on_a_cortex_m(tmp_path: Path) -> None:
 # ---- what is refused -----------------------------------------------------------------------------
 
 
-def _conv(net: Network, x: int, w: int, *bias: int, dtype: str = "int8") -> int:
+def _conv(net: NetworkBuilder, x: int, w: int, *bias: int, dtype: str = "int8") -> int:
     options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
     options |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
     spec = Spec((1, 4, 4, 3), dtype, None if dtype == "float32" else 0.5)
     return net.operator("CONV_2D", [x, w, *bias], [spec], options)[0]
 
 
-def _hybrid(net: Network) -> int:
+def _hybrid(net: NetworkBuilder) -> int:
     weights = net.constant(net.random_integers((3, 1, 1, 2)), scale=0.1)
     return _conv(net, net.input((1, 4, 4, 2), "float32", None), weights, dtype="float32")
 
 
-def _shifted_weights(net: Network) -> int:
+def _shifted_weights(net: NetworkBuilder) -> int:
     weights = net.constant(net.random_integers((3, 1, 1, 2)), scale=0.1, zero_point=2)
     return _conv(net, net.input((1, 4, 4, 2)), weights)
 
 
-def _uneven_groups(net: Network) -> int:
+def _uneven_groups(net: NetworkBuilder) -> int:
     weights = net.constant(net.random_integers((3, 1, 1, 2)), scale=0.1)
     return _conv(net, net.input((1, 4, 4, 5)), weights)
 
 
-def _short_bias(net: Network) -> int:
+def _short_bias(net: NetworkBuilder) -> int:
     weights = net.constant(net.random_integers((3, 1, 1, 2)), scale=0.1)
     return _conv(net, net.input((1, 4, 4, 2)), weights, net.constant([1, 2], "int32", 0.005))
 
 
-def _int32_bias_of_a_depthwise(net: Network) -> int:
+def _int32_bias_of_a_depthwise(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 4, 2), "int16")
     weights = net.constant(net.random_integers((1, 1, 1, 2)), scale=0.1, axis=3)
     options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
@@ -170,22 +170,22 @@ def _int32_bias_of_a_depthwise(net: Network) -> int:
     return net.operator("DEPTHWISE_CONV_2D", parts, [spec], options)[0]
 
 
-def _too_large_a_factor(net: Network) -> int:
+def _too_large_a_factor(net: NetworkBuilder) -> int:
     x = net.input((1, 4), "int16", 1.0)
     weights = net.constant(net.random_integers((3, 4)), scale=1.0)
     return net.operator("FULLY_CONNECTED", [x, weights], [Spec((1, 3), "int16", 0.001)])[0]
 
 
-def _softmax_of_another_scale(net: Network) -> int:
+def _softmax_of_another_scale(net: NetworkBuilder) -> int:
     return net.unary("SOFTMAX", net.input((2, 4)), {"beta": 1.0}, scale=1 / 128)
 
 
-def _unequal_depths(net: Network) -> int:
+def _unequal_depths(net: NetworkBuilder) -> int:
     x, y = net.input((2, 3)), net.input((4, 5))
     return net.operator("BATCH_MATMUL", [x, y], [Spec((2, 5), "int8", 1.0)])[0]
 
 
-def _scales_of_a_matrix(net: Network) -> int:
+def _scales_of_a_matrix(net: NetworkBuilder) -> int:
     x = net.input((2, 3), "int16", 0.1, 0)
     y = net.tensor(Spec((3, 5), "int8", (0.1,) * 5, 0, data=bytes(15)))
     return net.operator("BATCH_MATMUL", [x, y], [Spec((2, 5), "int16", 1.0, 0)])[0]
@@ -206,7 +206,7 @@ def _scales_of_a_matrix(net: Network) -> int:
     ],
 )
 def test_what_is_not_covered_is_named_with_its_place(build: Build, why: str) -> None:
-    net = Network("refused", seed=1)
+    net = NetworkBuilder("refused", seed=1)
     plan = cpu_plan(net.build(build(net)))
     with pytest.raises(UnsupportedError, match=rf"operator 1 of 1, {why}"):
         compile_program(plan, "net")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import LITERT, TFLM
 from ethosgen.values.errors import UnsupportedError
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
@@ -26,11 +26,11 @@ from tests.support.operator_bench import Bench
 )  # fmt: skip
 def test_it_equals_litert(build: Any, dtype: str, tmp_path: Path) -> None:
     net = Bench(5)
-    model = parse_model(net.build(*build(net, dtype)), "net.tflite")
+    network = parse_network(net.build(*build(net, dtype)), "net.tflite")
     samples = net.samples(3)
-    wanted = LITERT.opinion(model, samples)
+    wanted = LITERT.opinion(network, samples)
     assert wanted is not None
-    generated = GeneratedC(compile_program(cpu_plan(model), "net"), tmp_path)
+    generated = GeneratedC(compile_program(cpu_plan(network), "net"), tmp_path)
     for sample, golden in zip(samples, wanted, strict=True):
         status, made = generated.run(sample)
         assert status == 0
@@ -53,12 +53,12 @@ def test_a_pool_between_scales_pools_the_stored_values(
         "fused_activation_function": "RELU",
     }  # fmt: skip
     y = net.make(code, [x], Spec((1, 2, 3, 3), dtype, 0.25, 2 * point), options)
-    model = parse_model(net.build(y), "net.tflite")
+    network = parse_network(net.build(y), "net.tflite")
     samples = net.samples(3)
     with pytest.raises(UnsupportedError):
-        TFLM.run(model, samples)
-    generated = GeneratedC(compile_program(cpu_plan(model), "net"), tmp_path)
-    for sample, golden in zip(samples, LITERT.run(model, samples), strict=True):
+        TFLM.run(network, samples)
+    generated = GeneratedC(compile_program(cpu_plan(network), "net"), tmp_path)
+    for sample, golden in zip(samples, LITERT.run(network, samples), strict=True):
         assert_equal(generated.run(sample)[1], golden)
 
 

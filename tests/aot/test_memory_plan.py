@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, lifetimes, plan_memory
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Graph, Model, Operator, Tensor
+from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, Partition, RegionKind
 from tests.aot.aot_harness import ACCELERATOR
 
@@ -44,7 +44,7 @@ def make_plan(
     )
     graph = Graph("main", tensors, made, inputs, outputs)
     return OffloadPlan(
-        Model("m", b"", (graph,)),
+        Network("m", b"", (graph,)),
         io,
         graph,
         ACCELERATOR,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
 from tests.aot.aot_harness import cpu_plan
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 MISFITS: dict[str, tuple[str, str, Sequence[int], Sequence[int], Sequence[int], str]] = {
     "TILE of another rank": ("TILE", "int8", (2, 3), (2, 2), (4, 6, 1), "not a multiple"),
@@ -24,32 +24,32 @@ MISFITS: dict[str, tuple[str, str, Sequence[int], Sequence[int], Sequence[int], 
 @pytest.mark.parametrize("name", MISFITS)
 def test_shapes_that_contradict_are_named(name: str) -> None:
     code, dtype, shape, second, output, words = MISFITS[name]
-    net = Network("damaged", 1)
+    net = NetworkBuilder("damaged", 1)
     scale = 0.1 if dtype == "int8" else None
     x = net.input(shape, dtype, scale, 0)
     more = net.constant(np.array(second, np.int32))
     (y,) = net.operator(code, [x, more], [Spec(tuple(output), dtype, scale, 0)])
     with pytest.raises(UnsupportedError, match=f"operator 1 of 1, {code} that makes .*{words}"):
-        compile_program(cpu_plan(parse_model(net.build(y), "damaged")), "net")
+        compile_program(cpu_plan(parse_network(net.build(y), "damaged")), "net")
 
 
 def test_an_input_that_does_not_broadcast_is_named() -> None:
     """The loops would read beside it."""
-    net = Network("damaged", 1)
+    net = NetworkBuilder("damaged", 1)
     a, b = net.input((4, 6), "int8", 0.1, 0), net.input((2, 3), "int8", 0.1, 0)
     (y,) = net.operator("ADD", [a, b], [Spec((4, 6), "int8", 0.1, 0)])
     with pytest.raises(UnsupportedError, match=r"shape \[2, 3\] does not fit its output"):
-        compile_program(cpu_plan(parse_model(net.build(y), "damaged")), "net")
+        compile_program(cpu_plan(parse_network(net.build(y), "damaged")), "net")
 
 
 def _custom(code: str, custom: str | None) -> str:
     """Return what is said of a float operator that there is no code for."""
-    net = Network("real", 1)
+    net = NetworkBuilder("real", 1)
     x = net.input((1, 4), "float32", None)
     more = [] if custom else [x]
     (y,) = net.operator(code, [x, *more], [Spec((1, 4), "float32")], custom_code=custom)
     with pytest.raises(UnsupportedError) as error:
-        compile_program(cpu_plan(parse_model(net.build(y), "real")), "net")
+        compile_program(cpu_plan(parse_network(net.build(y), "real")), "net")
     return str(error.value)
 
 

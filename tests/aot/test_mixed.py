@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.plan import IoStyle, OffloadPlan
 from tests.aot.aot_harness import ACCELERATOR, needs_gcc
 from tests.aot.arena_npu import check_program
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
-Build = Callable[[Network], tuple[int, ...]]
+Build = Callable[[NetworkBuilder], tuple[int, ...]]
 
 
 def _plan(build: Build, io: IoStyle, keep: tuple[str, ...]) -> OffloadPlan:
-    net = Network("mixed", seed=11)
-    model = parse_model(net.build(*build(net)), "mixed")
-    return offload(model, ACCELERATOR, io, ignore=keep)
+    net = NetworkBuilder("mixed", seed=11)
+    network = parse_network(net.build(*build(net)), "mixed")
+    return offload(network, ACCELERATOR, io, ignore=keep)
 
 
-def _skip_over_the_cpu(net: Network) -> tuple[int, ...]:
+def _skip_over_the_cpu(net: NetworkBuilder) -> tuple[int, ...]:
     """The first layer's output, which only the NPU touches, lives on while the CPU works."""
     x = net.conv2d(net.input((1, 8, 8, 8)), 8)
     kept = net.conv2d(x, 8, (3, 3))
@@ -31,24 +31,24 @@ def _skip_over_the_cpu(net: Network) -> tuple[int, ...]:
     return (net.add(kept, net.conv2d(y, 8, (1, 1))),)
 
 
-def _three_parts(net: Network) -> tuple[int, ...]:
+def _three_parts(net: NetworkBuilder) -> tuple[int, ...]:
     x = net.conv2d(net.input((1, 8, 8, 4)), 8)
     x = net.conv2d(net.average_pool(x, (2, 2)), 8)
     x = net.conv2d(net.average_pool(x, (2, 2)), 12)
     return (x,)
 
 
-def _cpu_npu_cpu(net: Network) -> tuple[int, ...]:
+def _cpu_npu_cpu(net: NetworkBuilder) -> tuple[int, ...]:
     x = net.average_pool(net.input((1, 8, 8, 4)), (2, 2))
     return (net.average_pool(net.conv2d(x, 8), (2, 2)),)
 
 
-def _npu_cpu_npu(net: Network) -> tuple[int, ...]:
+def _npu_cpu_npu(net: NetworkBuilder) -> tuple[int, ...]:
     x = net.average_pool(net.conv2d(net.input((1, 8, 8, 4)), 8), (2, 2))
     return (net.conv2d(x, 4),)
 
 
-def _many_ends(net: Network) -> tuple[int, ...]:
+def _many_ends(net: NetworkBuilder) -> tuple[int, ...]:
     left, right = net.input((1, 4, 4, 8)), net.input((1, 4, 4, 8), scale=0.02)
     third = net.input((1, 2, 2, 8))
     pooled = net.average_pool(left, (2, 2))
@@ -75,7 +75,7 @@ def test_mixed(name: str, io: IoStyle, tmp_path: Path) -> None:
     check_program(plan, tmp_path)
 
 
-def _ends(net: Network) -> tuple[int, ...]:
+def _ends(net: NetworkBuilder) -> tuple[int, ...]:
     """An input that is an output, beside a layer of the NPU's and one of the CPU's."""
     x = net.input((1, 4, 4, 8))
     y = net.average_pool(net.conv2d(x, 8), (2, 2))

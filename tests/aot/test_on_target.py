@@ -12,13 +12,13 @@ import numpy as np
 
 from ethosgen import pipeline
 from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import random_samples
 from ethosgen.target import run
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
@@ -28,7 +28,7 @@ from tests.aot.test_operator_breadth import _distance, _is_by_litert
 from tests.support import signal_networks, stream_networks
 from tests.support.layer_networks import LAYERS
 from tests.support.needs import needs_tools
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.operator_bench import Bench
 from tests.support.operator_cases import CASES
 from tests.support.recurrent_networks import lstm, svdf
@@ -47,7 +47,7 @@ CONTROL = {"ASSIGN_VARIABLE", "CALL_ONCE", "IF", "READ_VARIABLE", "VAR_HANDLE", 
 class Part:
     """A network of the firmware, one sample, and what the outputs must be, within so many ulp."""
 
-    model: Model
+    network: Network
     sample: Arrays
     wanted: Arrays
     ulp: Mapping[str, int]
@@ -61,12 +61,12 @@ def _cases(name: str, chosen: Sequence[str], by_litert: bool = False) -> Part:
         _, dtype, build = CASES[case]
         owners[int(net.random.choice(list(build(net, dtype))))] = case
     net.keep(list(owners))
-    model = parse_model(net.build(*owners), name)
+    network = parse_network(net.build(*owners), name)
     sample = net.samples(1)[0]
-    wanted = LITERT.opinion(model, [sample]) if by_litert else golden_outputs(model, [sample])
+    wanted = LITERT.opinion(network, [sample]) if by_litert else golden_outputs(network, [sample])
     assert wanted is not None
     ulp = {net.tensors[i].name or "": registry()[CASES[case][:2]].ulp for i, case in owners.items()}
-    return Part(model, sample, wanted[0], ulp)
+    return Part(network, sample, wanted[0], ulp)
 
 
 def _parts() -> list[Callable[[], Part]]:
@@ -86,7 +86,7 @@ def _parts() -> list[Callable[[], Part]]:
 
 def _layers() -> Part:
     """Layers with weights, pools and softmaxes of each type, recurrent ones."""
-    net = Network("layers", seed=SEED)
+    net = NetworkBuilder("layers", seed=SEED)
     outputs = [build(net, t) for t in ("int8", "int16", "float32") for build in LAYERS]
     for dtype in ("int8", "int16", "float32"):
         scale = {"int8": 0.02, "int16": 0.0005}.get(dtype)
@@ -96,10 +96,10 @@ def _layers() -> Part:
         outputs += [net._pool(code, x, (3, 2), (2, 1), padding="SAME") for code in kinds]
     outputs.append(svdf(net, net.input((1, 9), scale=0.02), 7, 5))
     outputs.append(svdf(net, net.input((1, 9), "float32", None, 0), 7, 5))
-    model = parse_model(net.build(*outputs), "layers")
-    sample = random_samples(model, 1, SEED)[0]
-    floats = {t.name: LIBRARY_ULP for t in model.outputs if t.dtype == "float32"}
-    return Part(model, sample, golden_outputs(model, [sample])[0], floats)
+    network = parse_network(net.build(*outputs), "layers")
+    sample = random_samples(network, 1, SEED)[0]
+    floats = {t.name: LIBRARY_ULP for t in network.outputs if t.dtype == "float32"}
+    return Part(network, sample, golden_outputs(network, [sample])[0], floats)
 
 
 def _moved() -> Part:
@@ -114,61 +114,61 @@ def _moved() -> Part:
             ("EXPAND_DIMS", (2, 1, 1, 3), [net.constant(np.array(1), "int32")], None),
         ):
             made[net.make(code, [x, *more], net.to(dtype, shape, x), options)] = x
-    model, sample = parse_model(net.build(*made), "moved"), net.samples(1)[0]
+    network, sample = parse_network(net.build(*made), "moved"), net.samples(1)[0]
     tensors = net.tensors
     wanted = {
         tensors[y].name or "": sample[tensors[x].name or ""].reshape(tensors[y].shape)
         for y, x in made.items()
     }
-    return Part(model, sample, wanted, {})
+    return Part(network, sample, wanted, {})
 
 
 def _detector() -> Part:
-    model = test_detection.detector(40, 3, 4)
-    sample = test_detection.samples_of(model, None)[0]
-    ulp = {tensor.name: LIBRARY_ULP for tensor in model.outputs}
-    return Part(model, sample, golden_outputs(model, [sample])[0], ulp)
+    network = test_detection.detector(40, 3, 4)
+    sample = test_detection.samples_of(network, None)[0]
+    ulp = {tensor.name: LIBRARY_ULP for tensor in network.outputs}
+    return Part(network, sample, golden_outputs(network, [sample])[0], ulp)
 
 
 def _quantized_detector() -> Part:
     """Random boxes leave fewer detections than there is room for: LiteRT fills it by chance."""
-    model = test_detection.quantized()
-    sample = random_samples(model, 1, SEED)[0]
-    wanted = LITERT.opinion(model, [sample])
+    network = test_detection.quantized()
+    sample = random_samples(network, 1, SEED)[0]
+    wanted = LITERT.opinion(network, [sample])
     assert wanted is not None
-    found = int(wanted[0][model.outputs[-1].name].item())
-    for tensor in model.outputs[:-1]:
+    found = int(wanted[0][network.outputs[-1].name].item())
+    for tensor in network.outputs[:-1]:
         wanted[0][tensor.name][:, found:] = 0
-    return Part(model, sample, wanted[0], {})
+    return Part(network, sample, wanted[0], {})
 
 
 def _streams() -> Part:
-    model = stream_networks.network(stream_networks.valid_at_once)
-    sample = random_samples(model, 1, SEED)[0]
-    return Part(model, sample, golden_outputs(model, [sample])[0], {})
+    network = stream_networks.network_of(stream_networks.valid_at_once)
+    sample = random_samples(network, 1, SEED)[0]
+    return Part(network, sample, golden_outputs(network, [sample])[0], {})
 
 
 def _signals() -> Part:
-    model = signal_networks.all_of_them()
-    sample = signal_networks.samples_of(model, 1)[0]
-    return Part(model, sample, golden_outputs(model, [sample])[0], {})
+    network = signal_networks.all_of_them()
+    sample = signal_networks.samples_of(network, 1)[0]
+    return Part(network, sample, golden_outputs(network, [sample])[0], {})
 
 
-def _runs(model: Model) -> set[tuple[str, str]]:
-    tensors = model.graph.tensors
-    return {(code_of(op), deciding_dtype(op, tensors)) for op in model.graph.operators}
+def _runs(network: Network) -> set[tuple[str, str]]:
+    tensors = network.graph.tensors
+    return {(code_of(op), deciding_dtype(op, tensors)) for op in network.graph.operators}
 
 
 @needs_tools
 def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
     parts = [part() for part in _parts()]
-    covered = set().union(*(_runs(part.model) for part in parts))
+    covered = set().union(*(_runs(part.network) for part in parts))
     missing = {key for key in registry() if key[0] not in CONTROL | {"COPY"}} - covered
     assert not missing, f"of `ethosgen ops` no firmware runs {sorted(missing)}"
     files = []
     for number, part in enumerate(parts):
         files.append(tmp_path / f"part_{number}.tflite")
-        files[-1].write_bytes(file_of(part.model))
+        files[-1].write_bytes(file_of(part.network))
     folder, watch = tmp_path / "firmware", Watch()
     pipeline.create_project(
         Recipe(tuple(files), "corstone300", npu="none", io=IoStyle.CALLER),
@@ -183,4 +183,4 @@ def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
         assert set(result.outputs) == set(part.wanted)
         for name, wanted in part.wanted.items():
             far = _distance(result.outputs[name], wanted) > part.ulp.get(name, 0)
-            assert not far.any(), f"{part.model.name}: {name}: {far.sum()} of {far.size} differ"
+            assert not far.any(), f"{part.network.name}: {name}: {far.sum()} of {far.size} differ"

@@ -12,11 +12,11 @@ import pytest
 
 from ethosgen.aot import compile_program, evaluate, measured_by_litert
 from ethosgen.aot.operators import registry
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.values.dialect import SIGNALS
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from tests.aot.aot_harness import GeneratedC, cpu_plan, needs_gcc
@@ -49,7 +49,7 @@ def _group(number: int) -> list[str]:
     return names[number::GROUPS]
 
 
-def _network(names: list[str], seed: int) -> tuple[Model, list[Arrays], dict[str, str]]:
+def _network(names: list[str], seed: int) -> tuple[Network, list[Arrays], dict[str, str]]:
     """Return a network of cases, samples, and the case of each output."""
     net = Bench(seed)
     outputs, owners = [], {}
@@ -58,24 +58,24 @@ def _network(names: list[str], seed: int) -> tuple[Model, list[Arrays], dict[str
         made = list(build(net, dtype))
         outputs += made
         owners |= {net.tensors[index].name or "": name for index in made}
-    return parse_model(net.build(*outputs), "bench.tflite"), net.samples(2), owners
+    return parse_network(net.build(*outputs), "bench.tflite"), net.samples(2), owners
 
 
 @needs_gcc
 @pytest.mark.parametrize("number", range(GROUPS))
 def test_operators_equal_tflite_micro(number: int, tmp_path: Path) -> None:
-    model, samples, owners = _network(_group(number), seed=number)
+    network, samples, owners = _network(_group(number), seed=number)
     io = (IoStyle.CALLER, IoStyle.ARENA)[number % 2]
-    _compare(model, samples, golden_outputs(model, samples), owners, tmp_path, io)
+    _compare(network, samples, golden_outputs(network, samples), owners, tmp_path, io)
 
 
 @needs_gcc
 def test_operators_that_tflite_micro_does_not_compute_equal_litert(tmp_path: Path) -> None:
     names = [name for name in CASES if _is_by_litert(name)]
-    model, samples, owners = _network(names, seed=3)
-    wanted = LITERT.opinion(model, samples)
+    network, samples, owners = _network(names, seed=3)
+    wanted = LITERT.opinion(network, samples)
     assert wanted is not None
-    _compare(model, samples, wanted, owners, tmp_path, IoStyle.ARENA)
+    _compare(network, samples, wanted, owners, tmp_path, IoStyle.ARENA)
 
 
 def test_every_operator_and_type_is_compared() -> None:
@@ -84,14 +84,14 @@ def test_every_operator_and_type_is_compared() -> None:
 
 
 def _compare(
-    model: Model,
+    network: Network,
     samples: list[Arrays],
     wanted: list[Arrays],
     owners: Mapping[str, str],
     folder: Path,
     io: IoStyle,
 ) -> None:
-    plan = cpu_plan(model, io)
+    plan = cpu_plan(network, io)
     generated = GeneratedC(compile_program(plan, "net"), folder)
     for sample, golden in zip(samples, wanted, strict=True):
         for _ in range(2):  # on both poisons

@@ -8,10 +8,10 @@ import pytest
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.values.plan import IoStyle
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.small_models import SHARED_MODELS
 
-Build = Callable[[Network], int]
+Build = Callable[[NetworkBuilder], int]
 
 
 def _softmax(shape: tuple[int, ...], scale: float) -> Build:
@@ -19,7 +19,7 @@ def _softmax(shape: tuple[int, ...], scale: float) -> Build:
 
 
 def _unary(code: str, scale: float, zero_point: int) -> Build:
-    def build(net: Network) -> int:
+    def build(net: NetworkBuilder) -> int:
         x = net.input((1, 16, 16, 2), scale=scale, zero_point=zero_point)
         if code == "QUANTIZE":
             return net.quantize(x, "int8", 0.02, 5)
@@ -32,22 +32,22 @@ def _unary(code: str, scale: float, zero_point: int) -> Build:
     return build
 
 
-def _broadcast(net: Network) -> int:
+def _broadcast(net: NetworkBuilder) -> int:
     x = net.input((2, 4, 5, 6))
     return net.add(x, net.input((5, 1), scale=0.011, zero_point=-7), activation="RELU6")
 
 
-def _add_itself(net: Network) -> int:
+def _add_itself(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 5, 6))
     return net.add(x, x)
 
 
-def _add_constant(net: Network) -> int:
+def _add_constant(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 5, 6))
     return net.add(x, net.constant(net.random_integers((6,)), scale=0.2, zero_point=9))
 
 
-def _concat(net: Network) -> int:
+def _concat(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 5, 6))
     return net.concat([x, net.input((1, 4, 2, 6)), x], axis=2)
 
@@ -109,7 +109,7 @@ STEEP = {f"{code} 441.0 -61": _unary(code, 441.0, -61) for code in ("LOGISTIC", 
 
 
 def _hard_swish(scale: float, zero_point: int, made: float) -> Build:
-    def build(net: Network) -> int:
+    def build(net: NetworkBuilder) -> int:
         x = net.input((1, 16, 16, 2), scale=scale, zero_point=zero_point)
         return net.unary("HARD_SWISH", x, scale=made, zero_point=98)
 
@@ -127,19 +127,19 @@ CASES = LAYERS | OTHERS | ACTIVATIONS | STEEP
 
 @pytest.mark.parametrize("case", CASES)
 def test_llvm_equals_tflite_micro(case: str) -> None:
-    net = Network("network", seed=5)
+    net = NetworkBuilder("network", seed=5)
     plan = cpu_plan(net.build(CASES[case](net)))
-    for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
+    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
         assert_equal(evaluate(plan, sample, _unused), wanted)
 
 
 @needs_gcc
 @pytest.mark.parametrize("case", [*LAYERS, *OTHERS, "TANH 0.05 0", "RELU 0.05 0"])
 def test_c_equals_tflite_micro(case: str, tmp_path: Path) -> None:
-    net = Network("network", seed=6)
+    net = NetworkBuilder("network", seed=6)
     plan = cpu_plan(net.build(CASES[case](net)))
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
+    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
         status, outputs = generated.run(sample)
         assert status == 0
         assert_equal(outputs, wanted)
@@ -149,17 +149,17 @@ def test_c_equals_tflite_micro(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_random_layers_equal_tflite_micro(seed: int, tmp_path: Path) -> None:
     """Many layers of random shapes, side by side in one network."""
-    net = Network("network", seed=seed)
+    net = NetworkBuilder("network", seed=seed)
     outputs = [_random_layer(net) for _ in range(15)]
     plan = cpu_plan(net.build(*outputs), IoStyle.CALLER if seed % 2 else IoStyle.ARENA)
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.model, 3), strict=True):
+    for sample, wanted in zip(*samples_and_golden(plan.network, 3), strict=True):
         status, made = generated.run(sample)
         assert status == 0
         assert_equal(made, wanted)
 
 
-def _random_layer(net: Network) -> int:
+def _random_layer(net: NetworkBuilder) -> int:
     def draw(low: int, high: int) -> int:
         return int(net.random.integers(low, high, endpoint=True))
 
@@ -189,7 +189,7 @@ def _random_layer(net: Network) -> int:
 def test_shared_networks_run_wholly_on_the_cpu(name: str, tmp_path: Path) -> None:
     plan = cpu_plan((SHARED_MODELS / f"{name}.tflite").read_bytes())
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.model, 3), strict=True):
+    for sample, wanted in zip(*samples_and_golden(plan.network, 3), strict=True):
         status, made = generated.run(sample)
         assert status == 0
         assert_equal(made, wanted)

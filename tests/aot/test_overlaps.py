@@ -10,21 +10,21 @@ from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InternalError, RefusalError
 from ethosgen.values.plan import OffloadPlan
 from tests.aot.aot_harness import ACCELERATOR
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 
 @pytest.fixture(scope="module")
 def plan() -> OffloadPlan:
     """Two partitions with an operator of the CPU between them, and one more at the end."""
-    net = Network("parts", seed=3)
+    net = NetworkBuilder("parts", seed=3)
     x = net.conv2d(net.input((1, 8, 8, 4)), 8)
     y = net.operator("FLOOR_MOD", [x, x], [net.tensors[x]])[0]
-    model = parse_model(net.build(net.conv2d(net.add(x, y), 8)), net.name)
-    made = offload(model, ACCELERATOR)
+    network = parse_network(net.build(net.conv2d(net.add(x, y), 8)), net.name)
+    made = offload(network, ACCELERATOR)
     assert len(made.partitions) == 2
     assert made.offsets
     return made

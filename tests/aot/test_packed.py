@@ -23,17 +23,17 @@ from tests.aot.aot_harness import (
     samples_and_golden,
 )
 from tests.support.needs import needs_tools
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 
-class SymmetricNetwork(Network):
+class SymmetricNetwork(NetworkBuilder):
     """A network without weights of -128, as TFLite's converter makes them."""
 
     def random_integers(self, shape: tuple[int, ...], dtype: str = "int8") -> Array:
         return np.maximum(super().random_integers(shape, dtype), np.iinfo(dtype).min + 1)
 
 
-Build = Callable[[Network], int]
+Build = Callable[[NetworkBuilder], int]
 
 MATRIX: dict[str, Build] = {
     "dense, ends of vectors and blocks": lambda n: n.fully_connected(n.input((3, 35)), 7),
@@ -134,7 +134,7 @@ def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
     assert len(kernels) == len(GROUPS[group])
     assert all("  ethosgen_" in kernel for kernel in kernels)
     generated = GeneratedC(program, tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
+    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
         status, outputs = generated.run(sample)
         assert status == 0
         assert_equal(outputs, wanted)
@@ -142,7 +142,7 @@ def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", PLAIN)
 def test_what_has_no_packed_form_is_left_to_tvm(case: str) -> None:
-    net = Network("network", seed=8)
+    net = NetworkBuilder("network", seed=8)
     program = compile_program(cpu_plan(net.build(PLAIN[case](net))), "net")
     assert set(program.sources) == {"net_graph.c", "net_graph.h"}
 
@@ -161,7 +161,7 @@ def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     assert report.passed
 
 
-def _halves(net: Network) -> int:
+def _halves(net: NetworkBuilder) -> int:
     """Return a layer whose sums are its biases, and whose multiplier is 1/8: halves everywhere."""
     x = net.input((1, 16), scale=0.5)
     biases = np.arange(-1100, 1100, dtype=np.int32)
@@ -184,16 +184,16 @@ def _output(units: int) -> object:
 
 @needs_gcc
 def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
-    net = Network("halves")
+    net = NetworkBuilder("halves")
     plan = cpu_plan(net.build(_halves(net)))
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.model, 1), strict=True):
+    for sample, wanted in zip(*samples_and_golden(plan.network, 1), strict=True):
         assert_equal(generated.run(sample)[1], wanted)
 
 
 @needs_tools
 def test_negative_halves_on_helium(tmp_path: Path) -> None:
-    net = Network("halves")
+    net = NetworkBuilder("halves")
     (tmp_path / "halves.tflite").write_bytes(net.build(_halves(net)))
     report = pipeline.verify(
         Recipe((tmp_path / "halves.tflite",), "corstone300", npu="none"),
@@ -229,7 +229,7 @@ def test_pairs_fit_unless_a_weight_is_the_least(weight: int, fits: bool) -> None
 
 
 def test_a_row_that_no_window_reaches_is_padding_alone() -> None:
-    net = Network("far", seed=1)
+    net = NetworkBuilder("far", seed=1)
     x = net.pad(net.input((1, 3, 2, 8)), [(0, 0), (0, 0), (4, 0), (0, 0)])
     plan = cpu_plan(net.build(net.depthwise(x, (3, 3), (1, 8), padding="VALID")))
     kernels, _ = choose_kernels(make_schedule(plan), "far", packed=True)
@@ -239,14 +239,14 @@ def test_a_row_that_no_window_reaches_is_padding_alone() -> None:
 
 @needs_gcc
 def test_elementwise_operators_work_in_place(tmp_path: Path) -> None:
-    net = Network("network", seed=3)
+    net = NetworkBuilder("network", seed=3)
     x = net.conv2d(net.input((1, 6, 5, 8)), 8)
     y = net.add(net.tanh(x), net.input((8,)))
     plan = cpu_plan(net.build(net.relu(y)))
     program = compile_program(plan, "net")
-    made = [p for p in program.placements if p.tensor not in plan.model.graph.inputs]
+    made = [p for p in program.placements if p.tensor not in plan.network.graph.inputs]
     assert program.fused == ("CONV_2D + TANH", "ADD + RELU")
     assert len(made) == 2 and len({placement.offset for placement in made}) == 1
     generated = GeneratedC(program, tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.model), strict=True):
+    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
         assert_equal(generated.run(sample)[1], wanted)

@@ -3,7 +3,7 @@
 import pytest
 
 from ethosgen.aot.code.ports import identifier, name_ports
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 
 def tensor(name: str) -> Tensor:

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program, evaluate
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.outcome import Arrays
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
 from tests.aot.arena_npu import check_program
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm, svdf
 
-Build = Callable[[Network], int]
+Build = Callable[[NetworkBuilder], int]
 
 
-def _float(net: Network, shape: tuple[int, ...]) -> int:
+def _float(net: NetworkBuilder, shape: tuple[int, ...]) -> int:
     return net.input(shape, "float32", scale=None, zero_point=0)
 
 
@@ -50,7 +50,7 @@ INTEGER: dict[str, Build] = {
 @needs_gcc
 @pytest.mark.parametrize("name", INTEGER)
 def test_integers_are_exact(name: str, tmp_path: Path) -> None:
-    net = Network("recurrent", seed=4)
+    net = NetworkBuilder("recurrent", seed=4)
     program = check_program(cpu_plan(net.build(INTEGER[name](net))), tmp_path, count=6)
     assert program.state_bytes and {v.memory for v in program.variables} == {"state"}
 
@@ -68,10 +68,10 @@ FLOAT: dict[str, Build] = {
 @pytest.mark.parametrize("name", FLOAT)
 def test_floats_are_near(name: str) -> None:
     """The C library's expf and tanhf are not those that TFLite Micro's wheel was built with."""
-    net = Network("recurrent", seed=4)
+    net = NetworkBuilder("recurrent", seed=4)
     x = FLOAT[name](net)
-    plan = cpu_plan(decode_model(net.build(x), "recurrent"))
-    samples, golden = samples_and_golden(plan.model, 6)
+    plan = cpu_plan(decode_network(net.build(x), "recurrent"))
+    samples, golden = samples_and_golden(plan.network, 6)
     for sample, wanted in zip(samples, golden, strict=True):
         made = evaluate(plan, sample, _never)
         for tensor, array in wanted.items():
@@ -83,7 +83,7 @@ def test_floats_are_near(name: str) -> None:
     [(9, "peepholes"), (16, "a projection"), (20, "layer normalization")],
 )
 def test_variants_without_a_kernel_are_named(place: int, words: str) -> None:
-    net = Network("recurrent", seed=4)
+    net = NetworkBuilder("recurrent", seed=4)
     lstm(net, net.input((1, 3, 9), scale=0.02), 7)
     operator = net.operators[-1]
     inputs = list(operator.inputs)
@@ -102,7 +102,7 @@ def test_sums_of_svdf_wrap_and_are_defined(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Three products of int16 reach beyond 32 bits: a signed sum would be undefined in C."""
-    net = Network("recurrent", seed=4)
+    net = NetworkBuilder("recurrent", seed=4)
     out = svdf(net, net.input((1, 9), scale=0.02), 5, 6)
     layer = net.operators[-1]
     _, feature, time, _, state = layer.inputs
@@ -113,9 +113,9 @@ def test_sums_of_svdf_wrap_and_are_defined(
     held = net.tensors[state]
     net.tensors[state] = dataclasses.replace(held, scale=0.02 * 0.01 * 127 / 1000)
     plan = cpu_plan(net.build(out))
-    (name,) = (tensor.name for tensor in plan.model.inputs)
+    (name,) = (tensor.name for tensor in plan.network.inputs)
     samples = [{name: np.full((1, 9), value, np.int8)} for value in (127,) * 7 + (-128,) * 9]
-    golden = golden_outputs(plan.model, samples)
+    golden = golden_outputs(plan.network, samples)
     flags = ["-fsanitize=signed-integer-overflow"]
     generated = GeneratedC(compile_program(plan, "net"), tmp_path, flags=flags)
     for sample, wanted in zip(samples, golden, strict=True):

@@ -12,27 +12,27 @@ from flatbuffers import flexbuffers
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.aot.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
 from tests.support import signal_networks as signals
 from tests.support.needs import needs_tools
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 Array = np.ndarray[Any, Any]
 
 
-def check(model: Model, samples: Sequence[dict[str, Array]], folder: Path) -> None:
+def check(network: Network, samples: Sequence[dict[str, Array]], folder: Path) -> None:
     """Compare C with TFLite Micro over a sequence, twice with a reset between."""
-    golden = golden_outputs(model, samples)
-    generated = GeneratedC(compile_program(cpu_plan(model), "net"), folder)
+    golden = golden_outputs(network, samples)
+    generated = GeneratedC(compile_program(cpu_plan(network), "net"), folder)
     for _ in range(2):
         for sample, wanted in zip(samples, golden, strict=True):
             status, made = generated.run(sample)
@@ -41,9 +41,9 @@ def check(model: Model, samples: Sequence[dict[str, Array]], folder: Path) -> No
         generated.reset()
 
 
-def check_llvm(model: Model, samples: Sequence[dict[str, Array]]) -> None:
+def check_llvm(network: Network, samples: Sequence[dict[str, Array]]) -> None:
     """Compare what runs on this machine with TFLite Micro over a sequence."""
-    plan, golden = cpu_plan(model), golden_outputs(model, samples)
+    plan, golden = cpu_plan(network), golden_outputs(network, samples)
     for sample, wanted in zip(samples, golden, strict=True):
         assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
 
@@ -52,22 +52,22 @@ def check_llvm(model: Model, samples: Sequence[dict[str, Array]]) -> None:
 @pytest.mark.parametrize("name", signals.SIGNALS)
 def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
     """Floats too: the order of operations is the same, and nothing is fused."""
-    model = signals.network(signals.SIGNALS[name])
-    check(model, signals.samples_of(model, 6), tmp_path)
+    network = signals.network_of(signals.SIGNALS[name])
+    check(network, signals.samples_of(network, 6), tmp_path)
 
 
 def test_llvm_equals_tflite_micro() -> None:
-    model = signals.all_of_them(by_fours=())
-    check_llvm(model, signals.samples_of(model, 6))
+    network = signals.all_of_them(by_fours=())
+    check_llvm(network, signals.samples_of(network, 6))
 
 
 @needs_gcc
 def test_a_front_end_keeps_its_noise_estimate(tmp_path: Path) -> None:
-    model = signals.front_end()
-    program = compile_program(cpu_plan(model), "net")
+    network = signals.front_end()
+    program = compile_program(cpu_plan(network), "net")
     assert program.state_bytes == 4 * 40
-    check(model, _sound(12), tmp_path)
-    check_llvm(model, _sound(12))
+    check(network, _sound(12), tmp_path)
+    check_llvm(network, _sound(12))
 
 
 def _sound(count: int) -> list[dict[str, Array]]:
@@ -92,27 +92,27 @@ def test_a_front_end_runs_as_firmware(npu: str, tmp_path: Path) -> None:
 
 
 def test_the_npu_gets_what_follows(tmp_path: Path) -> None:
-    net = Network("features", seed=4)
+    net = NetworkBuilder("features", seed=4)
     x = signals.window(net, signals.plain(net, (1, 64), "int16"), 64, 12)
     (x,) = net.operator("CAST", [x], [Spec((1, 64), "int8", 0.05, 3)])
     made = net.operator("RESHAPE", [x], [Spec((1, 8, 8, 1), "int8", 0.05, 3)])
-    model = parse_model(net.build(net.conv2d(made[0], 4)), "features")
-    plan = offload(model, ACCELERATOR)
+    network = parse_network(net.build(net.conv2d(made[0], 4)), "features")
+    plan = offload(network, ACCELERATOR)
     assert len(plan.partitions) == 1
     assert {op.custom_code for op in plan.residual.operators} >= {"SignalWindow", "ethos-u"}
 
 
 @needs_gcc
 def test_wide_numbers_are_inputs_outputs_and_constants(tmp_path: Path) -> None:
-    net = Network("wide", seed=3)
+    net = NetworkBuilder("wide", seed=3)
     edges = np.array([0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
     x = signals.plain(net, (6,), "uint64")
     bits = net.constant(np.array(2), "int32")
     made = [signals.square_root(net, v, bits) for v in (net.constant(edges), x)]
     (again,) = net.operator("RESHAPE", [x, net.constant([2, 3], "int32")], [Spec((2, 3), "uint64")])
-    model = parse_model(net.build(*made, x, again), "wide")
-    check(model, [{"input_0": edges}], tmp_path)
-    assert compile_program(cpu_plan(model, IoStyle.CALLER), "net").outputs
+    network = parse_network(net.build(*made, x, again), "wide")
+    check(network, [{"input_0": edges}], tmp_path)
+    assert compile_program(cpu_plan(network, IoStyle.CALLER), "net").outputs
 
 
 @needs_gcc
@@ -123,21 +123,21 @@ def test_square_roots_are_rounded_everywhere(tmp_path: Path) -> None:
     roots += [(1 << n) - 1 for n in range(1, 33)]
     numbers = [r * r + d for r in roots for d in (-1, 0, 1, r - 1, r, r + 1, 2 * r)]
     edges = np.array([n for n in numbers if n < 1 << 64], np.uint64)
-    net = Network("roots", seed=3)
+    net = NetworkBuilder("roots", seed=3)
     x = signals.plain(net, edges.shape, "uint64")
     made = signals.square_root(net, x, net.constant(np.array(0), "int32"))
-    check(parse_model(net.build(made), "roots"), [{"input_0": edges}], tmp_path)
+    check(parse_network(net.build(made), "roots"), [{"input_0": edges}], tmp_path)
 
 
 @needs_gcc
 def test_bins_that_are_not_asked_for_are_0(tmp_path: Path) -> None:
     """TFLite Micro leaves there what was in memory."""
-    net = Network("energy", seed=3)
+    net = NetworkBuilder("energy", seed=3)
     x = signals.plain(net, (20,), "int16")
-    model = parse_model(net.build(signals.energy(net, x, 3, 7)), "energy")
-    (sample,) = random_samples(model, 1, 5)
-    (golden,) = golden_outputs(model, [sample])
-    status, made = GeneratedC(compile_program(cpu_plan(model), "net"), tmp_path).run(sample)
+    network = parse_network(net.build(signals.energy(net, x, 3, 7)), "energy")
+    (sample,) = random_samples(network, 1, 5)
+    (golden,) = golden_outputs(network, [sample])
+    status, made = GeneratedC(compile_program(cpu_plan(network), "net"), tmp_path).run(sample)
     ((name, energies),) = made.items()
     assert status == 0
     np.testing.assert_array_equal(energies[3:7], golden[name][3:7])
@@ -202,7 +202,7 @@ REFUSED: dict[str, Refused] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_does_not_fit_is_named(name: str) -> None:
     code, inputs, outputs, options, words = REFUSED[name]
-    net = Network("signal", seed=1)
+    net = NetworkBuilder("signal", seed=1)
     given = [signals.plain(net, *spec) for spec in inputs]
     made = signals.make(net, code, given, [dataclasses.replace(s) for s in outputs], **options)
     with pytest.raises(UnsupportedError, match=rf"operator 1 of 1, {code} .*{words}"):
@@ -214,7 +214,7 @@ def test_bands_out_of_bounds_are_named() -> None:
         ([2, 9, 1], "the bounds of 'energies'"),
         ([2, 1], "3 are needed"),
     ):
-        net = Network("signal", seed=1)
+        net = NetworkBuilder("signal", seed=1)
         x = signals.plain(net, (8,), "uint32", "energies")
         bands = [net.constant(v, "int16") for v in (np.ones(20), np.ones(20), [0, 2, 3], [0, 2, 3])]
         inputs = [x, *bands, net.constant(widths, "int16")]
@@ -227,7 +227,7 @@ def test_bands_out_of_bounds_are_named() -> None:
 def test_damaged_options_are_refused(length: int) -> None:
     options = bytes(flexbuffers.Dumps({"T": 7, "fft_length": 8}))
     for damaged in (options[:length], options[:length] + b"\xff" + options[length + 1 :]):
-        net = Network("signal", seed=1)
+        net = NetworkBuilder("signal", seed=1)
         x = signals.plain(net, (8,), "int16")
         (x,) = net.operator(
             "CUSTOM", [x], [Spec((10,), "int16")], custom_code="SignalRfft", custom_options=damaged

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.graph.states import add_states
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 from tests.support.control_networks import subgraph
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.signal_networks import plain, spectral_subtraction
 
 CHANNELS = Spec((6,), "uint32")
@@ -17,7 +17,7 @@ CHANNELS = Spec((6,), "uint32")
 
 def _branching() -> bytes:
     """Two operators of one subgraph keep what they know while the other one runs."""
-    net = Network("branching", seed=2)
+    net = NetworkBuilder("branching", seed=2)
     condition, x = net.input((1,), "bool", None), plain(net, (6,), "uint32")
     numbers = []
     for name, clamping in (("then", True), ("else", False)):
@@ -31,10 +31,10 @@ def _branching() -> bytes:
 
 @needs_gcc
 def test_each_operator_of_each_subgraph_has_its_own(tmp_path: Path) -> None:
-    model = parse_model(_branching(), "branching")
-    samples = random_samples(model, 8, seed=1)
-    golden = golden_outputs(model, samples)
-    plan = cpu_plan(model)
+    network = parse_network(_branching(), "branching")
+    samples = random_samples(network, 8, seed=1)
+    golden = golden_outputs(network, samples)
+    plan = cpu_plan(network)
     program = compile_program(plan, "net")
     assert program.state_bytes >= 5 * CHANNELS.shape[0] * 4
     assert len({variable.name for variable in program.variables}) == 5
@@ -50,11 +50,11 @@ def test_each_operator_of_each_subgraph_has_its_own(tmp_path: Path) -> None:
 
 
 def test_a_state_is_a_further_input() -> None:
-    net = Network("plain", seed=2)
+    net = NetworkBuilder("plain", seed=2)
     x = net.relu(net.input((1, 4)))
-    graph = parse_model(net.build(x), "plain").graph
+    graph = parse_network(net.build(x), "plain").graph
     assert add_states(graph) == graph
-    net = Network("one", seed=2)
+    net = NetworkBuilder("one", seed=2)
     made = spectral_subtraction(net, plain(net, (6,), "uint32"), True)
-    (operator,) = add_states(parse_model(net.build(*made), "one").graph).operators
+    (operator,) = add_states(parse_network(net.build(*made), "one").graph).operators
     assert len(operator.inputs) == 2

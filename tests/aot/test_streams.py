@@ -10,42 +10,42 @@ from flatbuffers import flexbuffers
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.loops.nest import NOT_READY
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests.aot.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
 from tests.aot.arena_npu import check_program
-from tests.support.networks import Network, Spec
-from tests.support.stream_networks import STREAMS, add, framers, network, waiting
+from tests.support.networks import NetworkBuilder, Spec
+from tests.support.stream_networks import STREAMS, add, framers, network_of, waiting
 
 
 @needs_gcc
 @pytest.mark.parametrize("name", STREAMS)
 def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
     """What is said to be invalid TFLite Micro leaves to chance; here it is 0."""
-    model = network(STREAMS[name])
-    samples = random_samples(model, 6, seed=3)
-    golden = golden_outputs(model, samples)
-    plan = cpu_plan(model)
+    network = network_of(STREAMS[name])
+    samples = random_samples(network, 6, seed=3)
+    golden = golden_outputs(network, samples)
+    plan = cpu_plan(network)
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
     for _ in range(2):
         for sample, wanted in zip(samples, golden, strict=True):
             status, made = generated.run(sample)
             assert status == 0
-            assert_equal(made, _settled(model, wanted, made))
+            assert_equal(made, _settled(network, wanted, made))
         generated.reset()
     for sample, wanted in zip(samples, golden, strict=True):
         made = evaluate(plan, sample, lambda *_: {})
-        assert_equal(made, _settled(model, wanted, made))
+        assert_equal(made, _settled(network, wanted, made))
 
 
-def _settled(model: Model, wanted: Arrays, made: Arrays) -> Arrays:
+def _settled(network: Network, wanted: Arrays, made: Arrays) -> Arrays:
     """Return the golden outputs with what an invalid one must be: all 0, or whole frames of 0."""
-    settled, tensors = dict(wanted), model.graph.tensors
-    for operator in model.graph.operators:
+    settled, tensors = dict(wanted), network.graph.tensors
+    for operator in network.graph.operators:
         if len(operator.outputs) == 2:
             data, valid = (tensors[i].name for i in operator.outputs)
             if not wanted[valid].item():
@@ -61,22 +61,22 @@ def _settled(model: Model, wanted: Arrays, made: Arrays) -> Arrays:
 @needs_gcc
 def test_a_circular_buffer_keeps_what_the_npu_made(tmp_path: Path) -> None:
     """Vela takes its output for a variable of the network."""
-    net = Network("stream", 3)
+    net = NetworkBuilder("stream", 3)
     x = net.conv2d(net.input((1, 1, 8, 4), "int8", 0.1, -7), channels=6, kernel=(1, 3))
     made = net.tensors[x]
     kept = Spec((1, 5, 8, 6), "int8", made.scale, made.zero_point, is_variable=True)
     (x,) = add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=1)
-    model = parse_model(net.build(net.conv2d(x, channels=5, kernel=(5, 3))), "stream")
-    plan = offload(model, ACCELERATOR)
+    network = parse_network(net.build(net.conv2d(x, channels=5, kernel=(5, 3))), "stream")
+    plan = offload(network, ACCELERATOR)
     assert len(plan.partitions) == 2
     assert check_program(plan, tmp_path).state_bytes == 5 * 8 * 6
 
 
 @needs_gcc
 def test_an_inference_ends_where_a_circular_buffer_waits(tmp_path: Path) -> None:
-    model = network(waiting)
-    samples, plan = random_samples(model, 13, seed=3), cpu_plan(model)
-    golden = golden_outputs(model, samples)
+    network = network_of(waiting)
+    samples, plan = random_samples(network, 13, seed=3), cpu_plan(network)
+    golden = golden_outputs(network, samples)
     assert [bool(wanted) for wanted in golden] == [n % 6 == 5 for n in range(13)]
     program = compile_program(plan, "net")
     assert program.may_wait
@@ -118,25 +118,25 @@ REFUSED: dict[str, tuple[str, tuple[int, ...], list[Spec], dict[str, Any], str]]
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_does_not_fit_is_named(name: str) -> None:
     code, shape, outputs, options, words = REFUSED[name]
-    net = Network("refused", 1)
+    net = NetworkBuilder("refused", 1)
     x = net.input(shape, "int16", None, 0)
-    model = parse_model(net.build(*add(net, code, x, outputs, **options)), "net")
+    network = parse_network(net.build(*add(net, code, x, outputs, **options)), "net")
     with pytest.raises(UnsupportedError, match=words):
-        compile_program(cpu_plan(model), "net")
+        compile_program(cpu_plan(network), "net")
 
 
 def test_options_that_are_no_map_are_damage() -> None:
-    net = Network("refused", 1)
+    net = NetworkBuilder("refused", 1)
     made = net.operator(
         "CUSTOM", [net.input((4,), "int16", None, 0)], [Spec((4,), "int16")],
         custom_code="SignalDelay", custom_options=bytes(flexbuffers.Dumps([3])),
     )  # fmt: skip
     with pytest.raises(InputError, match="not a map"):
-        parse_model(net.build(*made), "net")
+        parse_network(net.build(*made), "net")
 
 
 def test_the_state_is_as_small_as_can_be() -> None:
     """TFLite Micro takes twice the frame, and pointers."""
-    model = network(lambda net: framers(net, [(7, 4, 3, True)]))
-    program = compile_program(cpu_plan(model), "net")
+    network = network_of(lambda net: framers(net, [(7, 4, 3, True)]))
+    program = compile_program(cpu_plan(network), "net")
     assert program.state_bytes == 2 * 3 * np.dtype(np.int16).itemsize

@@ -12,15 +12,15 @@ from ethosgen.aot.arithmetic.rounding import once_multiplier
 from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.graph.twins import TWINS, twin_builds
 from ethosgen.aot.operators import registry
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import LITERT
 from ethosgen.samples.drawing import random_samples
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from tests.aot.aot_harness import GeneratedC, cpu_plan, needs_gcc
 from tests.support import unsigned_networks
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.operator_bench import Bench
 
 Build = Callable[[], tuple[Bench, list[int]]]
@@ -31,27 +31,27 @@ BUILDS: list[Build] = [
 ]
 
 
-def _drawn(build: Build) -> tuple[Model, list[Arrays]]:
+def _drawn(build: Build) -> tuple[Network, list[Arrays]]:
     """Return a network with random samples, and with both ends of every input's range."""
     net, outputs = build()
-    model = parse_model(net.build(*outputs), build.__name__)
+    network = parse_network(net.build(*outputs), build.__name__)
     ends = [
-        {t.name: np.full(t.shape, net.ranges[t.name][end], t.dtype) for t in model.inputs}
+        {t.name: np.full(t.shape, net.ranges[t.name][end], t.dtype) for t in network.inputs}
         for end in (0, 1)
     ]
-    return model, [*net.samples(2), *ends]
+    return network, [*net.samples(2), *ends]
 
 
-def _golden(model: Model, samples: list[Arrays]) -> list[Arrays]:
-    wanted = LITERT.opinion(model, samples)
+def _golden(network: Network, samples: list[Arrays]) -> list[Arrays]:
+    wanted = LITERT.opinion(network, samples)
     assert wanted is not None
     return wanted
 
 
-def _compare(model: Model, samples: list[Arrays], folder: Path, io: IoStyle) -> None:
-    plan = cpu_plan(model, io)
+def _compare(network: Network, samples: list[Arrays], folder: Path, io: IoStyle) -> None:
+    plan = cpu_plan(network, io)
     generated = GeneratedC(compile_program(plan, "net"), folder)
-    for sample, golden in zip(samples, _golden(model, samples), strict=True):
+    for sample, golden in zip(samples, _golden(network, samples), strict=True):
         status, made = generated.run(sample)
         assert status == 0
         for how, found in (("C", made), ("LLVM", evaluate(plan, sample, _unused))):
@@ -74,8 +74,8 @@ def test_operators_of_uint8_equal_litert(build: Build, tmp_path: Path) -> None:
 @needs_gcc
 @pytest.mark.parametrize("io", IoStyle)
 def test_a_network_of_uint8_equals_litert(io: IoStyle, tmp_path: Path) -> None:
-    model = parse_model(unsigned_networks.mobile(), "mobile")
-    _compare(model, random_samples(model, 4, seed=3), tmp_path, io)
+    network = parse_network(unsigned_networks.mobile(), "mobile")
+    _compare(network, random_samples(network, 4, seed=3), tmp_path, io)
 
 
 def test_every_operator_of_uint8_is_compared() -> None:
@@ -85,8 +85,8 @@ def test_every_operator_of_uint8_is_compared() -> None:
 
 
 def test_signs_are_flipped_at_the_ends_alone() -> None:
-    model = parse_model(unsigned_networks.mobile(), "mobile")
-    schedule = make_schedule(cpu_plan(model))
+    network = parse_network(unsigned_networks.mobile(), "mobile")
+    schedule = make_schedule(cpu_plan(network))
     flips = [i for i, s in enumerate(schedule.steps) if s.operator.code == "QUANTIZE"]
     assert flips == [0, len(schedule.steps) - 1]
     inner = {schedule.graph.tensors[i].dtype for s in schedule.steps for i in s.operator.inputs[:1]}
@@ -96,20 +96,20 @@ def test_signs_are_flipped_at_the_ends_alone() -> None:
 
 
 def test_bytes_that_are_only_moved_stay_uint8() -> None:
-    net = Network("moved")
+    net = NetworkBuilder("moved")
     x = net.input((2, 6), "uint8", None, 0)
     shape = net.constant(np.array([3, 4], np.int32))
     (y,) = net.operator("RESHAPE", [x, shape], [Spec((3, 4), "uint8")])
-    model = parse_model(net.build(y), "moved")
-    schedule = make_schedule(cpu_plan(model))
+    network = parse_network(net.build(y), "moved")
+    schedule = make_schedule(cpu_plan(network))
     assert [step.operator.code for step in schedule.steps] == ["RESHAPE"]
 
 
 def test_a_type_that_litert_lacks_has_no_twin() -> None:
-    net = Network("mixed")
+    net = NetworkBuilder("mixed")
     x, alpha = net.input((1, 2, 5), "uint8"), net.input((1, 1, 5), "int8")
     (y,) = net.operator("PRELU", [x, alpha], [Spec((1, 2, 5), "uint8", 0.1, 0)])
-    graph = parse_model(net.build(y), "mixed").graph
+    graph = parse_network(net.build(y), "mixed").graph
     assert not can_run(graph.operators[0], graph)
 
 
@@ -132,7 +132,7 @@ def test_one_rounding_in_integers_is_one_in_doubles(seed: int) -> None:
 def test_a_layer_whose_weights_have_a_zero_point_takes_the_micro_kernel() -> None:
     """Of 9 bits each, they are sums of two int8 values."""
     for point in (77, 128, 151):
-        net = Network("layer")
+        net = NetworkBuilder("layer")
         net.unsigned_weights_point = point
         x = net.input((1, 6, 6, 8), "uint8")
         program = compile_program(cpu_plan(net.build(net.conv2d(x, 8, per_channel=False))), "net")

@@ -11,29 +11,29 @@ from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.graph.variables import find_variables
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.plan import IoStyle, OffloadPlan
 from tests.aot.aot_harness import ACCELERATOR, assert_equal, needs_gcc, samples_and_golden
 from tests.aot.arena_npu import check_program
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 
 
-def npu_plan(build: Callable[[Network], int], keep: tuple[str, ...] = ()) -> OffloadPlan:
-    net = Network("stateful", seed=5)
-    model = parse_model(net.build(build(net)), "stateful")
-    return offload(model, ACCELERATOR, ignore=keep)
+def npu_plan(build: Callable[[NetworkBuilder], int], keep: tuple[str, ...] = ()) -> OffloadPlan:
+    net = NetworkBuilder("stateful", seed=5)
+    network = parse_network(net.build(build(net)), "stateful")
+    return offload(network, ACCELERATOR, ignore=keep)
 
 
-def _two_on_npu(net: Network) -> int:
+def _two_on_npu(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 8), scale=0.02)
     x = lstm(net, net.unary("RELU", x), 12)
     x = net.unary("HARD_SWISH", net.quantize(x, "int8", 0.01, 4))
     return net.add(lstm(net, x, 10, zero_point=-7), net.input((1, 4, 10)))
 
 
-NETWORKS: dict[str, Callable[[Network], int]] = {
+NETWORKS: dict[str, Callable[[NetworkBuilder], int]] = {
     "int8": lambda net: lstm(net, net.input((2, 3, 8), scale=0.02), 11),
     "int16": lambda net: lstm(net, net.input((3, 2, 8), "int16", 5e-5, 0), 9, by_time=True),
     "two, and layers between": _two_on_npu,
@@ -44,7 +44,7 @@ NETWORKS: dict[str, Callable[[Network], int]] = {
 def test_npu_keeps_its_state_from_sample_to_sample(name: str) -> None:
     plan = npu_plan(NETWORKS[name])
     assert plan.partitions and not plan.cpu_operators
-    samples, golden = samples_and_golden(plan.model, 4)
+    samples, golden = samples_and_golden(plan.network, 4)
     runner = PartitionRunner(plan)
     for sample, wanted in zip(samples, golden, strict=True):
         assert_equal(evaluate(plan, sample, runner), wanted)
@@ -53,7 +53,7 @@ def test_npu_keeps_its_state_from_sample_to_sample(name: str) -> None:
 def test_another_plan_starts_afresh() -> None:
     for _ in range(2):
         plan = npu_plan(NETWORKS["int8"])
-        samples, golden = samples_and_golden(plan.model, 2)
+        samples, golden = samples_and_golden(plan.network, 2)
         runner = PartitionRunner(plan)
         assert_equal(evaluate(plan, samples[0], runner), golden[0])
 
@@ -61,9 +61,9 @@ def test_another_plan_starts_afresh() -> None:
 @needs_gcc
 def test_in_the_callers_buffers_the_cpu_keeps_the_state(tmp_path: Path) -> None:
     """Vela gives the states no base pointers of their own."""
-    net = Network("stateful", seed=5)
-    model = parse_model(net.build(NETWORKS["int8"](net)), "stateful")
-    plan = offload(model, ACCELERATOR, IoStyle.CALLER)
+    net = NetworkBuilder("stateful", seed=5)
+    network = parse_network(net.build(NETWORKS["int8"](net)), "stateful")
+    plan = offload(network, ACCELERATOR, IoStyle.CALLER)
     assert not plan.partitions and "base pointer" in plan.cpu_operators[0].reason
     assert check_program(plan, tmp_path).state_bytes
 
@@ -82,7 +82,7 @@ def test_cpu_operators_leave_the_npus_state_alone() -> None:
             assert apart, (placement.name, variable.name)
 
 
-def _behind_the_cpu(net: Network) -> int:
+def _behind_the_cpu(net: NetworkBuilder) -> int:
     x = net.unary("RELU", net.input((3, 2, 8), scale=0.02))
     return lstm(net, net.unary("HARD_SWISH", x), 5)
 
@@ -93,7 +93,7 @@ def test_an_lstm_that_vela_spreads_over_two_partitions_is_run() -> None:
     tensors = plan.residual.tensors
     reads = [{i for i in p.inputs if tensors[i].is_variable} for p in plan.partitions]
     assert len(reads) == 2 and reads[0] & reads[1]
-    samples, golden = samples_and_golden(plan.model, 4)
+    samples, golden = samples_and_golden(plan.network, 4)
     runner = PartitionRunner(plan)
     for sample, wanted in zip(samples, golden, strict=True):
         assert_equal(evaluate(plan, sample, runner), wanted)

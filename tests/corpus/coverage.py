@@ -24,7 +24,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Pool,
     Windowed,
 )
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.plan import IoStyle
 from tests.corpus import ROOT
@@ -197,15 +197,15 @@ def modes_of(keys: Iterable[Key]) -> dict[str, Counter[str]]:
     """Return, for each product, the number of networks that use each mode."""
     found: dict[str, Counter[str]] = {product: Counter() for product in PRODUCTS}
     for key in keys:
-        model = decode_model(case_of(key).data, str(key))
+        network = decode_network(case_of(key).data, str(key))
         for product in PRODUCTS:
-            found[product].update(_of_network(model, setting_of(key, product)))
+            found[product].update(_of_network(network, setting_of(key, product)))
     return found
 
 
-def _of_network(model: Any, setting: Setting) -> set[str]:
+def _of_network(network: Any, setting: Setting) -> set[str]:
     try:
-        plan = setting.compile(model)
+        plan = setting.compile(network)
     except EthosgenError:
         return set()
     if not plan.partitions:

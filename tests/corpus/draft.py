@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.corpus.choices import Choices
 from tests.support.network_file import Layout, Spec, write
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 FLOORS = {"int8": -128, "uint8": 0, "int16": 0, "int32": 0}
 """The zero point with which values start at 0; in TFLite's 16-bit types it is always 0."""
@@ -36,7 +36,7 @@ class Case:
         return write(self.layout)
 
 
-class Draft(Network):
+class Draft(NetworkBuilder):
     """A Network with chosen shapes and quantization; `dtype` is the type of its activations."""
 
     def __init__(self, choices: Choices, dtype: str) -> None:

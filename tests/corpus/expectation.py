@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ethosgen.values.model import Graph
+from ethosgen.values.network import Graph
 from tests.corpus.draft import Case
 from tests.corpus.known import Known, find_known, find_oracle
 from tests.corpus.oracles import ask

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from tests.corpus.rounding import limited, rescaled, rescaled_wide
 from tests.corpus.site import Array, Site, Values, scale_of
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.pipeline.exactness import Golden, draw, exact_plan
 from ethosgen.pipeline.judgement import tolerance_of
 from ethosgen.values.errors import EthosgenError, NpuFault
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, compare
 from ethosgen.values.plan import EXACT, PlanSummary
 from ethosgen.values.watch import Watch
@@ -41,7 +41,7 @@ class Job:
     """A network, the setting that it is compiled with, and the samples that judge it."""
 
     name: str
-    model: Model
+    network: Network
     setting: Setting
     samples: Sequence[Arrays]
 
@@ -67,8 +67,10 @@ class Outcome:
 
 def run_as_projects(jobs: Sequence[Job]) -> list[Outcome]:
     """Run networks as projects; ask the oracles about all of them at once."""
-    checks = [draw(job.model) for job in jobs]
-    asked = [(job.model, s) for job, c in zip(jobs, checks, strict=True) for s in (c, job.samples)]
+    checks = [draw(job.network) for job in jobs]
+    asked = [
+        (job.network, s) for job, c in zip(jobs, checks, strict=True) for s in (c, job.samples)
+    ]
     answers = _ask_all(asked)
     outcomes = []
     for number, job in enumerate(jobs):
@@ -84,9 +86,9 @@ def run_keys_as_projects(keys: Sequence[Key], products: Sequence[str]) -> list[O
     jobs = []
     for key in keys:
         case = case_of(key)
-        model = decode_model(case.data, str(key))
-        samples = make_samples(model, case, key.seed)
-        jobs += [Job(str(key), model, setting_of(key, product), samples) for product in products]
+        network = decode_network(case.data, str(key))
+        samples = make_samples(network, case, key.seed)
+        jobs += [Job(str(key), network, setting_of(key, product), samples) for product in products]
     return run_as_projects(jobs)
 
 
@@ -102,7 +104,7 @@ def _run(job: Job, check: Golden | str, golden: Golden | str) -> Outcome:
         outcome.how, outcome.why = CRASH, traceback.format_exc(limit=-4)
     else:
         if isinstance(golden, Golden):
-            tolerance = tolerance_of(job.model)
+            tolerance = tolerance_of(job.network)
             found = compare(golden.oracle, outputs, list(golden.outputs), tolerance)
             outcome.comparison = found
             outcome.how = DIFFERS if found.mismatches else EQUAL
@@ -113,22 +115,22 @@ def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
     from ethosgen.aot import evaluate
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
-    setting, model = job.setting, job.model
+    setting, network = job.setting, job.network
     plan = exact_plan(
-        model,
+        network,
         setting.accelerator,
         setting.io,
         setting.compile,
         EXACT,
         Watch(),
-        lambda _model, _samples, _oracle: check,
+        lambda _network, _samples, _oracle: check,
     )
     outcome.plan = plan.summary()
     runner = PartitionRunner(plan)
     return [evaluate(plan, sample, runner) for sample in job.samples]
 
 
-def _ask_all(asked: Sequence[tuple[Model, Sequence[Arrays]]]) -> list[Golden | str]:
+def _ask_all(asked: Sequence[tuple[Network, Sequence[Arrays]]]) -> list[Golden | str]:
     """Ask TFLite Micro about all networks, and LiteRT about those that TFLite Micro cannot run."""
     found: dict[int, Golden | str] = {}
     left = list(range(len(asked)))
@@ -140,17 +142,17 @@ def _ask_all(asked: Sequence[tuple[Model, Sequence[Arrays]]]) -> list[Golden | s
     return [found[i] for i in range(len(asked))]
 
 
-def _question(model: Model, samples: Sequence[Arrays]) -> Question:
-    given = [[np.asarray(sample[t.name]) for t in model.inputs] for sample in samples]
-    return file_of(model), given, len(model.outputs)
+def _question(network: Network, samples: Sequence[Arrays]) -> Question:
+    given = [[np.asarray(sample[t.name]) for t in network.inputs] for sample in samples]
+    return file_of(network), given, len(network.outputs)
 
 
-def _golden(oracle: str, model: Model, answer: Answer) -> Golden | str:
+def _golden(oracle: str, network: Network, answer: Answer) -> Golden | str:
     how, value = answer
     if how != "ok":
         return f"{oracle}: {value}"
     named: list[Mapping[str, np.ndarray]] = [
-        {t.name: np.asarray(a).reshape(t.shape) for t, a in zip(model.outputs, row, strict=True)}
+        {t.name: np.asarray(a).reshape(t.shape) for t, a in zip(network.outputs, row, strict=True)}
         for row in value
     ]
     return Golden(oracle, named)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ethosgen.backend.ethosu.accelerator import EthosU, find_accelerator
 from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 from ethosgen.backend.ethosu.offload.site import Table
-from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import IoStyle, Kept, OffloadPlan
 from tests.corpus.choices import Choices
 
@@ -50,10 +50,10 @@ class Setting:
 
         return table_of(operator, graph)
 
-    def compile(self, model: Model, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
+    def compile(self, network: Network, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
         """Compile a network with Vela, except the operators in `kept`; EthosgenError if refused."""
         return offload(
-            model,
+            network,
             self.accelerator,
             self.io,
             system_config=self.system_config,

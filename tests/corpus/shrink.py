@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from tests.corpus.choices import drawn, seeded
 from tests.corpus.draft import Case
 from tests.corpus.registry import GENERATORS
@@ -54,7 +54,7 @@ def shrink(operator: str, dtype: str, product: str, tries: int) -> list[str]:
 
 def describe(data: bytes) -> str:
     """Return a network's operators and their tensors as text."""
-    graph = decode_model(data, "case").graph
+    graph = decode_network(data, "case").graph
     lines = []
     for operator in graph.operators:
         lines.append(f"{operator.code} {dict(operator.options)}")

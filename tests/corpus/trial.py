@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.values.errors import EthosgenError, NpuFault
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
 from tests.corpus.choices import seeded
@@ -98,7 +98,7 @@ class Run:
     """A network, its samples, and a trial for each setting."""
 
     case: Case
-    model: Model
+    network: Network
     samples: list[Arrays]
     trials: list[Trial]
     answers: dict[str, list[list[Array]]] = field(default_factory=dict)
@@ -106,18 +106,18 @@ class Run:
 
     def question(self, oracle: str) -> Question:
         """Return the question for an oracle; TFLite Micro gets the int8 twin of a uint8 network."""
-        samples = [[sample[t.name] for t in self.model.inputs] for sample in self.samples]
+        samples = [[sample[t.name] for t in self.network.inputs] for sample in self.samples]
         if oracle != "tflm" or self.case.twin is None:
-            return self.case.data, samples, len(self.model.outputs)
+            return self.case.data, samples, len(self.network.outputs)
         twin = write(self.case.twin)
-        return twin, [[signed(a) for a in sample] for sample in samples], len(self.model.outputs)
+        return twin, [[signed(a) for a in sample] for sample in samples], len(self.network.outputs)
 
     def golden(self, answers: list[list[Array]]) -> list[list[Array]]:
         """Convert an oracle's answers to the network's own dtypes and shapes."""
         return [
             [
                 (unsigned(a) if t.dtype == "uint8" else np.asarray(a)).reshape(t.shape)
-                for t, a in zip(self.model.outputs, answer, strict=True)
+                for t, a in zip(self.network.outputs, answer, strict=True)
             ]
             for answer in answers
         ]
@@ -146,7 +146,7 @@ def explain_trials(runs: Sequence[Run]) -> None:
 
 
 def _explain_fault(run: Run, trial: Trial) -> None:
-    graph = run.model.graph
+    graph = run.network.graph
     sites = (Site(graph, operator, trial.setting) for operator in graph.operators)
     found = [entry.name for site in sites if (entry := find_fault(site, trial.why))]
     if found:
@@ -155,20 +155,22 @@ def _explain_fault(run: Run, trial: Trial) -> None:
 
 def _explain(run: Run, trial: Trial, oracle: str) -> None:
     """Explain a difference if the outputs that the known reasons predict equal the NPU's."""
-    expected = expect(run.case, run.model.graph, trial.setting, oracle, run.samples)
+    expected = expect(run.case, run.network.graph, trial.setting, oracle, run.samples)
     if expected is None or not expected.reasons or trial.outputs is None:
         return
-    if not compare(trial.outputs, run.model, expected.outputs).mismatches:
+    if not compare(trial.outputs, run.network, expected.outputs).mismatches:
         trial.known[oracle] = tuple(dict.fromkeys(entry.name for entry in expected.reasons))
 
 
 def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:
     """Run one network on the model with several settings; do not compare its outputs yet."""
-    model = decode_model(case.data, str(key))
-    run = Run(case, model, make_samples(model, case, key.seed), [Trial(key, s) for s in settings])
+    network = decode_network(case.data, str(key))
+    run = Run(
+        case, network, make_samples(network, case, key.seed), [Trial(key, s) for s in settings]
+    )
     for trial in run.trials:
         try:
-            _run(trial, model, run.samples)
+            _run(trial, network, run.samples)
         except NpuFault as fault:
             trial.where, trial.why = "fault", str(fault)
         except EthosgenError as error:
@@ -178,17 +180,17 @@ def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:
     return run
 
 
-def _run(trial: Trial, model: Model, samples: list[Arrays]) -> None:
+def _run(trial: Trial, network: Network, samples: list[Arrays]) -> None:
     from ethosgen.aot import evaluate
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
-    plan = trial.setting.compile(model)
+    plan = trial.setting.compile(network)
     if plan.cpu_operators or not plan.partitions:
         trial.where = "cpu"
         trial.why = "; ".join(f"{o.code}: {o.reason}" for o in plan.cpu_operators) or "no partition"
         return
     runner = PartitionRunner(plan)
-    if any(tensor.is_variable for tensor in model.graph.tensors) and plan.offsets:
+    if any(tensor.is_variable for tensor in network.graph.tensors) and plan.offsets:
         trial.outputs = _run_with_state(plan, runner, samples)
     else:
         trial.outputs = [evaluate(plan, sample, runner) for sample in samples]
@@ -219,13 +221,13 @@ def _run_with_state(plan: OffloadPlan, runner: Runner, samples: list[Arrays]) ->
     return outputs
 
 
-def make_samples(model: Model, case: Case, seed: int) -> list[Arrays]:
+def make_samples(network: Network, case: Case, seed: int) -> list[Arrays]:
     """Draw samples: over the whole range, near the zero point, and at the ends of the range."""
     samples: list[Arrays] = []
     for index in range(SAMPLES):
         random = np.random.default_rng((seed, index))
         sample = {}
-        for tensor in model.inputs:
+        for tensor in network.inputs:
             info = np.iinfo(tensor.dtype)
             low, high = case.ranges.get(tensor.name, (info.min, info.max))
             values = random.integers(low, high, tensor.shape, np.int64, endpoint=True)
@@ -250,17 +252,17 @@ def judge(runs: Sequence[Run]) -> None:
             for trial in run.trials:
                 if trial.outputs:
                     trial.oracles[oracle] = (
-                        compare(trial.outputs, run.model, run.answers[oracle])
+                        compare(trial.outputs, run.network, run.answers[oracle])
                         if how == "ok"
                         else f"{how}: {value}"
                     )
 
 
-def compare(outputs: list[Arrays], model: Model, golden: list[list[Array]]) -> Difference:
+def compare(outputs: list[Arrays], network: Network, golden: list[list[Array]]) -> Difference:
     """Count the elements that differ, over all samples and outputs."""
     elements = mismatches = largest = 0
     for sample, expected in zip(outputs, golden, strict=True):
-        for tensor, array in zip(model.outputs, expected, strict=True):
+        for tensor, array in zip(network.outputs, expected, strict=True):
             off = np.abs(sample[tensor.name].astype(np.int64) - array.astype(np.int64))
             elements += off.size
             mismatches += int(np.count_nonzero(off))

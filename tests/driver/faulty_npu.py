@@ -18,20 +18,20 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.registers import STATUS_RUNNING, RegisterFile
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.tools import TOOLS
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import create_project
 from ethosgen.samples.drawing import random_samples
 from ethosgen.target import TARGETS, Firmware, SharedMemory
 from ethosgen.target.session import RunReply, Session
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.needs import require
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 RUN = Path(__file__).parent / "marked_run.h"
 NPU = "ethos-u55-128"
@@ -120,10 +120,12 @@ class FaultyNpu(RegisterFile):
 class Board:
     """A firmware with FreeRTOS that runs on QEMU, and its NPU."""
 
-    def __init__(self, session: Session, npu: FaultyNpu, info: ProjectInfo, model: Model) -> None:
+    def __init__(
+        self, session: Session, npu: FaultyNpu, info: ProjectInfo, network: Network
+    ) -> None:
         self._session, self._npu, self._network = session, npu, info.networks[0]
-        self._samples = random_samples(model, 8, 3)
-        self._wanted = golden_outputs(model, self._samples)
+        self._samples = random_samples(network, 8, 3)
+        self._wanted = golden_outputs(network, self._samples)
         self._turn = 0
 
     def run(self, fault: Fault) -> tuple[RunReply, bool]:
@@ -139,10 +141,10 @@ class Board:
         return reply, given == wanted[tensor.name].tobytes()
 
 
-def make_network_project(place: Path, platform: str, sources: str) -> Model:
+def make_network_project(place: Path, platform: str, sources: str) -> Network:
     """Write the project of a small network, and marked_run.h into its folder `sources`."""
     require(*TOOLS)
-    net = Network("small", seed=4)
+    net = NetworkBuilder("small", seed=4)
     x = net.conv2d(net.input((1, 8, 8, 4)), 8)
     data = net.build(net.average_pool(x, (2, 2)))
     path = place.with_suffix(".tflite")
@@ -160,11 +162,11 @@ def make_network_project(place: Path, platform: str, sources: str) -> Model:
         watch=Watch(),
     )
     (place / sources / RUN.name).write_bytes(RUN.read_bytes())
-    return parse_model(data, "small")
+    return parse_network(data, "small")
 
 
 @contextmanager
-def started(elf: Path, info: ProjectInfo, model: Model) -> Iterator[Board]:
+def started(elf: Path, info: ProjectInfo, network: Network) -> Iterator[Board]:
     """Start the firmware on QEMU with an NPU that the test controls."""
     made: list[FaultyNpu] = []
 
@@ -178,7 +180,7 @@ def started(elf: Path, info: ProjectInfo, model: Model) -> Iterator[Board]:
         session = Session(qemu.console, qemu.check)
         assert session.hello(10).init_status == OK
         qemu.settle()
-        yield Board(session, made[0], info, model)
+        yield Board(session, made[0], info, network)
         session.end(10)
         session.bye()
         assert qemu.wait_for_exit() == 0

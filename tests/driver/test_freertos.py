@@ -13,7 +13,7 @@ import pytest
 
 from ethosgen.project import BAREMETAL, open_project
 from ethosgen.toolchain import build
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from tests.driver.faulty_npu import (
     FAULTS,
     TIMEOUT_MS,
@@ -61,9 +61,9 @@ if "ETHOSU_CORE_DRIVER" in os.environ:
     SETUPS.append(Setup("arm", arm=os.environ["ETHOSU_CORE_DRIVER"]))
 
 
-def make_project(place: Path, has_hooks: bool) -> Model:
+def make_project(place: Path, has_hooks: bool) -> Network:
     """Write the project of a small network, and put FreeRTOS and the hooks into it."""
-    model = make_network_project(place, BAREMETAL, "app")
+    network = make_network_project(place, BAREMETAL, "app")
     page = (ROOT / "docs" / "integration.md").read_text()
     (hooks,) = re.findall(r"<!-- freertos.*?```c\n(.*?)```", page, re.DOTALL)
     hooks = hooks if has_hooks else NO_HOOKS
@@ -75,7 +75,7 @@ def make_project(place: Path, has_hooks: bool) -> Model:
     before, line, after = startup.read_text().partition("    [16 + IRQ_CONSOLE_RX]")
     declared = "void SVC_Handler(void), PendSV_Handler(void), SysTick_Handler(void);\n"
     startup.write_text(declared + before + VECTORS + line + after)
-    return model
+    return network
 
 
 @pytest.fixture(scope="module", params=SETUPS, ids=lambda setup: setup.name)
@@ -83,11 +83,11 @@ def board(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Board]:
     place = tmp_path_factory.mktemp("freertos") / "small"
-    model = make_project(place, request.param.has_hooks)
+    network = make_project(place, request.param.has_hooks)
     options = {"ETHOSGEN_NPU_TIMEOUT_MS": str(TIMEOUT_MS), "FREERTOS_KERNEL": str(KERNEL)}
     if request.param.arm:
         options["ETHOSU_CORE_DRIVER"] = request.param.arm
-    with started(build(place, "qemu", options).elf, open_project(place), model) as running:
+    with started(build(place, "qemu", options).elf, open_project(place), network) as running:
         yield running
 
 

@@ -34,7 +34,7 @@ def board(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Board]:
     place = tmp_path_factory.mktemp("zephyr") / "small"
-    model = make_network_project(place, ZEPHYR, "src")
+    network = make_network_project(place, ZEPHYR, "src")
     (place / "src" / "main.c").write_bytes((PARTS / "main.c").read_bytes())
     with (place / "prj.conf").open("a") as file:
         file.write((PARTS / "qemu.conf").read_text())
@@ -43,7 +43,7 @@ def board(
         "EXTRA_CFLAGS": SETUPS[request.param],
     }
     info = open_project(place)
-    with started(build_zephyr(info, "qemu", options).elf, info, model) as running:
+    with started(build_zephyr(info, "qemu", options).elf, info, network) as running:
         yield running
 
 

@@ -10,44 +10,44 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.commands.wording import plan_lines
-from ethosgen.frontend.tflite.reader import decode_model, parse_model
+from ethosgen.frontend.tflite.reader import decode_network, parse_network
 from ethosgen.oracle.reference import LITERT, golden_outputs
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from tests.support import compressed_networks
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
-WAYS: dict[str, Callable[[Network], list[int]]] = {
+WAYS: dict[str, Callable[[NetworkBuilder], list[int]]] = {
     "tables": compressed_networks.tables,
     "masks": compressed_networks.masks,
     "Huffman": compressed_networks.codewords,
 }
 
 
-def network(build: Callable[[Network], list[int]]) -> bytes:
+def network_of(build: Callable[[NetworkBuilder], list[int]]) -> bytes:
     """Return a network that gives out what it decodes, and runs one operator beside."""
-    net = Network("decoded", 4)
+    net = NetworkBuilder("decoded", 4)
     done = net.unary("RELU", net.input((1, 4)))
     return net.build(done, *build(net))
 
 
 @pytest.mark.parametrize("name", WAYS)
 def test_values_are_those_that_tflite_micro_decodes(name: str) -> None:
-    model = parse_model(network(WAYS[name]), "decoded")
-    assert [op.code for op in model.graph.operators] == ["RELU"]
-    (golden,) = golden_outputs(model, random_samples(model, 1, 1))
-    for tensor in model.outputs[1:]:
+    network = parse_network(network_of(WAYS[name]), "decoded")
+    assert [op.code for op in network.graph.operators] == ["RELU"]
+    (golden,) = golden_outputs(network, random_samples(network, 1, 1))
+    for tensor in network.outputs[1:]:
         np.testing.assert_array_equal(tensor.array(), golden[tensor.name], err_msg=tensor.name)
 
 
-def compressed_by_the_tool() -> tuple[Model, Model]:
+def compressed_by_the_tool() -> tuple[Network, Network]:
     """Return a network of two layers, and the same as TFLite Micro's tool compresses it."""
     from tflite_micro.tensorflow.lite.micro import compression
 
-    net, specs = Network("layers", 3), compression.SpecBuilder()
+    net, specs = NetworkBuilder("layers", 3), compression.SpecBuilder()
     x = net.conv2d(net.input((1, 8, 8, 4)), channels=6, kernel=(3, 3), activation="RELU")
     x = net.conv2d(x, channels=8, kernel=(3, 3))
     for index, tensor in enumerate(net.tensors):
@@ -59,7 +59,7 @@ def compressed_by_the_tool() -> tuple[Model, Model]:
     data = net.build(x)
     packed = bytes(compression.compress(data, specs.build()))
     assert b"TFLM_DECODE" in packed
-    return parse_model(data, "layers"), parse_model(packed, "packed")
+    return parse_network(data, "layers"), parse_network(packed, "packed")
 
 
 def test_vela_gets_layers_that_the_tool_compressed() -> None:
@@ -89,7 +89,7 @@ def test_what_decoding_costs_is_told() -> None:
 
 
 def one(encoded: tuple[bytes, ...], output: Spec) -> bytes:
-    return network(lambda net: [compressed_networks.add(net, encoded, output)])
+    return network_of(lambda net: [compressed_networks.add(net, encoded, output)])
 
 
 GOOD = compressed_networks.looked_up(np.arange(8, dtype=np.int8), 3)
@@ -117,31 +117,31 @@ REFUSED: dict[str, tuple[bytes, type[InputError], str]] = {
 def test_what_cannot_be_decoded_is_named(name: str) -> None:
     data, error, words = REFUSED[name]
     with pytest.raises(error, match=words):
-        parse_model(data, "damaged")
+        parse_network(data, "damaged")
 
 
 def test_only_constants_are_decoded() -> None:
-    net = Network("decoded", 4)
+    net = NetworkBuilder("decoded", 4)
     x = net.input((3,), "uint8", None, 0)
     table = net.constant(np.frombuffer(GOOD[1], np.uint8))
     made = net.operator("CUSTOM", [x, table], [OUTPUT], custom_code="TFLM_DECODE")
     with pytest.raises(InputError, match="not constant"):
-        parse_model(net.build(*made), "decoded")
+        parse_network(net.build(*made), "decoded")
 
 
 def test_any_damaged_byte_is_a_sentence_or_another_network() -> None:
-    data, random = bytearray(network(WAYS["tables"])), np.random.default_rng(1)
+    data, random = bytearray(network_of(WAYS["tables"])), np.random.default_rng(1)
     for place, byte in zip(random.integers(8, len(data), 150), random.bytes(150), strict=True):
         damaged = bytes([*data[:place], byte, *data[place + 1 :]])
         try:
-            parse_model(damaged, "damaged")
+            parse_network(damaged, "damaged")
         except InputError:
             continue
 
 
 def test_other_tensors_stay_as_they_were() -> None:
-    data = network(WAYS["masks"])
-    before, after = decode_model(data, "net").graph, parse_model(data, "net").graph
+    data = network_of(WAYS["masks"])
+    before, after = decode_network(data, "net").graph, parse_network(data, "net").graph
     assert [(t.name, t.shape, t.dtype) for t in before.tensors] == [
         (t.name, t.shape, t.dtype) for t in after.tensors
     ]

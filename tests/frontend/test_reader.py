@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-from ethosgen.frontend.tflite.reader import is_compiled, parse_model, read_model
+from ethosgen.frontend.tflite.reader import is_compiled, parse_network, read_network
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import ABSENT, Model
+from ethosgen.values.network import ABSENT, Network
 from tests.support.network_file import Spec, packed, unpacked, with_signatures
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.small_models import SHARED_MODELS
 
 
-def small_network() -> Network:
-    net = Network("small", seed=4)
+def small_network() -> NetworkBuilder:
+    net = NetworkBuilder("small", seed=4)
     x = net.input((1, 8, 8, 4), scale=0.25, zero_point=-7, name="image")
     x = net.conv2d(x, 6, kernel=(3, 5), stride=(2, 1), activation="RELU6", name="features")
     x = net.average_pool(x, (4, 8), name="pooled")
@@ -24,25 +24,25 @@ def small_network() -> Network:
     return net
 
 
-def parse(net: Network, *outputs: int) -> Model:
-    return parse_model(net.build(*outputs), net.name)
+def parse(net: NetworkBuilder, *outputs: int) -> Network:
+    return parse_network(net.build(*outputs), net.name)
 
 
 def test_reads_tensors_operators_and_options() -> None:
-    model = parse(small_network())
-    (image,) = model.inputs
+    network = parse(small_network())
+    (image,) = network.inputs
     assert (image.name, image.shape, image.dtype) == ("image", (1, 8, 8, 4), "int8")
     assert image.quantization is not None
     assert (image.quantization.scale, image.quantization.zero_point) == ((0.25,), (-7,))
-    conv, pool, reshape = model.graph.operators
-    assert [o.code for o in model.graph.operators] == ["CONV_2D", "AVERAGE_POOL_2D", "RESHAPE"]
+    conv, pool, reshape = network.graph.operators
+    assert [o.code for o in network.graph.operators] == ["CONV_2D", "AVERAGE_POOL_2D", "RESHAPE"]
     assert conv.options["padding"] == "SAME"
     assert conv.options["fused_activation_function"] == "RELU6"
     assert (conv.options["stride_h"], conv.options["stride_w"]) == (2, 1)
     assert (pool.options["filter_height"], pool.options["filter_width"]) == (4, 8)
     assert reshape.options["new_shape"] == (1, 6)
-    assert model.graph.tensors[reshape.inputs[1]].array().tolist() == [1, 6]
-    weights = model.graph.tensors[conv.inputs[1]]
+    assert network.graph.tensors[reshape.inputs[1]].array().tolist() == [1, 6]
+    weights = network.graph.tensors[conv.inputs[1]]
     assert weights.quantization is not None
     assert (weights.shape, weights.quantization.axis) == ((6, 3, 5, 4), 0)
     assert len(weights.quantization.scale) == 6
@@ -50,7 +50,7 @@ def test_reads_tensors_operators_and_options() -> None:
 
 
 def test_a_missing_optional_input_is_absent() -> None:
-    net = Network("no_bias")
+    net = NetworkBuilder("no_bias")
     x = net.input((1, 16))
     weights = net.constant(net.random_integers((4, 16)), scale=0.01)
     net.operator("FULLY_CONNECTED", [x, weights, -1], [Spec((1, 4), "int8", 0.5, 0)], {})
@@ -58,32 +58,36 @@ def test_a_missing_optional_input_is_absent() -> None:
 
 
 def test_custom_operators_and_metadata_are_read() -> None:
-    net = Network("custom")
+    net = NetworkBuilder("custom")
     x = net.input((1, 4))
     net.operator(
         "CUSTOM", [x], [Spec((1, 4), "int8", 0.5, 0)], custom_code="Mine", custom_options=b"\1\2\3"
     )
     net.metadata["note"] = b"written by a test"
-    model = parse(net)
-    (operator,) = model.graph.operators
+    network = parse(net)
+    (operator,) = network.graph.operators
     assert (operator.custom_code, operator.custom_options) == ("Mine", b"\1\2\3")
-    assert model.metadata["note"] == b"written by a test"
+    assert network.metadata["note"] == b"written by a test"
 
 
 def test_names_are_made_unique_and_usable() -> None:
-    net = Network("names")
+    net = NetworkBuilder("names")
     x = net.input((1, 4), name="x")
     y = net.input((1, 4), name="x")
     z = net.add(x, y, name="x")
     w = net.relu(z, name="")
     v = net.relu(z, name="two\nlines")
-    model = parse(net, z, w, v)
-    assert [tensor.name for tensor in model.inputs] == ["x", "x_1"]
-    assert [t.name for t in model.outputs] == ["x_2", "relu_3", "two\N{REPLACEMENT CHARACTER}lines"]
+    network = parse(net, z, w, v)
+    assert [tensor.name for tensor in network.inputs] == ["x", "x_1"]
+    assert [t.name for t in network.outputs] == [
+        "x_2",
+        "relu_3",
+        "two\N{REPLACEMENT CHARACTER}lines",
+    ]
 
 
 def test_a_nameless_tensor_is_called_by_its_index() -> None:
-    net = Network("nameless")
+    net = NetworkBuilder("nameless")
     x = net.input((1, 4))
     net.relu(x)
     net.tensors[1] = dataclasses.replace(net.tensors[1], name="")
@@ -92,8 +96,8 @@ def test_a_nameless_tensor_is_called_by_its_index() -> None:
 
 def test_an_open_batch_is_one() -> None:
     net = small_network()
-    model = parse_model(with_signatures(net.build(), {0: (-1, 8, 8, 4)}), "open")
-    assert model.inputs[0].shape == (1, 8, 8, 4)
+    network = parse_network(with_signatures(net.build(), {0: (-1, 8, 8, 4)}), "open")
+    assert network.inputs[0].shape == (1, 8, 8, 4)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +110,7 @@ def test_dynamic_shapes_are_refused_by_name(
     net.tensors[0] = dataclasses.replace(net.tensors[0], shape=shape)
     data = with_signatures(net.build(), {0: signature})
     with pytest.raises(UnsupportedError, match=r"'image' of 'small' has a dynamic shape .*\?"):
-        parse_model(data, "small")
+        parse_network(data, "small")
 
 
 STALE = [(1, 6, 8, 4), (-1, 6, 8, 4), (1, -1, 8, 4), (8, 8, 4), (1, 8, 8, 4, 1), (-1, -1)]
@@ -118,8 +122,8 @@ def test_a_stale_signature_is_ignored_with_one_warning(
     signature: tuple[int, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     data = with_signatures(small_network().build(), dict.fromkeys((0, 3), signature))
-    model = parse_model(data, "small")
-    assert model.inputs[0].shape == (1, 8, 8, 4)
+    network = parse_network(data, "small")
+    assert network.inputs[0].shape == (1, 8, 8, 4)
     (warning,) = caplog.messages
     assert "'image' ([1, 8, 8, 4], signature" in warning and "\n" not in warning
 
@@ -133,8 +137,8 @@ def _without_deprecated_codes(data: bytes) -> bytes:
 
 
 def test_the_larger_operator_code_counts() -> None:
-    model = parse_model(_without_deprecated_codes(small_network().build()), "new_codes")
-    assert [o.code for o in model.graph.operators] == ["CONV_2D", "AVERAGE_POOL_2D", "RESHAPE"]
+    network = parse_network(_without_deprecated_codes(small_network().build()), "new_codes")
+    assert [o.code for o in network.graph.operators] == ["CONV_2D", "AVERAGE_POOL_2D", "RESHAPE"]
 
 
 def test_text_is_refused_with_what_to_do_about_it() -> None:
@@ -145,39 +149,39 @@ def test_text_is_refused_with_what_to_do_about_it() -> None:
 
 
 def test_an_empty_input_is_refused() -> None:
-    net = Network("hollow")
+    net = NetworkBuilder("hollow")
     net.relu(net.input((1, 0), name="nothing"))
     with pytest.raises(UnsupportedError, match="'nothing' of 'hollow' has no elements"):
         parse(net)
 
 
 def test_a_float_network_is_read_as_the_cpu_can_run_many() -> None:
-    net = Network("floating")
+    net = NetworkBuilder("floating")
     net.unary("RELU", net.input((1, 4), "float32", None))
     assert [tensor.dtype for tensor in parse(net).outputs] == ["float32"]
 
 
 def test_a_network_between_float_ends_is_read() -> None:
-    net = Network("float_ends")
+    net = NetworkBuilder("float_ends")
     x = net.quantize(net.input((1, 4), "float32", None), "int8", 0.1, 0)
     net.dequantize(net.relu(x))
     assert [tensor.dtype for tensor in parse(net).inputs] == ["float32"]
 
 
 def test_a_compiled_network_is_known_and_its_memories_need_no_writer() -> None:
-    net = Network("compiled")
+    net = NetworkBuilder("compiled")
     x = net.input((1, 4))
     memories = [net.tensor(Spec((16,), "uint8")) for _ in range(4)]
     result = Spec((1, 4), "int8", 0.5, 0)
     net.operator("CUSTOM", [*memories, x], [result], custom_code="ethos-u")
     assert is_compiled(parse(net))
-    plain = Network("plain")
+    plain = NetworkBuilder("plain")
     plain.relu(plain.input((1, 4)))
     assert not is_compiled(parse(plain))
 
 
 def test_an_unknown_type_is_refused_by_name() -> None:
-    net = Network("brains")
+    net = NetworkBuilder("brains")
     net.relu(net.input((1, 4), "bfloat16", None, name="few"))
     with pytest.raises(UnsupportedError, match="'few' of 'brains' has the type BFLOAT16"):
         parse(net)
@@ -185,28 +189,28 @@ def test_an_unknown_type_is_refused_by_name() -> None:
 
 def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read .*absent"):
-        read_model(tmp_path / "absent.tflite")
+        read_network(tmp_path / "absent.tflite")
     with pytest.raises(InputError, match="cannot read"):
-        read_model(tmp_path)
+        read_network(tmp_path)
     empty = tmp_path / "empty.tflite"
     empty.touch()
     with pytest.raises(InputError, match="is empty"):
-        read_model(empty)
+        read_network(empty)
     text = tmp_path / "text.tflite"
     text.write_text("not a network at all")
     with pytest.raises(InputError, match=r"is not a \.tflite file"):
-        read_model(text)
+        read_network(text)
 
 
 def test_every_truncation_is_an_input_error() -> None:
     data = small_network().build()
     for length in range(0, len(data) - 4, 37):
         with pytest.raises(InputError):
-            parse_model(data[:length], "short")
+            parse_network(data[:length], "short")
 
 
 def test_a_constant_of_the_wrong_length_is_damage() -> None:
-    net = Network("short_constant")
+    net = NetworkBuilder("short_constant")
     x = net.input((1, 4))
     c = net.constant(np.ones((1, 4), np.int8), scale=0.1, name="ones")
     net.tensors[c] = dataclasses.replace(net.tensors[c], data=b"\1\1\1")
@@ -216,7 +220,7 @@ def test_a_constant_of_the_wrong_length_is_damage() -> None:
 
 
 def test_reading_what_nothing_wrote_is_damage() -> None:
-    net = Network("backwards")
+    net = NetworkBuilder("backwards")
     net.relu(net.input((1, 4)))
     orphan = net.tensor(Spec((1, 4), "int8", 0.1, 0, name="orphan"))
     net.relu(orphan)
@@ -225,7 +229,7 @@ def test_reading_what_nothing_wrote_is_damage() -> None:
 
 
 def test_writing_a_constant_is_damage() -> None:
-    net = Network("overwritten")
+    net = NetworkBuilder("overwritten")
     y = net.relu(net.input((1, 4)), name="result")
     net.tensors[y] = dataclasses.replace(net.tensors[y], data=b"\0" * 4)
     with pytest.raises(InputError, match="writes 'result', which is a constant"):
@@ -233,7 +237,7 @@ def test_writing_a_constant_is_damage() -> None:
 
 
 def test_a_graph_without_operators_or_outputs_is_refused() -> None:
-    net = Network("idle")
+    net = NetworkBuilder("idle")
     x = net.input((1, 4))
     with pytest.raises(InputError, match="no operators"):
         parse(net, x)
@@ -242,14 +246,14 @@ def test_a_graph_without_operators_or_outputs_is_refused() -> None:
 
 
 def test_a_tensor_larger_than_any_memory_is_refused() -> None:
-    net = Network("giant")
+    net = NetworkBuilder("giant")
     net.relu(net.input((1, 1 << 16, 1 << 15, 8), name="image"))
     with pytest.raises(InputError, match="'image' of 'giant' takes 16384 MiB"):
         parse(net)
 
 
 def test_wrong_quantization_is_damage() -> None:
-    net = Network("scales")
+    net = NetworkBuilder("scales")
     x = net.input((1, 4))
     net.constant(np.ones((2, 4), np.int8), scale=(0.1, 0.2, 0.3), zero_point=(0, 0, 0))
     net.relu(x)
@@ -263,9 +267,9 @@ def test_wrong_quantization_is_damage() -> None:
 @pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="the shared models are not on this machine")
 def test_shared_models_are_read() -> None:
     for path in sorted(SHARED_MODELS.glob("*.tflite")):
-        model = read_model(path)
-        assert model.graph.operators
-        assert all(tensor.dtype == "int8" for tensor in (*model.inputs, *model.outputs))
+        network = read_network(path)
+        assert network.graph.operators
+        assert all(tensor.dtype == "int8" for tensor in (*network.inputs, *network.outputs))
 
 
 def test_a_constant_that_is_stored_sparse_is_named() -> None:
@@ -273,5 +277,5 @@ def test_a_constant_that_is_stored_sparse_is_named() -> None:
     weights = next(t for t in file.subgraphs[0].tensors if tuple(t.shape) == (6, 3, 5, 4))
     weights.sparsity = schema.SparsityParametersT()
     with pytest.raises(UnsupportedError, match="is stored sparse") as refused:
-        parse_model(packed(file), "sparse")
+        parse_network(packed(file), "sparse")
     assert weights.name.decode() in str(refused.value)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-from ethosgen.frontend.tflite.reader import decode_model
-from ethosgen.frontend.tflite.writer import file_of, write_model
+from ethosgen.frontend.tflite.reader import decode_network
+from ethosgen.frontend.tflite.writer import file_of, write_network
 from ethosgen.values.dialect import OPS, Op, Option
-from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor
+from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 from tests.corpus.registry import ROWS
 from tests.corpus.trial import Key, case_of
 from tests.support import control_networks, recurrent_networks, signal_networks, stream_networks
 from tests.support.network_file import packed, unpacked
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.operator_bench import Bench
 from tests.support.operator_cases import CASES
 from tests.support.small_models import SHARED_MODELS
@@ -32,27 +32,27 @@ def _files() -> Iterator[tuple[str, bytes]]:
         bench = Bench(1)
         yield name, bench.build(*build(bench, dtype))
     for build in (control_networks.carried, control_networks.variables, control_networks.nested):
-        net = Network(build.__name__)
+        net = NetworkBuilder(build.__name__)
         yield net.name, net.build(*build(net))
-    net = Network("lstm")
+    net = NetworkBuilder("lstm")
     yield net.name, net.build(recurrent_networks.lstm(net, net.input((1, 4, 8)), 5))
     yield "signals", file_of(signal_networks.front_end())
-    yield "streams", file_of(stream_networks.network(stream_networks.rings))
+    yield "streams", file_of(stream_networks.network_of(stream_networks.rings))
     yield from ((str(row), case_of(Key(*row, 1)).data) for row in ROWS[::4])
 
 
-def _values(model: Model) -> Model:
+def _values(network: Network) -> Network:
     """Return what was read, without the file, and what was said about a signature that is gone."""
-    return replace(model, data=None, contradictions=())
+    return replace(network, data=None, contradictions=())
 
 
 def test_what_is_written_reads_back_as_the_same_values() -> None:
     files = list(_files())
     assert len(files) > 100
     for name, data in files:
-        model = decode_model(data, name)
-        again = decode_model(write_model(model), name)
-        assert _values(again) == _values(model), name
+        network = decode_network(data, name)
+        again = decode_network(write_network(network), name)
+        assert _values(again) == _values(network), name
         assert not again.contradictions
 
 
@@ -71,8 +71,8 @@ def _changed(option: Option) -> Any:
 def test_options_read_as_the_schema_reads_them(op: Op) -> None:
     options = {option.name: _changed(option) for option in op.options}
     operator = Operator(0, op.code, (), (), options=options)
-    data = write_model(Model("options", None, (Graph("main", (), (operator,), (), ()),)))
-    assert decode_model(data, "options").graph.operators[0].options == options
+    data = write_network(Network("options", None, (Graph("main", (), (operator,), (), ()),)))
+    assert decode_network(data, "options").graph.operators[0].options == options
     read = schema.ModelT.InitFromPackedBuf(data, 0).subgraphs[0].operators[0]
     assert op.table is not None
     theirs = read.builtinOptions if op.table.union == 1 else read.builtinOptions2
@@ -89,8 +89,8 @@ def _raw(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
-def _edited(*tensors: Tensor) -> Model:
-    return Model("edited", None, (Graph("main", tensors, (), (), ()),))
+def _edited(*tensors: Tensor) -> Network:
+    return Network("edited", None, (Graph("main", tensors, (), (), ()),))
 
 
 def _tensor(index: int, data: bytes | None = None, **fields: Any) -> Tensor:
@@ -99,35 +99,35 @@ def _tensor(index: int, data: bytes | None = None, **fields: Any) -> Tensor:
 
 def test_constants_of_one_object_share_a_buffer() -> None:
     one, other = bytes([1, 2, 3]), bytes([1, 2, 4])
-    model = _edited(*(_tensor(i, data) for i, data in enumerate((one, other, one, None))))
-    read = schema.ModelT.InitFromPackedBuf(write_model(model), 0)
+    network = _edited(*(_tensor(i, data) for i, data in enumerate((one, other, one, None))))
+    read = schema.ModelT.InitFromPackedBuf(write_network(network), 0)
     assert [tensor.buffer for tensor in read.subgraphs[0].tensors] == [1, 2, 1, 0]
     assert len(read.buffers) == 3
 
 
 def test_constants_are_aligned_and_int4_is_packed() -> None:
     values = np.array([-8, 7, 3], np.int8).tobytes()
-    data = write_model(_edited(_tensor(0, values, is_packed=True), _tensor(1, b"abc")))
+    data = write_network(_edited(_tensor(0, values, is_packed=True), _tensor(1, b"abc")))
     assert data.index(b"abc") % 16 == 0
     read = schema.ModelT.InitFromPackedBuf(data, 0)
     packed = read.subgraphs[0].tensors[0]
     assert packed.type == schema.TensorType.INT4
     assert bytes(read.buffers[packed.buffer].data) == bytes([0x78, 0x03])
-    assert decode_model(data, "edited").graph.tensors[0].data == values
+    assert decode_network(data, "edited").graph.tensors[0].data == values
 
 
 def test_an_open_size_is_1_in_the_shape_and_open_in_the_signature() -> None:
     tensor = replace(_tensor(0), shape=(1, -1))
-    data = write_model(_edited(tensor))
+    data = write_network(_edited(tensor))
     read = schema.ModelT.InitFromPackedBuf(data, 0).subgraphs[0].tensors[0]
     assert (read.shape.tolist(), read.shapeSignature.tolist()) == ([1, 1], [1, -1])
-    assert decode_model(data, "edited").graph.tensors[0] == tensor
+    assert decode_network(data, "edited").graph.tensors[0] == tensor
 
 
 def test_a_file_that_was_not_edited_is_passed_on_as_it_is() -> None:
     root = unpacked((ROOT / "demo" / "digits_int8.tflite").read_bytes())
     root.description = "by another writer"
     data = packed(root)
-    model = decode_model(data, "digits")
-    assert file_of(model) is data
-    assert file_of(replace(model, data=None)) == write_model(model) != data
+    network = decode_network(data, "digits")
+    assert file_of(network) is data
+    assert file_of(replace(network, data=None)) == write_network(network) != data

@@ -30,11 +30,11 @@ from ethosgen.backend.ethosu.simulator.isa import BY_CODE
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.registers import FAULT_BITS
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import NpuFault
 from tests.npu.npu_networks import Simulation
 from tests.npu.test_npu_networks import block
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 Random = np.random.Generator
 
@@ -98,17 +98,17 @@ class Tally:
 # ---- what is damaged -------------------------------------------------------------------------
 
 
-def _residual(net: Network) -> None:
+def _residual(net: NetworkBuilder) -> None:
     x = net.reshape(block(net, "int8"), (1, 600))
     net.softmax(net.fully_connected(x, 10))
 
 
-def _wide(net: Network) -> None:
+def _wide(net: NetworkBuilder) -> None:
     x = net.conv2d(net.input((1, 12, 12, 7), "int16", 0.01), 9, activation="RELU")
     net.logistic(net.add(net.depthwise(x), x))
 
 
-def _mixed(net: Network) -> None:
+def _mixed(net: NetworkBuilder) -> None:
     x = net.input((1, 16, 16, 8))
     y = net.unary("HARD_SWISH", net.max_pool(x, (3, 3), (2, 2), padding="SAME"))
     y = net.mul(
@@ -117,12 +117,12 @@ def _mixed(net: Network) -> None:
     net.mean(net.concat([y, net.unary("LEAKY_RELU", y, {"alpha": 0.3})]))
 
 
-def _weighty(net: Network) -> None:
+def _weighty(net: NetworkBuilder) -> None:
     x = net.fully_connected(net.input((1, 200)), 150, activation="RELU")
     net.tanh(net.fully_connected(x, 40))
 
 
-NETWORKS: dict[str, tuple[Callable[[Network], None], tuple[str, ...]]] = {
+NETWORKS: dict[str, tuple[Callable[[NetworkBuilder], None], tuple[str, ...]]] = {
     "residual": (_residual, ("ethos-u55-128", "ethos-u65-512")),
     "wide": (_wide, ("ethos-u55-32", "ethos-u65-256")),
     "mixed": (_mixed, ("ethos-u55-256", "ethos-u65-512")),
@@ -138,10 +138,10 @@ def victims() -> tuple[Victim, ...]:
     )
 
 
-def _victim(name: str, build: Callable[[Network], None], npu: str) -> Victim:
-    net = Network(name, seed=11)
+def _victim(name: str, build: Callable[[NetworkBuilder], None], npu: str) -> Victim:
+    net = NetworkBuilder(name, seed=11)
     build(net)
-    plan = offload(parse_model(net.build(), name), find_accelerator(npu))
+    plan = offload(parse_network(net.build(), name), find_accelerator(npu))
     simulation = Simulation(plan)
     sizes = [simulation.scratch.size]
     if plan.scratch_fast_bytes:

@@ -8,10 +8,10 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
-from ethosgen.values.model import Model, Tensor
+from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, RegionKind
 
@@ -63,20 +63,20 @@ class Simulation:
         return {tensor.name: self.view(tensor).copy() for tensor in outputs}, report
 
 
-def simulations(model: Model, accelerators: tuple[str, ...]) -> Iterator[Simulation]:
+def simulations(network: Network, accelerators: tuple[str, ...]) -> Iterator[Simulation]:
     """Compile for each accelerator."""
     for name in accelerators:
-        yield Simulation(offload(model, find_accelerator(name)))
+        yield Simulation(offload(network, find_accelerator(name)))
 
 
 def assert_exact(
     data: bytes, accelerators: tuple[str, ...], samples: int = 2, name: str = "net"
 ) -> None:
     """Compare the NPU model with TFLite Micro on random inputs; every element must be equal."""
-    model = parse_model(data, name)
-    inputs = random_samples(model, samples, 7)
-    golden = golden_outputs(model, inputs)
-    for simulation in simulations(model, accelerators):
+    network = parse_network(data, name)
+    inputs = random_samples(network, samples, 7)
+    golden = golden_outputs(network, inputs)
+    for simulation in simulations(network, accelerators):
         for sample, expected in zip(inputs, golden, strict=True):
             got, _ = simulation.run(sample)
             assert got.keys() == expected.keys()

@@ -6,11 +6,11 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.machine import load
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from tests.npu.npu_bench import STOP, Program, ifm, kernel, ofm, sets
 from tests.npu.npu_networks import Simulation
 from tests.npu.test_npu_networks import block
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 U55_128 = find_accelerator("ethos-u55-128")
 COPY: Program = [
@@ -55,8 +55,8 @@ def test_a_copy_runs_beside_an_operation_unless_it_is_waited_for() -> None:
 
 @pytest.mark.parametrize("npu", ["ethos-u55-32", "ethos-u55-128", "ethos-u65-512"])
 def test_the_estimate_is_near_velas(npu: str) -> None:
-    net = Network("block", seed=5)
-    model = parse_model(net.build(block(net, "int8")), "block")
-    plan = offload(model, find_accelerator(npu))
+    net = NetworkBuilder("block", seed=5)
+    network = parse_network(net.build(block(net, "int8")), "block")
+    plan = offload(network, find_accelerator(npu))
     ours = load(Simulation(plan).partition.commands, plan.accelerator).activity.cycles
     assert ours == pytest.approx(plan.npu_cycles, rel=0.15)

@@ -15,16 +15,18 @@ import pytest
 
 from tests.npu.npu_networks import assert_exact
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 NPUS = ("ethos-u55-128", "ethos-u65-512")
 DTYPES = ("int8", "int16")
 SHAPE = (1, 9, 11, 20)
 
-Build = Callable[[Network, str], int]
+Build = Callable[[NetworkBuilder, str], int]
 
 
-def source(net: Network, dtype: str, shape: tuple[int, ...] = SHAPE, scale: float = 0.05) -> int:
+def source(
+    net: NetworkBuilder, dtype: str, shape: tuple[int, ...] = SHAPE, scale: float = 0.05
+) -> int:
     return net.input(shape, dtype, scale)
 
 
@@ -32,32 +34,32 @@ def quantized(dtype: str) -> dict[str, Any]:
     return {"scale": 0.037, "zero_point": 0 if dtype == "int16" else -9}
 
 
-def two(net: Network, dtype: str, shape: tuple[int, ...] = SHAPE) -> tuple[int, int]:
+def two(net: NetworkBuilder, dtype: str, shape: tuple[int, ...] = SHAPE) -> tuple[int, int]:
     return source(net, dtype), source(net, dtype, shape, 0.08)
 
 
-def multiply(net: Network, dtype: str) -> int:
+def multiply(net: NetworkBuilder, dtype: str) -> int:
     x, y = source(net, dtype, scale=1 / 16), source(net, dtype, scale=1 / 32)
     return net.mul(x, y, scale=32.0 if dtype == "int16" else 1 / 8)
 
 
-def shared(net: Network, dtype: str) -> tuple[int, int]:
+def shared(net: NetworkBuilder, dtype: str) -> tuple[int, int]:
     """Two inputs of one quantization, the second broadcast along height."""
     return source(net, dtype), source(net, dtype, (1, 1, 11, 20))
 
 
-def ints(net: Network, values: Any) -> int:
+def ints(net: NetworkBuilder, values: Any) -> int:
     return net.constant(np.array(values), "int32")
 
 
-def resize(net: Network, x: int, code: str, **options: Any) -> int:
+def resize(net: NetworkBuilder, x: int, code: str, **options: Any) -> int:
     _, height, width, depth = net.tensors[x].shape
     size = (height * 2, width * 2)
     spec = net._like(x, (1, *size, depth))
     return net.operator(code, [x, ints(net, size)], [spec], options)[0]
 
 
-def transpose_conv(net: Network, dtype: str) -> int:
+def transpose_conv(net: NetworkBuilder, dtype: str) -> int:
     x = source(net, dtype, (1, 5, 4, 9))
     shape = (1, 10, 8, 6)
     weights = net.constant(net.random_integers((6, 3, 3, 9)), "int8", (0.006,) * 6, (0,) * 6, 0)
@@ -66,20 +68,20 @@ def transpose_conv(net: Network, dtype: str) -> int:
     return net.operator("TRANSPOSE_CONV", inputs, [net._scaled(x, shape, 3.0, {})], options)[0]
 
 
-def batch_matmul(net: Network, dtype: str) -> int:
+def batch_matmul(net: NetworkBuilder, dtype: str) -> int:
     x, y = source(net, dtype, (1, 2, 5, 12)), source(net, dtype, (1, 2, 12, 7))
     spec = net._like(x, (1, 2, 5, 7), scale=0.7)
     options = {"adj_x": False, "adj_y": False}
     return net.operator("BATCH_MATMUL", [x, y], [spec], options)[0]
 
 
-def strided_slice(net: Network, dtype: str) -> int:
+def strided_slice(net: NetworkBuilder, dtype: str) -> int:
     x = source(net, dtype)
     corners = [ints(net, v) for v in ((0, 1, 2, 3), (1, 9, 11, 17), (1, 2, 2, 1))]
     return net.operator("STRIDED_SLICE", [x, *corners], [net._like(x, (1, 4, 5, 14))], {})[0]
 
 
-def block(net: Network, dtype: str) -> int:
+def block(net: NetworkBuilder, dtype: str) -> int:
     """What real networks are made of: a residual block."""
     x = net.conv2d(source(net, dtype, (1, 20, 20, 3)), 24, (3, 3), (2, 2), activation="RELU6")
     y = net.conv2d(net.depthwise(x, (3, 3)), 24, (1, 1))
@@ -149,20 +151,20 @@ INT8_ONLY: dict[str, Build] = {
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", BUILDS)
 def test_a_network_is_exact(name: str, dtype: str) -> None:
-    net = Network(name, seed=len(name))
+    net = NetworkBuilder(name, seed=len(name))
     output = BUILDS[name](net, dtype)
     assert_exact(net.build(output), NPUS)
 
 
 @pytest.mark.parametrize("name", INT8_ONLY)
 def test_an_int8_network_is_exact(name: str) -> None:
-    net = Network(name, seed=len(name))
+    net = NetworkBuilder(name, seed=len(name))
     output = INT8_ONLY[name](net, "int8")
     assert_exact(net.build(output), NPUS)
 
 
 @pytest.mark.parametrize("npu", ["ethos-u55-32", "ethos-u55-64", "ethos-u55-256", "ethos-u65-256"])
 def test_other_configurations(npu: str) -> None:
-    net = Network("block", seed=3)
+    net = NetworkBuilder("block", seed=3)
     output = net.softmax(net.reshape(block(net, "int8"), (1, 600)))
     assert_exact(net.build(output), (npu,))

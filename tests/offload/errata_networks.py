@@ -13,7 +13,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.offload import vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recurrent_networks import lstm
 
 FOLDER = Path(__file__).parent.parent / "errata"
@@ -23,7 +23,7 @@ MANY = (1, 32, 32, 16)
 
 KEPT = {"keep_dims": True}
 
-Build = Callable[[Network], int]
+Build = Callable[[NetworkBuilder], int]
 
 
 def _unary(
@@ -35,7 +35,7 @@ def _unary(
     shape: Sequence[int] = (1, 4, 4, 16),
     options: dict[str, Any] | None = None,
 ) -> Build:
-    def build(net: Network) -> int:
+    def build(net: NetworkBuilder) -> int:
         x = net.input(shape, dtype, scale, point)
         spec = net._like(x, scale=out_scale)
         return net.operator(code, (x,), (spec,), options)[0]
@@ -44,7 +44,7 @@ def _unary(
 
 
 def _binary(code: str, dtype: str, scales: tuple[float, float, float] | None) -> Build:
-    def build(net: Network) -> int:
+    def build(net: NetworkBuilder) -> int:
         one, other, out = scales or (None, None, None)
         x = net.input((1, 4, 4, 4), dtype, one, 0)
         y = net.input((1, 4, 4, 4), dtype, other, 0)
@@ -65,7 +65,7 @@ def _with_constant(
     scale: float | None = 0.05,
     out_scale: float | None = None,
 ) -> Build:
-    def build(net: Network) -> int:
+    def build(net: NetworkBuilder) -> int:
         x = net.input(shape, dtype, scale, 0)
         y = net.constant(np.array(values, np.int32))
         spec = net._like(x, made, scale=out_scale or scale)
@@ -74,14 +74,14 @@ def _with_constant(
     return build
 
 
-def _transposed(net: Network, x: int, order: Sequence[int]) -> int:
+def _transposed(net: NetworkBuilder, x: int, order: Sequence[int]) -> int:
     shape = net.tensors[x].shape
     by = net.constant(np.array(order, np.int32))
     return net.operator("TRANSPOSE", (x, by), (net._like(x, [shape[i] for i in order]),))[0]
 
 
 def _table_behind_transpose(dtype: str) -> Build:
-    def build(net: Network) -> int:
+    def build(net: NetworkBuilder) -> int:
         x = _transposed(net, net.input((1, 3, 5, 8), dtype, 0.05, 0), (0, 2, 1, 3))
         spec = net._like(x, net.tensors[x].shape, scale=0.04)
         return net.operator("HARD_SWISH", (x,), (spec,))[0]
@@ -89,21 +89,21 @@ def _table_behind_transpose(dtype: str) -> Build:
     return build
 
 
-def _high_rank(net: Network) -> int:
+def _high_rank(net: NetworkBuilder) -> int:
     x = net.input((2, 3, 2, 4, 5), "int8", 0.05, 0)
     y = net.input((3, 2, 4, 5), "int8", 0.05, 0)
     spec = net._like(x, (2, 3, 2, 4, 5))
     return net.operator("MAXIMUM", (x, y), (spec,))[0]
 
 
-def _pack_seven(net: Network) -> int:
+def _pack_seven(net: NetworkBuilder) -> int:
     inputs = [net.input((2, 2, 1, 2, 2, 3), "int8", 0.05, 0) for _ in range(2)]
     spec = net._like(inputs[0], (2, 2, 1, 2, 2, 3, 2))
     options = {"axis": 6, "values_count": 2}
     return net.operator("PACK", inputs, (spec,), options)[0]
 
 
-def _groups(net: Network) -> int:
+def _groups(net: NetworkBuilder) -> int:
     x = net.input((2, 6, 6, 4), "int8", 0.05, 0)
     weights = net.constant(net.random_integers((4, 3, 3, 2)), None, (0.01,) * 4, (0,) * 4)
     bias = net.constant(np.zeros(4, np.int32), None, (0.0005,) * 4, (0,) * 4)
@@ -112,7 +112,7 @@ def _groups(net: Network) -> int:
     return net.operator("CONV_2D", (x, weights, bias), (spec,), options)[0]
 
 
-def _rescaling_pool(net: Network) -> int:
+def _rescaling_pool(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 4, 8), "int8", 0.05, 0)
     spec = net._like(x, (1, 2, 2, 8), scale=0.02)
     options = {"padding": "VALID", "stride_w": 2, "stride_h": 2}
@@ -120,20 +120,20 @@ def _rescaling_pool(net: Network) -> int:
     return net.operator("AVERAGE_POOL_2D", (x,), (spec,), options)[0]
 
 
-def _large_scale(net: Network) -> int:
+def _large_scale(net: NetworkBuilder) -> int:
     return net.conv2d(net.input((1, 2, 2, 8), "int8", 3e8, 0), 4, (1, 1), scale=3e9)
 
 
-def _one_step(net: Network) -> int:
+def _one_step(net: NetworkBuilder) -> int:
     return lstm(net, net.input((1, 3, 4), "int8", 0.05, 0), 6, by_time=True)
 
 
-def _squeeze_of_scaled_integers(net: Network) -> int:
+def _squeeze_of_scaled_integers(net: NetworkBuilder) -> int:
     x = net.input((1, 5, 6, 8), "int32", 48.5, 0)
     return net.operator("SQUEEZE", (x,), (Spec((5, 6, 8), "int32"),), {"squeeze_dims": (0,)})[0]
 
 
-def _large_bias(net: Network) -> int:
+def _large_bias(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 4, 2), "int16", 0.001, 0)
     weights = net.constant(net.random_integers((1, 3, 3, 2)), None, (0.01,) * 2, (0,) * 2, 3)
     bias = net.constant(np.array([-(1 << 34), 0]), "int64", (0.00001,) * 2, (0,) * 2)
@@ -142,11 +142,11 @@ def _large_bias(net: Network) -> int:
     return net.operator("DEPTHWISE_CONV_2D", (x, weights, bias), (spec,), options)[0]
 
 
-def _clipped_lstm(net: Network) -> int:
+def _clipped_lstm(net: NetworkBuilder) -> int:
     return lstm(net, net.input((1, 3, 4), "int8", 0.05, 0), 4, cell_clip=0.5)
 
 
-def _column(net: Network) -> int:
+def _column(net: NetworkBuilder) -> int:
     x = net.max_pool(net.input((1, 4, 1, 1), "int8", 0.05, 0), (1, 1))
     size = net.constant(np.array([25, 1], np.int32))
     options = {"align_corners": True, "half_pixel_centers": False}
@@ -154,17 +154,17 @@ def _column(net: Network) -> int:
     return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
 
 
-def _padded_transpose(net: Network) -> int:
+def _padded_transpose(net: NetworkBuilder) -> int:
     x = net.transpose(net.input((1, 4, 6, 8), "int8", 0.01, 0), (0, 1, 3, 2))
     return net.pad(net.tanh(x), ((0, 0), (0, 2), (2, 0), (0, 0)))
 
 
-def _unsigned_layer(net: Network) -> int:
+def _unsigned_layer(net: NetworkBuilder) -> int:
     x = net.input((16, 64), "uint8", 0.0096, 128)
     return net.fully_connected(x, 16, scale=0.01, zero_point=128)
 
 
-def _part(net: Network, rows: int, step: int = 1) -> int:
+def _part(net: NetworkBuilder, rows: int, step: int = 1) -> int:
     """Add an input, and a part of it: all rows from row 2, or every second row."""
     x = net.input((1, 8, 6, 8), "int8", 0.05, 0)
     limits = ([0, 2, 0, 0], [1, 2 + rows * step, 6, 8], [1, step, 1, 1])
@@ -173,24 +173,24 @@ def _part(net: Network, rows: int, step: int = 1) -> int:
     return net.operator("STRIDED_SLICE", (x, begin, end, steps), (spec,))[0]
 
 
-def _padded_part(net: Network) -> int:
+def _padded_part(net: NetworkBuilder) -> int:
     return net.depthwise(_part(net, 4), multiplier=2)
 
 
-def _stepped_padding(net: Network) -> int:
+def _stepped_padding(net: NetworkBuilder) -> int:
     return net.depthwise(_part(net, 3, 2))
 
 
-def _stepped_operand(net: Network) -> int:
+def _stepped_operand(net: NetworkBuilder) -> int:
     return net.maximum(_part(net, 3, 2), net.input((1, 3, 6, 8), "int8", 0.05, 0))
 
 
-def _reduced_part(net: Network) -> int:
+def _reduced_part(net: NetworkBuilder) -> int:
     x, axis = _part(net, 4), net.constant(np.array([3], np.int32))
     return net.operator("REDUCE_MAX", (x, axis), (net._like(x, (1, 4, 6, 1)),), KEPT)[0]
 
 
-def _product(net: Network, x: int) -> int:
+def _product(net: NetworkBuilder, x: int) -> int:
     """Multiply with a matrix that is an input too."""
     *before, rows, depth = net.tensors[x].shape
     y = net.input((*before, depth, 5), "int8", 0.4, 7)
@@ -198,18 +198,18 @@ def _product(net: Network, x: int) -> int:
     return net.operator("BATCH_MATMUL", (x, y), (spec,))[0]
 
 
-def _multiplied_part(net: Network) -> int:
+def _multiplied_part(net: NetworkBuilder) -> int:
     x = net.input((1, 1, 8, 14), "int8", 0.05, 7)
     begin, size = (net.constant(np.array(v, np.int32)) for v in ([0, 0, 2, 0], [1, 1, 3, 14]))
     return _product(net, net.operator("SLICE", (x, begin, size), (net._like(x, (1, 1, 3, 14)),))[0])
 
 
-def _product_into_part(net: Network) -> int:
+def _product_into_part(net: NetworkBuilder) -> int:
     made = _product(net, net.input((1, 2, 3, 14), "int8", 0.05, 7))
     return net.pad(made, ((0, 0), (1, 0), (0, 0), (0, 0)))
 
 
-def _flattened_product(net: Network) -> int:
+def _flattened_product(net: NetworkBuilder) -> int:
     x, weights = net.input((2, 2, 7), "int8", 0.05, 7), net.input((5, 14), "int8", 0.4, 7)
     spec = net._like(x, (2, 5), scale=1.8, zero_point=3)
     return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
@@ -283,7 +283,7 @@ def npu_of(name: str) -> str:
 
 def build_network(name: str) -> bytes:
     """Return the minimal network of an erratum."""
-    net = Network(name, seed=3)
+    net = NetworkBuilder(name, seed=3)
     return net.build(NETWORKS[name](net))
 
 

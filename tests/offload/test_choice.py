@@ -14,40 +14,40 @@ from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
 from ethosgen.backend.ethosu.offload.keeping import mark, unmark
 from ethosgen.backend.ethosu.offload.vela import Compiled, compile_network
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 from tests.support.small_models import SHARED_MODELS, image_net
 
 ACCELERATOR = find_accelerator("ethos-u55-128")
 
 
-def small() -> Model:
-    net = Network("small", seed=1)
+def small() -> Network:
+    net = NetworkBuilder("small", seed=1)
     x = net.fully_connected(net.input((1, 8)), 8, activation="RELU")
-    return parse_model(net.build(net.fully_connected(x, 4)), "small")
+    return parse_network(net.build(net.fully_connected(x, 4)), "small")
 
 
-def large(path: Path) -> Model:
-    return parse_model(image_net(path).read_bytes(), "large")
+def large(path: Path) -> Network:
+    return parse_network(image_net(path).read_bytes(), "large")
 
 
-def plan_of(model: Model, mode: OffloadMode, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
-    return offload(model, ACCELERATOR, io, mode=mode, cpu_cycles=cpu_cycles)
+def plan_of(network: Network, mode: OffloadMode, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
+    return offload(network, ACCELERATOR, io, mode=mode, cpu_cycles=cpu_cycles)
 
 
 def check(plan: OffloadPlan) -> None:
-    samples = random_samples(plan.model, 2, 1)
+    samples = random_samples(plan.network, 2, 1)
     runner = PartitionRunner(plan) if plan.partitions else _never
-    for sample, wanted in zip(samples, golden_outputs(plan.model, samples), strict=True):
+    for sample, wanted in zip(samples, golden_outputs(plan.network, samples), strict=True):
         for name, array in evaluate(plan, sample, runner).items():
             np.testing.assert_array_equal(array, wanted[name])
 
@@ -79,17 +79,17 @@ def test_a_choice_that_vela_refuses_is_not_made(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_work_goes_to_the_npu() -> None:
-    net = Network("large", seed=1)
+    net = NetworkBuilder("large", seed=1)
     y = net.conv2d(net.conv2d(net.input((1, 16, 16, 16)), 16), 16)
-    plan = plan_of(parse_model(net.build(y), "large"), OffloadMode.AUTO)
+    plan = plan_of(parse_network(net.build(y), "large"), OffloadMode.AUTO)
     assert len(plan.partitions) == 1 and not plan.cpu_operators
     assert [choice.on for choice in plan.choices] == ["npu"]
 
 
 def test_none_leaves_everything(tmp_path: Path) -> None:
-    model = large(tmp_path / "n.tflite")
+    network = large(tmp_path / "n.tflite")
     options = OffloadOptions(mode=OffloadMode.NONE)
-    plan = make_plan(model, ACCELERATOR, IoStyle.ARENA, Watch(), options)
+    plan = make_plan(network, ACCELERATOR, IoStyle.ARENA, Watch(), options)
     assert plan.accelerator is None and not plan.choices
     assert {cpu.reason for cpu in plan.cpu_operators} == {"you asked for --offload none"}
 
@@ -132,29 +132,29 @@ def test_npu_figures_add_up_to_the_whole() -> None:
 
 @pytest.mark.parametrize("kept", [[0], [2, 4], [0, 1, 2, 3, 4, 5]])
 def test_marked_operators_come_back_as_they_were(tmp_path: Path, kept: list[int]) -> None:
-    model = large(tmp_path / "n.tflite")
-    marked = mark(model, kept)
+    network = large(tmp_path / "n.tflite")
+    marked = mark(network, kept)
     for index, (ours, theirs) in enumerate(
-        zip(model.graph.operators, marked.graph.operators, strict=True)
+        zip(network.graph.operators, marked.graph.operators, strict=True)
     ):
         assert theirs.inputs == ours.inputs and theirs.outputs == ours.outputs
         assert theirs.code == ("CUSTOM" if index in kept else ours.code)
-    assert unmark(marked, model).graph == model.graph
-    assert marked.graph.tensors == model.graph.tensors
+    assert unmark(marked, network).graph == network.graph
+    assert marked.graph.tensors == network.graph.tensors
 
 
 def test_an_lstm_on_the_cpu_keeps_its_absent_inputs() -> None:
-    net = Network("recurrent", seed=1)
-    model = parse_model(net.build(lstm(net, net.input((1, 2, 4), scale=0.02), 5)), "recurrent")
-    plan = offload(model, ACCELERATOR, ignore=("UNIDIRECTIONAL_SEQUENCE_LSTM",))
+    net = NetworkBuilder("recurrent", seed=1)
+    network = parse_network(net.build(lstm(net, net.input((1, 2, 4), scale=0.02), 5)), "recurrent")
+    plan = offload(network, ACCELERATOR, ignore=("UNIDIRECTIONAL_SEQUENCE_LSTM",))
     assert len(plan.residual.operators[0].inputs) == 24
     check(plan)
 
 
 @pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="needs ../shared/models")
 def test_a_public_network_too_small_for_the_npu() -> None:
-    model = parse_model((SHARED_MODELS / "hello_world_int8.tflite").read_bytes(), "hello_world")
-    plan = plan_of(model, OffloadMode.AUTO)
+    network = parse_network((SHARED_MODELS / "hello_world_int8.tflite").read_bytes(), "hello_world")
+    plan = plan_of(network, OffloadMode.AUTO)
     assert not plan.partitions
     check(plan)
 

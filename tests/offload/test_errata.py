@@ -11,13 +11,13 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import CompileTarget, SchedulerGoal, find_errata, offload
 from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
-from ethosgen.frontend.tflite.reader import parse_model, read_model
+from ethosgen.frontend.tflite.reader import parse_network, read_network
 from ethosgen.pipeline.exactness import exact_plan
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault, UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadPlan
 from ethosgen.values.watch import Watch
@@ -31,33 +31,33 @@ from tests.offload.errata_networks import (
     npu_of,
     page,
 )
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 ROOT = Path(__file__).parent.parent.parent
 
 BY_NAME = {erratum.name: erratum for erratum in ERRATA}
 
 
-def network_of(name: str) -> Model:
-    return read_model(FOLDER / f"{name}.tflite")
+def network_of(name: str) -> Network:
+    return read_network(FOLDER / f"{name}.tflite")
 
 
-def compiled(name: str, model: Model, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
+def compiled(name: str, network: Network, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
     schedule = SchedulerGoal(OPTIMISE.get(name, "Performance"))
-    return offload(model, find_accelerator(npu_of(name)), kept=kept, schedule=schedule)
+    return offload(network, find_accelerator(npu_of(name)), kept=kept, schedule=schedule)
 
 
-def plan_of(name: str, model: Model) -> OffloadPlan:
-    def planner(network: Model, kept: Mapping[int, Kept]) -> OffloadPlan:
-        return compiled(name, network, kept)
+def plan_of(name: str, network: Network) -> OffloadPlan:
+    def planner(part: Network, kept: Mapping[int, Kept]) -> OffloadPlan:
+        return compiled(name, part, kept)
 
     accelerator = find_accelerator(npu_of(name))
-    return exact_plan(model, accelerator, IoStyle.ARENA, planner, EXACT, Watch())
+    return exact_plan(network, accelerator, IoStyle.ARENA, planner, EXACT, Watch())
 
 
-def differs(model: Model, plan: OffloadPlan) -> bool:
-    samples = draw_samples(model, 10, 1)
-    oracle, golden = decisive_outputs(model, samples)
+def differs(network: Network, plan: OffloadPlan) -> bool:
+    samples = draw_samples(network, 10, 1)
+    oracle, golden = decisive_outputs(network, samples)
     try:
         return compare(oracle, simulate_samples(plan, samples, Watch()), golden).mismatches > 0
     except NpuFault:
@@ -66,23 +66,23 @@ def differs(model: Model, plan: OffloadPlan) -> bool:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_vela_still_has_the_erratum(name: str) -> None:
-    model = network_of(name)
-    assert differs(model, compiled(name, model))
+    network = network_of(name)
+    assert differs(network, compiled(name, network))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_erratum_is_avoided(name: str) -> None:
-    model = network_of(name)
-    oracle, _ = decisive_outputs(model, draw_samples(model, 1, 1))
-    kept = find_errata(model, CompileTarget(npu_of(name), table_of=table_of), oracle)
+    network = network_of(name)
+    oracle, _ = decisive_outputs(network, draw_samples(network, 1, 1))
+    kept = find_errata(network, CompileTarget(npu_of(name), table_of=table_of), oracle)
     assert name in {why.erratum for why in kept.values()}
     try:
-        plan = plan_of(name, model)
+        plan = plan_of(name, network)
     except UnsupportedError as error:
         assert f"(erratum {name})" in str(error)
         assert "--trust-vela" in str(error)
     else:
-        assert not differs(model, plan)
+        assert not differs(network, plan)
 
 
 def test_every_erratum_names_its_source_once() -> None:
@@ -114,7 +114,7 @@ def test_every_erratum_has_its_network_in_the_folder() -> None:
 def test_only_steps_that_may_share_a_buffer_are_an_erratum(
     rows: int, factor: int, aligned: bool, is_one: bool
 ) -> None:
-    net = Network("column", seed=1)
+    net = NetworkBuilder("column", seed=1)
     x = net.input((1, rows, 1, 2), "int8", 0.05, 0)
     made = (rows - 1) * factor + 1 if aligned else rows * factor
     size = net.constant(np.array([made, 1], np.int32))
@@ -122,11 +122,11 @@ def test_only_steps_that_may_share_a_buffer_are_an_erratum(
     (out,) = net.operator(
         "RESIZE_NEAREST_NEIGHBOR", (x, size), (net._like(x, (1, made, 1, 2)),), options
     )
-    model = parse_model(net.build(out), "column")
-    assert bool(find_errata(model, CompileTarget(NPU, table_of=table_of))) == is_one
+    network = parse_network(net.build(out), "column")
+    assert bool(find_errata(network, CompileTarget(NPU, table_of=table_of))) == is_one
 
 
-def _part(net: Network, steps: Sequence[int], code: str = "STRIDED_SLICE") -> int:
+def _part(net: NetworkBuilder, steps: Sequence[int], code: str = "STRIDED_SLICE") -> int:
     """Add an input of two batches, and its right part from the second row and column on."""
     x = net.input((2, 8, 8, 4), "int8", 0.05, 0)
     made = (2, -(-7 // steps[0]), -(-7 // steps[1]), 4)
@@ -138,15 +138,15 @@ def _part(net: Network, steps: Sequence[int], code: str = "STRIDED_SLICE") -> in
     return net.operator(code, (x, *values), (net._like(x, made),))[0]
 
 
-def _pooled(net: Network, x: int) -> int:
+def _pooled(net: NetworkBuilder, x: int) -> int:
     return net.max_pool(x, (3, 3), (1, 1), padding="SAME")
 
 
-def _padded(net: Network, x: int) -> int:
+def _padded(net: NetworkBuilder, x: int) -> int:
     return net.conv2d(net.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), 4, padding="VALID")
 
 
-def _with_another(net: Network, x: int) -> int:
+def _with_another(net: NetworkBuilder, x: int) -> int:
     return net.maximum(x, net.input((2, 4, 4, 4), "int8", 0.05, 0))
 
 
@@ -167,23 +167,25 @@ def _with_another(net: Network, x: int) -> int:
     ],
 )  # fmt: skip
 def test_a_part_is_kept_where_its_reader_is_wrong(
-    steps: Sequence[int], code: str, read: Callable[[Network, int], int], erratum: str | None
+    steps: Sequence[int], code: str, read: Callable[[NetworkBuilder, int], int], erratum: str | None
 ) -> None:
-    net = Network("part", seed=2)
-    model = parse_model(net.build(read(net, _part(net, steps, code))), "part")
-    kept = find_errata(model, CompileTarget(NPU, table_of=table_of))
+    net = NetworkBuilder("part", seed=2)
+    network = parse_network(net.build(read(net, _part(net, steps, code))), "part")
+    kept = find_errata(network, CompileTarget(NPU, table_of=table_of))
     assert [why.erratum for why in kept.values()] == ([erratum] if erratum else [])
-    assert differs(model, compiled("part", model)) == (erratum is not None)
-    assert not differs(model, compiled("part", model, kept))
+    assert differs(network, compiled("part", network)) == (erratum is not None)
+    assert not differs(network, compiled("part", network, kept))
 
 
-def _sliced(net: Network, shape: Sequence[int], start: Sequence[int], size: Sequence[int]) -> int:
+def _sliced(
+    net: NetworkBuilder, shape: Sequence[int], start: Sequence[int], size: Sequence[int]
+) -> int:
     x = net.input(shape, "int8", 0.05, 7)
     begin, extent = (net.constant(np.array(v, np.int32)) for v in (start, size))
     return net.operator("SLICE", (x, begin, extent), (net._like(x, size),))[0]
 
 
-def _product(net: Network, x: int, adj_x: bool = False) -> int:
+def _product(net: NetworkBuilder, x: int, adj_x: bool = False) -> int:
     *before, rows, depth = net.tensors[x].shape
     rows, depth = (depth, rows) if adj_x else (rows, depth)
     y = net.input((*before, depth, 5), "int8", 0.4, 7)
@@ -191,14 +193,14 @@ def _product(net: Network, x: int, adj_x: bool = False) -> int:
     return net.operator("BATCH_MATMUL", (x, y), (spec,), {"adj_x": adj_x})[0]
 
 
-def _dynamic(net: Network, x: int) -> int:
+def _dynamic(net: NetworkBuilder, x: int) -> int:
     rows, depth = net.tensors[x].shape
     weights = net.input((5, depth), "int8", 0.4, 7)
     spec = net._like(x, (rows, 5), scale=1.8, zero_point=3)
     return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
 
 
-def _second_operand(net: Network, x: int) -> int:
+def _second_operand(net: NetworkBuilder, x: int) -> int:
     rows = net.input((1, 1, 2, net.tensors[x].shape[2]), "int8", 0.05, 7)
     spec = net._like(x, (1, 1, 2, net.tensors[x].shape[3]), scale=1.8, zero_point=3)
     return net.operator("BATCH_MATMUL", (rows, x), (spec,))[0]
@@ -222,18 +224,18 @@ def test_a_part_is_kept_where_a_product_reads_it_first(
     shape: Sequence[int],
     start: Sequence[int],
     size: Sequence[int],
-    read: Callable[[Network, int], int],
+    read: Callable[[NetworkBuilder, int], int],
     is_one: bool,
 ) -> None:
-    net = Network("part", seed=2)
-    model = parse_model(net.build(read(net, _sliced(net, shape, start, size))), "part")
-    kept = find_errata(model, CompileTarget(NPU, table_of=table_of))
+    net = NetworkBuilder("part", seed=2)
+    network = parse_network(net.build(read(net, _sliced(net, shape, start, size))), "part")
+    kept = find_errata(network, CompileTarget(NPU, table_of=table_of))
     assert [why.erratum for why in kept.values()] == (["multiplied-part"] if is_one else [])
-    assert differs(model, compiled("part", model)) == is_one
-    assert not differs(model, compiled("part", model, kept))
+    assert differs(network, compiled("part", network)) == is_one
+    assert not differs(network, compiled("part", network, kept))
 
 
-def _joined(net: Network, x: int, axis: int) -> int:
+def _joined(net: NetworkBuilder, x: int, axis: int) -> int:
     shape = [*net.tensors[x].shape]
     before = net.input(shape, "int8", 1.8, 3)
     shape[axis] *= 2
@@ -253,14 +255,14 @@ def _joined(net: Network, x: int, axis: int) -> int:
     ],
 )
 def test_a_joiner_is_kept_where_a_product_writes_into_it(
-    shape: Sequence[int], join: Callable[[Network, int], int], is_one: bool
+    shape: Sequence[int], join: Callable[[NetworkBuilder, int], int], is_one: bool
 ) -> None:
-    net = Network("joined", seed=2)
-    model = parse_model(net.build(join(net, _product(net, net.input(shape)))), "joined")
-    kept = find_errata(model, CompileTarget(NPU, table_of=table_of))
+    net = NetworkBuilder("joined", seed=2)
+    network = parse_network(net.build(join(net, _product(net, net.input(shape)))), "joined")
+    kept = find_errata(network, CompileTarget(NPU, table_of=table_of))
     assert [why.erratum for why in kept.values()] == (["product-into-part"] if is_one else [])
-    assert differs(model, compiled("joined", model)) == is_one
-    assert not differs(model, compiled("joined", model, kept))
+    assert differs(network, compiled("joined", network)) == is_one
+    assert not differs(network, compiled("joined", network, kept))
 
 
 def test_an_erratum_ends_with_the_version_that_mends_it() -> None:
@@ -271,14 +273,16 @@ def test_an_erratum_ends_with_the_version_that_mends_it() -> None:
 
 
 def test_the_demo_keeps_its_offload() -> None:
-    model = read_model(ROOT / "demo" / "digits_int8.tflite")
-    assert not find_errata(model, CompileTarget("ethos-u55-128", table_of=table_of))
+    network = read_network(ROOT / "demo" / "digits_int8.tflite")
+    assert not find_errata(network, CompileTarget("ethos-u55-128", table_of=table_of))
 
 
 def test_operators_on_reals_have_no_errata() -> None:
-    net = Network("reals", seed=1)
+    net = NetworkBuilder("reals", seed=1)
     x, y = (net.input((2, 3), "float32", None) for _ in range(2))
     (made,) = net.operator("SQUARED_DIFFERENCE", [x, y], [Spec((2, 3), "float32")])
-    model = parse_model(net.build(made), "reals")
+    network = parse_network(net.build(made), "reals")
     for who in ("tflm", "litert"):
-        assert not find_errata(model, CompileTarget("ethos-u55-128", IoStyle.ARENA, table_of), who)
+        assert not find_errata(
+            network, CompileTarget("ethos-u55-128", IoStyle.ARENA, table_of), who
+        )

@@ -11,65 +11,65 @@ import pytest
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import IoStyle, OffloadPlan
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 
-def sums(net: Network) -> tuple[int, ...]:
+def sums(net: NetworkBuilder) -> tuple[int, ...]:
     a, b, c = (net.input((1, 8, 8, 4), scale=scale) for scale in (0.05, 0.07, 0.02))
     total = net.add(a, b)
     return net.add(total, c), total
 
 
-def residual_block(net: Network) -> tuple[int, ...]:
+def residual_block(net: NetworkBuilder) -> tuple[int, ...]:
     a, b = net.input((1, 8, 8, 8)), net.input((1, 8, 8, 8), scale=0.07, zero_point=-4)
     total = net.add(net.conv2d(a, 8), b)
     pooled = net.max_pool(total, (2, 2))
     return net.add(net.conv2d(pooled, 8), pooled), total, b
 
 
-def concatenation(net: Network) -> tuple[int, ...]:
+def concatenation(net: NetworkBuilder) -> tuple[int, ...]:
     a, b = net.input((1, 8, 8, 4)), net.input((1, 8, 8, 12))
     both = net.concat([a, b])
     return net.conv2d(both, 8, stride=(2, 2)), net.average_pool(b, (2, 2)), both
 
 
-def odd_sizes(net: Network) -> tuple[int, ...]:
+def odd_sizes(net: NetworkBuilder) -> tuple[int, ...]:
     a, b = net.input((1, 33, 29, 5)), net.input((1, 33, 29, 5))
     total = net.add(net.depthwise(a), b)
     padded = net.pad(total, [(0, 0), (1, 2), (2, 1), (0, 0)])
     return net.max_pool(padded, (3, 3), (2, 2)), total
 
 
-def copies(net: Network) -> tuple[int, ...]:
+def copies(net: NetworkBuilder) -> tuple[int, ...]:
     a, b = net.input((1, 8, 8, 4)), net.input((1, 256))
     return net.reshape(a, (1, 256)), net.relu(b)
 
 
-def tables(net: Network) -> tuple[int, ...]:
+def tables(net: NetworkBuilder) -> tuple[int, ...]:
     a, b = net.input((1, 64)), net.input((1, 64))
     left, right = net.fully_connected(a, 32), net.fully_connected(b, 32)
     product = net.mul(left, right)
     return product, net.softmax(product), net.tanh(right)
 
 
-def broadcast(net: Network) -> tuple[int, ...]:
+def broadcast(net: NetworkBuilder) -> tuple[int, ...]:
     a, b = net.input((1, 8, 8, 4)), net.input((1, 1, 1, 4))
     total = net.add(a, b)
     return total, net.mul(total, b)
 
 
-def one_name(net: Network) -> tuple[int, ...]:
+def one_name(net: NetworkBuilder) -> tuple[int, ...]:
     a, b = net.input((1, 8, 8, 4), name="x"), net.input((1, 8, 8, 4), scale=0.2, name="x")
     return net.sub(a, b, name="x"), net.sub(b, a, name="")
 
 
-def product(net: Network) -> tuple[int, ...]:
+def product(net: NetworkBuilder) -> tuple[int, ...]:
     x, y = net.input((5, 7)), net.input((3, 7), scale=0.03)
     options = {"adj_x": False, "adj_y": True}
     return tuple(net.operator("BATCH_MATMUL", [x, y], [Spec((5, 3), "int8", 0.5, 1)], options))
@@ -88,37 +88,37 @@ def run(plan: OffloadPlan, sample: Arrays) -> Arrays:
     for partition in plan.partitions:
         inputs = {tensors[i].name: values[tensors[i].name] for i in partition.inputs}
         values |= runner(partition, inputs)
-    return {tensor.name: values[tensor.name] for tensor in plan.model.outputs}
+    return {tensor.name: values[tensor.name] for tensor in plan.network.outputs}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_both_styles_are_exact(layout: Callable[[Network], tuple[int, ...]]) -> None:
-    net = Network(layout.__name__, seed=2)
+def test_both_styles_are_exact(layout: Callable[[NetworkBuilder], tuple[int, ...]]) -> None:
+    net = NetworkBuilder(layout.__name__, seed=2)
     outputs = layout(net)
-    model = parse_model(net.build(*outputs), net.name)
-    samples = random_samples(model, 2, seed=0)
-    golden = golden_outputs(model, samples)
+    network = parse_network(net.build(*outputs), net.name)
+    samples = random_samples(network, 2, seed=0)
+    golden = golden_outputs(network, samples)
     for name in ("ethos-u55-128", "ethos-u65-512"):
         for io in IoStyle:
-            plan = offload(model, find_accelerator(name), io)
+            plan = offload(network, find_accelerator(name), io)
             assert plan.cpu_operators == ()
             got = [run(plan, sample) for sample in samples]
             assert compare("tflm", got, golden).mismatches == 0, (name, io)
 
 
 def test_a_buffer_is_as_large_as_what_the_npu_copies_of_it() -> None:
-    net = Network("product", seed=2)
-    model = parse_model(net.build(*product(net)), "product")
-    plan = offload(model, find_accelerator("ethos-u55-128"), IoStyle.CALLER)
+    net = NetworkBuilder("product", seed=2)
+    network = parse_network(net.build(*product(net)), "product")
+    plan = offload(network, find_accelerator("ethos-u55-128"), IoStyle.CALLER)
     tensors = plan.residual.tensors
     sizes = {
         tensors[i].name: (tensors[i].bytes, plan.buffer_bytes(tensors[i]))
         for i in plan.residual.inputs
     }
-    wanted = {tensor.name: tensor.bytes for tensor in model.inputs}
+    wanted = {tensor.name: tensor.bytes for tensor in network.inputs}
     assert {name: size for name, (size, _) in sizes.items()} == wanted
     assert all(buffer in (size, -(-size // 16) * 16) for size, buffer in sizes.values())
     assert any(buffer > size for size, buffer in sizes.values())
     assert [plan.buffer_bytes(tensors[i]) for i in plan.residual.outputs] == [15]
-    in_arena = offload(model, find_accelerator("ethos-u55-128"))
+    in_arena = offload(network, find_accelerator("ethos-u55-128"))
     assert not in_arena.reach

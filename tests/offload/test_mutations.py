@@ -8,18 +8,18 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload, vela
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import EthosgenError
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 MUTATIONS = 200
 EXTREMES = (0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 0x00FFFFFF, 0x00010000)
 
 
-def network() -> bytes:
-    net = Network("victim", seed=5)
+def original_network() -> bytes:
+    net = NetworkBuilder("victim", seed=5)
     x = net.conv2d(net.input((1, 8, 8, 4)), 8, activation="RELU")
     x = net.max_pool(net.depthwise(x, stride=(2, 2)), (2, 2))
     x = net.add(net.conv2d(x, 8, (1, 1)), x)
@@ -52,12 +52,12 @@ def fate(data: bytes) -> str:
     """Say how far a network gets; anything but an EthosgenError escapes."""
     stage = "read"
     try:
-        model = parse_model(data, "mutant")
+        network = parse_network(data, "mutant")
         stage = "offload"
-        plan = offload(model, find_accelerator("ethos-u55-128"))
+        plan = offload(network, find_accelerator("ethos-u55-128"))
         assert all(0 <= offset < plan.scratch_bytes for offset in plan.offsets.values())
         stage = "golden"
-        golden_outputs(model, random_samples(model, 1, seed=0))
+        golden_outputs(network, random_samples(network, 1, seed=0))
     except EthosgenError as error:
         message = str(error)
         assert "mutant" in message, message
@@ -68,7 +68,7 @@ def fate(data: bytes) -> str:
 
 def test_every_mutation_ends_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vela, "LIMIT_S", 10.0)
-    original = network()
+    original = original_network()
     assert fate(original) == "alive"
     mutants = [mutate(original, np.random.default_rng(seed)) for seed in range(MUTATIONS)]
     with ThreadPoolExecutor(2) as pool:

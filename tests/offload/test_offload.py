@@ -8,24 +8,24 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, find_accelerator
 from ethosgen.backend.ethosu.offload import offload, vela
-from ethosgen.frontend.tflite.reader import parse_model, read_model
+from ethosgen.frontend.tflite.reader import parse_network, read_network
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
 from tests.support.network_file import Spec, with_signatures
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 U55 = find_accelerator("ethos-u55-128")
 SHARED_MODELS = Path(__file__).parents[3] / "shared" / "models"
 
 
-def parse(net: Network, *outputs: int) -> Model:
-    return parse_model(net.build(*outputs), net.name)
+def parse(net: NetworkBuilder, *outputs: int) -> Network:
+    return parse_network(net.build(*outputs), net.name)
 
 
-def two_inputs(seed: int = 3) -> Model:
+def two_inputs(seed: int = 3) -> Network:
     """Both inputs used, three outputs of which one is an input, pooling in between."""
-    net = Network("two_inputs", seed)
+    net = NetworkBuilder("two_inputs", seed)
     a = net.input((1, 8, 8, 8), name="a")
     b = net.input((1, 8, 8, 8), scale=0.07, zero_point=-4, name="b")
     total = net.add(net.conv2d(a, 8), b, name="total")
@@ -64,11 +64,11 @@ def test_arena_offsets_lie_inside_scratch() -> None:
 
 
 def test_the_residual_graph_keeps_the_signature() -> None:
-    model = two_inputs()
-    plan = offload(model, U55)
+    network = two_inputs()
+    plan = offload(network, U55)
     assert [t.name for t in plan.residual.input_tensors()] == ["a", "b"]
     assert [t.name for t in plan.residual.output_tensors()] == ["last", "total", "b"]
-    for ours, theirs in zip(plan.residual.output_tensors(), model.outputs, strict=True):
+    for ours, theirs in zip(plan.residual.output_tensors(), network.outputs, strict=True):
         assert (ours.shape, ours.dtype, ours.quantization) == (
             theirs.shape,
             theirs.dtype,
@@ -94,7 +94,7 @@ def test_what_is_ignored_splits_the_network_and_says_so() -> None:
 
 
 def test_nothing_on_the_npu_is_a_plan_too() -> None:
-    net = Network("cpu_only")
+    net = NetworkBuilder("cpu_only")
     net.max_pool(net.input((1, 8, 8, 4)), (2, 2))
     plan = offload(parse(net), U55, ignore=("MAX_POOL_2D",))
     assert (plan.partitions, plan.scratch_bytes, plan.read_only, plan.offsets) == ((), 0, b"", {})
@@ -112,29 +112,29 @@ def test_caller_style_gives_every_tensor_a_base_pointer(ignore: tuple[str, ...])
 
 
 def test_too_many_tensors_for_caller_style() -> None:
-    net = Network("crowd")
+    net = NetworkBuilder("crowd")
     total, *others = [net.input((1, 4, 4, 4)) for _ in range(6)]
     for other in others:
         total = net.add(total, other)
-    model = parse(net)
-    assert len(offload(model, U55).partitions) == 1
+    network = parse(net)
+    assert len(offload(network, U55).partitions) == 1
     with pytest.raises(UnsupportedError, match="use --io arena"):
-        offload(model, U55, IoStyle.CALLER)
+        offload(network, U55, IoStyle.CALLER)
 
 
-def sine(net: Network, x: int) -> int:
+def sine(net: NetworkBuilder, x: int) -> int:
     return net.unary("SIN", x)
 
 
-def floor(net: Network, x: int) -> int:
+def floor(net: NetworkBuilder, x: int) -> int:
     return net.quantize(net.unary("FLOOR", net.dequantize(x)), "int8", 0.1, 0)
 
 
-def wide_pool(net: Network, x: int) -> int:
+def wide_pool(net: NetworkBuilder, x: int) -> int:
     return net.average_pool(x, (9, 9), (1, 1), padding="SAME")
 
 
-def custom(net: Network, x: int) -> int:
+def custom(net: NetworkBuilder, x: int) -> int:
     spec = Spec(net.tensors[x].shape, "int8", 0.1, 0)
     return net.operator("CUSTOM", [x], [spec], custom_code="Mine")[0]
 
@@ -155,8 +155,10 @@ def custom(net: Network, x: int) -> int:
         (custom, {"CUSTOM Mine": "the NPU has no such operation"}),
     ],
 )
-def test_reasons_are_given(layer: Callable[[Network, int], int], reasons: dict[str, str]) -> None:
-    net = Network(layer.__name__)
+def test_reasons_are_given(
+    layer: Callable[[NetworkBuilder, int], int], reasons: dict[str, str]
+) -> None:
+    net = NetworkBuilder(layer.__name__)
     x = net.conv2d(net.input((1, 16, 16, 4)), 4)
     net.conv2d(layer(net, x), 4)
     plan = offload(parse(net), U55)
@@ -169,7 +171,7 @@ def test_reasons_are_given(layer: Callable[[Network, int], int], reasons: dict[s
 
 
 def test_a_placement_in_the_file_does_not_become_velas() -> None:
-    net = Network("placed")
+    net = NetworkBuilder("placed")
     net.relu(net.conv2d(net.input((1, 8, 8, 4)), 8))
     plain = offload(parse(net), U55)
     net.metadata["OfflineMemoryAllocation"] = np.array([1, 0, 1, 4096], "<i4").tobytes()
@@ -177,11 +179,11 @@ def test_a_placement_in_the_file_does_not_become_velas() -> None:
 
 
 def test_a_compile_uses_no_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
-    net = Network("noisy")
+    net = NetworkBuilder("noisy")
     x = net.input((1, 4, 4, 4))
     net.unary("SIN", x)
     data = with_signatures(net.build(), {x: (-1, 4, 4, 4)})
-    offload(parse_model(data, "noisy"), U55)
+    offload(parse_network(data, "noisy"), U55)
     assert capfd.readouterr() == ("", "")
 
 
@@ -193,20 +195,20 @@ def test_velas_refusal_is_one_sentence() -> None:
 def test_a_death_a_hang_and_a_missing_vela_are_sentences(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    model = two_inputs()
+    network = two_inputs()
     stand_in = tmp_path / "vela.py"
     monkeypatch.setattr(vela, "__file__", str(stand_in))
     child = tmp_path / "regor.py"
     child.write_text("import os\ndef compile_network(*_): os.abort()\n")
     with pytest.raises(InputError, match=r"Vela crashes on 'two_inputs'.*SIGABRT"):
-        offload(model, U55)
+        offload(network, U55)
     child.write_text("def compile_network(*_): import no_such_vela\n")
     with pytest.raises(ToolError, match="pip install ethos-u-vela"):
-        offload(model, U55)
+        offload(network, U55)
     monkeypatch.setattr(vela, "LIMIT_S", 0.5)
     child.write_text("import time\ndef compile_network(*_): time.sleep(60)\n")
     with pytest.raises(InputError, match=r"did not finish in 0\.5 s"):
-        offload(model, U55)
+        offload(network, U55)
 
 
 def test_other_memories_of_vela_can_be_chosen() -> None:
@@ -225,9 +227,9 @@ def test_other_memories_of_vela_can_be_chosen() -> None:
 def test_shared_models_run_wholly_on_the_npu() -> None:
     sram = {"kws_dscnn_int8": 22192, "ad_autoencoder_int8": 768, "vww_mobilenet_int8": 74480}
     for path in sorted(SHARED_MODELS.glob("*.tflite")):
-        model = read_model(path)
-        plan = offload(model, U55)
+        network = read_network(path)
+        plan = offload(network, U55)
         assert len(plan.partitions) == 1
         assert plan.cpu_operators == ()
-        assert plan.npu_operators == len(model.graph.operators)
+        assert plan.npu_operators == len(network.graph.operators)
         assert plan.sram_bytes == sram.get(path.stem, plan.sram_bytes)

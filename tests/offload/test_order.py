@@ -4,7 +4,7 @@ import pytest
 
 from ethosgen.backend.ethosu.offload.order import awaited, in_order, outgrown, stateful_operators
 from ethosgen.values.errors import RefusalError
-from ethosgen.values.model import Graph, Model, Operator, Tensor
+from ethosgen.values.network import Graph, Network, Operator, Tensor
 
 
 def graph_of(*operators: Operator) -> Graph:
@@ -22,8 +22,8 @@ def order(graph: Graph, sources: dict[int, int], placed: bool = False) -> list[i
     originals = {place: graph.operators[index] for index, place in sources.items()}
     filler = Operator(0, "RELU", (), ())
     operators = tuple(originals.get(i, filler) for i in range(1 + max(originals)))
-    model = Model("net", b"", (Graph("net", graph.tensors, operators, (), ()),))
-    return [op.index for op in in_order(graph, sources, model, placed=placed).operators]
+    network = Network("net", b"", (Graph("net", graph.tensors, operators, (), ()),))
+    return [op.index for op in in_order(graph, sources, network, placed=placed).operators]
 
 
 READ, ASSIGN, ONCE = "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"
@@ -79,8 +79,8 @@ def test_vela_is_told_what_must_be_there_before() -> None:
         Operator(2, "VAR_HANDLE", (), (1,)), Operator(3, READ, (1,), (3,)),
         Operator(4, "RELU", (3,), (2,)),
     )  # fmt: skip
-    model = Model("net", b"", (Graph("net", tensors, operators, (2,), (3,)),))
-    assert awaited(model) == {0: (), 1: (), 2: (2,), 3: (2,)}
+    network = Network("net", b"", (Graph("net", tensors, operators, (2,), (3,)),))
+    assert awaited(network) == {0: (), 1: (), 2: (2,), 3: (2,)}
 
 
 def test_only_what_has_effects_is_kept() -> None:

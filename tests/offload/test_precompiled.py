@@ -16,15 +16,15 @@ from ethosgen.aot import evaluate
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import compiled_for, offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
 from ethosgen.values.plan import IoStyle, RegionKind
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 LEGACY = ("--debug-force-legacy-core",)
 SEPARATE = ("--separate-io-regions", "--cop-format", "COP2")
@@ -37,7 +37,7 @@ SPILLING = (
 
 def split_in_the_middle() -> bytes:
     """A pool with strides that Vela's Python core leaves on the CPU, and three outputs."""
-    net = Network("split", 1)
+    net = NetworkBuilder("split", 1)
     a, b = net.input((1, 16, 16, 8), name="a"), net.input((1, 16, 16, 8), scale=0.07, name="b")
     y = net.conv2d(net.add(a, b), 16, activation="RELU")
     z = net.conv2d(net.max_pool(y, (4, 4), (4, 4)), 8)
@@ -47,7 +47,7 @@ def split_in_the_middle() -> bytes:
 
 def crossing() -> bytes:
     """A tensor that one partition makes and the next reads, at another place in region 4."""
-    net = Network("crossing", 2)
+    net = NetworkBuilder("crossing", 2)
     a = net.input((1, 8, 8, 8), name="a")
     first, second = net.conv2d(a, 4), net.conv2d(a, 12)
     pooled = net.max_pool(first, (4, 4), (4, 4))
@@ -55,14 +55,14 @@ def crossing() -> bytes:
     return net.build(*chosen)
 
 
-def compile_file(folder: Path, data: bytes, npu: str, options: tuple[str, ...]) -> Model:
+def compile_file(folder: Path, data: bytes, npu: str, options: tuple[str, ...]) -> Network:
     """Run Vela's own command line."""
     (folder / "net.tflite").write_bytes(data)
     vela = Path(sys.executable).with_name("vela")
     command = [vela, "net.tflite", "--accelerator-config", npu, "--output-dir", ".", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return parse_model((folder / "net_vela.tflite").read_bytes(), "net_vela")
+    return parse_network((folder / "net_vela.tflite").read_bytes(), "net_vela")
 
 
 CASES = [
@@ -79,30 +79,30 @@ CASES = [
 def test_a_compiled_file_gives_the_originals_answer(
     tmp_path: Path, build: Callable[[], bytes], npu: str, options: tuple[str, ...], least: int
 ) -> None:
-    original = parse_model(build(), "original")
-    model = compile_file(tmp_path, original.data, npu, options)
-    assert compiled_for(model).name == npu
+    original = parse_network(build(), "original")
+    network = compile_file(tmp_path, original.data, npu, options)
+    assert compiled_for(network).name == npu
     samples = random_samples(original, 2, 7)
     golden = golden_outputs(original, samples)
     names = [tensor.name for tensor in original.outputs]
     styles = list(IoStyle) if SEPARATE[0] in options else [IoStyle.ARENA]
     for io in styles:
-        plan = offload(model, find_accelerator(npu), io)
+        plan = offload(network, find_accelerator(npu), io)
         assert len(plan.partitions) >= least
         assert plan.npu_operators is None
         assert {c.code for c in plan.cpu_operators} == {"MAX_POOL_2D"}
         runner = PartitionRunner(plan)
         got = []
         for sample in samples:
-            renamed = dict(zip((t.name for t in model.inputs), sample.values(), strict=True))
+            renamed = dict(zip((t.name for t in network.inputs), sample.values(), strict=True))
             made = evaluate(plan, renamed, runner)
-            got.append(dict(zip(names, (made[t.name] for t in model.outputs), strict=True)))
+            got.append(dict(zip(names, (made[t.name] for t in network.outputs), strict=True)))
         assert compare("tflm", got, golden).mismatches == 0
 
 
 @pytest.fixture(scope="module")
-def legacy(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    net = Network("small", 3)
+def legacy(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    net = NetworkBuilder("small", 3)
     net.conv2d(net.input((1, 8, 8, 4)), 8)
     return compile_file(tmp_path_factory.mktemp("vela"), net.build(), "ethos-u55-128", LEGACY)
 
@@ -110,50 +110,50 @@ def legacy(tmp_path_factory: pytest.TempPathFactory) -> Model:
 U55 = find_accelerator("ethos-u55-128")
 
 
-def test_both_scratches_of_an_old_file_are_one_where_only_one_is_used(legacy: Model) -> None:
+def test_both_scratches_of_an_old_file_are_one_where_only_one_is_used(legacy: Network) -> None:
     plan = offload(legacy, U55)
     assert plan.partitions[0].bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
     assert plan.scratch_fast_bytes == 0
     assert plan.sram_bytes == plan.scratch_bytes > 0
 
 
-def test_a_compiled_file_has_no_estimate_rather_than_none_of_cycles(legacy: Model) -> None:
+def test_a_compiled_file_has_no_estimate_rather_than_none_of_cycles(legacy: Network) -> None:
     assert offload(legacy, U55).summary().npu_cycles is None
 
 
-def test_another_npu_is_refused_with_the_one_that_the_file_is_for(legacy: Model) -> None:
+def test_another_npu_is_refused_with_the_one_that_the_file_is_for(legacy: Network) -> None:
     with pytest.raises(UnsupportedError, match=r"is compiled for ethos-u55-128, not for ethos-u65"):
         offload(legacy, find_accelerator("ethos-u65-256"))
 
 
-def test_the_callers_buffers_need_separate_regions(legacy: Model) -> None:
+def test_the_callers_buffers_need_separate_regions(legacy: Network) -> None:
     with pytest.raises(UnsupportedError, match="vela --separate-io-regions --cop-format COP2"):
         offload(legacy, U55, IoStyle.CALLER)
 
 
-def test_operators_cannot_be_moved_any_more(legacy: Model) -> None:
+def test_operators_cannot_be_moved_any_more(legacy: Network) -> None:
     with pytest.raises(InputError, match="already compiled"):
         offload(legacy, U55, ignore=["CONV_2D"])
 
 
 def test_an_ethos_u85_is_known(tmp_path: Path) -> None:
-    net = Network("u85", 3)
+    net = NetworkBuilder("u85", 3)
     net.conv2d(net.input((1, 8, 8, 4)), 8)
-    model = compile_file(tmp_path, net.build(), "ethos-u85-256", ())
-    assert compiled_for(model).name == "ethos-u85-256"
+    network = compile_file(tmp_path, net.build(), "ethos-u85-256", ())
+    assert compiled_for(network).name == "ethos-u85-256"
 
 
 def test_a_file_without_its_memories_is_damaged() -> None:
-    net = Network("damaged")
+    net = NetworkBuilder("damaged")
     x = net.input((1, 4))
     memories = [net.tensor(Spec((16,), "uint8")) for _ in range(2)]
     net.operator("CUSTOM", [*memories, x], [Spec((1, 4), "int8", 0.5, 0)], custom_code="ethos-u")
-    model = parse_model(net.build(), "damaged")
+    network = parse_network(net.build(), "damaged")
     with pytest.raises(InputError, match="'damaged' is damaged: its 'ethos-u' operator 0"):
-        compiled_for(model)
+        compiled_for(network)
 
 
-def test_a_file_without_a_command_stream_is_refused(legacy: Model) -> None:
+def test_a_file_without_a_command_stream_is_refused(legacy: Network) -> None:
     (operator,) = legacy.graph.operators
     tensors = list(legacy.graph.tensors)
     tensors[operator.inputs[0]] = replace(tensors[operator.inputs[0]], data=None)
@@ -162,6 +162,6 @@ def test_a_file_without_a_command_stream_is_refused(legacy: Model) -> None:
         compiled_for(replace(legacy, graphs=(graph,)))
 
 
-def test_a_file_without_a_placement_is_refused(legacy: Model) -> None:
+def test_a_file_without_a_placement_is_refused(legacy: Network) -> None:
     with pytest.raises(UnsupportedError, match="no complete OfflineMemoryAllocation"):
         offload(replace(legacy, metadata={}), U55)

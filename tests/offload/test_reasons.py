@@ -4,10 +4,10 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload.origin import Origin
 from ethosgen.backend.ethosu.offload.reasons import cpu_operators
 from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_network
-from ethosgen.frontend.tflite.reader import parse_model
-from ethosgen.values.model import Model
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 LOG = """
 Warning (supported operators) operator: AVERAGE_POOL_2D, ofm: 'pooled'
@@ -28,19 +28,19 @@ Reason: Unsupported opType
 """
 
 
-def network() -> Model:
-    net = Network("reasons")
+def few_operators() -> Network:
+    net = NetworkBuilder("reasons")
     x = net.average_pool(net.input((1, 8, 8, 4), name="x"), (2, 2), name="pooled")
     x = net.unary("SIN", net.relu(x, name="rectified"), name="wave")
     net.max_pool(x, (2, 2), name="last")
-    return parse_model(net.build(), net.name)
+    return parse_network(net.build(), net.name)
 
 
 def reasons(log: str, ignore: tuple[str, ...] = ()) -> dict[str, str]:
     """Say why each operator of a network that stays wholly on the CPU does."""
-    model = network()
-    origin = Origin(model.graph, model.graph, {})
-    found = cpu_operators(model, model.graph, origin, log, ignore)
+    network = few_operators()
+    origin = Origin(network.graph, network.graph, {})
+    found = cpu_operators(network, network.graph, origin, log, ignore)
     return {operator.code: operator.reason for operator in found}
 
 
@@ -66,13 +66,13 @@ def test_what_was_asked_for_comes_first() -> None:
 
 
 def test_an_operator_without_commands_belongs_to_its_reader() -> None:
-    net = Network("origin")
+    net = NetworkBuilder("origin")
     x = net.reshape(net.input((1, 8, 8, 4)), (1, 16, 4, 4))
     x = net.max_pool(net.conv2d(x, 4), (2, 2))
     net.fully_connected(net.reshape(x, (1, 64)), 4)
-    model = parse_model(net.build(), net.name)
+    network = parse_network(net.build(), net.name)
     compiled = compile_network(
-        model,
+        network,
         find_accelerator("ethos-u55-128"),
         IoStyle.ARENA,
         ("MAX_POOL_2D",),
@@ -80,6 +80,6 @@ def test_an_operator_without_commands_belongs_to_its_reader() -> None:
         MEMORY_MODE,
         FASTEST,
     )
-    origin = Origin(model.graph, compiled.network.graph, compiled.tables)
+    origin = Origin(network.graph, compiled.network.graph, compiled.tables)
     assert origin.on_npu == [(0, 1), (3, 4)]
     assert list(origin.on_cpu.values()) == [2]

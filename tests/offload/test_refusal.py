@@ -13,20 +13,20 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.offload.refusal import ATTEMPTS, LATE_S, compile_around
 from ethosgen.backend.ethosu.offload.vela import Compiled, DeathError
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadPlan
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 
 ACCELERATOR = find_accelerator("ethos-u55-128")
 
 
-def _prelu(net: Network, x: int) -> int:
+def _prelu(net: NetworkBuilder, x: int) -> int:
     """A slope of each sign in 16 bits, for which Regor makes a MUL that the NPU lacks."""
     wide = net.quantize(x, "int16", 0.001, 0)
     alpha = net.constant(np.array([[[127, -127, 3, 0]]]), "int8", 0.01)
@@ -34,24 +34,24 @@ def _prelu(net: Network, x: int) -> int:
     return net.quantize(made, "int8", 0.3, 1)
 
 
-def _select(net: Network, x: int) -> int:
+def _select(net: NetworkBuilder, x: int) -> int:
     """An input of type bool, for which Regor makes a NOT_EQUAL that the NPU lacks."""
     chosen = net.input((1, 8, 8, 4), "bool", None, 0)
     return net.operator("SELECT_V2", [chosen, x, x], [net._like(x)])[0]
 
 
-def _compare(net: Network, x: int) -> int:
+def _compare(net: NetworkBuilder, x: int) -> int:
     """A network that ends in bool."""
     return net.operator("LESS", [x, net.input((1, 8, 8, 4))], [Spec((1, 8, 8, 4), "bool")])[0]
 
 
-def _model(layer: Callable[[Network, int], int]) -> Model:
-    net = Network("refused", seed=1)
+def _network(layer: Callable[[NetworkBuilder, int], int]) -> Network:
+    net = NetworkBuilder("refused", seed=1)
     x = net.conv2d(net.conv2d(net.input((1, 8, 8, 4)), 4), 4)
     y = layer(net, x)
     if net.tensors[y].dtype != "bool":
         y = net.conv2d(y, 4)
-    return parse_model(net.build(y), "refused")
+    return parse_network(net.build(y), "refused")
 
 
 @pytest.mark.parametrize("io", IoStyle)
@@ -64,9 +64,9 @@ def _model(layer: Callable[[Network, int], int]) -> Model:
     ],
 )
 def test_what_is_refused_stays_and_the_rest_compiles(
-    layer: Callable[[Network, int], int], reason: str, io: IoStyle
+    layer: Callable[[NetworkBuilder, int], int], reason: str, io: IoStyle
 ) -> None:
-    plan = offload(_model(layer), ACCELERATOR, io)
+    plan = offload(_network(layer), ACCELERATOR, io)
     (kept,) = plan.cpu_operators
     assert kept.reason.startswith(reason)
     assert plan.partitions
@@ -74,9 +74,9 @@ def test_what_is_refused_stays_and_the_rest_compiles(
 
 
 def _check(plan: OffloadPlan) -> None:
-    samples = random_samples(plan.model, 2, 1)
+    samples = random_samples(plan.network, 2, 1)
     runner = PartitionRunner(plan)
-    for sample, wanted in zip(samples, golden_outputs(plan.model, samples), strict=True):
+    for sample, wanted in zip(samples, golden_outputs(plan.network, samples), strict=True):
         for name, array in evaluate(plan, sample, runner).items():
             np.testing.assert_array_equal(array, wanted[name])
 
@@ -163,28 +163,30 @@ def test_an_operator_that_ends_vela_goes_to_the_cpu(monkeypatch: pytest.MonkeyPa
     """Vela itself, but for a stand-in that dies where it sees a MAX_POOL_2D."""
     real = offloading.compile_network
 
-    def fragile(model: Model, *arguments: Any) -> Compiled:
-        if any(op.code == "MAX_POOL_2D" for op in model.graph.operators):
+    def fragile(network: Network, *arguments: Any) -> Compiled:
+        if any(op.code == "MAX_POOL_2D" for op in network.graph.operators):
             raise DeathError("Vela did not survive", "it was ended by SIGSEGV", is_late=False)
-        return real(model, *arguments)
+        return real(network, *arguments)
 
     monkeypatch.setattr(offloading, "compile_network", fragile)
-    plan = offload(_model(lambda net, x: net.max_pool(x, (2, 2), (2, 2))), ACCELERATOR)
+    plan = offload(_network(lambda net, x: net.max_pool(x, (2, 2), (2, 2))), ACCELERATOR)
     (kept,) = plan.cpu_operators
     assert kept.code == "MAX_POOL_2D" and "SIGSEGV" in kept.reason
     _check(plan)
 
 
 def test_an_operator_stays_without_which_the_cpu_can_follow_the_plan() -> None:
-    net = Network("followed", 3)
+    net = NetworkBuilder("followed", 3)
     x = net.conv2d(net.input((1, 6, 6, 4)), 4, (3, 3))
-    model = parse_model(net.build(net.conv2d(net.average_pool(x, (2, 2)), 3, (1, 1))), "followed")
+    network = parse_network(
+        net.build(net.conv2d(net.average_pool(x, (2, 2)), 3, (1, 1))), "followed"
+    )
 
     def require(plan: OffloadPlan) -> None:
         if any(1 in partition.operators for partition in plan.partitions):
             raise RefusalError("no room; use --npu none", "no room")
 
-    plan = offload(model, ACCELERATOR, require=require)
+    plan = offload(network, ACCELERATOR, require=require)
     assert [(cpu.code, "no room" in cpu.reason) for cpu in plan.cpu_operators] == [
         ("AVERAGE_POOL_2D", True)
     ]
@@ -199,12 +201,12 @@ def test_what_no_choice_mends_is_refused_in_velas_words() -> None:
 @pytest.mark.parametrize("io", IoStyle)
 def test_an_output_that_vela_leaves_unwritten_is_made(io: IoStyle) -> None:
     """Vela drops an output that BATCH_MATMUL of the same partition reads transposed."""
-    net = Network("unwritten", seed=1)
+    net = NetworkBuilder("unwritten", seed=1)
     x = net.input((1, 10, 7), "int8", 0.03, 0)
     y = net.quantize(x, "int8", 0.39, 12)
     spec = Spec((1, 10, 10), "int8", 2.2, 0)
     (z,) = net.operator("BATCH_MATMUL", [x, y], [spec], {"adj_y": True})
-    plan = offload(parse_model(net.build(y, z), "unwritten"), ACCELERATOR, io)
+    plan = offload(parse_network(net.build(y, z), "unwritten"), ACCELERATOR, io)
     (kept,) = plan.cpu_operators
     assert kept.code == "BATCH_MATMUL"
     assert "no part of Vela's output writes" in kept.reason
@@ -213,14 +215,14 @@ def test_an_output_that_vela_leaves_unwritten_is_made(io: IoStyle) -> None:
 
 def test_a_tensor_that_vela_writes_in_two_partitions_is_written_once() -> None:
     """Vela puts a PAD's edges into a partition before an operator of the CPU, its middle behind."""
-    net = Network("twice", seed=1)
+    net = NetworkBuilder("twice", seed=1)
     x = net.pad(net.input((2, 6), "int16", 2e-5), ((1, 1), (0, 0)))
     spec = Spec((2, 4), "int16", 0.001, 0)
     y = net.input((2, 6), "int16", 3e-5)
     (z,) = net.operator("BATCH_MATMUL", [y, x], [spec], {"adj_y": True})
     padded = net.pad(net.quantize(z, "int16", 0.07, 0), ((2, 2), (0, 2)))
     layer = lstm(net, net.input((3, 4, 6), "int16", 2.0**-13), 1)
-    plan = offload(parse_model(net.build(layer, padded), "twice"), ACCELERATOR)
+    plan = offload(parse_network(net.build(layer, padded), "twice"), ACCELERATOR)
     made = [index for op in plan.residual.operators for index in op.outputs]
     assert len(made) == len(set(made))
     _check(plan)

@@ -9,18 +9,18 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.offload.rewording import reworded
-from ethosgen.frontend.tflite.reader import decode_model, parse_model
+from ethosgen.frontend.tflite.reader import decode_network, parse_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.pipeline import Inputs
-from ethosgen.values.model import PLACEMENT
+from ethosgen.values.network import PLACEMENT
 from ethosgen.values.watch import Watch
 from tests.support.layer_networks import int4_constant
 from tests.support.network_file import with_own_buffers, with_signatures
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 
 def with_int4_weights() -> bytes:
-    net = Network("narrow", seed=2)
+    net = NetworkBuilder("narrow", seed=2)
     x = net.input((1, 6, 5, 3))
     w = int4_constant(net, net.random_integers((7, 3, 3, 3)), (0.1,), 0)
     options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
@@ -32,7 +32,7 @@ def with_int4_weights() -> bytes:
 
 def with_stale_signatures() -> bytes:
     """Return layers that were made for 6 x 6 and then grown, as CFU-Playground's were."""
-    net = Network("grown", seed=5)
+    net = NetworkBuilder("grown", seed=5)
     x = net.input((1, 10, 12, 3))
     x = net.conv2d(x, 8, kernel=(3, 3), stride=(2, 2))
     y = net.fully_connected(net.max_pool(net.conv2d(x, 4), (2, 2)), 3)
@@ -46,7 +46,7 @@ def with_stale_signatures() -> bytes:
 
 def with_an_empty_constant() -> bytes:
     """Return a layer, and RESHAPE of its only output to a scalar."""
-    net = Network("scalar", seed=4)
+    net = NetworkBuilder("scalar", seed=4)
     x = net.fully_connected(net.input((1, 6)), 1)
     shape = net.constant(np.zeros(0, np.int32))
     spec = net.tensors[x]
@@ -56,7 +56,7 @@ def with_an_empty_constant() -> bytes:
 
 
 def with_a_placement() -> bytes:
-    net = Network("placed", seed=6)
+    net = NetworkBuilder("placed", seed=6)
     y = net.fully_connected(net.relu(net.fully_connected(net.input((1, 6)), 8)), 3)
     places = [
         1,
@@ -84,23 +84,23 @@ def test_the_npu_computes_what_tflite_micro_does(build: Build, tmp_path: Path) -
 
 @pytest.mark.parametrize("build", ODD, ids=lambda build: build.__name__)
 def test_vela_gets_the_same_values_in_other_words(build: Build) -> None:
-    model = parse_model(build(), "odd")
-    again = parse_model(file_of(reworded(model)), "odd")
-    assert reworded(model).data is None
-    assert [dataclasses.replace(t, is_packed=False) for t in model.graph.tensors] == list(
+    network = parse_network(build(), "odd")
+    again = parse_network(file_of(reworded(network)), "odd")
+    assert reworded(network).data is None
+    assert [dataclasses.replace(t, is_packed=False) for t in network.graph.tensors] == list(
         again.graph.tensors
     )
-    assert again.graph.operators == model.graph.operators
+    assert again.graph.operators == network.graph.operators
 
 
 def test_weights_of_4_bits_take_8() -> None:
-    model = parse_model(with_int4_weights(), "narrow")
-    weights = model.graph.tensors[1]
+    network = parse_network(with_int4_weights(), "narrow")
+    weights = network.graph.tensors[1]
     assert weights.is_packed and weights.array().dtype == np.int8
     assert (weights.array().min(), weights.array().max()) == (-8, 7)
 
 
 def test_a_network_that_vela_reads_rightly_keeps_its_file() -> None:
-    net = Network("plain")
-    plain = decode_model(net.build(net.fully_connected(net.input((1, 6)), 1)), "plain")
+    net = NetworkBuilder("plain")
+    plain = decode_network(net.build(net.fully_connected(net.input((1, 6)), 1)), "plain")
     assert reworded(plain) is plain

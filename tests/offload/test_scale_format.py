@@ -6,14 +6,14 @@ from ethosgen.aot import table_of
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import CompileTarget, find_errata, offload
 from ethosgen.backend.ethosu.offload.scale_format import held_scale
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
 from ethosgen.values.watch import Watch
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 NPU = "ethos-u55-128"
 ODD = 1 + 2.0**-23
@@ -41,28 +41,28 @@ def test_regor_holds_no_scale_of_other_bits(scale: float, held: float) -> None:
     assert held_scale(scale) == held
 
 
-def requantized(scale: float) -> Model:
-    net = Network("requantized", seed=1)
+def requantized(scale: float) -> Network:
+    net = NetworkBuilder("requantized", seed=1)
     net.quantize(net.input((1, 8, 8, 8), "int8", scale, 0), "int8", scale * 1.25, 3)
-    return parse_model(net.build(), net.name)
+    return parse_network(net.build(), net.name)
 
 
 @pytest.mark.parametrize(
     ("scale", "is_lost"), [(1.7e9, False), (1.8e9, True), (1e-10, False), (1.3e-17, True)]
 )
 def test_a_scale_that_regor_loses_changes_results(scale: float, is_lost: bool) -> None:
-    model = requantized(scale)
-    kept = find_errata(model, CompileTarget(NPU, table_of=table_of))
+    network = requantized(scale)
+    kept = find_errata(network, CompileTarget(NPU, table_of=table_of))
     assert [why.erratum for why in kept.values()] == ["scale-range"] * is_lost
-    samples = draw_samples(model, 2, 1)
-    oracle, golden = decisive_outputs(model, samples)
-    outputs = simulate_samples(offload(model, find_accelerator(NPU)), samples, Watch())
+    samples = draw_samples(network, 2, 1)
+    oracle, golden = decisive_outputs(network, samples)
+    outputs = simulate_samples(offload(network, find_accelerator(NPU)), samples, Watch())
     assert bool(compare(oracle, outputs, golden).mismatches) == is_lost
 
 
 @pytest.mark.parametrize(("weights", "is_lost"), [(1e-16, False), (3e9, True)])
 def test_dead_channels_stay_on_the_npu(weights: float, is_lost: bool) -> None:
-    net = Network("dead_channel", seed=1)
+    net = NetworkBuilder("dead_channel", seed=1)
     x = net.input((1, 2, 2, 8), "int16", 3e-5, 0)
     values = net.random_integers((2, 1, 1, 8))
     values[1] = 0
@@ -70,5 +70,5 @@ def test_dead_channels_stay_on_the_npu(weights: float, is_lost: bool) -> None:
     bias = net.constant([0, 0], "int64", (3e-7, 3e-5 * weights), (0, 0))
     options = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
     net.operator("CONV_2D", (x, w, bias), (net._like(x, (1, 2, 2, 2), scale=1e-4),), options)
-    model = parse_model(net.build(), net.name)
-    assert bool(find_errata(model, CompileTarget(NPU, table_of=table_of))) == is_lost
+    network = parse_network(net.build(), net.name)
+    assert bool(find_errata(network, CompileTarget(NPU, table_of=table_of))) == is_lost

@@ -4,16 +4,16 @@ from pathlib import Path
 
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.offload.rewording import reworded
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.stream_networks import add, waiting
 
 
 def _returned() -> bytes:
     """Return a network whose output is what a CIRCULAR_BUFFER keeps of a layer."""
-    net = Network("returned", 3)
+    net = NetworkBuilder("returned", 3)
     x = net.conv2d(net.input((1, 1, 8, 4)), channels=6, kernel=(1, 3))
     made = net.tensors[x]
     kept = Spec((1, 4, 8, 6), "int8", made.scale, made.zero_point, is_variable=True)
@@ -30,16 +30,16 @@ def test_an_output_that_the_file_calls_a_variable_is_returned(tmp_path: Path) ->
 
 
 def test_only_outputs_are_settled() -> None:
-    model = parse_model(_returned(), "returned")
-    settled = reworded(model)
-    assert [t.name for t in model.graph.tensors if t.is_variable] == [model.outputs[0].name]
+    network = parse_network(_returned(), "returned")
+    settled = reworded(network)
+    assert [t.name for t in network.graph.tensors if t.is_variable] == [network.outputs[0].name]
     assert not any(t.is_variable for t in settled.graph.tensors)
     assert reworded(settled) is settled
 
 
 def test_the_check_draws_until_there_are_outputs(tmp_path: Path) -> None:
     """It drew five samples, all of which ended where a buffer waits, and compared nothing."""
-    net = Network("waiting", 3)
+    net = NetworkBuilder("waiting", 3)
     path = tmp_path / "waiting.tflite"
     path.write_bytes(net.build(*waiting(net)))
     report = pipeline.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 6, 1), watch=Watch())

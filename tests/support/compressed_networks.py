@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 Array = np.ndarray[Any, Any]
 FIRST_BITS = 3
@@ -86,13 +86,13 @@ def _codes(symbols: Sequence[int]) -> dict[int, str]:
     return heap[0][2]
 
 
-def add(net: Network, encoded: tuple[bytes, ...], output: Spec) -> int:
+def add(net: NetworkBuilder, encoded: tuple[bytes, ...], output: Spec) -> int:
     """Add a TFLM_DECODE."""
     inputs = [net.constant(np.frombuffer(data, np.uint8)) for data in encoded]
     return net.operator("CUSTOM", inputs, [output], custom_code="TFLM_DECODE")[0]
 
 
-def draw(net: Network, shape: Sequence[int], dtype: str, count: int) -> Array:
+def draw(net: NetworkBuilder, shape: Sequence[int], dtype: str, count: int) -> Array:
     """Draw from `count` values; small ones are more frequent."""
     if dtype == "bool":
         return net.random.integers(0, 2, shape).astype(bool)
@@ -100,7 +100,7 @@ def draw(net: Network, shape: Sequence[int], dtype: str, count: int) -> Array:
     return pool[np.minimum(net.random.geometric(0.3, shape) - 1, count - 1)]
 
 
-def tables(net: Network) -> list[int]:
+def tables(net: NetworkBuilder) -> list[int]:
     """Add every width and type, one table and one for each channel of the first and last axis."""
     made = []
     for width in range(1, 8):
@@ -117,7 +117,7 @@ def tables(net: Network) -> list[int]:
     return made
 
 
-def masks(net: Network) -> list[int]:
+def masks(net: NetworkBuilder) -> list[int]:
     """Add pruned tensors of every type, and int8 with zero points for all or for each channel."""
     made = []
     for dtype in ("bool", "float32", "int8", "int16", "int32", "int64"):
@@ -134,7 +134,7 @@ def masks(net: Network) -> list[int]:
     return made
 
 
-def codewords(net: Network) -> list[int]:
+def codewords(net: NetworkBuilder) -> list[int]:
     """Add tensors in Huffman's code, with codes shorter and longer than the first table's."""
     made = []
     for dtype, wide in (("int8", False), ("int8", True), ("int16", True)):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recurrent_networks import svdf
 
 HANDLE = Spec((1,), "resource")
@@ -13,25 +13,25 @@ COUNT = Spec((1,), "int32")
 IMAGE = Spec((1, 4, 4, 8), "int8", 0.05, 3)
 
 
-def handle(net: Network, name: str) -> int:
+def handle(net: NetworkBuilder, name: str) -> int:
     """Add a VAR_HANDLE for a variable."""
     options = {"container": "", "shared_name": name}
     return net.operator("VAR_HANDLE", [], [HANDLE], options)[0]
 
 
-def read(net: Network, name: str, spec: Spec = IMAGE) -> int:
+def read(net: NetworkBuilder, name: str, spec: Spec = IMAGE) -> int:
     """Add a READ_VARIABLE with its own handle."""
     return net.operator("READ_VARIABLE", [handle(net, name)], [spec])[0]
 
 
-def assign(net: Network, name: str, value: int) -> None:
+def assign(net: NetworkBuilder, name: str, value: int) -> None:
     """Add an ASSIGN_VARIABLE with its own handle."""
     net.operator("ASSIGN_VARIABLE", [handle(net, name), value], [])
 
 
-def subgraph(name: str, specs: Sequence[Spec], seed: int = 1) -> tuple[Network, list[int]]:
+def subgraph(name: str, specs: Sequence[Spec], seed: int = 1) -> tuple[NetworkBuilder, list[int]]:
     """Return a network for a subgraph, and its inputs."""
-    net = Network(name, seed)
+    net = NetworkBuilder(name, seed)
     points = [spec.zero_point for spec in specs]
     assert all(isinstance(point, int) for point in points)
     return net, [
@@ -40,7 +40,7 @@ def subgraph(name: str, specs: Sequence[Spec], seed: int = 1) -> tuple[Network, 
     ]
 
 
-def branch(net: Network, condition: int, x: int, kernels: tuple[int, int]) -> int:
+def branch(net: NetworkBuilder, condition: int, x: int, kernels: tuple[int, int]) -> int:
     """Add IF with a convolution in each branch."""
     spec = net.tensors[x]
     numbers = []
@@ -53,14 +53,14 @@ def branch(net: Network, condition: int, x: int, kernels: tuple[int, int]) -> in
     return net.operator("IF", [condition, x], [out], options)[0]
 
 
-def is_positive(net: Network) -> int:
+def is_positive(net: NetworkBuilder) -> int:
     """Add an input, and the condition that it is above 0."""
     x = net.input((1,), "int8", 0.1, 0, name="which")
     zero = net.constant(np.array([0]), "int8", 0.1)
     return net.operator("GREATER", [x, zero], [BOOL])[0]
 
 
-def loop(net: Network, start: Sequence[int], cond: int, body: int) -> tuple[int, ...]:
+def loop(net: NetworkBuilder, start: Sequence[int], cond: int, body: int) -> tuple[int, ...]:
     """Add WHILE over tensors that keep their types."""
     specs = [net.tensors[i] for i in start]
     outputs = [Spec(s.shape, s.dtype, s.scale, s.zero_point) for s in specs]
@@ -68,14 +68,14 @@ def loop(net: Network, start: Sequence[int], cond: int, body: int) -> tuple[int,
     return net.operator("WHILE", start, outputs, options)
 
 
-def below(net: Network, specs: Sequence[Spec], limit: int = 4) -> int:
+def below(net: NetworkBuilder, specs: Sequence[Spec], limit: int = 4) -> int:
     """Add the condition that the first carried value is below a limit."""
     inner, (count, *_) = subgraph("cond", specs)
     most = inner.constant([limit], "int32")
     return net.subgraph(inner, inner.operator("LESS", [count, most], [BOOL])[0])
 
 
-def plus_one(net: Network, count: int) -> int:
+def plus_one(net: NetworkBuilder, count: int) -> int:
     """Add 1 to an int32."""
     one = net.constant([1], "int32")
     options = {"fused_activation_function": "NONE"}
@@ -85,19 +85,19 @@ def plus_one(net: Network, count: int) -> int:
 # ---- whole networks ------------------------------------------------------------------------------
 
 
-def given_condition(net: Network) -> list[int]:
+def given_condition(net: NetworkBuilder) -> list[int]:
     """Add an IF with an input as its condition."""
     condition = net.input((1,), "bool", None)
     return [branch(net, condition, net.conv2d(net.input((1, 8, 8, 4)), 8), (3, 1))]
 
 
-def computed_condition(net: Network) -> list[int]:
+def computed_condition(net: NetworkBuilder) -> list[int]:
     """Add an IF between layers, with a computed condition."""
     x = net.conv2d(net.input((1, 8, 8, 4)), 8)
     return [net.conv2d(branch(net, is_positive(net), x, (1, 3)), 4)]
 
 
-def carried(net: Network) -> list[int]:
+def carried(net: NetworkBuilder) -> list[int]:
     """Add a WHILE that counts, swaps, keeps and updates its values, in place and in a copy."""
     specs = [
         COUNT,
@@ -122,7 +122,7 @@ def carried(net: Network) -> list[int]:
     return list(loop(net, start, cond, net.subgraph(body, *made)))
 
 
-def no_turn_or_many(net: Network) -> list[int]:
+def no_turn_or_many(net: NetworkBuilder) -> list[int]:
     """Add a WHILE with any start value, including its end value."""
     specs = [COUNT, Spec((7,), "float32")]
     given = net.input((1,), "int8", 0.1, 0)
@@ -138,7 +138,7 @@ def no_turn_or_many(net: Network) -> list[int]:
     )
 
 
-def nested(net: Network) -> list[int]:
+def nested(net: NetworkBuilder) -> list[int]:
     """Add a WHILE around an IF around a WHILE."""
     specs = [COUNT, IMAGE]
     body, (count, x) = subgraph("outer", specs)
@@ -161,7 +161,7 @@ def nested(net: Network) -> list[int]:
     return list(loop(net, [net.constant([0], "int32"), x], cond, 5))
 
 
-def accumulator(net: Network) -> list[int]:
+def accumulator(net: NetworkBuilder) -> list[int]:
     """Add a variable that starts at a value and sums its inputs."""
     first, _ = subgraph("init", [])
     assign(first, "sum", first.constant(np.full((1, 4, 4, 8), 7), "int8", 0.05, 3))
@@ -172,7 +172,7 @@ def accumulator(net: Network) -> list[int]:
     return [net.conv2d(y, 4), read(net, "sum")]
 
 
-def variables(net: Network) -> list[int]:
+def variables(net: NetworkBuilder) -> list[int]:
     """Add variables of several types that are read before and after they are assigned."""
     made = []
     for dtype, scale, point in (
@@ -191,7 +191,7 @@ def variables(net: Network) -> list[int]:
     return made
 
 
-def variable_in_a_loop(net: Network) -> list[int]:
+def variable_in_a_loop(net: NetworkBuilder) -> list[int]:
     """Add a variable that a loop's body changes."""
     specs = [COUNT, Spec((4,), "float32")]
     value = Spec((4,), "float32")
@@ -207,7 +207,7 @@ def variable_in_a_loop(net: Network) -> list[int]:
     return [before, *made, read(net, "total", value)]
 
 
-def layer_with_a_state_in_a_loop(net: Network) -> list[int]:
+def layer_with_a_state_in_a_loop(net: NetworkBuilder) -> list[int]:
     """Add an SVDF in a loop's body; its state persists between iterations and between calls."""
     specs = [COUNT, Spec((2, 6), "float32")]
     body, (turn, x) = subgraph("body", specs)
@@ -216,7 +216,7 @@ def layer_with_a_state_in_a_loop(net: Network) -> list[int]:
     return list(loop(net, [net.constant([0], "int32"), given], below(net, specs), number))
 
 
-def passed_handle(net: Network) -> list[int]:
+def passed_handle(net: NetworkBuilder) -> list[int]:
     """Add a handle that a loop passes to its body."""
     specs = [COUNT, HANDLE, Spec((4,), "float32")]
     body, (turn, variable, x) = subgraph("body", specs)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 Array = np.ndarray[Any, Any]
-Build = Callable[[Network, str], int]
+Build = Callable[[NetworkBuilder, str], int]
 
 ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 BIASES = {
@@ -33,17 +33,17 @@ RMS = {"int8": 73.0, "int16": 18900.0, "float32": 1.0}
 """The root mean square of elements over the whole range of a type."""
 
 
-def draw(net: Network, low: int, high: int) -> int:
+def draw(net: NetworkBuilder, low: int, high: int) -> int:
     """Draw an integer, both ends included."""
     return int(net.random.integers(low, high, endpoint=True))
 
 
-def choice(net: Network, values: Sequence[Any]) -> Any:
+def choice(net: NetworkBuilder, values: Sequence[Any]) -> Any:
     """Draw one of several values."""
     return values[draw(net, 0, len(values) - 1)]
 
 
-def given(net: Network, shape: Sequence[int], dtype: str, **fixed: Any) -> int:
+def given(net: NetworkBuilder, shape: Sequence[int], dtype: str, **fixed: Any) -> int:
     """Add an input with a random scale, and a random zero point if the type may have one."""
     if dtype == "float32":
         return net.input(shape, dtype, None)
@@ -52,7 +52,7 @@ def given(net: Network, shape: Sequence[int], dtype: str, **fixed: Any) -> int:
     return net.input(shape, dtype, **({"scale": scale, "zero_point": point} | fixed))
 
 
-def like(net: Network, x: int, shape: Sequence[int], gain: float) -> Spec:
+def like(net: NetworkBuilder, x: int, shape: Sequence[int], gain: float) -> Spec:
     """Describe an output whose real values are about `gain` times as large as x's.
 
     Sometimes the scale is chosen so that most values saturate, or vanish.
@@ -68,7 +68,7 @@ def like(net: Network, x: int, shape: Sequence[int], gain: float) -> Spec:
     )
 
 
-def window(net: Network, size: Sequence[int], kernel: Sequence[int]) -> tuple[Any, Any]:
+def window(net: NetworkBuilder, size: Sequence[int], kernel: Sequence[int]) -> tuple[Any, Any]:
     """Draw strides, dilations and padding; return options and the output's height and width."""
     stride, dilation = (draw(net, 1, 3), draw(net, 1, 3)), (1, 1)
     if draw(net, 0, 1):
@@ -89,7 +89,7 @@ def window(net: Network, size: Sequence[int], kernel: Sequence[int]) -> tuple[An
 
 
 def weights_and_bias(
-    net: Network, code: str, x: int, shape: Sequence[int], channels: int
+    net: NetworkBuilder, code: str, x: int, shape: Sequence[int], channels: int
 ) -> tuple[list[int], dict[str, Any]]:
     """Add weights and sometimes a bias; return them, and an option for a missing bias."""
     source = net.tensors[x]
@@ -123,14 +123,14 @@ def weights_and_bias(
     return made, {"quantized_bias_type": "int32"} if with_type else {}
 
 
-def int4_constant(net: Network, values: Array, scales: tuple[float, ...], axis: int) -> int:
+def int4_constant(net: NetworkBuilder, values: Array, scales: tuple[float, ...], axis: int) -> int:
     """Add the upper halves of int8 values as int4."""
     data = (values >> 4).astype(np.int8).tobytes()
     points = (0,) * len(scales)
     return net.tensor(Spec(values.shape, "int8", scales, points, axis, None, data, is_packed=True))
 
 
-def conv(net: Network, dtype: str) -> int:
+def conv(net: NetworkBuilder, dtype: str) -> int:
     """Add a CONV_2D, sometimes with groups."""
     groups = choice(net, (1, 1, 2, 3))
     depth, channels = groups * draw(net, 1, 7), groups * draw(net, 1, 5)
@@ -144,7 +144,7 @@ def conv(net: Network, dtype: str) -> int:
     return net.operator("CONV_2D", [x, *parts], [spec], options | more)[0]
 
 
-def depthwise(net: Network, dtype: str) -> int:
+def depthwise(net: NetworkBuilder, dtype: str) -> int:
     """Add a DEPTHWISE_CONV_2D, sometimes with several outputs per channel."""
     depth, multiplier = draw(net, 1, 19), choice(net, (1, 1, 2, 3))
     size, kernel = (draw(net, 2, 9), draw(net, 2, 9)), (draw(net, 1, 4), draw(net, 1, 4))
@@ -159,7 +159,7 @@ def depthwise(net: Network, dtype: str) -> int:
     return net.operator("DEPTHWISE_CONV_2D", [x, *parts], [spec], options)[0]
 
 
-def transposed(net: Network, dtype: str) -> int:
+def transposed(net: NetworkBuilder, dtype: str) -> int:
     """Add a TRANSPOSE_CONV with any output size that matches its input."""
     depth, channels = draw(net, 1, 7), draw(net, 1, 5)
     kernel, stride = (draw(net, 1, 4), draw(net, 1, 4)), (draw(net, 1, 3), draw(net, 1, 3))
@@ -183,7 +183,7 @@ def transposed(net: Network, dtype: str) -> int:
     return net.operator("TRANSPOSE_CONV", [target, parts[0], x, *parts[1:]], [spec], options)[0]
 
 
-def dense(net: Network, dtype: str) -> int:
+def dense(net: NetworkBuilder, dtype: str) -> int:
     """Add a FULLY_CONNECTED over the last dimension, or over all but the first."""
     lead = (draw(net, 1, 3), draw(net, 1, 4))
     depth, units, keep = draw(net, 1, 40), draw(net, 1, 9), bool(draw(net, 0, 1))
@@ -196,7 +196,7 @@ def dense(net: Network, dtype: str) -> int:
     return net.operator("FULLY_CONNECTED", [x, *parts], [spec], options | more)[0]
 
 
-def dense_of_two_inputs(net: Network, dtype: str) -> int:
+def dense_of_two_inputs(net: NetworkBuilder, dtype: str) -> int:
     """Add a FULLY_CONNECTED with weights from run time, which may have a zero point."""
     depth, units = draw(net, 1, 30), draw(net, 1, 9)
     x = given(net, (draw(net, 1, 3), depth), dtype)
@@ -208,7 +208,7 @@ def dense_of_two_inputs(net: Network, dtype: str) -> int:
     return net.operator("FULLY_CONNECTED", [x, w, -1], [spec], options)[0]
 
 
-def matmul(net: Network, dtype: str) -> int:
+def matmul(net: NetworkBuilder, dtype: str) -> int:
     """Add a BATCH_MATMUL with broadcast batches; the second operand is sometimes a constant."""
     rows, columns, depth = draw(net, 1, 6), draw(net, 1, 6), draw(net, 1, 20)
     first, second = choice(
@@ -230,7 +230,7 @@ def matmul(net: Network, dtype: str) -> int:
     return net.operator("BATCH_MATMUL", [x, y], [spec], options)[0]
 
 
-def pool(net: Network, dtype: str) -> int:
+def pool(net: NetworkBuilder, dtype: str) -> int:
     """Add a pool of any kind that the type supports."""
     codes = ["AVERAGE_POOL_2D", "MAX_POOL_2D"] + ["L2_POOL_2D"] * (dtype == "float32")
     size, kernel = (draw(net, 2, 9), draw(net, 2, 9)), (draw(net, 1, 4), draw(net, 1, 4))
@@ -245,7 +245,7 @@ def pool(net: Network, dtype: str) -> int:
     return net.operator(choice(net, codes), [x], [target], options)[0]
 
 
-def softmax(net: Network, dtype: str) -> int:
+def softmax(net: NetworkBuilder, dtype: str) -> int:
     """Add a SOFTMAX, also from int8 to int16."""
     shape = (draw(net, 1, 3), draw(net, 1, 3), choice(net, (1, 2, 7, 40, 300)))
     x = given(net, shape, dtype)

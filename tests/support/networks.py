@@ -28,7 +28,7 @@ WEIGHTED = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
 """The axis of the weights for an operator's scales."""
 
 
-class Network:
+class NetworkBuilder:
     """One network under construction; see the module's docstring."""
 
     def __init__(self, name: str = "network", seed: int = 0) -> None:
@@ -412,7 +412,7 @@ class Network:
 
     # ---- the file ------------------------------------------------------------------------------
 
-    def subgraph(self, net: "Network", *outputs: int) -> int:
+    def subgraph(self, net: "NetworkBuilder", *outputs: int) -> int:
         """Add a network as a subgraph and return its number, for IF, WHILE and CALL_ONCE."""
         self.others.append(net.layout(outputs))
         return len(self.others)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 Array = np.ndarray[Any, Any]
 Build = Callable[["Bench", str], Sequence[int]]
@@ -16,7 +16,7 @@ LEAST, MOST = 2, 6
 """The range of drawn sizes."""
 
 
-class Bench(Network):
+class Bench(NetworkBuilder):
     """A network that records the range of each input's elements."""
 
     def __init__(self, seed: int) -> None:

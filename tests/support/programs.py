@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor
+from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, Partition, RegionKind
 from ethosgen.values.program import Constant, Port, Program
 
@@ -47,7 +47,7 @@ def make_program(
         (0,),
     )
     plan = OffloadPlan(
-        model=Model(name, b"TFL3 stands here", (graph,)),
+        network=Network(name, b"TFL3 stands here", (graph,)),
         accelerator=accelerator,
         io=io,
         residual=graph,

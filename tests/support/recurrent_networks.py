@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 
 ABSENT = -1
 GATES = 4
 
 
 def lstm(
-    net: Network,
+    net: NetworkBuilder,
     x: int,
     units: int,
     *,
@@ -49,7 +49,7 @@ def lstm(
 
 
 def svdf(
-    net: Network,
+    net: NetworkBuilder,
     x: int,
     units: int,
     memory: int,
@@ -89,7 +89,7 @@ def _named(spec: Spec, name: str) -> Spec:
     return Spec(spec.shape, spec.dtype, spec.scale, spec.zero_point, name=name)
 
 
-def _gate_weights(net: Network, units: int, columns: int, dtype: str) -> int:
+def _gate_weights(net: NetworkBuilder, units: int, columns: int, dtype: str) -> int:
     if dtype == "float32":
         values = net.random.normal(0, 1 / math.sqrt(columns), (units, columns))
         return net.constant(values.astype(np.float32))
@@ -97,7 +97,7 @@ def _gate_weights(net: Network, units: int, columns: int, dtype: str) -> int:
     return net.constant(net.random_integers((units, columns)), "int8", scale)
 
 
-def _gate_bias(net: Network, x: int, weights: int, units: int, dtype: str) -> int:
+def _gate_bias(net: NetworkBuilder, x: int, weights: int, units: int, dtype: str) -> int:
     if dtype == "float32":
         return net.constant(net.random.normal(0, 0.3, units).astype(np.float32))
     source, factor = net.tensors[x].scale, net.tensors[weights].scale

@@ -6,58 +6,58 @@ from typing import Any
 import numpy as np
 from flatbuffers import flexbuffers
 
-from ethosgen.frontend.tflite.reader import parse_model
-from ethosgen.values.model import Model
-from tests.support.networks import Network, Spec
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.values.network import Network
+from tests.support.networks import NetworkBuilder, Spec
 
 TYPES = {"float32": 0, "int32": 2, "int16": 7}
 """The option T of a transform."""
 
-Build = Callable[[Network], Sequence[int]]
+Build = Callable[[NetworkBuilder], Sequence[int]]
 
 
 def make(
-    net: Network, code: str, inputs: Sequence[int], outputs: Sequence[Spec], **options: Any
+    net: NetworkBuilder, code: str, inputs: Sequence[int], outputs: Sequence[Spec], **options: Any
 ) -> tuple[int, ...]:
     """Add a custom operator with options in the format of TensorFlow's converter."""
     packed = bytes(flexbuffers.Dumps(options)) if options else b""
     return net.operator("CUSTOM", inputs, outputs, custom_code=code, custom_options=packed)
 
 
-def plain(net: Network, shape: Sequence[int], dtype: str, name: str | None = None) -> int:
+def plain(net: NetworkBuilder, shape: Sequence[int], dtype: str, name: str | None = None) -> int:
     """Add an input without quantization."""
     return net.input(shape, dtype, None, 0, name=name)
 
 
-def window(net: Network, x: int, size: int, shift: int) -> int:
+def window(net: NetworkBuilder, x: int, size: int, shift: int) -> int:
     weights = net.constant(net.random_integers((size,), "int16"))
     shape = net.tensors[x].shape
     return make(net, "SignalWindow", [x, weights], [Spec(shape, "int16")], shift=shift)[0]
 
 
-def auto_scale(net: Network, x: int) -> tuple[int, ...]:
+def auto_scale(net: NetworkBuilder, x: int) -> tuple[int, ...]:
     outputs = [Spec(net.tensors[x].shape, "int16"), Spec((), "int32")]
     return make(net, "SignalFftAutoScale", [x], outputs)
 
 
-def rfft(net: Network, x: int, length: int) -> int:
+def rfft(net: NetworkBuilder, x: int, length: int) -> int:
     (*rows, _), dtype = net.tensors[x].shape, net.tensors[x].dtype
     spec = Spec((*rows, length + 2), dtype)
     return make(net, "SignalRfft", [x], [spec], T=TYPES[dtype], fft_length=length)[0]
 
 
-def irfft(net: Network, x: int) -> int:
+def irfft(net: NetworkBuilder, x: int) -> int:
     (*rows, bins), dtype = net.tensors[x].shape, net.tensors[x].dtype
     spec = Spec((*rows, bins - 2), dtype)
     return make(net, "SignalIrfft", [x], [spec], T=TYPES[dtype], fft_length=bins - 2)[0]
 
 
-def energy(net: Network, x: int, start: int, end: int) -> int:
+def energy(net: NetworkBuilder, x: int, start: int, end: int) -> int:
     spec = Spec((net.tensors[x].shape[0] // 2,), "uint32")
     return make(net, "SignalEnergy", [x], [spec], start_index=start, end_index=end)[0]
 
 
-def filter_bank(net: Network, x: int, channels: int, least: int = 0) -> int:
+def filter_bank(net: NetworkBuilder, x: int, channels: int, least: int = 0) -> int:
     """Add adjacent bands, each with its own weights between `least` and 4096."""
     bins = net.tensors[x].shape[0]
     widths = net.random.integers(0, max(1, bins // (channels + 1)) + 1, channels + 1)
@@ -68,12 +68,14 @@ def filter_bank(net: Network, x: int, channels: int, least: int = 0) -> int:
     return make(net, "SignalFilterBank", [x, *inputs], [spec], num_channels=channels)[0]
 
 
-def square_root(net: Network, x: int, bits: int) -> int:
+def square_root(net: NetworkBuilder, x: int, bits: int) -> int:
     spec = Spec(net.tensors[x].shape, "uint32")
     return make(net, "SignalFilterBankSquareRoot", [x, bits], [spec])[0]
 
 
-def spectral_subtraction(net: Network, x: int, clamping: bool, **options: int) -> tuple[int, ...]:
+def spectral_subtraction(
+    net: NetworkBuilder, x: int, clamping: bool, **options: int
+) -> tuple[int, ...]:
     shape = net.tensors[x].shape
     given = {
         "alternate_one_minus_smoothing": 15401, "alternate_smoothing": 983, "clamping": clamping,
@@ -84,22 +86,22 @@ def spectral_subtraction(net: Network, x: int, clamping: bool, **options: int) -
     return make(net, "SignalFilterBankSpectralSubtraction", [x], outputs, **given)
 
 
-def pcan(net: Network, x: int, noise: int, shift: int = 6, gains: Any = None) -> int:
+def pcan(net: NetworkBuilder, x: int, noise: int, shift: int = 6, gains: Any = None) -> int:
     falling = 32767 / (1 + np.arange(125) / 9)
     table = net.constant(falling if gains is None else gains, "int16")
     spec = Spec(net.tensors[x].shape, "uint32")
     return make(net, "SignalPCAN", [x, noise, table], [spec], snr_shift=shift)[0]
 
 
-def logarithm(net: Network, x: int, scale: int = 64, bits: int = 3) -> int:
+def logarithm(net: NetworkBuilder, x: int, scale: int = 64, bits: int = 3) -> int:
     spec = Spec(net.tensors[x].shape, "int16")
     options = {"input_correction_bits": bits, "output_scale": scale}
     return make(net, "SignalFilterBankLog", [x], [spec], **options)[0]
 
 
-def front_end(samples: int = 480, length: int = 512, channels: int = 40) -> Model:
+def front_end(samples: int = 480, length: int = 512, channels: int = 40) -> Network:
     """Return a network like micro_speech's front end: 30 ms of sound to features of int8."""
-    net, (first, end) = Network("front_end", 5), (5, length // 2 - 16)
+    net, (first, end) = NetworkBuilder("front_end", 5), (5, length // 2 - 16)
     x = window(net, plain(net, (1, samples), "int16", "audio"), samples, 12)
     shape = net.constant([samples], "int32")
     (x,) = net.operator("RESHAPE", [x, shape], [Spec((samples,), "int16")])
@@ -120,11 +122,11 @@ def front_end(samples: int = 480, length: int = 512, channels: int = 40) -> Mode
         y = net.constant(np.array(value), "int32")
         (x,) = net.operator(code, [x, y], [Spec((channels,), "int32")])
     (x,) = net.operator("CAST", [x], [Spec((channels,), "int8")])
-    return parse_model(net.build(x), "front_end")
+    return parse_network(net.build(x), "front_end")
 
 
 def _transforms(dtype: str, *lengths: int) -> Build:
-    def build(net: Network) -> Sequence[int]:
+    def build(net: NetworkBuilder) -> Sequence[int]:
         made = []
         for length in lengths:
             made.append(rfft(net, plain(net, (length,), dtype), length))
@@ -143,7 +145,7 @@ BY_FOURS = (32, 64, 96, 128)
 """Lengths of int16 transforms with micro-kernels: for all stages, for some, for one."""
 
 
-def _filters(net: Network) -> Sequence[int]:
+def _filters(net: NetworkBuilder) -> Sequence[int]:
     energies = plain(net, (60,), "uint32")
     banks = [filter_bank(net, energies, 7), filter_bank(net, energies, 20, least=-3000)]
     given, bits = plain(net, (64,), "uint64"), plain(net, (), "int32", "bits")
@@ -154,7 +156,7 @@ def _filters(net: Network) -> Sequence[int]:
     return [*banks, *roots]
 
 
-def _channels(net: Network) -> Sequence[int]:
+def _channels(net: NetworkBuilder) -> Sequence[int]:
     x, y = plain(net, (31,), "uint32", "small"), plain(net, (31,), "uint32")
     made = [
         *spectral_subtraction(net, x, False),
@@ -167,7 +169,7 @@ def _channels(net: Network) -> Sequence[int]:
     return made
 
 
-def _edges(net: Network) -> Sequence[int]:
+def _edges(net: NetworkBuilder) -> Sequence[int]:
     x = plain(net, (2, 3, 20), "int16")
     made = [window(net, x, 20, 12), window(net, x, 5, 0), window(net, x, 60, 31)]
     made += [*auto_scale(net, plain(net, (50,), "int16", "quiet"))]
@@ -186,25 +188,25 @@ SIGNALS: dict[str, Build] = {
 }
 
 
-def network(*builds: Build) -> Model:
+def network_of(*builds: Build) -> Network:
     """Return a network with several of SIGNALS."""
-    net = Network("signal", seed=2)
+    net = NetworkBuilder("signal", seed=2)
     outputs = [index for build in builds for index in build(net)]
-    return parse_model(net.build(*outputs), "signal")
+    return parse_network(net.build(*outputs), "signal")
 
 
-def all_of_them(by_fours: Sequence[int] = BY_FOURS) -> Model:
+def all_of_them(by_fours: Sequence[int] = BY_FOURS) -> Network:
     """Return a network with every operator and type."""
     few = [_transforms(dtype, 16, 30) for dtype in TYPES]
-    return network(*few, _transforms("int16", *by_fours), _edges, _filters, _channels)
+    return network_of(*few, _transforms("int16", *by_fours), _edges, _filters, _channels)
 
 
-def samples_of(model: Model, count: int) -> list[dict[str, np.ndarray[Any, Any]]]:
+def samples_of(network: Network, count: int) -> list[dict[str, np.ndarray[Any, Any]]]:
     """Draw inputs of every magnitude, including the limits of each type."""
     random, samples = np.random.default_rng(8), []
     for turn in range(count):
         sample = {}
-        for tensor in model.inputs:
+        for tensor in network.inputs:
             kind = np.dtype(tensor.dtype)
             if kind.kind == "f":
                 value = random.normal(0, 10.0 ** random.integers(-3, 4), tensor.shape)

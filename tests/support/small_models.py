@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.support.network_file import Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 
 SHARED_MODELS = Path(__file__).parents[3] / "shared" / "models"
@@ -12,7 +12,7 @@ SHARED_MODELS = Path(__file__).parents[3] / "shared" / "models"
 
 def image_net(path: Path) -> Path:
     """Write a small image classifier: convolutions, a pool, a reshape, a softmax."""
-    net = Network("image_net", seed=7)
+    net = NetworkBuilder("image_net", seed=7)
     x = net.input((1, 8, 8, 3), name="image")
     x = net.conv2d(x, channels=8, kernel=(3, 3), activation="RELU")
     x = net.depthwise(x, kernel=(3, 3), stride=(2, 2))
@@ -25,7 +25,7 @@ def image_net(path: Path) -> Path:
 
 def two_inputs(path: Path) -> Path:
     """Write a network with two inputs and two outputs."""
-    net = Network("two_inputs", seed=9)
+    net = NetworkBuilder("two_inputs", seed=9)
     a = net.input((1, 4, 4, 8), name="left")
     b = net.input((1, 4, 4, 8), name="right", scale=0.02)
     total = net.add(a, b)
@@ -35,7 +35,7 @@ def two_inputs(path: Path) -> Path:
 
 def recurrent_net(path: Path) -> Path:
     """Write a network with a state: an LSTM, with layers before and after it."""
-    net = Network("recurrent_net", seed=5)
+    net = NetworkBuilder("recurrent_net", seed=5)
     x = net.quantize(net.input((1, 4, 8), scale=0.02), "int8", 0.015, -4)
     path.write_bytes(net.build(net.relu(lstm(net, x, 10))))
     return path
@@ -43,7 +43,7 @@ def recurrent_net(path: Path) -> Path:
 
 def product(path: Path) -> Path:
     """Write a product of two inputs of odd sizes, which the NPU copies 16 bytes at a time."""
-    net = Network("product", seed=3)
+    net = NetworkBuilder("product", seed=3)
     x, y = net.input((5, 7), name="left"), net.input((3, 7), name="right", scale=0.03)
     options = {"adj_x": False, "adj_y": True}
     out = net.operator("BATCH_MATMUL", [x, y], [Spec((5, 3), "int8", 0.5, 1)], options)

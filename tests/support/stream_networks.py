@@ -5,9 +5,9 @@ from typing import Any
 
 from flatbuffers import flexbuffers
 
-from ethosgen.frontend.tflite.reader import parse_model
-from ethosgen.values.model import Model
-from tests.support.networks import Network, Spec
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.values.network import Network
+from tests.support.networks import NetworkBuilder, Spec
 
 DELAYS = ((5, 2), (5, 0), (5, 5), (4, 11), (1, 3))
 """Samples for each inference, and the delay of the output in samples."""
@@ -27,13 +27,15 @@ TENSOR_TYPE = {"int16": 7, "float32": 0}
 """The values of the option T."""
 
 
-def add(net: Network, code: str, x: int, outputs: list[Spec], **options: Any) -> tuple[int, ...]:
+def add(
+    net: NetworkBuilder, code: str, x: int, outputs: list[Spec], **options: Any
+) -> tuple[int, ...]:
     """Add a custom operator whose options are a map."""
     packed = bytes(flexbuffers.Dumps(options))
     return net.operator("CUSTOM", [x], outputs, custom_code=code, custom_options=packed)
 
 
-def delays(net: Network) -> list[int]:
+def delays(net: NetworkBuilder) -> list[int]:
     made = list[int]()
     for size, length in DELAYS:
         x = net.input((2, size), "int16", None, 0)
@@ -41,7 +43,9 @@ def delays(net: Network) -> list[int]:
     return made
 
 
-def framers(net: Network, choose: Sequence[tuple[int, int, int, bool]] = FRAMES) -> list[int]:
+def framers(
+    net: NetworkBuilder, choose: Sequence[tuple[int, int, int, bool]] = FRAMES
+) -> list[int]:
     made = list[int]()
     for size, step, count, prefill in choose:
         x = net.input((2, step * count), "int16", None, 0)
@@ -51,7 +55,9 @@ def framers(net: Network, choose: Sequence[tuple[int, int, int, bool]] = FRAMES)
     return made
 
 
-def stackers(net: Network, choose: Sequence[tuple[int, int, int, int]] = STACKS) -> list[int]:
+def stackers(
+    net: NetworkBuilder, choose: Sequence[tuple[int, int, int, int]] = STACKS
+) -> list[int]:
     made = list[int]()
     for channels, left, right, step in choose:
         x = net.input((channels,), "int16", None, 0)
@@ -62,7 +68,7 @@ def stackers(net: Network, choose: Sequence[tuple[int, int, int, int]] = STACKS)
     return made
 
 
-def sums(net: Network, dtype: str) -> list[int]:
+def sums(net: NetworkBuilder, dtype: str) -> list[int]:
     made = list[int]()
     for size, step, count, rows in SUMS:
         x = net.input((rows, count, size), dtype, None, 0)
@@ -71,7 +77,7 @@ def sums(net: Network, dtype: str) -> list[int]:
     return made
 
 
-def rings(net: Network, cycles: int = 1) -> list[int]:
+def rings(net: NetworkBuilder, cycles: int = 1) -> list[int]:
     made = list[int]()
     for slots, width, channels in RINGS:
         x = net.input((1, 1, width, channels), "int8", 0.1, -7)
@@ -80,7 +86,7 @@ def rings(net: Network, cycles: int = 1) -> list[int]:
     return made
 
 
-def waiting(net: Network) -> list[int]:
+def waiting(net: NetworkBuilder) -> list[int]:
     """Add layers between buffers that pass every second inference, and every third of these."""
     x = net.conv2d(net.input((1, 1, 8, 4)), channels=6, kernel=(1, 3))
     for slots, cycles in ((3, 2), (2, 3)):
@@ -91,7 +97,7 @@ def waiting(net: Network) -> list[int]:
     return [x]
 
 
-STREAMS: dict[str, Callable[[Network], list[int]]] = {
+STREAMS: dict[str, Callable[[NetworkBuilder], list[int]]] = {
     "SignalDelay": delays,
     "SignalFramer": framers,
     "SignalStacker": stackers,
@@ -101,13 +107,13 @@ STREAMS: dict[str, Callable[[Network], list[int]]] = {
 }
 
 
-def network(build: Callable[[Network], list[int]]) -> Model:
+def network_of(build: Callable[[NetworkBuilder], list[int]]) -> Network:
     """Return a network of cases whose outputs are all outputs of the network."""
-    net = Network("streams", 1)
-    return parse_model(net.build(*build(net)), "streams")
+    net = NetworkBuilder("streams", 1)
+    return parse_network(net.build(*build(net)), "streams")
 
 
-def valid_at_once(net: Network) -> list[int]:
+def valid_at_once(net: NetworkBuilder) -> list[int]:
     """Add each operator and type with sizes whose outputs are valid from the first inference."""
     made = [*delays(net), *sums(net, "int16"), *sums(net, "float32"), *rings(net)]
     made += framers(net, [case for case in FRAMES if case[-1]])

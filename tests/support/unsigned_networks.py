@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.support.networks import Network, Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.operator_bench import Bench
 from tests.support.operator_cases import CASES
 
@@ -80,7 +80,7 @@ def layers() -> tuple[Bench, list[int]]:
     return net, outputs
 
 
-def transpose_conv(net: Network, x: int, channels: int, point: int) -> int:
+def transpose_conv(net: NetworkBuilder, x: int, channels: int, point: int) -> int:
     """Add a TRANSPOSE_CONV with stride 2 on a uint8 tensor."""
     batch, height, width, depth = net.tensors[x].shape
     weights = net.constant(
@@ -95,7 +95,7 @@ def transpose_conv(net: Network, x: int, channels: int, point: int) -> int:
 
 def mobile(side: int = 24, seed: int = 14) -> bytes:
     """Return a small uint8 MobileNet with an inverted bottleneck and a classifier."""
-    net = Network("mobile", seed)
+    net = NetworkBuilder("mobile", seed)
     net.unsigned_weights_point = 137
     x = net.input((1, side, side, 3), "uint8", 1 / 128, 128)
     x = net.conv2d(x, 8, stride=(2, 2), activation="RELU6", per_channel=False)

@@ -15,7 +15,7 @@ from ethosgen.target.session import Session
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 
 SHAPE = (1, 64, 64, 2)
@@ -27,7 +27,7 @@ def project(
 ) -> Iterator[Path]:
     """A network with a large input, a small one and a large output."""
     place = tmp_path_factory.mktemp("large")
-    net = Network("large")
+    net = NetworkBuilder("large")
     x, y = net.input(SHAPE, name="x"), net.input((1, 1, 1, 2), name="y")
     net.add(x, y)
     (place / "large.tflite").write_bytes(net.build())

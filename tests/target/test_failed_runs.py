@@ -18,7 +18,7 @@ from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.operation import IssuedOperation
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.registers import RegisterFile
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.tools import TOOLS
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import create_project
@@ -28,14 +28,14 @@ from ethosgen.target import TARGETS, Firmware, SharedMemory
 from ethosgen.target.session import Session
 from ethosgen.toolchain import build
 from ethosgen.values.errors import NpuFault
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.needs import require
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm, svdf
 
 NPU = "ethos-u55-128"
@@ -48,14 +48,14 @@ ALONE = "The NPU's part of the state is in the arena, which nothing else may use
 
 def with_state(seed: int) -> bytes:
     """Return a network whose SVDF keeps its state beside the arena, and its LSTM in the arena."""
-    net = Network("keeps", seed=seed)
+    net = NetworkBuilder("keeps", seed=seed)
     x = net.fully_connected(net.input((1, 12)), 8)
     x = net.reshape(svdf(net, x, 8, 3), (1, 1, 8))
     return net.build(net.relu(net.fully_connected(lstm(net, x, 6), 5)))
 
 
 def without_state() -> bytes:
-    net = Network("plain", seed=2)
+    net = NetworkBuilder("plain", seed=2)
     return net.build(net.conv2d(net.conv2d(net.input((1, 6, 6, 4)), 8, (3, 3)), 4))
 
 
@@ -103,10 +103,10 @@ class Board:
 class Stream:
     """A network's samples in their order, which starts again after a run that fails."""
 
-    def __init__(self, board: Board, network: int, model: Model) -> None:
-        self._board, self._network = board, network
-        *self._samples, self.other = random_samples(model, SAMPLES + 1, network)
-        self._wanted = golden_outputs(model, self._samples)
+    def __init__(self, board: Board, index: int, network: Network) -> None:
+        self._board, self._network = board, index
+        *self._samples, self.other = random_samples(network, SAMPLES + 1, index)
+        self._wanted = golden_outputs(network, self._samples)
         self.since = 0
 
     def succeed(self, times: int = 1) -> int:
@@ -147,7 +147,7 @@ def started(elf: Path, info: ProjectInfo) -> Iterator[Board]:
         assert (qemu.wait_for_exit() == 0) == (board.failed == 0)
 
 
-def make_project(place: Path, io: IoStyle, networks: dict[str, bytes]) -> list[Model]:
+def make_project(place: Path, io: IoStyle, networks: dict[str, bytes]) -> list[Network]:
     """Write the project; with the caller's buffers an LSTM has no base pointers for its state."""
     require(*TOOLS)
     paths = []
@@ -158,7 +158,7 @@ def make_project(place: Path, io: IoStyle, networks: dict[str, bytes]) -> list[M
     options = OffloadOptions(cpu_ops=cpu_ops, check=False)
     recipe = Recipe(tuple(paths), "corstone300", npu=NPU, io=io, options=options)
     create_project(recipe, directory=place, watch=Watch())
-    return [parse_model(data, name) for name, data in networks.items()]
+    return [parse_network(data, name) for name, data in networks.items()]
 
 
 def header(place: Path, name: str) -> str:
@@ -170,14 +170,14 @@ def header(place: Path, name: str) -> str:
 def test_an_npu_that_fails_at_any_operation(tmp_path: Path, io: IoStyle) -> None:
     """The network is alone: the NPU's state is in its arena, the CPU's beside it."""
     place = tmp_path / "p"
-    (model,) = make_project(place, io, {"keeps": with_state(1)})
+    (network,) = make_project(place, io, {"keeps": with_state(1)})
     source = (place / "model" / "keeps.c").read_text()
     assert "memset(&keeps_state[" in source
     assert ("memset(&keeps_arena[" in source) == (io is IoStyle.ARENA)
     assert AGAIN.format(name="keeps") in header(place, "keeps")
     assert (ALONE in header(place, "keeps")) == (io is IoStyle.ARENA)
     with started(build(place).elf, open_project(place)) as board:
-        keeps = Stream(board, 0, model)
+        keeps = Stream(board, 0, network)
         operations = keeps.succeed()
         assert operations > (8 if io is IoStyle.ARENA else 0)
         for fails_at in range(operations):
@@ -192,14 +192,14 @@ def test_a_failed_run_changes_no_other_network(tmp_path: Path) -> None:
     """The networks share the arena, so what the NPU keeps there is kept apart (kept_bytes)."""
     place = tmp_path / "p"
     networks = {"keeps": with_state(1), "plain": without_state(), "twin": with_state(5)}
-    models = make_project(place, IoStyle.ARENA, networks)
+    made = make_project(place, IoStyle.ARENA, networks)
     for name in ("keeps", "twin"):
         (source,) = place.rglob(f"{name}.c")
         assert f"static int8_t {name}_kept[" in source.read_text()
         assert AGAIN.format(name=name) in header(place, name)
         assert TAKES in header(place, name)
     with started(build(place).elf, open_project(place)) as board:
-        keeps, plain, twin = (Stream(board, i, model) for i, model in enumerate(models))
+        keeps, plain, twin = (Stream(board, i, network) for i, network in enumerate(made))
         operations, few = keeps.succeed(), plain.succeed()
         for fails_at in range(operations):
             keeps.fail(fails_at)
@@ -231,7 +231,7 @@ static ethosgen_status misuse(void)
 
 def test_a_bad_buffer_changes_nothing(tmp_path: Path) -> None:
     place = tmp_path / "p"
-    (model,) = make_project(place, IoStyle.CALLER, {"keeps": with_state(1)})
+    (network,) = make_project(place, IoStyle.CALLER, {"keeps": with_state(1)})
     assert "only ETHOSGEN_BAD_BUFFER leaves the state as it is" in header(place, "keeps")
     table = place / "model" / "ethosgen_networks.c"
     before, call, after = table.read_text().partition("\nstatic ethosgen_status run_of_keeps(void)")
@@ -240,7 +240,7 @@ def test_a_bad_buffer_changes_nothing(tmp_path: Path) -> None:
     assert right in after
     table.write_text(before + MISUSE + call + after.replace(right, "return misuse();", 1))
     with started(build(place).elf, open_project(place)) as board:
-        keeps = Stream(board, 0, model)
+        keeps = Stream(board, 0, network)
         keeps.succeed()
         left = board.outputs(0)
         for _ in range(4):

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
 from ethosgen.values.program import Program
@@ -82,14 +82,14 @@ def measured_by_litert() -> frozenset[tuple[str, str]]:
     return frozenset((*known, *twin_builds()))
 
 
-def is_exact(model: Model) -> bool:
+def is_exact(network: Network) -> bool:
     """Return whether all operators of a network have tolerance 0."""
     from ethosgen.aot.operators import code_of, deciding_dtype
 
     tolerances = cpu_operators()
     return not any(
         tolerances.get(code_of(op), {}).get(deciding_dtype(op, graph.tensors))
-        for graph in model.graphs
+        for graph in network.graphs
         for op in graph.operators
     )
 

@@ -15,7 +15,7 @@ from ethosgen.aot.kernels import choose_kernels, micro_kernels, workspace_bytes
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, plan_memory
 from ethosgen.values.errors import RefusalError, UnsupportedError
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
 from ethosgen.values.program import ArenaTensor, Constant, Port, Program, Variable
 

@@ -12,7 +12,7 @@ An operator declares its estimate where it is registered, `@operator(..., cycles
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from ethosgen.values.model import ABSENT, Operator, Tensor
+from ethosgen.values.network import ABSENT, Operator, Tensor
 
 Cycles = Callable[[Operator, Sequence[Tensor]], float]
 """Returns the cycles for each element of an operator's output, given all tensors of its graph."""

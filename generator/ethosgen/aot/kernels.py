@@ -15,7 +15,7 @@ from ethosgen.aot.graph.twins import has_twin, twin
 from ethosgen.aot.operators import Kernel, code_of, deciding_dtype, registry
 from ethosgen.aot.packed import pack
 from ethosgen.values.errors import InternalError, UnsupportedError
-from ethosgen.values.model import ABSENT, Operator, Tensor
+from ethosgen.values.network import ABSENT, Operator, Tensor
 from ethosgen.values.program import Constant
 
 QUANTIZE_HINT = (

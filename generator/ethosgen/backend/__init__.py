@@ -14,7 +14,7 @@ import numpy as np
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import EthosgenError, InputError, UnsupportedError
 from ethosgen.values.grammar import unknown
-from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, OffloadPlan, Partition
 from ethosgen.values.trace import Trace
@@ -56,7 +56,7 @@ class Task:
     `mode` concern it.
     """
 
-    network: Model
+    network: Network
     accelerator: Accelerator
     io: IoStyle
     cpu: Cpu
@@ -167,7 +167,7 @@ class Backend(Protocol):
     def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
         """Return why an accelerator does not support a memory mode, "" if it does."""
 
-    def compiled_for(self, network: Model) -> Accelerator | None:
+    def compiled_for(self, network: Network) -> Accelerator | None:
         """Return the accelerator that a network was compiled for, None if by no compiler of it."""
 
     def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
@@ -190,7 +190,7 @@ class Backend(Protocol):
         """Simulate for a program on this machine, until it ends."""
 
     def listings(
-        self, source: Model | bytes, name: str, accelerator: Accelerator | None, watch: Watch
+        self, source: Network | bytes, name: str, accelerator: Accelerator | None, watch: Watch
     ) -> list[Listing]:
         """List the commands of a network, compiled or not, or of another file of the compiler.
 
@@ -233,7 +233,7 @@ def find_accelerator(name: str) -> Accelerator:
     return known[name]
 
 
-def compiled_for(network: Model) -> Accelerator | None:
+def compiled_for(network: Network) -> Accelerator | None:
     """Return the accelerator that a network was compiled for, None if no backend compiled it."""
     found = (backend.compiled_for(network) for backend in backends())
     return next((accelerator for accelerator in found if accelerator is not None), None)

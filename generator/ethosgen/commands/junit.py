@@ -72,7 +72,7 @@ def make_suite(
         ET.SubElement(case, "error", type=kind, message=words if expected else f"bug: {words}")
         cases.append(case)
     elif isinstance(report, FirmwareReport):
-        cases = [case for one in report.reports for case in _cases(f"{name}.{one.model}", one)]
+        cases = [case for one in report.reports for case in _cases(f"{name}.{one.network}", one)]
     else:
         cases = _cases(name, report)
     counts = {

@@ -96,18 +96,18 @@ GOLDEN = click.option(
 )
 
 
-def _only(_context: click.Context, _argument: click.Parameter, models: tuple[Path, ...]) -> Path:
+def _only(_context: click.Context, _argument: click.Parameter, networks: tuple[Path, ...]) -> Path:
     """Refuse a second network, although verify and project accept several."""
-    if len(models) > 1:
+    if len(networks) > 1:
         raise InputError(
-            f"simulate runs one network but got {len(models)}; run it once for each, or use "
+            f"simulate runs one network but got {len(networks)}; run it once for each, or use "
             "'ethosgen verify', which puts them into one firmware"
         )
-    return models[0]
+    return networks[0]
 
 
 MODEL = click.argument(
-    "model",
+    "network",
     metavar="MODEL",
     nargs=-1,
     required=True,
@@ -115,7 +115,7 @@ MODEL = click.argument(
     callback=_only,
 )
 MODELS = click.argument(
-    "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path)
+    "networks", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
 NAMES = click.option(
     "--name",
@@ -194,7 +194,7 @@ def with_recipe(
         @MEMORY_MODE
         @functools.wraps(function)
         def wrapped(
-            models: tuple[Path, ...],
+            networks: tuple[Path, ...],
             board: str | None,
             npu: str | None,
             names: tuple[str, ...],
@@ -204,7 +204,9 @@ def with_recipe(
             memory_mode: str | None,
             **arguments: Any,
         ) -> Any:
-            recipe = Recipe(models, board, npu, names, IoStyle(io), platform, memory_mode, options)
+            recipe = Recipe(
+                networks, board, npu, names, IoStyle(io), platform, memory_mode, options
+            )
             return function(recipe=recipe, **arguments)
 
         done: Callable[..., Any] = wrapped

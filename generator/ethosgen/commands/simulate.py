@@ -48,7 +48,7 @@ from ethosgen.values.plan import OffloadOptions
 @SEED
 @JSON
 def simulate(
-    model: Path,
+    network: Path,
     npu: str | None,
     options: OffloadOptions,
     input_path: Path | None,
@@ -76,7 +76,7 @@ def simulate(
     with Progress() as progress:
         try:
             report = pipeline.simulate(
-                model,
+                network,
                 npu=npu,
                 options=options,
                 inputs=pipeline.Inputs(input_path, count, seed),

@@ -126,8 +126,9 @@ def report_text(report: Any) -> str:
         )
     plan = report.plan
     place = report.board or ("this machine" if plan.npu == NO_NPU else "the NPU model")
+    samples = counted(report.samples, "sample")
     lines = [
-        f"{report.model} on {place} ({plan.npu}, {report.on}), {counted(report.samples, 'sample')}",
+        f"{report.network} on {place} ({plan.npu}, {report.on}), {samples}",
         *_drawn_lines(report),
         *plan_lines(plan),
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.values.model import Model, Operator, Tensor
+from ethosgen.values.network import Network, Operator, Tensor
 
 _QUOTIENT = "computes the quotient of scales in double, LiteRT in float"
 _FIXED = "computes it in fixed point, LiteRT with a table made in float"
@@ -73,13 +73,13 @@ def _fits(whole: np.ndarray[Any, Any], info: Any) -> bool:
     return bool(np.all((whole >= float(info.min)) & (whole < float(info.max) + 1)))
 
 
-def oddities(model: Model) -> tuple[str, ...]:
+def oddities(network: Network) -> tuple[str, ...]:
     """Return a sentence for each kind of operator in a network that has an oddity."""
-    return tuple(dict.fromkeys(_all(model)))
+    return tuple(dict.fromkeys(_all(network)))
 
 
-def _all(model: Model) -> Iterator[str]:
-    for graph in model.graphs:
+def _all(network: Network) -> Iterator[str]:
+    for graph in network.graphs:
         for op in graph.operators:
             dtype = graph.tensors[op.inputs[0]].dtype if op.inputs else ""
             if (op.code, dtype) in ODD:

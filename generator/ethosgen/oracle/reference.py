@@ -19,7 +19,7 @@ from ethosgen.host.child import ChildError, call, end_children
 from ethosgen.oracle.oddities import answers_by_chance
 from ethosgen.values.errors import InputError, InternalError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Graph, Model, Operator, Tensor
+from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.workload import has_state, multiplications
 
@@ -40,7 +40,7 @@ _SPLIT_WORK = 1_000_000_000
 """With this many multiplications or more, samples are shared among this machine's processors."""
 
 
-def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
+def golden_outputs(network: Network, samples: Sequence[Arrays]) -> list[Arrays]:
     """Run samples through TFLite Micro's reference kernels; outputs by tensor name.
 
     A sample has no outputs if a CIRCULAR_BUFFER waits for more inputs.
@@ -48,30 +48,30 @@ def golden_outputs(model: Model, samples: Sequence[Arrays]) -> list[Arrays]:
     Raises InputError for inputs that do not fit the model or a network that crashes the
     interpreter, and UnsupportedError for one that TFLite Micro cannot run or on which it aborts.
     """
-    inputs = _ordered_inputs(model, samples)
+    inputs = _ordered_inputs(network, samples)
     from ethosgen.frontend.tflite.writer import file_of  # the child processes do not need it
 
-    data = model.compressed.data if model.compressed else file_of(model)
-    arguments = (len(model.outputs), _arena_bytes(model))
+    data = network.compressed.data if network.compressed else file_of(network)
+    arguments = (len(network.outputs), _arena_bytes(network))
     try:
-        outputs = _call_shared(model, "run_tflite_micro", data, inputs, *arguments)
+        outputs = _call_shared(network, "run_tflite_micro", data, inputs, *arguments)
     except ChildError as error:
         if error.how == "raised":
             raise UnsupportedError(
-                f"TFLite Micro cannot run '{model.name}': {_last_words(error)}; nothing can be "
+                f"TFLite Micro cannot run '{network.name}': {_last_words(error)}; nothing can be "
                 "checked without its golden outputs"
             ) from None
         if "SIGABRT" in str(error):
             raise UnsupportedError(
-                f"TFLite Micro aborted on '{model.name}' ({error}): a check of one of its kernels "
-                "failed, on these inputs or on an option; nothing can be checked without its "
-                "golden outputs"
+                f"TFLite Micro aborted on '{network.name}' ({error}): a check of one of its "
+                "kernels failed, on these inputs or on an option; nothing can be checked without "
+                "its golden outputs"
             ) from None
         what = "did not finish" if error.how == "late" else "crashed on"
         raise InputError(
-            f"TFLite Micro {what} '{model.name}' ({error}); the file is probably damaged"
+            f"TFLite Micro {what} '{network.name}' ({error}); the file is probably damaged"
         ) from None
-    return _named_outputs(model, outputs)
+    return _named_outputs(network, outputs)
 
 
 class LateError(UnsupportedError):
@@ -79,26 +79,26 @@ class LateError(UnsupportedError):
 
 
 def litert_outputs(
-    model: Model, samples: Sequence[Arrays], within_s: float | None = None
+    network: Network, samples: Sequence[Arrays], within_s: float | None = None
 ) -> list[Arrays]:
     """Run samples through LiteRT's reference kernels (BUILTIN_REF); outputs by tensor name.
 
     Raises InputError for inputs that do not fit the model, UnsupportedError if LiteRT cannot run
     it, LateError if it takes longer than `within_s`.
     """
-    inputs = _ordered_inputs(model, samples)
-    data = for_litert(model)
+    inputs = _ordered_inputs(network, samples)
+    data = for_litert(network)
     try:
-        outputs = _call_shared(model, "run_litert", data, inputs, within_s=within_s)
+        outputs = _call_shared(network, "run_litert", data, inputs, within_s=within_s)
     except ChildError as error:
         if within_s is not None and error.how == "late":
             raise LateError(f"it took longer than {within_s:g} s") from None
         words = " ".join(str(error).split())
-        raise UnsupportedError(f"LiteRT cannot run '{model.name}': {words}") from None
-    return _named_outputs(model, outputs)
+        raise UnsupportedError(f"LiteRT cannot run '{network.name}': {words}") from None
+    return _named_outputs(network, outputs)
 
 
-def for_litert(model: Model) -> bytes:
+def for_litert(network: Network) -> bytes:
     """Return the file as LiteRT's reference kernels accept it.
 
     They are registered for TILE up to version 2. Version 3 only adds int8, which they copy like any
@@ -106,9 +106,9 @@ def for_litert(model: Model) -> bytes:
     """
     from ethosgen.frontend.tflite.writer import file_of  # the child processes do not need it
 
-    if any(_is_new_tile(op) for graph in model.graphs for op in graph.operators):
-        model = model.edited(*map(_with_old_tiles, model.graphs))
-    return file_of(model)
+    if any(_is_new_tile(op) for graph in network.graphs for op in graph.operators):
+        network = network.edited(*map(_with_old_tiles, network.graphs))
+    return file_of(network)
 
 
 def _with_old_tiles(graph: Graph) -> Graph:
@@ -131,17 +131,17 @@ class Oracle:
     name: str
     title: str
     package: str
-    run: Callable[[Model, Sequence[Arrays]], list[Arrays]]
+    run: Callable[[Network, Sequence[Arrays]], list[Arrays]]
 
     @property
     def version(self) -> str:
         """Return the installed version."""
         return " and ".join(version(package) for package in self.package.split("+"))
 
-    def opinion(self, model: Model, samples: Sequence[Arrays]) -> list[Arrays] | None:
+    def opinion(self, network: Network, samples: Sequence[Arrays]) -> list[Arrays] | None:
         """Run samples; None for a network that the oracle cannot run."""
         try:
-            return self.run(model, samples)
+            return self.run(network, samples)
         except UnsupportedError as error:
             _log.info("%s", error)
             return None
@@ -154,7 +154,7 @@ everywhere."""
 
 
 def outputs_in_pieces(
-    model: Model, pieces: Sequence[Model], samples: Sequence[Arrays], within_s: float
+    network: Network, pieces: Sequence[Network], samples: Sequence[Arrays], within_s: float
 ) -> tuple[list[dict[int, Array]], list[str]]:
     """Run a network operator by operator, each by TFLite Micro if it has it, else by LiteRT.
 
@@ -162,23 +162,23 @@ def outputs_in_pieces(
     every tensor by index, for each sample, and the short name of each operator's oracle.
     UnsupportedError for an operator that neither has, InternalError for a bug of ours.
     """
-    indices = {tensor.name: tensor.index for tensor in model.graph.tensors}
+    indices = {tensor.name: tensor.index for tensor in network.graph.tensors}
     parts = [_part(piece, indices) for piece in pieces]
-    given = [{tensor.index: _fitting(s, tensor) for tensor in model.inputs} for s in samples]
+    given = [{tensor.index: _fitting(s, tensor) for tensor in network.inputs} for s in samples]
     try:
         answer = call(Path(__file__), "run_pieces", parts, given, limit_s=within_s)
     except ChildError as error:
-        why = f"'{model.name}' cannot be run piece by piece: {error}"
+        why = f"'{network.name}' cannot be run piece by piece: {error}"
         if error.how == "raised":  # what an interpreter raises is in the answer
             raise InternalError(why) from error
         raise UnsupportedError(why) from None
     values, oracles, lacking = answer.value
     if lacking:
-        raise UnsupportedError(f"'{model.name}' cannot be run piece by piece: {lacking}")
+        raise UnsupportedError(f"'{network.name}' cannot be run piece by piece: {lacking}")
     return values, oracles
 
 
-def _part(piece: Model, indices: Mapping[str, int]) -> Part:
+def _part(piece: Network, indices: Mapping[str, int]) -> Part:
     from ethosgen.frontend.tflite.writer import file_of  # the child processes do not need it
 
     (operator,) = piece.graph.operators
@@ -208,7 +208,7 @@ def awaited(
 
 
 def _call_shared(
-    model: Model,
+    network: Network,
     function: str,
     data: bytes,
     inputs: list[list[Array]],
@@ -216,9 +216,9 @@ def _call_shared(
     within_s: float | None = None,
 ) -> list[list[Array]]:
     """Run samples in one child, or in several at once if that is worth it."""
-    work = multiplications(model)
+    work = multiplications(network)
     shares = [inputs]
-    if work * len(inputs) >= _SPLIT_WORK and not has_state(model):
+    if work * len(inputs) >= _SPLIT_WORK and not has_state(network):
         count = min(os.cpu_count() or 1, len(inputs))
         shares = [inputs[i::count] for i in range(count)]
 
@@ -232,9 +232,9 @@ def _call_shared(
     return [parts[i % len(parts)][i // len(parts)] for i in range(len(inputs))]
 
 
-def _ordered_inputs(model: Model, samples: Sequence[Arrays]) -> list[list[Array]]:
+def _ordered_inputs(network: Network, samples: Sequence[Arrays]) -> list[list[Array]]:
     """Return each sample's arrays in the signature's order, after checking that they fit."""
-    return [[_fitting(sample, tensor) for tensor in model.inputs] for sample in samples]
+    return [[_fitting(sample, tensor) for tensor in network.inputs] for sample in samples]
 
 
 def _fitting(sample: Arrays, tensor: Any) -> Array:
@@ -249,7 +249,7 @@ def _fitting(sample: Arrays, tensor: Any) -> Array:
     return np.asarray(array, order="C")  # ascontiguousarray makes a scalar one-dimensional
 
 
-def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:
+def _named_outputs(network: Network, runs: list[list[Array]]) -> list[Arrays]:
     """Name and reshape an interpreter's outputs; TFLite Micro turns scalars into vectors.
 
     An inference that a CIRCULAR_BUFFER ended has no outputs. UnsupportedError for an output whose
@@ -258,7 +258,7 @@ def _named_outputs(model: Model, runs: list[list[Array]]) -> list[Arrays]:
     return [
         {
             tensor.name: _shaped(array, tensor)
-            for tensor, array in zip(model.outputs if run else (), run, strict=True)
+            for tensor, array in zip(network.outputs if run else (), run, strict=True)
         }
         for run in runs
     ]
@@ -273,10 +273,10 @@ def _shaped(array: Array, tensor: Tensor) -> Array:
     return array.reshape(tensor.shape)
 
 
-def _arena_bytes(model: Model) -> int:
+def _arena_bytes(network: Network) -> int:
     """Estimate an arena for all activations at once and TFLite Micro's own records."""
-    activations = [t for graph in model.graphs for t in graph.tensors if t.data is None]
-    records = sum(len(graph.tensors) + len(graph.operators) for graph in model.graphs)
+    activations = [t for graph in network.graphs for t in graph.tensors if t.data is None]
+    records = sum(len(graph.tensors) + len(graph.operators) for graph in network.graphs)
     return (1 << 20) + 2 * sum(tensor.bytes for tensor in activations) + 4096 * records
 
 

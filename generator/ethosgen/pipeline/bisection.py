@@ -13,14 +13,14 @@ from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
 from ethosgen.pipeline.prefix import first_operators
 from ethosgen.values.errors import EthosgenError, NpuFault
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, Difference, compare
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.report import Culprit, Diagnosis
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import has_state
 
-Make = Callable[[Model], OffloadPlan]
+Make = Callable[[Network], OffloadPlan]
 """Plans a network, or its first operators, with the whole network's settings."""
 
 LIMIT_S = 60.0
@@ -41,7 +41,7 @@ class _Look:
 
 
 def find_culprit(
-    model: Model,
+    network: Network,
     samples: Sequence[Arrays],
     make: Make,
     limit_s: float = LIMIT_S,
@@ -52,32 +52,32 @@ def find_culprit(
     None if all outputs are equal for these samples, which run in order. EthosgenError if the
     simulator or the oracle cannot run the network at all.
     """
-    last = _look(model, samples, make, oracle)
+    last = _look(network, samples, make, oracle)
     if last.is_equal:
         return None
     skipped = 0
     if last.difference is not None:
-        samples, skipped = _needed(model, samples, last.difference.sample)
+        samples, skipped = _needed(network, samples, last.difference.sample)
     deadline = time.monotonic() + limit_s
-    equal, differs = 0, len(model.graph.operators)
+    equal, differs = 0, len(network.graph.operators)
     untold: set[int] = set()
     while time.monotonic() < deadline:
         cuts = [i for i in range(equal + 1, differs) if i not in untold]
         if not cuts:
             break
         cut = cuts[len(cuts) // 2]
-        look = _look_at_first(model, cut, samples, make, oracle)
+        look = _look_at_first(network, cut, samples, make, oracle)
         if look is None:
             untold.add(cut)
         elif look.is_equal:
             equal = cut
         else:
             differs, last = cut, look
-    return _culprit(model, differs - 1, last, skipped, unclear=differs - 1 - equal)
+    return _culprit(network, differs - 1, last, skipped, unclear=differs - 1 - equal)
 
 
 def diagnose(
-    model: Model,
+    network: Network,
     samples: Sequence[Arrays],
     golden: Comparison | None,
     make: Make,
@@ -86,12 +86,12 @@ def diagnose(
     """Explain why a firmware's or the simulator's outputs differ; None if they do not."""
     if golden is None or golden.first is None:
         return None
-    if is_compiled(model):
+    if is_compiled(network):
         return Diagnosis(None, "unknown: this file is precompiled and does not list its layers")
-    given, skipped = _needed(model, samples, golden.first.sample)
+    given, skipped = _needed(network, samples, golden.first.sample)
     try:
         with watch.stage("bisect", "looking for the first operator that differs"):
-            culprit = find_culprit(model, given, make, oracle=golden.oracle)
+            culprit = find_culprit(network, given, make, oracle=golden.oracle)
     except EthosgenError as error:
         return Diagnosis(None, f"unknown: the simulator does not run it ({error})")
     if culprit is None:
@@ -100,41 +100,43 @@ def diagnose(
     return Diagnosis(_later(culprit, skipped))
 
 
-def _needed(model: Model, samples: Sequence[Arrays], index: int) -> tuple[Sequence[Arrays], int]:
+def _needed(
+    network: Network, samples: Sequence[Arrays], index: int
+) -> tuple[Sequence[Arrays], int]:
     """Return the samples that sample `index` depends on, and the number left out before them."""
-    if has_state(model):
+    if has_state(network):
         return samples[: index + 1], 0
     return samples[index : index + 1], index
 
 
 def _look_at_first(
-    model: Model, count: int, samples: Sequence[Arrays], make: Make, oracle: str | None
+    network: Network, count: int, samples: Sequence[Arrays], make: Make, oracle: str | None
 ) -> _Look | None:
     """Compare the results of the first `count` operators; None if they cannot be compared."""
     try:
-        part = first_operators(model, count)
+        part = first_operators(network, count)
         return _look(part, samples, make, oracle) if part is not None else None
     except EthosgenError:
         return None
 
 
-def _look(model: Model, samples: Sequence[Arrays], make: Make, asked: str | None) -> _Look:
-    plan = make(model)
+def _look(network: Network, samples: Sequence[Arrays], make: Make, asked: str | None) -> _Look:
+    plan = make(network)
     try:
         outputs = simulate_samples(plan, samples, Watch())
     except NpuFault as fault:
         return _Look(plan, None, str(fault))
-    oracle, golden = decisive_outputs(model, samples, asked)
-    return _Look(plan, compare(oracle, outputs, golden, tolerance_of(model)).first)
+    oracle, golden = decisive_outputs(network, samples, asked)
+    return _Look(plan, compare(oracle, outputs, golden, tolerance_of(network)).first)
 
 
-def _culprit(model: Model, index: int, look: _Look, skipped: int, unclear: int) -> Culprit:
-    operator = model.graph.operators[index]
+def _culprit(network: Network, index: int, look: _Look, skipped: int, unclear: int) -> Culprit:
+    operator = network.graph.operators[index]
     is_offloaded = any(index in partition.operators for partition in look.plan.partitions)
     found = Culprit(
         operator=index,
         code=operator.custom_code or operator.code,
-        output=model.graph.tensors[operator.outputs[0]].name if operator.outputs else "",
+        output=network.graph.tensors[operator.outputs[0]].name if operator.outputs else "",
         on="npu" if is_offloaded else "cpu",
         difference=look.difference,
         fault=look.fault,

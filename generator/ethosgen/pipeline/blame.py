@@ -7,29 +7,29 @@ from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import EthosgenError, InputError, InternalError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 
 
 @contextmanager
-def blaming(model: Model) -> Iterator[None]:
+def blaming(network: Network) -> Iterator[None]:
     """Turn an internal error into an error of the file if TFLite's interpreters refuse it too."""
     try:
         yield
     except InternalError as error:
-        words = _refusal(model)
+        words = _refusal(network)
         if words is None:
             raise
         raise InputError(
-            f"'{model.name}' is damaged: {error}, and {words}; convert it again"
+            f"'{network.name}' is damaged: {error}, and {words}; convert it again"
         ) from error
 
 
-def _refusal(model: Model) -> str | None:
+def _refusal(network: Network) -> str | None:
     """Return why no interpreter runs the network; None if one does, or none is available."""
-    if is_compiled(model):
+    if is_compiled(network):
         return None
     try:
-        decisive_outputs(model, random_samples(model, 1, seed=0))
+        decisive_outputs(network, random_samples(network, 1, seed=0))
     except EthosgenError as error:
         return str(error).partition(";")[0]
     return None

@@ -21,7 +21,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.samples.files import save_samples
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import ORACLES, Arrays, compare
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.watch import Watch
@@ -36,10 +36,10 @@ def cases_folder() -> Path:
 
 
 def keep_case(
-    model: Model,
+    network: Network,
     index: int,
     samples: Sequence[Arrays],
-    make: Callable[[Model], OffloadPlan],
+    make: Callable[[Network], OffloadPlan],
     asked: str | None = None,
 ) -> Path | None:
     """Write the smallest network that shows an operator's difference, and return its folder.
@@ -47,19 +47,19 @@ def keep_case(
     It is the operator alone, or the whole network if the operator alone is right. None if the
     folder cannot be written.
     """
-    alone = single_operator(model, index)
-    code = model.graph.operators[index].code
-    tries = [(model, samples)]
+    alone = single_operator(network, index)
+    code = network.graph.operators[index].code
+    tries = [(network, samples)]
     if alone is not None:
         tries.insert(0, (alone, draw_samples(alone, SAMPLES, 0)))
-    for network, given in tries:
+    for part, given in tries:
         try:
-            found = _look(network, given, make, asked)
+            found = _look(part, given, make, asked)
         except EthosgenError:
             continue
         if found is not None:
             try:
-                return _write(network, code, given, found)
+                return _write(part, code, given, found)
             except OSError:
                 return None
     return None
@@ -77,9 +77,9 @@ class _Found:
 
 
 def _look(
-    network: Model,
+    network: Network,
     samples: Sequence[Arrays],
-    make: Callable[[Model], OffloadPlan],
+    make: Callable[[Network], OffloadPlan],
     asked: str | None,
 ) -> _Found | None:
     """Compare the NPU model's outputs with the oracle's; None if they are equal."""
@@ -101,7 +101,7 @@ def _look(
     return _Found(oracle, golden, outputs, f"{plan.npu}: {said}", compiler)
 
 
-def _write(network: Model, code: str, samples: Sequence[Arrays], found: _Found) -> Path:
+def _write(network: Network, code: str, samples: Sequence[Arrays], found: _Found) -> Path:
     file = file_of(network)
     digest = hashlib.sha256(file).hexdigest()[:12]
     place = cases_folder() / f"{code.lower()}-{digest}"

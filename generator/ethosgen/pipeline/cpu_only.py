@@ -2,23 +2,23 @@
 
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.errors import InputError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
 
 REASON = "there is no NPU"
 
 
-def plan_cpu_only(model: Model, io: IoStyle, reason: str = REASON) -> OffloadPlan:
+def plan_cpu_only(network: Network, io: IoStyle, reason: str = REASON) -> OffloadPlan:
     """Return the plan that leaves every operator on the CPU.
 
     InputError for a compiled file: its partitions are commands of an NPU.
     """
-    if is_compiled(model):
+    if is_compiled(network):
         raise InputError(
-            f"'{model.name}' is already compiled for an NPU; pass the uncompiled .tflite to use "
+            f"'{network.name}' is already compiled for an NPU; pass the uncompiled .tflite to use "
             "--npu none"
         )
-    graph = model.graph
+    graph = network.graph
     operators = tuple(
         CpuOperator(
             operator.index,
@@ -28,4 +28,4 @@ def plan_cpu_only(model: Model, io: IoStyle, reason: str = REASON) -> OffloadPla
         )
         for operator in graph.operators
     )
-    return OffloadPlan(model, io, graph, cpu_operators=operators)
+    return OffloadPlan(network, io, graph, cpu_operators=operators)

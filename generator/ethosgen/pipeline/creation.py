@@ -16,7 +16,7 @@ from ethosgen.pipeline.planning import (
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions, OffloadPlan
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
@@ -36,7 +36,7 @@ class Written:
 class _Wanted:
     """A network for a project, and how it is offloaded."""
 
-    model: Model
+    network: Network
     options: OffloadOptions
 
 
@@ -58,17 +58,17 @@ def create_project(
     board = _find_board(recipe)
     if recipe.npu not in (None, NO_NPU):
         board.accelerator(recipe.npu)
-    models = _read_all(recipe, watch)
-    place = directory or Path("_".join(model.name for model in models))
-    wanted = [_Wanted(model, recipe.options) for model in models]
+    networks = _read_all(recipe, watch)
+    place = directory or Path("_".join(network.name for network in networks))
+    wanted = [_Wanted(network, recipe.options) for network in networks]
     wanted = _with_the_others(wanted, place, watch)
-    models = [one.model for one in wanted]
-    accelerator = choose_accelerator(models[0], choose_common_npu(models, recipe.npu), board)
+    networks = [one.network for one in wanted]
+    accelerator = choose_accelerator(networks[0], choose_common_npu(networks, recipe.npu), board)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
     memories = board.memories_in(mode)
     programs = []
     for one in wanted:
-        plan = make_plan(one.model, accelerator, recipe.io, watch, one.options, memories)
+        plan = make_plan(one.network, accelerator, recipe.io, watch, one.options, memories)
         programs.append(_make_program(plan, board.placement(mode), watch))
     with watch.stage("render", f"writing the project to {place}"):
         project = render(
@@ -102,7 +102,7 @@ def _find_board(recipe: Recipe) -> Board:
     return any_board()
 
 
-def _read_all(recipe: Recipe, watch: Watch) -> list[Model]:
+def _read_all(recipe: Recipe, watch: Watch) -> list[Network]:
     """Read networks and name them; InputError if the number of names is wrong."""
     from ethosgen.project import check_names
 
@@ -113,16 +113,16 @@ def _read_all(recipe: Recipe, watch: Watch) -> list[Model]:
             f"{counted(len(recipe.networks), 'network')}; pass it once for each, in their order, "
             "or not at all"
         )
-    models = [read(path, name, watch) for path, name in zip(recipe.networks, names, strict=True)]
-    check_names([model.name for model in models])
-    return models
+    networks = [read(path, name, watch) for path, name in zip(recipe.networks, names, strict=True)]
+    check_names([network.name for network in networks])
+    return networks
 
 
 def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> list[_Wanted]:
     """Return the networks in the existing project's order, with those that it keeps."""
     from ethosgen.project import is_project, open_project
 
-    by_name = {one.model.name: one for one in wanted}
+    by_name = {one.network.name: one for one in wanted}
     if not is_project(directory):
         return wanted
     there = open_project(directory).networks

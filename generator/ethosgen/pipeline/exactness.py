@@ -20,7 +20,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, NpuFault, RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import ORACLES, Arrays, compare
 from ethosgen.values.plan import Check, IoStyle, Kept, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
@@ -41,7 +41,7 @@ UNKNOWN = "found-by-check"
 SEARCH_S = 60.0
 """Time limit in seconds for the search for operators that differ."""
 
-Planner = Callable[[Model, Mapping[int, Kept]], OffloadPlan]
+Planner = Callable[[Network, Mapping[int, Kept]], OffloadPlan]
 """Compiles a network with operators kept on the CPU, by index."""
 
 
@@ -53,14 +53,16 @@ class Golden:
     outputs: Sequence[Arrays]
 
 
-Ask = Callable[[Model, Sequence[Arrays], str | None], Golden | str]
+Ask = Callable[[Network, Sequence[Arrays], str | None], Golden | str]
 """Asks the named oracle, else the one that decides; returns the reason if it has no answer."""
 
 
-def ask_oracles(model: Model, samples: Sequence[Arrays], oracle: str | None = None) -> Golden | str:
+def ask_oracles(
+    network: Network, samples: Sequence[Arrays], oracle: str | None = None
+) -> Golden | str:
     """Run the oracle that is named, else the one that decides."""
     try:
-        golden = Golden(*decisive_outputs(model, samples, oracle))
+        golden = Golden(*decisive_outputs(network, samples, oracle))
     except InputError as error:
         return str(error)
     if not any(golden.outputs):
@@ -70,7 +72,7 @@ def ask_oracles(model: Model, samples: Sequence[Arrays], oracle: str | None = No
 
 
 def exact_plan(
-    model: Model,
+    network: Network,
     accelerator: Accelerator | None,
     io: IoStyle,
     planner: Planner,
@@ -82,9 +84,9 @@ def exact_plan(
 
     UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
     """
-    if accelerator is None or options.trust_vela or is_compiled(model):
+    if accelerator is None or options.trust_vela or is_compiled(network):
         with watch.stage("offload", _planning(accelerator)):
-            plan = planner(model, {})
+            plan = planner(network, {})
         return _required_within(plan)
     golden: Golden | str = "you asked for --no-check"
     samples: Sequence[Arrays] = ()
@@ -92,13 +94,13 @@ def exact_plan(
         golden = f"there is no functional model of {accelerator.name}"
     elif options.check:
         with watch.stage("check", "asking the oracle"):
-            samples, golden = _answered_meanwhile(model, ask, options.oracle)
+            samples, golden = _answered_meanwhile(network, ask, options.oracle)
     with watch.stage("offload", _planning(accelerator)):
-        kept = known_errata(model, accelerator, io, options.oracle or _oracle(golden, model))
-        plan = planner(model, kept)
+        kept = known_errata(network, accelerator, io, options.oracle or _oracle(golden, network))
+        plan = planner(network, kept)
     with watch.stage("check", "checking the plan on the NPU model"):
         answer = None if isinstance(golden, str) else golden
-        plan = _Check(model, planner, samples, answer, options.oracle).mended(plan, kept)
+        plan = _Check(network, planner, samples, answer, options.oracle).mended(plan, kept)
     if isinstance(golden, str):
         return replace(plan, check=Check(None, skipped=golden) if options.check else None)
     return plan
@@ -109,7 +111,7 @@ def _required_within(plan: OffloadPlan) -> OffloadPlan:
     fault = _access_fault(plan)
     if fault:
         raise UnsupportedError(
-            f"the command stream of '{plan.model.name}' accesses memory that is not its own "
+            f"the command stream of '{plan.network.name}' accesses memory that is not its own "
             f"({fault}); nothing was written; pass the network before Vela, without --trust-vela"
         )
     return plan
@@ -126,36 +128,36 @@ def _access_fault(plan: OffloadPlan) -> str:
     return ""
 
 
-def draw(model: Model) -> list[Arrays]:
+def draw(network: Network) -> list[Arrays]:
     """Draw the check's samples: as many as it takes for SAMPLES of them to have outputs."""
-    most = min(SAMPLES * period(model), MOST_SAMPLES)
-    return draw_samples(model, default_samples(model, most, MOST_WORK), SEED)
+    most = min(SAMPLES * period(network), MOST_SAMPLES)
+    return draw_samples(network, default_samples(network, most, MOST_WORK), SEED)
 
 
 def _answered_meanwhile(
-    model: Model, ask: Ask, oracle: str | None
+    network: Network, ask: Ask, oracle: str | None
 ) -> tuple[list[Arrays], Golden | str]:
     """Ask the oracle, a separate process, while TVM loads here, which takes as long."""
     from ethosgen.aot import load
     from ethosgen.oracle.reference import awaited
 
     with ThreadPoolExecutor(1) as pool:
-        (answer,) = awaited([pool.submit(_answered, model, ask, oracle)], meanwhile=load)
+        (answer,) = awaited([pool.submit(_answered, network, ask, oracle)], meanwhile=load)
     return answer
 
 
-def _answered(model: Model, ask: Ask, oracle: str | None) -> tuple[list[Arrays], Golden | str]:
+def _answered(network: Network, ask: Ask, oracle: str | None) -> tuple[list[Arrays], Golden | str]:
     """Draw samples and ask the oracle; omit those that it refuses."""
-    samples = draw(model)
-    said = ask(model, samples, oracle)
-    if isinstance(said, Golden) or has_state(model):
+    samples = draw(network)
+    said = ask(network, samples, oracle)
+    if isinstance(said, Golden) or has_state(network):
         return samples, said
-    first = ask(model, samples[:1], oracle)
+    first = ask(network, samples[:1], oracle)
     if isinstance(first, str):
         return samples, said
     taken, outputs = samples[:1], [*first.outputs]
     for sample in samples[1:]:
-        one = ask(model, [sample], oracle)
+        one = ask(network, [sample], oracle)
         if isinstance(one, Golden) and one.oracle == first.oracle:
             taken.append(sample)
             outputs += one.outputs
@@ -163,7 +165,7 @@ def _answered(model: Model, ask: Ask, oracle: str | None) -> tuple[list[Arrays],
 
 
 def known_errata(
-    model: Model, accelerator: Accelerator, io: IoStyle, oracle: str
+    network: Network, accelerator: Accelerator, io: IoStyle, oracle: str
 ) -> dict[int, Kept]:
     """Return the operators that errata keep on the CPU.
 
@@ -171,8 +173,8 @@ def known_errata(
     """
     from ethosgen import aot
 
-    backend, graph = backend_of(accelerator), model.graph
-    task = Task(model, accelerator, io, aot)
+    backend, graph = backend_of(accelerator), network.graph
+    task = Task(network, accelerator, io, aot)
     kept = backend.errata(task, oracle)
     if oracle == "tflm":  # in a bisection each operator has its own
         theirs = backend.errata(task, "litert")
@@ -181,7 +183,7 @@ def known_errata(
         operator = graph.operators[index]
         if not aot.can_run(operator, graph):
             raise UnsupportedError(
-                f"operator {index + 1} of {len(graph.operators)} of '{model.name}', "
+                f"operator {index + 1} of {len(graph.operators)} of '{network.name}', "
                 f"{operator.code} with output '{_output(operator, graph)}', can run nowhere: "
                 f"{why.reason}, and the CPU has no code for it; use --trust-vela to accept "
                 f"{backend.compiler}'s result"
@@ -189,13 +191,13 @@ def known_errata(
     return kept
 
 
-def _oracle(golden: Golden | str, model: Model) -> str:
+def _oracle(golden: Golden | str, network: Network) -> str:
     """Return the oracle that decides: the one that answered, or by TFLite Micro's operators."""
     from ethosgen.aot import decided_by_litert
 
     if isinstance(golden, Golden):
         return "tflm" if golden.oracle == "mixed" else golden.oracle
-    return "litert" if any(map(decided_by_litert, model.graphs)) else "tflm"
+    return "litert" if any(map(decided_by_litert, network.graphs)) else "tflm"
 
 
 def _planning(accelerator: Accelerator | None) -> str:
@@ -216,18 +218,18 @@ class _Check:
 
     def __init__(
         self,
-        model: Model,
+        network: Network,
         planner: Planner,
         samples: Sequence[Arrays],
         golden: Golden | None,
         asked: str | None,
     ) -> None:
-        self._model = model
+        self._network = network
         self._planner = planner
         self._samples = samples
         self._golden = golden
         self._asked = asked
-        self._tolerance = tolerance_of(model)
+        self._tolerance = tolerance_of(network)
         self._undefined: Sequence[frozenset[str]] = [frozenset()] * len(samples)
         self._end = time.monotonic() + SEARCH_S
 
@@ -245,7 +247,7 @@ class _Check:
             said = self._against(plan)
         if said:
             culprits = self._culprits(plan, kept, said)
-            plan = self._planner(self._model, {**kept, **culprits})
+            plan = self._planner(self._network, {**kept, **culprits})
             cases = [self._case(index) for index in culprits]
         if self._golden is None:
             return plan
@@ -262,7 +264,7 @@ class _Check:
         """Leave out the outputs that C++ leaves undefined; return the operator that is why."""
         from ethosgen.pipeline.pieces import undefined_outputs, without
 
-        self._undefined, operator = undefined_outputs(self._model, self._samples)
+        self._undefined, operator = undefined_outputs(self._network, self._samples)
         outputs = without(golden.outputs, self._undefined)
         self._golden = replace(golden, outputs=outputs)
         return operator
@@ -270,7 +272,7 @@ class _Check:
     def _case(self, index: int) -> Path | None:
         """Store the smallest network that shows the difference."""
         return keep_case(
-            self._model, index, self._samples, lambda part: self._planner(part, {}), self._asked
+            self._network, index, self._samples, lambda part: self._planner(part, {}), self._asked
         )
 
     def _against(self, plan: OffloadPlan) -> str:
@@ -296,7 +298,7 @@ class _Check:
         """Return further operators to keep, besides those already kept, so that nothing differs."""
         from ethosgen.aot import can_run
 
-        graph = self._model.graph
+        graph = self._network.graph
         offloaded = sorted(i for p in plan.partitions for i in p.operators)
         able = [i for i in offloaded if can_run(graph.operators[i], graph)]
         why = Kept(f"the check found that the NPU computes it differently: {said}", UNKNOWN)
@@ -304,8 +306,9 @@ class _Check:
         while not self._passes({**kept, **found}):
             if not self._passes({**dict.fromkeys(able, why), **kept, **found}):
                 raise UnsupportedError(
-                    f"'{self._model.name}' cannot be made exact: {said}, even with every operator "
-                    f"on the CPU that has code there; nothing was written; {self._advice()}"
+                    f"'{self._network.name}' cannot be made exact: {said}, even with "
+                    "every operator on the CPU that has code there; nothing was written; "
+                    f"{self._advice()}"
                 )
             found[self._first(able, {**kept, **found}, why)] = why
         return found
@@ -329,10 +332,10 @@ class _Check:
     def _passes(self, kept: Mapping[int, Kept]) -> bool:
         if time.monotonic() > self._end:
             raise UnsupportedError(
-                f"the operator that differs in '{self._model.name}' was not found in "
+                f"the operator that differs in '{self._network.name}' was not found in "
                 f"{SEARCH_S:g} s; use --npu none to run all on the CPU, or --no-check to accept it"
             )
         try:
-            return not self._against(self._planner(self._model, kept))
+            return not self._against(self._planner(self._network, kept))
         except RefusalError:
             return False

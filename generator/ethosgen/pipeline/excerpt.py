@@ -6,15 +6,15 @@ A reported case then contains none of the user's other weights, names or metadat
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ethosgen.values.model import ABSENT, HANDLE, STATEFUL, Graph, Model
+from ethosgen.values.network import ABSENT, HANDLE, STATEFUL, Graph, Network
 
 
-def single_operator(model: Model, index: int, with_states: bool = False) -> Model | None:
+def single_operator(network: Network, index: int, with_states: bool = False) -> Network | None:
     """Return an operator of the entry graph as a network; None for one with side effects.
 
     Also None for one with a state, unless `with_states`: the network then keeps the state.
     """
-    graph = model.graph
+    graph = network.graph
     operator, tensors = graph.operators[index], graph.tensors
     ports = (*operator.inputs, *operator.outputs, *operator.intermediates)
     used = [i for i in dict.fromkeys(ports) if i != ABSENT]
@@ -42,4 +42,4 @@ def single_operator(model: Model, index: int, with_states: bool = False) -> Mode
     )
     kept = tuple(replace(tensors[old], index=new) for old, new in places.items() if old != ABSENT)
     inputs, outputs = moved(given), alone.outputs
-    return model.edited(Graph(graph.name, kept, (alone,), inputs, outputs), metadata={})
+    return network.edited(Graph(graph.name, kept, (alone,), inputs, outputs), metadata={})

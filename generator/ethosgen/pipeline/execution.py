@@ -30,7 +30,7 @@ def simulate_samples(
             watch.say(f"{what}: sample {index + 1} of {len(samples)}")
             if trace is not None:
                 trace.begin_sample()
-            with blaming(plan.model):
+            with blaming(plan.network):
                 outputs.append(evaluate(plan, sample, runner))
     if trace is not None:
         trace.check_dumps()

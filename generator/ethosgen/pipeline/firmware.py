@@ -153,7 +153,7 @@ def verify(
         info = open_project(directory)
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
-        turns = [Turn(i, program.plan.model) for i, program in enumerate(written.programs)]
+        turns = [Turn(i, program.plan.network) for i, program in enumerate(written.programs)]
         return run_and_judge(turns, info, built, inputs, None, original, watch, line)
 
 

@@ -12,7 +12,7 @@ from ethosgen.backend import (
     default_accelerator,
     find_accelerator,
 )
-from ethosgen.frontend.tflite.reader import IDENTIFIER, parse_model
+from ethosgen.frontend.tflite.reader import IDENTIFIER, parse_network
 from ethosgen.values.errors import InputError
 from ethosgen.values.trace import Entry, Trace
 from ethosgen.values.watch import Watch
@@ -32,7 +32,7 @@ def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
     if data[4:8] != IDENTIFIER:
         backend = backend_of(accelerator or default_accelerator())
         return backend.listings(data, path.name, accelerator, watch)
-    network = parse_model(data, path.name)
+    network = parse_network(data, path.name)
     backend = backend_of(compiled_for(network) or accelerator or default_accelerator())
     return backend.listings(network, path.name, accelerator, watch)
 

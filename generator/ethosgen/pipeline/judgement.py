@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.frontend.tflite.reader import is_compiled, read_model
+from ethosgen.frontend.tflite.reader import is_compiled, read_network
 from ethosgen.oracle.oddities import oddities
 from ethosgen.samples.drawing import count_distributions, draw_samples
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import Model, Tensor
+from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import FLOAT_TOLERANCE, Arrays, Comparison, compare
 from ethosgen.values.report import Drawn
 from ethosgen.values.watch import Watch
@@ -46,15 +46,15 @@ class Inputs:
         return Drawn(self.seed, count_distributions(count), is_short)
 
 
-def choose_samples(model: Model, inputs: Inputs) -> list[Arrays]:
+def choose_samples(network: Network, inputs: Inputs) -> list[Arrays]:
     """Load the user's samples, or draw random ones."""
     if inputs.path is not None:
-        return load_samples(inputs.path, model.inputs)
-    return draw_samples(model, inputs.count or default_samples(model), inputs.seed)
+        return load_samples(inputs.path, network.inputs)
+    return draw_samples(network, inputs.count or default_samples(network), inputs.seed)
 
 
 def judge(
-    model: Model,
+    network: Network,
     samples: Sequence[Arrays],
     outputs: Sequence[Arrays],
     watch: Watch,
@@ -65,23 +65,23 @@ def judge(
 
     TFLite Micro decides unless the user names LiteRT, or TFLite Micro cannot run the network,
     as it lacks an operator or a type. Where each lacks something, each runs the operators that it
-    has. `original` is the network to ask instead of `model`: what a compiled file was made from.
+    has. `original` is the network to ask instead of `network`: what a compiled file was made from.
     Without it a compiled file has no golden answer.
     """
     if original is not None:
-        theirs = read_model(original)
+        theirs = read_network(original)
         if is_compiled(theirs):
             raise InputError(f"'{original}' is compiled too; pass the network before Vela")
-        samples = _renamed(samples, model.inputs, theirs.inputs, theirs)
-        outputs = _renamed(outputs, model.outputs, theirs.outputs, theirs)
-        model = theirs
-    if is_compiled(model):
+        samples = _renamed(samples, network.inputs, theirs.inputs, theirs)
+        outputs = _renamed(outputs, network.outputs, theirs.outputs, theirs)
+        network = theirs
+    if is_compiled(network):
         return None, None
     with watch.stage("reference", "asking TFLite Micro and LiteRT"):
-        first, note, golden, second = _ask_both(model, samples, oracle)
+        first, note, golden, second = _ask_both(network, samples, oracle)
 
     def against(who: "Oracle", theirs: list[Arrays], why: str) -> Comparison:
-        compared = compare(who.name, list(outputs), theirs, tolerance_of(model))
+        compared = compare(who.name, list(outputs), theirs, tolerance_of(network))
         return replace(compared, title=who.title, version=who.version, note=why)
 
     decided = against(first, golden, note)
@@ -90,12 +90,12 @@ def judge(
         return decided, None
     if isinstance(second, str):
         return decided, Comparison(other.name, 0, 0, 0.0, title=other.title, skipped=second)
-    differing = compare("", golden, second, tolerance_of(model)).mismatches > 0
-    return decided, against(other, second, "; ".join(oddities(model)) if differing else "")
+    differing = compare("", golden, second, tolerance_of(network)).mismatches > 0
+    return decided, against(other, second, "; ".join(oddities(network)) if differing else "")
 
 
 def _ask_both(
-    model: Model, samples: Sequence[Arrays], oracle: str | None
+    network: Network, samples: Sequence[Arrays], oracle: str | None
 ) -> tuple["Oracle", str, list[Arrays], list[Arrays] | str | None]:
     """Return `_ask`'s result, and the other oracle's outputs, or why they are missing.
 
@@ -104,11 +104,11 @@ def _ask_both(
     from ethosgen.oracle.reference import LITERT, TFLM, LateError, awaited, litert_outputs
 
     if oracle == LITERT.name:
-        first, note, golden = _ask(model, samples, oracle)
-        return first, note, golden, TFLM.opinion(model, samples)
+        first, note, golden = _ask(network, samples, oracle)
+        return first, note, golden, TFLM.opinion(network, samples)
     with ThreadPoolExecutor(2) as pool:
-        asked = pool.submit(TFLM.run, model, samples)
-        other = pool.submit(litert_outputs, model, samples, SECOND_S)
+        asked = pool.submit(TFLM.run, network, samples)
+        other = pool.submit(litert_outputs, network, samples, SECOND_S)
         second: list[Arrays] | str | None
         try:
             (second,) = awaited([other])
@@ -120,54 +120,54 @@ def _ask_both(
             (golden,) = awaited([asked])
         except UnsupportedError as error:
             if isinstance(second, str) and not oracle:
-                second = LITERT.opinion(model, samples)
+                second = LITERT.opinion(network, samples)
             if oracle:
                 raise
             if not isinstance(second, list):
-                return *_in_pieces(model, samples, error), None
+                return *_in_pieces(network, samples, error), None
             return LITERT, str(error).partition(";")[0], second, None
     return TFLM, "", golden, second
 
 
 def decisive_outputs(
-    model: Model, samples: Sequence[Arrays], oracle: str | None = None
+    network: Network, samples: Sequence[Arrays], oracle: str | None = None
 ) -> tuple[str, list[Arrays]]:
     """Return the name of the oracle that decides, and its outputs."""
-    who, _, outputs = _ask(model, samples, oracle)
+    who, _, outputs = _ask(network, samples, oracle)
     return who.name, outputs
 
 
 def _ask(
-    model: Model, samples: Sequence[Arrays], oracle: str | None
+    network: Network, samples: Sequence[Arrays], oracle: str | None
 ) -> tuple["Oracle", str, list[Arrays]]:
     """Return the oracle that decides, the reason if not TFLite Micro, and its outputs."""
     from ethosgen.oracle.reference import LITERT, TFLM
 
     if oracle == LITERT.name:
-        return LITERT, "as --oracle asks", LITERT.run(model, samples)
+        return LITERT, "as --oracle asks", LITERT.run(network, samples)
     try:
-        return TFLM, "", TFLM.run(model, samples)
+        return TFLM, "", TFLM.run(network, samples)
     except UnsupportedError as error:
         if oracle == TFLM.name:
             raise
-        theirs = None if oracle else LITERT.opinion(model, samples)
+        theirs = None if oracle else LITERT.opinion(network, samples)
         if theirs is None:
-            return _in_pieces(model, samples, error)
+            return _in_pieces(network, samples, error)
         return LITERT, str(error).partition(";")[0], theirs
 
 
 def _in_pieces(
-    model: Model, samples: Sequence[Arrays], lacking: UnsupportedError
+    network: Network, samples: Sequence[Arrays], lacking: UnsupportedError
 ) -> tuple["Oracle", str, list[Arrays]]:
     """Ask for each operator whoever has it; `lacking` says why neither has the whole."""
     from ethosgen.pipeline.pieces import MIXED, take_apart
 
     try:
-        pieces = take_apart(model, samples)
+        pieces = take_apart(network, samples)
     except UnsupportedError as error:
         _log.info("%s", error)
         raise lacking from None
-    return MIXED, pieces.note(model), pieces.outputs(model)
+    return MIXED, pieces.note(network), pieces.outputs(network)
 
 
 def _other(oracle: "Oracle") -> "Oracle":
@@ -176,17 +176,17 @@ def _other(oracle: "Oracle") -> "Oracle":
     return LITERT if oracle is TFLM else TFLM
 
 
-def tolerance_of(model: Model) -> float:
+def tolerance_of(network: Network) -> float:
     """Return how much float outputs may differ: 0 if every operator's results are exact."""
     from ethosgen.aot import is_exact
 
-    if all(tensor.dtype != "float32" for tensor in model.outputs):
+    if all(tensor.dtype != "float32" for tensor in network.outputs):
         return 0.0
-    return 0.0 if is_exact(model) else FLOAT_TOLERANCE
+    return 0.0 if is_exact(network) else FLOAT_TOLERANCE
 
 
 def _renamed(
-    samples: Sequence[Arrays], ours: Sequence[Tensor], theirs: Sequence[Tensor], original: Model
+    samples: Sequence[Arrays], ours: Sequence[Tensor], theirs: Sequence[Tensor], original: Network
 ) -> list[Arrays]:
     """Rename tensors as in the original: Vela keeps their order, but not always their names."""
     if [(t.shape, t.dtype) for t in ours] != [(t.shape, t.dtype) for t in theirs]:

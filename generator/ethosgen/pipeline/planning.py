@@ -13,41 +13,43 @@ from ethosgen.backend import (
     find_accelerator,
 )
 from ethosgen.board import Board
-from ethosgen.frontend.tflite.reader import read_model
+from ethosgen.frontend.tflite.reader import read_network
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.pipeline.exactness import Ask, ask_oracles, exact_plan
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.errors import InputError
-from ethosgen.values.model import Model
 from ethosgen.values.naming import check_name, name_from_file
+from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, OffloadPlan
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
 
 
-def read(path: Path, name: str | None, watch: Watch) -> Model:
+def read(path: Path, name: str | None, watch: Watch) -> Network:
     """Read a network and give it a name that C accepts."""
     chosen = check_name(name) if name is not None else name_from_file(path.stem)
     with watch.stage("read", f"reading {path.name}"):
-        model = read_model(path)
-    return replace(model, name=chosen)
+        network = read_network(path)
+    return replace(network, name=chosen)
 
 
-def choose_npu(model: Model, npu: str | None) -> str | None:
+def choose_npu(network: Network, npu: str | None) -> str | None:
     """Return the NPU that the user or a compiled file names, None if neither does."""
     if npu is not None:
         return npu
-    found = compiled_for(model)
+    found = compiled_for(network)
     return found.name if found else None
 
 
-def choose_accelerator(model: Model, npu: str | None, board: Board | None) -> Accelerator | None:
+def choose_accelerator(
+    network: Network, npu: str | None, board: Board | None
+) -> Accelerator | None:
     """Return the NPU to compile for: the named one, else the file's, else the board's.
 
     None for NO_NPU, if all runs on the CPU. InputError if the board has no such NPU.
     """
-    name = choose_npu(model, npu)
+    name = choose_npu(network, npu)
     if name == NO_NPU:
         return None
     if board is not None:
@@ -55,9 +57,9 @@ def choose_accelerator(model: Model, npu: str | None, board: Board | None) -> Ac
     return find_accelerator(name) if name else default_accelerator()
 
 
-def choose_common_npu(models: Sequence[Model], npu: str | None) -> str | None:
+def choose_common_npu(networks: Sequence[Network], npu: str | None) -> str | None:
     """Return the NPU that the user names, or compiled files agree on; None if there is none."""
-    found = {chosen: model.name for model in models if (chosen := choose_npu(model, npu))}
+    found = {chosen: network.name for network in networks if (chosen := choose_npu(network, npu))}
     if len(found) > 1:
         (one, its), (other, others) = list(found.items())[:2]
         raise InputError(
@@ -68,7 +70,7 @@ def choose_common_npu(models: Sequence[Model], npu: str | None) -> str | None:
 
 
 def make_plan(
-    model: Model,
+    network: Network,
     accelerator: Accelerator | None,
     io: IoStyle,
     watch: Watch,
@@ -82,16 +84,16 @@ def make_plan(
     """
     from ethosgen import aot
 
-    def planner(network: Model, kept: Mapping[int, Kept]) -> OffloadPlan:
+    def planner(part: Network, kept: Mapping[int, Kept]) -> OffloadPlan:
         if accelerator is None:
-            return plan_cpu_only(network, io)
+            return plan_cpu_only(part, io)
         if options.mode is OffloadMode.NONE:
-            return plan_cpu_only(network, io, "you asked for --offload none")
-        task = Task(network, accelerator, io, aot, memories, options)
+            return plan_cpu_only(part, io, "you asked for --offload none")
+        task = Task(part, accelerator, io, aot, memories, options)
         return backend_of(accelerator).compile(task, kept)
 
     used = None if options.mode is OffloadMode.NONE else accelerator
-    plan = exact_plan(model, used, io, planner, options, watch, ask)
+    plan = exact_plan(network, used, io, planner, options, watch, ask)
     return replace(plan, options=options)
 
 
@@ -100,5 +102,5 @@ def make_program(plan: OffloadPlan, watch: Watch) -> Program:
     with watch.stage("aot", "compiling for the CPU (TVM)"):
         from ethosgen.aot import compile_program
 
-        with blaming(plan.model):
-            return compile_program(plan, plan.model.name)
+        with blaming(plan.network):
+            return compile_program(plan, plan.network.name)

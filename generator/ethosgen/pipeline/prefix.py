@@ -5,12 +5,12 @@ Its outputs are the tensors that the remaining operators read.
 
 from dataclasses import replace
 
-from ethosgen.values.model import HANDLE, Graph, Model
+from ethosgen.values.network import HANDLE, Graph, Network
 
 
-def first_operators(model: Model, count: int) -> Model | None:
+def first_operators(network: Network, count: int) -> Network | None:
     """Return the network of the first `count` operators, None if they have no outputs."""
-    graph = model.graph
+    graph = network.graph
     outputs = _alive(graph, count)
     if not outputs:
         return None
@@ -18,7 +18,7 @@ def first_operators(model: Model, count: int) -> Model | None:
     read = {i for op in operators for i in op.inputs}
     inputs = tuple(i for i in graph.inputs if i in read)
     first = replace(graph, operators=operators, inputs=inputs, outputs=outputs)
-    return model.edited(first, *model.graphs[1:])
+    return network.edited(first, *network.graphs[1:])
 
 
 def _alive(graph: Graph, count: int) -> tuple[int, ...]:

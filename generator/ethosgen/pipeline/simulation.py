@@ -9,7 +9,7 @@ from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
 from ethosgen.samples.files import save_samples
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, OffloadPlan
 from ethosgen.values.report import Report
 from ethosgen.values.trace import Trace
@@ -31,23 +31,23 @@ def simulate(
 
     `trace` observes every operation of the NPU.
     """
-    model = read(path, None, watch)
-    accelerator = choose_accelerator(model, npu, None)
+    network = read(path, None, watch)
+    accelerator = choose_accelerator(network, npu, None)
     if accelerator is not None:
         require_simulator(accelerator)
-    samples = choose_samples(model, inputs)
+    samples = choose_samples(network, inputs)
     io = IoStyle.ARENA
 
-    def make_as_is(part: Model) -> OffloadPlan:
+    def make_as_is(part: Network) -> OffloadPlan:
         return make_plan(part, accelerator, io, Watch(), replace(options, check=False))
 
-    plan = make_plan(model, accelerator, io, watch, options)
+    plan = make_plan(network, accelerator, io, watch, options)
     outputs = simulate_samples(plan, samples, watch, trace)
     if output_path is not None:
         save_samples(output_path, outputs)
-    golden, second = judge(model, samples, outputs, watch, original, options.oracle)
+    golden, second = judge(network, samples, outputs, watch, original, options.oracle)
     return Report(
-        model=model.name,
+        network=network.name,
         board=None,
         on="simulate",
         plan=plan.summary(),
@@ -57,5 +57,5 @@ def simulate(
         second=second,
         ended=True,
         wall_s=watch.wall_s,
-        diagnosis=diagnose(model, samples, golden, make_as_is, watch),
+        diagnosis=diagnose(network, samples, golden, make_as_is, watch),
     )

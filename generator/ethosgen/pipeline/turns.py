@@ -14,7 +14,7 @@ from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.files import save_samples
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Outcome, Sample
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.report import FirmwareReport, Report
@@ -31,7 +31,7 @@ class Turn:
     """A network to run, with its index in the project."""
 
     index: int
-    model: Model
+    network: Network
 
 
 def run_and_judge(
@@ -50,7 +50,7 @@ def run_and_judge(
     Returns a Report for one network, a FirmwareReport for several. `oracle` decides in place of the
     project's.
     """
-    samples = {turn.index: choose_samples(turn.model, inputs) for turn in turns}
+    samples = {turn.index: choose_samples(turn.network, inputs) for turn in turns}
     jobs = _interleave(samples)
     outcome = _run(jobs, info, built, watch, line)
     done = {turn.index: _of(turn.index, jobs, outcome.samples) for turn in turns}
@@ -61,12 +61,12 @@ def run_and_judge(
         results = done[turn.index]
         given, outputs = samples[turn.index], [sample.outputs for sample in results]
         asked = oracle or info.networks[turn.index].options.oracle
-        golden, second = judge(turn.model, given, outputs, watch, original, asked)
+        golden, second = judge(turn.network, given, outputs, watch, original, asked)
         reports.append(
             Report(
                 **_counters(results),
                 **_sizes(info, built, turn.index, len(turns) == 1),
-                model=info.names[turn.index],
+                network=info.names[turn.index],
                 plan=info.networks[turn.index].summary,
                 board=info.board.name,
                 on=built.on,
@@ -76,7 +76,7 @@ def run_and_judge(
                 second=second,
                 ended=outcome.ended,
                 wall_s=watch.wall_s if len(turns) == 1 else {},
-                diagnosis=diagnose(turn.model, given, golden, _planner(info, turn.index), watch),
+                diagnosis=diagnose(turn.network, given, golden, _planner(info, turn.index), watch),
             )
         )
     if len(reports) == 1:
@@ -99,8 +99,8 @@ def _planner(info: "ProjectInfo", index: int) -> Make:
     memories = board.memories_in(mode)
     options = replace(info.networks[index].options, check=False)
 
-    def make(model: Model) -> OffloadPlan:
-        return make_plan(model, accelerator, info.io, Watch(), options, memories)
+    def make(network: Network) -> OffloadPlan:
+        return make_plan(network, accelerator, info.io, Watch(), options, memories)
 
     return make
 
@@ -121,13 +121,13 @@ def _run(
             [sample for _, sample in jobs],
             order=[index for index, _ in jobs],
             on=built.on,
-            attach=_model_for(info, built.on),
+            attach=_simulator_for(info, built.on),
             line=line,
             progress=_tell_samples(watch, built.on),
         )
 
 
-def _model_for(info: "ProjectInfo", on: str) -> "Attach | None":
+def _simulator_for(info: "ProjectInfo", on: str) -> "Attach | None":
     """Return a function that attaches the functional model, None without NPU or on a real one."""
     from ethosgen.target import require_target
 

@@ -15,7 +15,7 @@ from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.layout import BAREMETAL
 from ethosgen.values.errors import InputError
-from ethosgen.values.model import Quantization, Tensor
+from ethosgen.values.network import Quantization, Tensor
 from ethosgen.values.plan import (
     Check,
     Choice,

@@ -9,7 +9,7 @@ from ethosgen.project.capacity import own_alignment, part_sizes
 from ethosgen.project.literals import c_type, float_text
 from ethosgen.project.words import ALIGNMENT, HEADER_BYTES
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from ethosgen.values.plan import Base, Partition, RegionKind
 from ethosgen.values.program import Port, Program, Variable
 
@@ -51,7 +51,7 @@ def network_facts(
         "name": program.name,
         "NAME": NAME,
         "folder": f"{program.name}/" if is_shared else "",
-        "source": f"{plan.model.name}.tflite",
+        "source": f"{plan.network.name}.tflite",
         "may_wait": program.may_wait,
         "inputs": [_port_facts(program, port, alignment) for port in program.inputs],
         "outputs": [_port_facts(program, port, alignment) for port in program.outputs],

@@ -241,7 +241,7 @@ def _render_network(
         for path, template in layout.network.items()
     }
     files |= {p: text.encode() for p, text in program.sources.items() if is_own(program, p)}
-    files[f"{name}.tflite"] = file_of(program.plan.model)
+    files[f"{name}.tflite"] = file_of(program.plan.network)
     if program.plan.partitions:
         commands = command_arrays(program)
         files[f"{name}_commands.c"] = words("command streams", "commands", commands)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.samples.spans import Span, input_spans
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 
 Array = np.ndarray[Any, Any]
@@ -28,20 +28,20 @@ _SPARSE = 0.1
 """The share of a sparse sample's elements that are not zero."""
 
 
-def draw_samples(model: Model, count: int, seed: int) -> list[Arrays]:
+def draw_samples(network: Network, count: int, seed: int) -> list[Arrays]:
     """Draw samples from each distribution in turn, the uniform one first.
 
     Sample i depends only on the seed and i, not on `count`.
     """
     return [
-        _sample(model, seed, index, _DRAWS[distribution_of(index)], index // len(_DRAWS))
+        _sample(network, seed, index, _DRAWS[distribution_of(index)], index // len(_DRAWS))
         for index in range(count)
     ]
 
 
-def random_samples(model: Model, count: int, seed: int) -> list[Arrays]:
+def random_samples(network: Network, count: int, seed: int) -> list[Arrays]:
     """Draw integers uniformly from the accepted values, floats from a normal distribution."""
-    return [_sample(model, seed, index, _plain, 0) for index in range(count)]
+    return [_sample(network, seed, index, _plain, 0) for index in range(count)]
 
 
 def distribution_of(index: int) -> str:
@@ -54,9 +54,11 @@ def count_distributions(count: int) -> dict[str, int]:
     return dict(Counter(map(distribution_of, range(count))))
 
 
-def _sample(model: Model, seed: int, index: int, draw: Draw, turn: int) -> Arrays:
+def _sample(network: Network, seed: int, index: int, draw: Draw, turn: int) -> Arrays:
     made = {}
-    for position, (tensor, span) in enumerate(zip(model.inputs, input_spans(model), strict=True)):
+    for position, (tensor, span) in enumerate(
+        zip(network.inputs, input_spans(network), strict=True)
+    ):
         random = np.random.default_rng((seed, index, position))
         values = draw(random, span, tensor.shape, turn)
         made[tensor.name] = np.asarray(values).astype(tensor.dtype).reshape(tensor.shape)

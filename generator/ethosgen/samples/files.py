@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.values.errors import InputError, cannot_write
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
 
 _DAMAGE = (zipfile.BadZipFile, zlib.error)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.values.model import ABSENT, Graph, Model, Operator, Tensor
+from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -58,14 +58,14 @@ class _Bounds:
     high: Array
 
 
-def input_spans(model: Model) -> list[Span]:
+def input_spans(network: Network) -> list[Span]:
     """Return the span of values that each input accepts, in order of the signature."""
-    return [_span(model, tensor) for tensor in model.inputs]
+    return [_span(network, tensor) for tensor in network.inputs]
 
 
-def _span(model: Model, tensor: Tensor) -> Span:
+def _span(network: Network, tensor: Tensor) -> Span:
     kind = np.dtype(tensor.dtype)
-    bounds = list(_follow(model.graphs, model.graph, tensor.index, tensor, frozenset()))
+    bounds = list(_follow(network.graphs, network.graph, tensor.index, tensor, frozenset()))
     if bounds:
         return _bounded(tensor, bounds)
     if kind.kind in "iu":
@@ -74,7 +74,7 @@ def _span(model: Model, tensor: Tensor) -> Span:
         return Span(info.min, most, _zero_point(tensor), True)
     if kind.kind == "b":
         return Span(0, 1, 0, True)
-    return _real_span(model.graph, tensor)
+    return _real_span(network.graph, tensor)
 
 
 def _bounded(tensor: Tensor, bounds: Sequence[_Bounds]) -> Span:

@@ -25,7 +25,7 @@ from ethosgen.target.serial_port import SerialLine
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
 from ethosgen.values.errors import InputError, ProtocolError, TargetError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays, Outcome, Sample
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 
 LARGE_BYTES = 4096

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ethosgen.values.model import HANDLE
+from ethosgen.values.network import HANDLE
 
 CUSTOM = "CUSTOM"
 """The code of operators that TFLite knows only by their custom code."""

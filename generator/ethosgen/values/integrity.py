@@ -1,7 +1,7 @@
 """Checks that a network is consistent, so that later stages need not check it."""
 
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import ABSENT, HANDLE, Model
+from ethosgen.values.network import ABSENT, HANDLE, Network
 
 NPU_CUSTOM_CODE = "ethos-u"
 """The custom operator that stands for a command stream."""
@@ -10,55 +10,55 @@ NPU_MEMORIES = 4
 """Its first inputs, which are not tensors: commands, read-only blob, scratch, fast scratch."""
 
 
-def check(model: Model) -> None:
+def check(network: Network) -> None:
     """Refuse a network without inputs or outputs, with dynamic shapes, or with reads before writes.
 
     Raises InputError if the file is damaged or has nothing to run, UnsupportedError for shapes,
     inputs and outputs that no firmware can have.
     """
-    _check_ends(model)
-    _refuse_dynamic(model)
-    _check_dataflow(model)
+    _check_ends(network)
+    _refuse_dynamic(network)
+    _check_dataflow(network)
 
 
-def _check_ends(model: Model) -> None:
-    if not model.inputs or not model.outputs:
-        missing = "inputs" if not model.inputs else "outputs"
-        raise InputError(f"'{model.name}' has no {missing}: there is nothing to run")
-    if not model.graph.operators:
-        raise InputError(f"'{model.name}' has no operators: there is nothing to run")
+def _check_ends(network: Network) -> None:
+    if not network.inputs or not network.outputs:
+        missing = "inputs" if not network.inputs else "outputs"
+        raise InputError(f"'{network.name}' has no {missing}: there is nothing to run")
+    if not network.graph.operators:
+        raise InputError(f"'{network.name}' has no operators: there is nothing to run")
 
 
-def _refuse_dynamic(model: Model) -> None:
-    for graph in model.graphs:
+def _refuse_dynamic(network: Network) -> None:
+    for graph in network.graphs:
         for tensor in graph.tensors:
             if -1 in tensor.shape:
                 shape = ["?" if size < 0 else size for size in tensor.shape]
                 raise UnsupportedError(
-                    f"tensor '{tensor.name}' of '{model.name}' has a dynamic shape "
+                    f"tensor '{tensor.name}' of '{network.name}' has a dynamic shape "
                     f"[{', '.join(map(str, shape))}]; convert the network again with a fixed input "
                     "shape (a tf.function with a full input_signature, or "
                     "interpreter.resize_tensor_input)"
                 )
-    for tensor in (*model.inputs, *model.outputs):
+    for tensor in (*network.inputs, *network.outputs):
         if tensor.dtype == HANDLE:
             raise UnsupportedError(
-                f"tensor '{tensor.name}' of '{model.name}' is a variable's handle; convert the "
+                f"tensor '{tensor.name}' of '{network.name}' is a variable's handle; convert the "
                 "network again with the variable's value as input or output"
             )
         if not tensor.elements:
             raise UnsupportedError(
-                f"tensor '{tensor.name}' of '{model.name}' has no elements (shape "
+                f"tensor '{tensor.name}' of '{network.name}' has no elements (shape "
                 f"{list(tensor.shape)}); convert the network again with a fixed input shape"
             )
 
 
-def _check_dataflow(model: Model) -> None:
+def _check_dataflow(network: Network) -> None:
     """Refuse a graph in which an operator reads a tensor that nothing has written yet.
 
     TFLite's interpreters run operators in the file's order and do not check.
     """
-    for graph in model.graphs:
+    for graph in network.graphs:
         ready = set(graph.inputs) | {
             tensor.index
             for tensor in graph.tensors
@@ -70,17 +70,17 @@ def _check_dataflow(model: Model) -> None:
             for index in operator.inputs[memories:]:
                 if index != ABSENT and index not in ready:
                     raise InputError(
-                        f"'{model.name}' is damaged: operator {operator.index} ({operator.code}) "
+                        f"'{network.name}' is damaged: operator {operator.index} ({operator.code}) "
                         f"reads '{graph.tensors[index].name}', which nothing has written before"
                     )
             for index in operator.outputs:
                 if index in fixed or index in graph.inputs:
                     raise InputError(
-                        f"'{model.name}' is damaged: operator {operator.index} ({operator.code}) "
+                        f"'{network.name}' is damaged: operator {operator.index} ({operator.code}) "
                         f"writes '{graph.tensors[index].name}', which is a constant or an input"
                     )
             ready.update(operator.outputs)
         for index in graph.outputs:
             if index not in ready:
                 name = graph.tensors[index].name
-                raise InputError(f"'{model.name}' is damaged: nothing writes its output '{name}'")
+                raise InputError(f"'{network.name}' is damaged: nothing writes its output '{name}'")

@@ -7,7 +7,7 @@ so they are the clock: partition k runs at 2k + 1, and CPU operators just before
 from collections.abc import Iterable, Sequence
 
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
-from ethosgen.values.model import Graph, Operator
+from ethosgen.values.network import Graph, Operator
 
 Life = tuple[int, int]
 """The times of the first write and of the last read."""

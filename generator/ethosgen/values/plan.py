@@ -6,7 +6,7 @@ from enum import Enum
 
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.lives import Life
-from ethosgen.values.model import Graph, Model, Tensor
+from ethosgen.values.network import Graph, Network, Tensor
 
 OWN_BASES = 5
 """Number of a partition's tensors that can have their own base pointer: BASEP3 to BASEP7."""
@@ -171,7 +171,7 @@ class OffloadPlan:
     `npu_operators` is None for a precompiled file, which does not record it.
     """
 
-    model: Model
+    network: Network
     io: IoStyle
     residual: Graph
     accelerator: Accelerator | None = None
@@ -225,7 +225,7 @@ class OffloadPlan:
         )
 
     def _decompressed(self) -> Mapping[str, int] | None:
-        was = self.model.compressed
+        was = self.network.compressed
         if was is None:
             return None
         return {

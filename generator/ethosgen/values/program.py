@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, PlanSummary
 from ethosgen.values.workload import period
 
@@ -87,7 +87,7 @@ class Program:
     @property
     def may_wait(self) -> bool:
         """Whether an inference may have no outputs, because a CIRCULAR_BUFFER collects inputs."""
-        return period(self.plan.model) > 1
+        return period(self.plan.network) > 1
 
     def summary(self) -> PlanSummary:
         """Return the plan's figures, with the fused operators."""

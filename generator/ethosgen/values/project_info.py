@@ -7,7 +7,7 @@ from pathlib import Path
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import nearest
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, PlanSummary
 
 

@@ -91,7 +91,7 @@ class Report:
     decided. `ended` means that the firmware's own end marker was seen.
     """
 
-    model: str
+    network: str
     board: str | None
     on: str
     plan: PlanSummary
@@ -147,7 +147,7 @@ class Report:
         """Return the report as an object of JSON types."""
         first = self.golden.first if self.golden else None
         return {
-            "model": self.model,
+            "model": self.network,
             "board": self.board,
             "on": self.on,
             "passed": self.passed,

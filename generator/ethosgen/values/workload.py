@@ -2,7 +2,7 @@
 
 import math
 
-from ethosgen.values.model import ABSENT, STATEFUL, Graph, Model, Operator
+from ethosgen.values.network import ABSENT, STATEFUL, Graph, Network, Operator
 
 SAMPLES = 10
 """Default number of samples: two of each distribution."""
@@ -19,34 +19,34 @@ _RECURRENT = {"SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
 """Operators that use all their weights in every step."""
 
 
-def multiplications(model: Model) -> int:
+def multiplications(network: Network) -> int:
     """Return about how many values an inference multiplies or moves, subgraphs counted once."""
-    return sum(_of_operator(graph, op) for graph in model.graphs for op in graph.operators)
+    return sum(_of_operator(graph, op) for graph in network.graphs for op in graph.operators)
 
 
-def default_samples(model: Model, most: int = SAMPLES, work: int | None = None) -> int:
+def default_samples(network: Network, most: int = SAMPLES, work: int | None = None) -> int:
     """Return how many samples to draw: `most`, or fewer of a network that computes much.
 
     Together they multiply up to `work`, by default MOST_WORK.
     """
     allowed = MOST_WORK if work is None else work
-    return max(1, min(most, allowed // max(multiplications(model), 1)))
+    return max(1, min(most, allowed // max(multiplications(network), 1)))
 
 
-def has_state(model: Model) -> bool:
+def has_state(network: Network) -> bool:
     """Return whether an inference may depend on earlier ones."""
-    return any(tensor.is_variable for graph in model.graphs for tensor in graph.tensors) or any(
+    return any(tensor.is_variable for graph in network.graphs for tensor in graph.tensors) or any(
         op.code in STATEFUL or op.code == "CUSTOM"
-        for graph in model.graphs
+        for graph in network.graphs
         for op in graph.operators
     )
 
 
-def period(model: Model) -> int:
+def period(network: Network) -> int:
     """Return every how many inferences have outputs: a CIRCULAR_BUFFER ends those between."""
     cycles = (
         int(op.options.get("cycles_max", 1))
-        for graph in model.graphs
+        for graph in network.graphs
         for op in graph.operators
         if op.custom_code == "CIRCULAR_BUFFER"
     )

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.pipeline.pieces import take_apart
 from tests.corpus.wild.graph import WildNetwork
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 Still = Callable[[WildNetwork, list[dict[str, Any]]], bool]
 
@@ -21,7 +21,7 @@ def cut(
     The output of a removed operator becomes an input with the same value.
     """
     try:
-        values = take_apart(decode_model(wild.data, "wild"), samples, 60.0).values
+        values = take_apart(decode_network(wild.data, "wild"), samples, 60.0).values
     except Exception:  # no oracle runs one of the operators, so its inputs are unknown
         return wild, samples
     kept = [*range(len(wild.net.operators))]
@@ -46,7 +46,7 @@ class part_of:  # noqa: N801 - reads as a function
     """A network from some operators of another; `sources` are the tensors that it reads there."""
 
     def __init__(self, whole: WildNetwork, kept: Sequence[int]) -> None:
-        net, source = Network("part"), whole.net
+        net, source = NetworkBuilder("part"), whole.net
         operators = [source.operators[i] for i in kept]
         made = {i for o in operators for i in o.outputs}
         used = sorted({i for o in operators for i in (*o.inputs, *o.outputs, *o.intermediates)})
@@ -70,7 +70,7 @@ class part_of:  # noqa: N801 - reads as a function
         self.wild = WildNetwork(data, {}, net, tuple(outputs))
 
 
-def _pruned(net: Network, outputs: Sequence[int]) -> tuple[Network, list[int]]:
+def _pruned(net: NetworkBuilder, outputs: Sequence[int]) -> tuple[NetworkBuilder, list[int]]:
     """Return a network without unused tensors."""
     import dataclasses
 
@@ -80,7 +80,7 @@ def _pruned(net: Network, outputs: Sequence[int]) -> tuple[Network, list[int]]:
         | {i for o in net.operators for i in (*o.inputs, *o.outputs, *o.intermediates) if i >= 0}
     )
     place = {index: number for number, index in enumerate(used)} | {-1: -1}
-    small = Network(net.name)
+    small = NetworkBuilder(net.name)
     small.tensors = [net.tensors[i] for i in used]
     small.inputs, small.others = [place[i] for i in net.inputs], net.others
     small.operators = [

@@ -11,7 +11,7 @@ from tests.corpus.choices import Choices
 from tests.corpus.registry import NETWORKS, OPERATORS
 from tests.support import control_networks, layer_networks, recurrent_networks, stream_networks
 from tests.support.network_file import Layout, Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 from tests.support.operator_bench import LEAST, Bench
 from tests.support.operator_cases import CASES
 
@@ -40,7 +40,7 @@ STREAMS = (stream_networks.delays, stream_networks.rings)
 class Fragment:
     """A small network; inputs in `ranges` have limits and are not connected to other tensors."""
 
-    net: Network | Layout
+    net: NetworkBuilder | Layout
     outputs: Sequence[int]
     ranges: Mapping[str, Range] = field(default_factory=dict)
 
@@ -139,7 +139,7 @@ def _bench(choices: Choices, dtype: str) -> Fragment | None:
 def _layer(choices: Choices, dtype: str) -> Fragment | None:
     if dtype not in ("int8", "int16", "float32"):
         return None
-    net = Network("layer", choices.integer(0, 1 << 16))
+    net = NetworkBuilder("layer", choices.integer(0, 1 << 16))
     made = choices.pick(layer_networks.LAYERS)(net, dtype)
     return Fragment(net, [made])
 
@@ -147,7 +147,7 @@ def _layer(choices: Choices, dtype: str) -> Fragment | None:
 def _recurrent(choices: Choices, dtype: str) -> Fragment | None:
     if dtype not in ("int8", "int16", "float32"):
         return None
-    net = Network("recurrent", choices.integer(0, 1 << 16))
+    net = NetworkBuilder("recurrent", choices.integer(0, 1 << 16))
     scale = None if dtype == "float32" else 0.05 if dtype == "int8" else 2.0**-13
     batch, features = choices.integer(1, 3), choices.integer(1, 12)
     if dtype != "int16" and choices.chance(2):
@@ -167,7 +167,7 @@ def _recurrent(choices: Choices, dtype: str) -> Fragment | None:
 
 
 def _special(choices: Choices) -> Fragment:
-    net = Network("special", choices.integer(0, 1 << 16))
+    net = NetworkBuilder("special", choices.integer(0, 1 << 16))
     if choices.chance(3):
         outputs = choices.pick(STREAMS)(net)
     else:
@@ -175,7 +175,7 @@ def _special(choices: Choices) -> Fragment:
     return Fragment(net, outputs, {net.tensors[i].name or "": (-128, 127) for i in net.inputs})
 
 
-def is_fit(net: Network | Layout) -> bool:
+def is_fit(net: NetworkBuilder | Layout) -> bool:
     """Return whether no tensor is too large, and no tensor that is read is empty.
 
     TFLite Micro would read address 0, as for REVERSE_V2 along no axis.

@@ -7,7 +7,7 @@ from ethosgen.oracle import reference
 from ethosgen.oracle.oddities import answers_by_chance
 from ethosgen.pipeline.pieces import take_apart
 from ethosgen.values.errors import InputError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 
 
@@ -23,28 +23,28 @@ class Golden:
     why: str = ""
 
 
-def golden(model: Model, samples: list[dict[str, Any]], limit_s: float) -> Golden:
+def golden(network: Network, samples: list[dict[str, Any]], limit_s: float) -> Golden:
     """Ask TFLite Micro for the whole network, and both oracles for its operators if it lacks one.
 
     An operator whose result would be undefined counts as lacking.
     """
     first = "TFLite Micro answers by chance"
-    if not _has_chance(model):
+    if not _has_chance(network):
         try:
-            return Golden(reference.golden_outputs(model, samples), ("tflm",))
+            return Golden(reference.golden_outputs(network, samples), ("tflm",))
         except InputError as error:
             first = str(error)
     try:
-        pieces = take_apart(model, samples, limit_s)
+        pieces = take_apart(network, samples, limit_s)
     except InputError as error:
         return Golden(None, why=f"{first} | {error}")
-    return Golden(pieces.outputs(model), (*sorted(set(pieces.oracles)),))
+    return Golden(pieces.outputs(network), (*sorted(set(pieces.oracles)),))
 
 
-def _has_chance(model: Model) -> bool:
-    tensors = model.graph.tensors
+def _has_chance(network: Network) -> bool:
+    tensors = network.graph.tensors
     return any(
         answers_by_chance(op.code, tensors[op.inputs[0]].dtype)
-        for op in model.graph.operators
+        for op in network.graph.operators
         if op.inputs
     )

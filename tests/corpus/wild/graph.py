@@ -10,7 +10,7 @@ from ethosgen.aot import cpu_operators
 from tests.corpus.choices import Choices, seeded
 from tests.corpus.wild.fragments import Fragment, Range, draw_fragment, is_fit
 from tests.support.network_file import Layout, OperatorSpec, Spec
-from tests.support.networks import Network
+from tests.support.networks import NetworkBuilder
 
 MOST = 30
 """The largest number of operators in a network."""
@@ -45,7 +45,7 @@ class WildNetwork:
 
     data: bytes
     ranges: dict[str, Range]
-    net: Network
+    net: NetworkBuilder
     outputs: tuple[int, ...]
 
 
@@ -62,7 +62,7 @@ class _Growth:
 
     def __init__(self, choices: Choices) -> None:
         self.choices = choices
-        self.net = Network("wild", choices.integer(0, 1 << 16))
+        self.net = NetworkBuilder("wild", choices.integer(0, 1 << 16))
         self.world = choices.pick(WORLDS)
         self.ranges: dict[str, Range] = {}
         self.live: list[int] = []
@@ -130,7 +130,7 @@ class _Growth:
     def _is_value(spec: Spec) -> bool:
         return spec.dtype != "resource" and not spec.is_variable
 
-    def _is_exact(self, source: Network | Layout) -> bool:
+    def _is_exact(self, source: NetworkBuilder | Layout) -> bool:
         """Return whether no operator computes floats that may differ in their last bits."""
         reals = {i for i, spec in enumerate(source.tensors) if spec.dtype == "float32"}
         return not source.others and not any(

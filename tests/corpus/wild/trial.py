@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ethosgen.board import Board, load_board
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.pipeline import exactness as checked
 from ethosgen.pipeline.pieces import undefined_outputs, without
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.watch import Watch
@@ -79,7 +79,7 @@ def choose_wild_setting(choices: Choices, board: Board) -> WildSetting:
     return WildSetting(npu, mode, io, offload)
 
 
-def wild_samples(wild: WildNetwork, model: Model, seed: int) -> list[dict[str, Any]]:
+def wild_samples(wild: WildNetwork, network: Network, seed: int) -> list[dict[str, Any]]:
     """Draw the inputs of a network."""
     specs = {wild.net.tensors[i].name: wild.net.tensors[i] for i in wild.net.inputs}
     return [
@@ -87,7 +87,7 @@ def wild_samples(wild: WildNetwork, model: Model, seed: int) -> list[dict[str, A
             t.name: draw_values(
                 np.random.default_rng((seed, how, i)), specs[t.name], wild.ranges.get(t.name), how
             )
-            for i, t in enumerate(model.inputs)
+            for i, t in enumerate(network.inputs)
         }
         for how in range(SAMPLES)
     ]
@@ -98,7 +98,7 @@ def run_wild(seed: int) -> Verdict:
     wild = make_network(seed)
     setting = choose_wild_setting(seeded(seed, 1), load_board(BOARD))
     try:
-        samples = wild_samples(wild, decode_model(wild.data, "wild"), seed)
+        samples = wild_samples(wild, decode_network(wild.data, "wild"), seed)
     except Exception:
         return Verdict(seed, "traceback", str(setting), why=traceback.format_exc(limit=-6))
     return run_network(wild, setting, samples, seed)
@@ -116,13 +116,13 @@ def run_network(
     verdict.operators = len(verdict.codes)
     watch = Watch()
     try:
-        model = decode_model(wild.data, "wild")
-        outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
+        network = decode_network(wild.data, "wild")
+        outputs, refusal = _project_and_run(network, setting, samples, verdict, watch)
         advice = re.search(r"use --io (arena|caller)", refusal or "")
         if advice is not None:
             verdict.followed = advice[1]
             setting = replace(setting, io=advice[1])
-            outputs, refusal = _project_and_run(model, setting, samples, verdict, watch)
+            outputs, refusal = _project_and_run(network, setting, samples, verdict, watch)
     except NpuFault as fault:
         verdict.verdict, verdict.why = "fault", str(fault)
         return verdict
@@ -130,7 +130,7 @@ def run_network(
         verdict.why = traceback.format_exc(limit=-6)
         return verdict
     with watch.stage("oracle", ""):
-        said = golden(model, samples, ORACLE_S)
+        said = golden(network, samples, ORACLE_S)
     verdict.oracles = said.oracles
     verdict.seconds = {name: round(s, 4) for name, s in watch.wall_s.items()}
     if said.outputs is None:
@@ -138,34 +138,34 @@ def run_network(
     elif refusal is not None:
         verdict.verdict, verdict.why = "refused", refusal
     else:
-        _compare(outputs, said.outputs, model, verdict)
+        _compare(outputs, said.outputs, network, verdict)
         if verdict.mismatches:
-            _compare_defined(outputs, said.outputs, model, samples, verdict)
+            _compare_defined(outputs, said.outputs, network, samples, verdict)
     return verdict
 
 
 def _compare_defined(
     outputs: list[Arrays],
     wanted: list[Any],
-    model: Model,
+    network: Network,
     samples: list[dict[str, Any]],
     verdict: Verdict,
 ) -> None:
     """Compare again without the outputs that C++ leaves undefined."""
-    undefined, operator = undefined_outputs(model, samples)
+    undefined, operator = undefined_outputs(network, samples)
     if not operator:
         return
     wanted = without(wanted, undefined)
     if any(wanted):
-        _compare(without(outputs, undefined), wanted, model, verdict)
+        _compare(without(outputs, undefined), wanted, network, verdict)
     else:
         verdict.verdict, verdict.why = "dropped", f"C++ leaves the result of {operator} undefined"
 
 
-def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Verdict) -> None:
+def _compare(outputs: list[Arrays], wanted: list[Any], network: Network, verdict: Verdict) -> None:
     from ethosgen.pipeline.judgement import tolerance_of
 
-    found = compare("oracle", outputs, wanted, tolerance_of(model))
+    found = compare("oracle", outputs, wanted, tolerance_of(network))
     verdict.elements, verdict.mismatches = found.elements, found.mismatches
     verdict.verdict = "differs" if found.mismatches else "equal"
     verdict.why = ""
@@ -182,7 +182,7 @@ def _compare(outputs: list[Arrays], wanted: list[Any], model: Model, verdict: Ve
 
 
 def _project_and_run(
-    model: Model,
+    network: Network,
     setting: WildSetting,
     samples: list[dict[str, Any]],
     verdict: Verdict,
@@ -195,11 +195,11 @@ def _project_and_run(
 
     board = load_board(BOARD)
     try:
-        accelerator = choose_accelerator(model, setting.npu, board)
+        accelerator = choose_accelerator(network, setting.npu, board)
         mode = board.choose_memory_mode(setting.memory_mode, accelerator)
         options = OffloadOptions(mode=OffloadMode(setting.offload), oracle="tflm")
         io = IoStyle(setting.io)
-        plan = make_plan(model, accelerator, io, watch, options, board.memories_in(mode), _ask)
+        plan = make_plan(network, accelerator, io, watch, options, board.memories_in(mode), _ask)
         verdict.on_npu = plan.npu_operators or 0
         verdict.errata = sorted({op.erratum for op in plan.cpu_operators if op.erratum})
         program = make_program(plan, watch)
@@ -213,7 +213,7 @@ def _project_and_run(
         return [], f"{type(error).__name__}: {error}"
 
 
-def _ask(model: Model, samples: Any, _oracle: str | None) -> checked.Golden | str:
+def _ask(network: Network, samples: Any, _oracle: str | None) -> checked.Golden | str:
     """Ask the oracles for the check, operator by operator where it has to be."""
-    said = golden(model, samples, ORACLE_S)
+    said = golden(network, samples, ORACLE_S)
     return said.why if said.outputs is None else checked.Golden("tflm", said.outputs)

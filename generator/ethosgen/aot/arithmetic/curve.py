@@ -15,7 +15,7 @@ from ethosgen.aot.arithmetic.table import byte_table
 from ethosgen.aot.loops.nest import Array, Nest, int32, pointwise
 from ethosgen.aot.operators import Kernel
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 Function = Callable[[Array], Array]
 """An elementwise function of float64 arrays."""

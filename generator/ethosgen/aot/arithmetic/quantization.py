@@ -20,7 +20,7 @@ from tvm import tirx
 from ethosgen.aot.arithmetic import fixed_point
 from ethosgen.aot.operators import UNSIGNED
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 INT32_MAX = (1 << 31) - 1
 BOUNDS = "ethosgen_bounds"

@@ -8,7 +8,7 @@ from ethosgen.aot.arithmetic.quantization import limits
 from ethosgen.aot.loops.nest import Nest, int32
 from ethosgen.aot.operators import Kernel
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 
 def byte_table(source: Tensor, target: Tensor, function: Callable[[int], int]) -> Kernel:

@@ -14,7 +14,7 @@ from ethosgen.aot.code.primfunc import READS, is_void_pointer, pointer
 from ethosgen.aot.graph.schedule import Schedule, Step
 from ethosgen.aot.kernels import NamedKernel
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from ethosgen.values.plan import Base, Partition, RegionKind
 from ethosgen.values.program import Constant
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Set
 
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 LONGEST = 40
 """Most characters of a name; TFLite's converter writes names of several hundred."""

@@ -16,7 +16,7 @@ from ethosgen.aot.fuse.element import Element
 from ethosgen.aot.fuse.graft import reshaped
 from ethosgen.aot.loops.nest import Array
 from ethosgen.aot.operators import Kernel
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 BYTES = ("int8", "uint8")
 

@@ -1,7 +1,7 @@
 """Options of TFLite Micro's custom operators, which it reads by position, sorted by name."""
 
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator
+from ethosgen.values.network import Operator
 
 
 def read_integers(op: Operator, **bounds: tuple[int, int]) -> dict[str, int]:

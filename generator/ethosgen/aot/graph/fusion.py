@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from ethosgen.values.model import Graph, Operator, Tensor
+from ethosgen.values.network import Graph, Operator, Tensor
 
 EXPLICIT = "EXPLICIT"
 """Value of a convolution's option `padding`; the option `explicit_padding` gives the sizes: ((rows

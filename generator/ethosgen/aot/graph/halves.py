@@ -7,7 +7,7 @@ a float32 constant replaces the output, and kernels see the same weights as in o
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ethosgen.values.model import Graph, Operator, Tensor
+from ethosgen.values.network import Graph, Operator, Tensor
 
 HALF = "float16"
 

@@ -8,7 +8,7 @@ from ethosgen.aot.graph.states import add_states
 from ethosgen.aot.graph.subgraphs import lift
 from ethosgen.aot.graph.twins import sign
 from ethosgen.aot.operators import Kernel
-from ethosgen.values.model import ABSENT, Graph, Model, Operator, Tensor
+from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, Partition
 
 COPY = "COPY"
@@ -80,13 +80,13 @@ def make_schedule(plan: OffloadPlan) -> Schedule:
     also adds one for an output that is an input or is listed twice, since one pointer cannot serve
     both. PADs are fused.
     """
-    graphs = [add_states(graph, f" of '{graph.name}'") for graph in plan.model.graphs]
+    graphs = [add_states(graph, f" of '{graph.name}'") for graph in plan.network.graphs]
     return schedule_graph(plan, lift(add_states(plan.residual), graphs))
 
 
 def schedule_subgraph(graph: Graph, place: str) -> Schedule:
     """Return the schedule of a lifted subgraph, which runs on the CPU in its caller's buffers."""
-    plan = OffloadPlan(Model(graph.name, b"", (graph,)), IoStyle.CALLER, graph)
+    plan = OffloadPlan(Network(graph.name, b"", (graph,)), IoStyle.CALLER, graph)
     return replace(schedule_graph(plan, graph), place=place)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ethosgen.aot.graph import streams
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Graph, Operator, Tensor
+from ethosgen.values.network import Graph, Operator, Tensor
 
 SPECTRAL_SUBTRACTION = "SignalFilterBankSpectralSubtraction"
 

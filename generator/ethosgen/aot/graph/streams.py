@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ethosgen.aot.graph.custom_options import read_integers
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 DELAY, FRAMER, STACKER, OVERLAP_ADD, CIRCULAR_BUFFER = (
     "SignalDelay",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import CONTROL, STATEFUL, Graph, Operator, Quantization, Tensor
+from ethosgen.values.network import CONTROL, STATEFUL, Graph, Operator, Quantization, Tensor
 
 SUBGRAPHS = "subgraphs"
 """Option of a lifted operator with its Subgraphs, in the order of `_FIELDS`."""

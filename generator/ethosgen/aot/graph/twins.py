@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ethosgen.aot.operators import UNSIGNED, deciding_dtype, registry
-from ethosgen.values.model import ABSENT, Graph, Operator, Quantization, Tensor
+from ethosgen.values.network import ABSENT, Graph, Operator, Quantization, Tensor
 
 _MOVING = frozenset(
     "BATCH_TO_SPACE_ND BROADCAST_TO CONCATENATION DEPTH_TO_SPACE EXPAND_DIMS GATHER GATHER_ND "

@@ -12,7 +12,7 @@ import numpy as np
 
 from ethosgen.aot.graph.schedule import Schedule
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
 
 def _readers(schedule: Schedule, index: int) -> int:
     """Return the number of the network's operators that read a variable; Vela can split one."""
-    graph, name = schedule.plan.model.graph, schedule.graph.tensors[index].name
+    graph, name = schedule.plan.network.graph, schedule.graph.tensors[index].name
     return sum(
         name in {graph.tensors[i].name for i in op.inputs if i >= 0} for op in graph.operators
     )

@@ -11,7 +11,7 @@ from ethosgen.aot.host.direct import Invoke, complaint
 from ethosgen.aot.host.step import Array, NotReadyError, Run
 from ethosgen.aot.memory.overlaps import check_lives
 from ethosgen.values.errors import InputError
-from ethosgen.values.model import CONTROL, Tensor
+from ethosgen.values.network import CONTROL, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
 

@@ -35,7 +35,7 @@ from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.aot.operators.arithmetic import plain_range
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import ABSENT, Operator, Tensor
+from ethosgen.values.network import ABSENT, Operator, Tensor
 
 WEIGHTS = {"int8": "int8", "int16": "int8", "float32": "float32"}
 """The weights' dtype by the input's; the reader has already converted int4 weights to int8."""

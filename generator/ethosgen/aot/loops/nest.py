@@ -16,7 +16,7 @@ from ethosgen.aot.arithmetic.quantization import Multiplier, divide, multiply
 from ethosgen.aot.code.primfunc import pointer
 from ethosgen.aot.operators import Kernel
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 Array = np.ndarray[Any, Any]
 Formula = Callable[..., Any]

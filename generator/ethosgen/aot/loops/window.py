@@ -10,7 +10,7 @@ from tvm import tirx
 from ethosgen.aot.graph.fusion import EXPLICIT
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 
 @dataclass(frozen=True)

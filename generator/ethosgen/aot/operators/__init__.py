@@ -14,7 +14,7 @@ import numpy as np
 
 from ethosgen.aot.cost import Cycles, total
 from ethosgen.values.errors import InternalError
-from ethosgen.values.model import ABSENT, Operator, Tensor
+from ethosgen.values.network import ABSENT, Operator, Tensor
 
 _FAMILIES = (
     "activation",

@@ -31,7 +31,7 @@ from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Array, Nest, call, int32, pointwise, real
 from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 LOW, HIGH = limits("int8")
 INTEGER_BITS = 4

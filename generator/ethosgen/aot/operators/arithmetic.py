@@ -34,7 +34,7 @@ from ethosgen.aot.loops.nest import (
 )
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 QUANTIZED = ("int8", "int16")
 PLAIN = ("int32", "float32")

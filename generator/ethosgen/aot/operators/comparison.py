@@ -10,7 +10,7 @@ from ethosgen.aot.loops.nest import Nest, pointwise
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.arithmetic import widened
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 COMPARISON_SHIFT = 8
 """Left shift of quantized inputs before rescaling (comparisons.cc)."""

@@ -9,7 +9,7 @@ from ethosgen.aot.loops.nest import Nest, number, pointwise
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 
 @operator("SHAPE", dtypes=DTYPES)

@@ -14,7 +14,7 @@ from ethosgen.aot.memory.plan import ALIGNMENT
 from ethosgen.aot.operators import Callee, Kernel, operator
 from ethosgen.aot.operators.variable import DTYPES, copy_bytes
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 
 @operator("IF", dtypes=("bool",))

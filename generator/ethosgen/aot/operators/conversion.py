@@ -19,7 +19,7 @@ from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Nest, call, int32, limited, number, pointwise, real
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 REQUANTIZED = {
     "int8": ("int8", "uint8", "int16", "int32"),

@@ -9,7 +9,7 @@ from ethosgen.aot.code import primfunc
 from ethosgen.aot.cost import per_element
 from ethosgen.aot.memory import plan as memory
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 

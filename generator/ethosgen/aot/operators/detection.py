@@ -17,7 +17,7 @@ from ethosgen.aot.loops.nest import BAD_VALUE, Nest, call, int32, number, real
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.values.dialect import DETECTION
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 _COORDINATES = 4
 _PER_CLASS = 100

@@ -19,7 +19,7 @@ from ethosgen.aot.loops.nest import (
 )
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.aot.operators.arithmetic import ends
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 EXPONENT_BITS = 31
 """Bits of a POW exponent, a non-negative int32."""

@@ -15,7 +15,7 @@ from ethosgen.aot.graph.custom_options import read_integers
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.signal import read_ends
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 RFFT, IRFFT = "SignalRfft", "SignalIrfft"
 LONGEST = 1 << 16

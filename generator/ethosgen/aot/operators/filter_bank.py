@@ -24,7 +24,7 @@ from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.signal import expect, read_ends
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 INT16_MAX = (1 << 15) - 1
 INT32_MAX = (1 << 31) - 1

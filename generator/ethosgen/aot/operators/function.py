@@ -23,7 +23,7 @@ from ethosgen.aot.arithmetic.table import byte_table
 from ethosgen.aot.loops.nest import BAD_VALUE, Nest, call, int32, number, pointwise, real
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.aot.operators.normalization import inverse_square_root
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 EXACT: dict[str, Callable[[Any], Any]] = {
     "ABS": lambda x: call("fabsf", x),

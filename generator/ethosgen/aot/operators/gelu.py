@@ -9,7 +9,7 @@ import numpy as np
 from ethosgen.aot.arithmetic.curve import curve_kernel
 from ethosgen.aot.loops.nest import Nest, call, pointwise, real
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 _ULP = 16
 """LiteRT has its own erfc and tanh. Below -1 the approximation adds 1 to almost -1, and libraries

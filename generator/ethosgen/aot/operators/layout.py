@@ -12,7 +12,7 @@ from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Array, Nest, int32, number
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import ABSENT, Operator, Tensor
+from ethosgen.values.network import ABSENT, Operator, Tensor
 
 MOVED = ("int8", "int16", "int32", "float32")
 

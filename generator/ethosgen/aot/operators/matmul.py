@@ -19,7 +19,7 @@ from ethosgen.aot.loops.layer import dense_multipliers, less
 from ethosgen.aot.loops.nest import Nest, broadcast, int32, number
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 SUMS = {"int8": "int32", "int16": "int64", "float32": "float32"}
 """The accumulator type by the first input's type."""

@@ -23,7 +23,7 @@ from ethosgen.aot.arithmetic.quantization import (
 from ethosgen.aot.loops.nest import Array, Nest, call, headroom, int32, real
 from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 EPSILON = 1e-6
 """The smallest norm by which float32 L2_NORMALIZATION divides."""

@@ -13,7 +13,7 @@ from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
 from ethosgen.aot.operators.arithmetic import plain_range
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 QUANTIZED = ("int8", "int16")
 

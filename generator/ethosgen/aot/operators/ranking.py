@@ -9,7 +9,7 @@ from tvm import tirx
 from ethosgen.aot.loops.nest import Nest, int32
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 NUMBERS = ("int8", "uint8", "int16", "int32", "int64", "float32")
 

@@ -12,7 +12,7 @@ from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.aot.operators.layout import constant, padded_before
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 Place = Callable[[Sequence[Any]], Sequence[Any]]
 """Maps an output index to an input index."""

@@ -22,7 +22,7 @@ from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.aot.operators.activation import interpolate, sigmoid, sigmoid_table
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import ABSENT, Operator, Tensor
+from ethosgen.values.network import ABSENT, Operator, Tensor
 
 INPUTS = 24
 """The number of inputs of UNIDIRECTIONAL_SEQUENCE_LSTM."""

@@ -22,7 +22,7 @@ from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.arithmetic import widened
 from ethosgen.aot.operators.layout import constant
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 Combine = Any
 

@@ -8,7 +8,7 @@ from tvm import tirx
 
 from ethosgen.aot.loops.nest import Array, Nest, int32, number, real
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 _SINGLE = np.float32
 

@@ -23,7 +23,7 @@ from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 
 @operator("SELECT_V2", dtypes=("int8", "int16", "float32"), decided_by=1)

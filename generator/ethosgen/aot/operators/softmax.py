@@ -26,7 +26,7 @@ from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Array, Nest, call, headroom, int32, real
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 DIFFERENCE_BITS = 5
 """Integer bits of a difference from the row's maximum, the argument of exp."""

@@ -15,7 +15,7 @@ from ethosgen.aot.graph import streams
 from ethosgen.aot.loops.nest import NOT_READY, Nest, int32, number
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 
 def _states(

@@ -8,7 +8,7 @@ from tvm import tirx
 from ethosgen.aot.code.primfunc import pointer
 from ethosgen.aot.operators import OUTPUT, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.model import HANDLE, Operator, Tensor
+from ethosgen.values.network import HANDLE, Operator, Tensor
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 

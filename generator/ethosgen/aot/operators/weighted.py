@@ -8,7 +8,7 @@ from ethosgen.aot.cost import per_product, per_scattered_product
 from ethosgen.aot.loops.layer import WEIGHTS, Sums, read_layer
 from ethosgen.aot.loops.window import make_transposed_window, make_window
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 DTYPES = tuple(WEIGHTS)
 

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 
 from ethosgen.aot.operators import Kernel, code_of
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 _FAMILIES = ("matrix", "depthwise", "fft", "pool", "signal", "softmax", "wide")
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""

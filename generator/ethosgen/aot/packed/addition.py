@@ -10,7 +10,7 @@ from ethosgen.aot.arithmetic.quantization import activation_range, zero_point_of
 from ethosgen.aot.loops.nest import Nest, broadcast, merge_dimensions
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.arithmetic import ends, product_multiplier, sum_multipliers
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 LEAST_ROW = 8
 """Least elements of a row for which a micro-kernel call is faster."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ethosgen.aot.arithmetic.quantization import Multiplier, shorten
 from ethosgen.aot.loops.layer import Layer, read_layer
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 Array = np.ndarray[Any, Any]
 

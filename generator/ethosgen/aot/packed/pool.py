@@ -12,7 +12,7 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.aot.operators.pooling import pool_bounds, pool_window
 from ethosgen.aot.packed import packed
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 MEAN = frozenset({"ethosgen_mean.c"})
 POOL = frozenset({"ethosgen_pool.c"})

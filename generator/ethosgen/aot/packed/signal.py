@@ -9,7 +9,7 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.signal import read_auto_scale, read_window
 from ethosgen.aot.packed import packed
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 SIGNAL = frozenset({"ethosgen_signal_s16.c"})
 

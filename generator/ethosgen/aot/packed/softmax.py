@@ -9,7 +9,7 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.softmax import read_softmax
 from ethosgen.aot.packed import packed
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 SOFTMAX = frozenset({"ethosgen_softmax.c"})
 

@@ -11,7 +11,7 @@ from ethosgen.aot.code.primfunc import pointer
 from ethosgen.aot.fuse.element import read_element, split_views
 from ethosgen.aot.fuse.graft import only_output, unused_name
 from ethosgen.aot.operators import Kernel
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 TABLE = frozenset({"ethosgen_table.c"})
 LEAST = 16

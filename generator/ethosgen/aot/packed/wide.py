@@ -11,7 +11,7 @@ from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.matrix import convolution
-from ethosgen.values.model import Operator, Tensor
+from ethosgen.values.network import Operator, Tensor
 
 FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_wide.h"})
 

@@ -16,7 +16,7 @@ from ethosgen.backend.ethosu.accelerator import (
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS, max_beats
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.accelerator import Accelerator
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import Kept, OffloadPlan
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
@@ -52,7 +52,7 @@ class EthosUFamily:
             return ""
         return "its second AXI port is read-only"
 
-    def compiled_for(self, network: Model) -> Accelerator | None:
+    def compiled_for(self, network: Network) -> Accelerator | None:
         """Return the NPU that Vela compiled a network for, None if it did not."""
         from ethosgen.backend.ethosu.offload import compiled_for
 
@@ -122,7 +122,7 @@ class EthosUFamily:
         serve(requests, answers)
 
     def listings(
-        self, source: Model | bytes, name: str, accelerator: Accelerator | None, watch: Watch
+        self, source: Network | bytes, name: str, accelerator: Accelerator | None, watch: Watch
     ) -> list[Listing]:
         """List the commands of a network, of Vela's raw output, or of a bare stream."""
         from ethosgen.backend.ethosu.inspection import list_file, list_network

@@ -21,7 +21,7 @@ from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.disassembly import disassemble
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.errors import InputError, NpuFault
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.watch import Watch
 
 _ZIP = b"PK\3\4"
@@ -30,15 +30,15 @@ _RAW_COMMANDS = "cmd_data"
 """The array of Vela's raw output with the stream, after the driver's header."""
 
 
-def list_network(model: Model, npu: EthosU | None, watch: Watch) -> list[Listing]:
+def list_network(network: Network, npu: EthosU | None, watch: Watch) -> list[Listing]:
     """List a network's streams, compiled first if it is not compiled."""
-    if is_compiled(model):
-        found = _same(npu, compiled_for(model), model.name)
-        streams = [payload.commands for payload in compiled_streams(model)]
+    if is_compiled(network):
+        found = _same(npu, compiled_for(network), network.name)
+        streams = [payload.commands for payload in compiled_streams(network)]
     else:
         found = npu or find_accelerator(DEFAULT_NPU)
         with watch.stage("offload", f"compiling for {found.name} (Vela)"):
-            streams = [p.commands for p in offload(model, found).partitions]
+            streams = [p.commands for p in offload(network, found).partitions]
     return [_listing(f"partition_{i}", found, stream) for i, stream in enumerate(streams)]
 
 

@@ -8,34 +8,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ethosgen.values.errors import InputError
-from ethosgen.values.model import ABSENT, CONTROL, PLACEMENT, Graph, Model, Operator, Tensor
 from ethosgen.values.naming import unique_name
+from ethosgen.values.network import ABSENT, CONTROL, PLACEMENT, Graph, Network, Operator, Tensor
 
 COMPOSITE = "STABLEHLO_COMPOSITE"
 _DECOMPOSITION = "decomposition_subgraph_index"
 
 
-def has_composites(model: Model) -> bool:
+def has_composites(network: Network) -> bool:
     """Return whether an operator of a network stands for a subgraph."""
-    return any(op.code == COMPOSITE for graph in model.graphs for op in graph.operators)
+    return any(op.code == COMPOSITE for graph in network.graphs for op in graph.operators)
 
 
-def inline_composites(model: Model) -> Model:
+def inline_composites(network: Network) -> Network:
     """Return the network with each composite's operators in its place.
 
     Subgraphs that are no longer used are omitted, and so is a placement of the former tensors.
     InputError if a composite and its subgraph do not match.
     """
-    codes = {op.code for graph in model.graphs for op in graph.operators}
-    count = len(model.graphs) if codes & CONTROL else 1
-    metadata = {name: data for name, data in model.metadata.items() if name != PLACEMENT}
-    return model.edited(*(_inlined(model, n) for n in range(count)), metadata=metadata)
+    codes = {op.code for graph in network.graphs for op in graph.operators}
+    count = len(network.graphs) if codes & CONTROL else 1
+    metadata = {name: data for name, data in network.metadata.items() if name != PLACEMENT}
+    return network.edited(*(_inlined(network, n) for n in range(count)), metadata=metadata)
 
 
-def _inlined(model: Model, number: int) -> Graph:
-    graph = model.graphs[number]
+def _inlined(network: Network, number: int) -> Graph:
+    graph = network.graphs[number]
     tensors = _Tensors(graph.tensors)
-    operators = enumerate(_operators(model, number, {}, tensors, (number,)))
+    operators = enumerate(_operators(network, number, {}, tensors, (number,)))
     made = tuple(replace(operator, index=index) for index, operator in operators)
     return replace(graph, tensors=tuple(tensors.all), operators=made)
 
@@ -56,10 +56,14 @@ class _Tensors:
 
 
 def _operators(
-    model: Model, number: int, here: Mapping[int, int], tensors: _Tensors, within: tuple[int, ...]
+    network: Network,
+    number: int,
+    here: Mapping[int, int],
+    tensors: _Tensors,
+    within: tuple[int, ...],
 ) -> Iterator[Operator]:
     """Yield a graph's operators in order, with their tensors mapped by `here`."""
-    for operator in model.graphs[number].operators:
+    for operator in network.graphs[number].operators:
         moved = replace(
             operator,
             inputs=_moved(operator.inputs, here),
@@ -70,29 +74,31 @@ def _operators(
             yield moved
             continue
         chosen = int(operator.options.get(_DECOMPOSITION, -1))
-        if not 0 < chosen < len(model.graphs) or chosen in within:
-            raise _misfit(model, operator, f"it refers to subgraph {chosen}, which is invalid")
-        inner = _joined(model, moved, model.graphs[chosen])
-        for tensor in model.graphs[chosen].tensors:
+        if not 0 < chosen < len(network.graphs) or chosen in within:
+            raise _misfit(network, operator, f"it refers to subgraph {chosen}, which is invalid")
+        inner = _joined(network, moved, network.graphs[chosen])
+        for tensor in network.graphs[chosen].tensors:
             if tensor.index not in inner:
                 inner[tensor.index] = tensors.add(tensor)
-        yield from _operators(model, chosen, inner, tensors, (*within, chosen))
+        yield from _operators(network, chosen, inner, tensors, (*within, chosen))
 
 
 def _moved(indices: Sequence[int], here: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(i if i == ABSENT else here.get(i, i) for i in indices)
 
 
-def _joined(model: Model, operator: Operator, inner: Graph) -> dict[int, int]:
+def _joined(network: Network, operator: Operator, inner: Graph) -> dict[int, int]:
     """Map the inputs and outputs of a composite's graph to the operator's tensors."""
     inputs, outputs = operator.inputs, operator.outputs
     made = {i for op in inner.operators for i in op.outputs}
     fits = (len(inputs), len(outputs)) == (len(inner.inputs), len(inner.outputs))
     if not fits or not made.issuperset(inner.outputs):
-        raise _misfit(model, operator, f"its inputs and outputs are not those of '{inner.name}'")
+        raise _misfit(network, operator, f"its inputs and outputs are not those of '{inner.name}'")
     pairs = [*zip(inner.inputs, inputs, strict=True), *zip(inner.outputs, outputs, strict=True)]
     return dict(pairs)
 
 
-def _misfit(model: Model, operator: Operator, what: str) -> InputError:
-    return InputError(f"'{model.name}' is damaged: operator {operator.index} ({COMPOSITE}), {what}")
+def _misfit(network: Network, operator: Operator, what: str) -> InputError:
+    return InputError(
+        f"'{network.name}' is damaged: operator {operator.index} ({COMPOSITE}), {what}"
+    )

@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from ethosgen.values.dialect import DETECTION
-from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.network import Graph, Network, Operator
 
 
-def lacks_shapes(model: Model) -> bool:
+def lacks_shapes(network: Network) -> bool:
     """Return whether an output of a detection in a network has no shape."""
-    return any(missing for graph in model.graphs for missing in _missing(graph))
+    return any(missing for graph in network.graphs for missing in _missing(graph))
 
 
-def give_shapes(model: Model) -> Model:
+def give_shapes(network: Network) -> Network:
     """Return the network with the shapes that the options define."""
-    return replace(model.edited(*map(_shaped, model.graphs)), compressed=model.compressed)
+    return replace(network.edited(*map(_shaped, network.graphs)), compressed=network.compressed)
 
 
 def _shaped(graph: Graph) -> Graph:

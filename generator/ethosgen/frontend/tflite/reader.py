@@ -32,8 +32,8 @@ from ethosgen.values.dialect import CODES, ENUMERATIONS, OPS, TEXT, WITH_MAP, Op
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.integrity import NPU_CUSTOM_CODE, check
-from ethosgen.values.model import ABSENT, HANDLE, Graph, Model, Operator, Quantization, Tensor
 from ethosgen.values.naming import unique_name
+from ethosgen.values.network import ABSENT, HANDLE, Graph, Network, Operator, Quantization, Tensor
 
 _log = logging.getLogger(__name__)
 
@@ -54,20 +54,20 @@ _DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowEr
 _TYPES = ENUMERATIONS["TensorType"].names
 
 
-def read_model(path: Path) -> Model:
+def read_network(path: Path) -> Network:
     """Read a .tflite file.
 
     Raises InputError if the file cannot be read, is not a .tflite file, or is damaged, and
-    UnsupportedError for a network that `parse_model` refuses.
+    UnsupportedError for a network that `parse_network` refuses.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
-    return parse_model(data, path.name)
+    return parse_network(data, path.name)
 
 
-def parse_model(data: bytes, name: str) -> Model:
+def parse_network(data: bytes, name: str) -> Network:
     """Parse a .tflite file's bytes; `name` is for messages.
 
     Raises InputError if the bytes are not an intact .tflite file, and UnsupportedError for dynamic
@@ -75,20 +75,20 @@ def parse_model(data: bytes, name: str) -> Model:
     file compressed by TFLite Micro's tool is expanded, composites are inlined, and detections get
     the shapes that their options define.
     """
-    model = decode_model(data, name)
-    for sentence in model.contradictions:
+    network = decode_network(data, name)
+    for sentence in network.contradictions:
         _log.warning("%s", sentence)
-    if has_composites(model):
-        model = inline_composites(model)
-    if is_compressed(model):
-        model = expand(model)
-    if lacks_shapes(model):
-        model = give_shapes(model)
-    check(model)
-    return model
+    if has_composites(network):
+        network = inline_composites(network)
+    if is_compressed(network):
+        network = expand(network)
+    if lacks_shapes(network):
+        network = give_shapes(network)
+    check(network)
+    return network
 
 
-def decode_model(data: bytes, name: str) -> Model:
+def decode_network(data: bytes, name: str) -> Network:
     """Decode any .tflite file, including Vela's output, even if we cannot compile it.
 
     Raises InputError if the bytes are not an intact .tflite file, UnsupportedError for a tensor
@@ -99,7 +99,7 @@ def decode_model(data: bytes, name: str) -> Model:
     if len(data) < 8 or data[4:8] != IDENTIFIER:
         raise InputError(f"'{name}' is not a .tflite file (the identifier TFL3 is missing)")
     try:
-        return _Decoder(data, name).model()
+        return _Decoder(data, name).network()
     except _DAMAGE as error:
         if not _is_of_flatbuffers(error):
             raise
@@ -115,9 +115,9 @@ def _is_of_flatbuffers(error: BaseException) -> bool:
     return str(frames[-1].f_globals.get("__name__")).startswith("flatbuffers.")
 
 
-def is_compiled(model: Model) -> bool:
+def is_compiled(network: Network) -> bool:
     """Return whether Vela has already compiled the network, so that it lacks the original."""
-    return any(op.custom_code == NPU_CUSTOM_CODE for op in model.graph.operators)
+    return any(op.custom_code == NPU_CUSTOM_CODE for op in network.graph.operators)
 
 
 class _Decoder:
@@ -141,7 +141,7 @@ class _Decoder:
             raise self.bad(f"a list claims {counted(length, 'element')}")
         return range(length)
 
-    def model(self) -> Model:
+    def network(self) -> Network:
         if self.root.Version() != 3:
             raise self.bad(f"schema version {self.root.Version()} is not 3")
         codes = [
@@ -158,7 +158,7 @@ class _Decoder:
         for i in self.walk(self.root.MetadataLength()):
             entry = self.root.Metadata(i)
             metadata[_text(entry.Name())] = self.at(self.buffers, entry.Buffer(), "buffer") or b""
-        return Model(self.name, self.data, graphs, metadata, contradictions=self.contradictions())
+        return Network(self.name, self.data, graphs, metadata, contradictions=self.contradictions())
 
     def contradictions(self) -> tuple[str, ...]:
         """Return a sentence about each kind of harmless contradiction."""

@@ -18,7 +18,7 @@ import numpy as np
 import tflite
 
 from ethosgen.values.dialect import ENUMERATIONS, OPS, TEXT, Option
-from ethosgen.values.model import Graph, Model, Operator, Quantization, Tensor
+from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 
 IDENTIFIER = b"TFL3"
 _VERSION = 3
@@ -32,35 +32,35 @@ _ROOM = 1 << 16
 _Code = tuple[str, str | None, int]
 
 
-def file_of(model: Model) -> bytes:
+def file_of(network: Network) -> bytes:
     """Return the bytes of the file that a network was read from, or new ones if it was edited."""
-    return write_model(model) if model.data is None else model.data
+    return write_network(network) if network.data is None else network.data
 
 
-def write_model(model: Model) -> bytes:
+def write_network(network: Network) -> bytes:
     """Return a .tflite file with the contents of the model's values.
 
     Tensors whose constants are one object share a buffer, as in the original file: Vela encodes
     shared data only once. It writes any values, valid or not: readers check them.
     """
-    return _Writer(model).file()
+    return _Writer(network).file()
 
 
 class _Writer:
     """Writes one file; the methods that add parts return their offsets."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        constants = [t.data for graph in model.graphs for t in graph.tensors if t.data]
-        size = sum(map(len, [*constants, *model.metadata.values()]))
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        constants = [t.data for graph in network.graphs for t in graph.tensors if t.data]
+        size = sum(map(len, [*constants, *network.metadata.values()]))
         self.builder = flatbuffers.Builder(size + _ROOM)
         self.codes: dict[_Code, int] = {}
         self.buffers: list[bytes] = [b""]  # the schema's buffer for tensors without data
         self.numbers: dict[int, int] = {}
 
     def file(self) -> bytes:
-        graphs = [self.graph(graph) for graph in self.model.graphs]
-        metadata = [self.metadata(*entry) for entry in self.model.metadata.items()]
+        graphs = [self.graph(graph) for graph in self.network.graphs]
+        metadata = [self.metadata(*entry) for entry in self.network.metadata.items()]
         fields = {
             "OperatorCodes": self.tables([self.code(*code) for code in self.codes]),
             "Subgraphs": self.tables(graphs),

@@ -54,7 +54,7 @@ from ethosgen.backend.ethosu.offload.vela import (
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, RefusalError
-from ethosgen.values.model import ABSENT, Graph, Model
+from ethosgen.values.network import ABSENT, Graph, Network
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, OffloadPlan
 
 __all__ = [
@@ -75,7 +75,7 @@ __all__ = [
 
 
 def offload(
-    model: Model,
+    network: Network,
     npu: EthosU,
     io: IoStyle = IoStyle.ARENA,
     *,
@@ -99,15 +99,15 @@ def offload(
     `require`, which raises RefusalError for a plan that the CPU cannot follow, accepts it. Raises
     InputError or UnsupportedError if Vela, or a limit of the NPU, forbids the rest.
     """
-    if is_compiled(model):
+    if is_compiled(network):
         if ignore:
-            raise InputError(f"'{model.name}' is already compiled: its operators cannot move now")
-        return plan_compiled(model, npu, io)
+            raise InputError(f"'{network.name}' is already compiled: its operators cannot move now")
+        return plan_compiled(network, npu, io)
 
     kept = kept or {}
     hidden = {index: why.reason for index, why in kept.items()}
-    hidden |= at_bool_ends(model.graph) | stateful_operators(model.graph)
-    offered, waiting = reworded(model), awaited(model)
+    hidden |= at_bool_ends(network.graph) | stateful_operators(network.graph)
+    offered, waiting = reworded(network), awaited(network)
 
     def compile_with(
         more: Mapping[int, str], limit_s: float | None = None
@@ -118,11 +118,11 @@ def offload(
         )
         why = {index: Kept(reason) for index, reason in (hidden | dict(more)).items()}
         why.update(kept)
-        plan = _plan(model, npu, io, compiled, ignore, why)
+        plan = _plan(network, npu, io, compiled, ignore, why)
         require(plan)
         return plan, compiled
 
-    (plan, compiled), refused = compile_around(compile_with, _kinds(model.graph))
+    (plan, compiled), refused = compile_around(compile_with, _kinds(network.graph))
     if mode is OffloadMode.ALL or not plan.partitions:
         return plan
     return _faster(plan, compiled, cpu_cycles, lambda more: compile_with(refused | more)[0])
@@ -135,7 +135,7 @@ def _faster(
     compile_with: Callable[[dict[int, str]], OffloadPlan],
 ) -> OffloadPlan:
     """Return the plan, or one that keeps operators on the CPU that are estimated faster there."""
-    graph, best_plan = plan.model.graph, plan
+    graph, best_plan = plan.network.graph, plan
     runnable = [cpu_cycles(op, graph) for op in graph.operators]
     costs = Costs(npu_cycles(compiled.tables, len(graph.operators), compiled.npu_cycles), runnable)
     parts = [partition.operators for partition in plan.partitions]
@@ -160,7 +160,7 @@ def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:
 
 
 def _plan(
-    model: Model,
+    network: Network,
     accelerator: Accelerator,
     io: IoStyle,
     compiled: Compiled,
@@ -169,24 +169,24 @@ def _plan(
 ) -> OffloadPlan:
     """Return the plan from Vela's output."""
     spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
-    residual = Residual(unmark(compiled.network, model), model, spans)
-    origin = Origin(model.graph, residual.graph, compiled.tables)
+    residual = Residual(unmark(compiled.network, network), network, spans)
+    origin = Origin(network.graph, residual.graph, compiled.tables)
     on_cpu = tuple(
         _with_reason(cpu, kept.get(origin.on_cpu.get(cpu.operator, -1)))
-        for cpu in cpu_operators(model, residual.graph, origin, compiled.log, ignore)
+        for cpu in cpu_operators(network, residual.graph, origin, compiled.log, ignore)
     )
     partitions = residual.partitions(
         origin.on_npu, [why_it_ends(residual.graph, p, on_cpu) for p in residual.npu_operators]
     )
-    graph = with_absent_inputs(residual.graph, model.graph, origin.on_cpu)
+    graph = with_absent_inputs(residual.graph, network.graph, origin.on_cpu)
     marked = marked_operators(compiled.network)
-    ordered = in_order(graph, marked, model, placed=bool(residual.offsets))
+    ordered = in_order(graph, marked, network, placed=bool(residual.offsets))
     moved = outgrown(graph, ordered.operators)  # only the CPU uses them, so they can move
     return OffloadPlan(
-        model=model,
+        network=network,
         accelerator=accelerator,
         io=io,
-        residual=with_own_shapes(ordered, model.graph, origin.on_cpu),
+        residual=with_own_shapes(ordered, network.graph, origin.on_cpu),
         partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=sum(len(operators) for operators in origin.on_npu),

@@ -13,7 +13,7 @@ from enum import IntEnum
 
 from ethosgen.backend.ethosu.offload.cost import INVOKE
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Graph, Operator
+from ethosgen.values.network import Graph, Operator
 from ethosgen.values.plan import Choice, OffloadPlan
 
 WORTH = 0.98

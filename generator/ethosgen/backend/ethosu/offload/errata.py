@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from ethosgen.backend.ethosu.offload.errata_conditions import Condition
 from ethosgen.backend.ethosu.offload.site import Site, Table
-from ethosgen.values.model import Graph, Model, Operator
+from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import ORACLES
 from ethosgen.values.plan import IoStyle, Kept
 
@@ -87,17 +87,17 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
-def find_errata(model: Model, target: CompileTarget, oracle: str = TFLM) -> dict[int, Kept]:
+def find_errata(network: Network, target: CompileTarget, oracle: str = TFLM) -> dict[int, Kept]:
     """Return the operators that must stay on the CPU so that all outputs equal an oracle's."""
     from ethosgen.backend.ethosu.offload.errata_table import ERRATA
 
     installed = vela_version()
     open_ones = [e for e in ERRATA if oracle in e.against and is_open(e, installed)]
     found: dict[int, Kept] = {}
-    for operator in model.graph.operators:
+    for operator in network.graph.operators:
         if not operator.outputs or not operator.inputs:
             continue
-        site = Site(model.graph, operator, target)
+        site = Site(network.graph, operator, target)
         erratum = next((e for e in open_ones if e.concerns(site)), None)
         if erratum is not None:
             found[operator.index] = erratum.kept(oracle)

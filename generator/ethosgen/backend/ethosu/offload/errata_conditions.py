@@ -7,7 +7,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.offload.rounding import Array, differ, double_factor, single_factor
 from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
-from ethosgen.values.model import Operator
+from ethosgen.values.network import Operator
 
 Condition = Callable[[Site], bool]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 _MAKERS = ("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK")
 _RENAMERS = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "QUANTIZE")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ethosgen.values.dialect import CUSTOM
-from ethosgen.values.model import ABSENT, Graph, Model, Operator, Tensor
+from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 
 _MARK = "ethosgen_keep_"
 _MARKED = re.compile(rf"{_MARK}(\d+)")
@@ -35,22 +35,22 @@ def _bool_ends(graph: Graph) -> set[int]:
 
 
 def mark(
-    model: Model, keep: Collection[int], awaited: Mapping[int, Sequence[int]] | None = None
-) -> Model:
+    network: Network, keep: Collection[int], awaited: Mapping[int, Sequence[int]] | None = None
+) -> Network:
     """Return the model with the operators of the entry graph in `keep` renamed to custom operators.
 
     `awaited` are tensors that some of them get as additional inputs, only to keep the order. bool
     inputs and outputs of the network become int8. Other graphs are omitted, since the operators
     that call them stay.
     """
-    graph, ends, awaited = model.graph, _bool_ends(model.graph), awaited or {}
+    graph, ends, awaited = network.graph, _bool_ends(network.graph), awaited or {}
     if not keep and not ends:
-        return model
+        return network
     operators = tuple(
         _marked(op, awaited.get(op.index, ())) if op.index in keep else op for op in graph.operators
     )
     tensors = tuple(replace(t, dtype="int8") if t.index in ends else t for t in graph.tensors)
-    return model.edited(replace(graph, tensors=tensors, operators=operators))
+    return network.edited(replace(graph, tensors=tensors, operators=operators))
 
 
 def _marked(operator: Operator, awaited: Sequence[int]) -> Operator:
@@ -59,7 +59,7 @@ def _marked(operator: Operator, awaited: Sequence[int]) -> Operator:
     return Operator(operator.index, CUSTOM, inputs, operator.outputs, custom_code=name)
 
 
-def unmark(network: Model, original: Model) -> Model:
+def unmark(network: Network, original: Network) -> Network:
     """Return Vela's output for a marked model, with the operators' real names and options.
 
     Inputs and outputs that were bool are bool again, and true constants are 1 where Vela wrote -1.
@@ -83,7 +83,7 @@ def _with_plain_bools(tensor: Tensor) -> Tensor:
     return replace(tensor, data=bytes(byte != 0 for byte in tensor.data))
 
 
-def marked_operators(network: Model) -> dict[int, int]:
+def marked_operators(network: Network) -> dict[int, int]:
     """Return the original operator of each marked one that Vela passed through."""
     return {
         operator.index: int(marked[1])

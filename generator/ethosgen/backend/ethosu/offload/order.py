@@ -11,7 +11,7 @@ from dataclasses import replace
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.lives import lives, outgrows, times
-from ethosgen.values.model import ABSENT, HANDLE, STATEFUL, Graph, Model, Operator
+from ethosgen.values.network import ABSENT, HANDLE, STATEFUL, Graph, Network, Operator
 
 
 def stateful_operators(graph: Graph) -> dict[int, str]:
@@ -23,15 +23,15 @@ def stateful_operators(graph: Graph) -> dict[int, str]:
     }
 
 
-def awaited(model: Model) -> dict[int, tuple[int, ...]]:
+def awaited(network: Network) -> dict[int, tuple[int, ...]]:
     """Return, for each operator with effects, tensors that must exist before it runs.
 
     They are read by the operators before it. Vela gets them as additional inputs, so that it does
     not put operators before and after the effect into one partition.
     """
-    graph, found, before = model.graph, {}, dict[int, None]()
+    graph, found, before = network.graph, {}, dict[int, None]()
     for operator in graph.operators:
-        if not _has_effects(operator, model):
+        if not _has_effects(operator, network):
             continue
         mine = [i for i in operator.inputs if i != ABSENT and graph.tensors[i].data is None]
         found[operator.index] = tuple(i for i in before if i not in mine)
@@ -40,7 +40,7 @@ def awaited(model: Model) -> dict[int, tuple[int, ...]]:
     return found
 
 
-def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: bool) -> Graph:
+def in_order(graph: Graph, sources: Mapping[int, int], network: Network, *, placed: bool) -> Graph:
     """Return a residual graph whose operators with effects run in the original order.
 
     `sources` maps operators to those of the model; `placed` means that Vela placed tensors by its
@@ -52,7 +52,7 @@ def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: 
     effects = {
         op.index
         for op in graph.operators
-        if op.index in sources and _has_effects(model.graph.operators[sources[op.index]], model)
+        if op.index in sources and _has_effects(network.graph.operators[sources[op.index]], network)
     }
     if not effects:
         return graph
@@ -66,17 +66,17 @@ def in_order(graph: Graph, sources: Mapping[int, int], model: Model, *, placed: 
     return replace(graph, operators=order)
 
 
-def _has_effects(operator: Operator, model: Model, depth: int = 0) -> bool:
+def _has_effects(operator: Operator, network: Network, depth: int = 0) -> bool:
     """Return whether an operator uses variables, also in nested subgraphs."""
-    if operator.code not in STATEFUL or depth > len(model.graphs):
+    if operator.code not in STATEFUL or depth > len(network.graphs):
         return False
     if operator.code not in ("IF", "WHILE"):
         return True
     numbers = [int(v) for name, v in operator.options.items() if name.endswith("subgraph_index")]
     return any(
         any(tensor.is_variable for tensor in graph.tensors)
-        or any(_has_effects(inner, model, depth + 1) for inner in graph.operators)
-        for graph in (model.graphs[n] for n in numbers if 0 <= n < len(model.graphs))
+        or any(_has_effects(inner, network, depth + 1) for inner in graph.operators)
+        for graph in (network.graphs[n] for n in numbers if 0 <= n < len(network.graphs))
     )
 
 

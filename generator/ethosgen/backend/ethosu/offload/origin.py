@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ethosgen.backend.ethosu.offload.vela import Row
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
-from ethosgen.values.model import Graph
+from ethosgen.values.network import Graph
 
 KEPT = "Passthrough"
 """Regor's name for an operator that it leaves unchanged."""

@@ -23,7 +23,7 @@ from ethosgen.backend.ethosu.offload.regions import (
 from ethosgen.backend.ethosu.offload.residual import Residual, placement
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.integrity import NPU_CUSTOM_CODE, NPU_MEMORIES
-from ethosgen.values.model import ABSENT, Graph, Model, Operator
+from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
 
 _COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(NPU_MEMORIES)
@@ -37,15 +37,15 @@ _CONFIG_MASK = 0xF000_000F
 """The bits of the product and the MACs in a CONFIG word, which determine the NPU."""
 
 
-def compiled_for(model: Model) -> EthosU:
+def compiled_for(network: Network) -> EthosU:
     """Return the NPU of a compiled network, from the headers of its streams.
 
     UnsupportedError for an unknown NPU or a file for several NPUs.
     """
-    words = {payload.config_word for payload in compiled_streams(model)}
+    words = {payload.config_word for payload in compiled_streams(network)}
     if len(words) != 1:
-        raise UnsupportedError(f"'{model.name}' is compiled for several NPUs at once")
-    return accelerator_for(words.pop(), model.name)
+        raise UnsupportedError(f"'{network.name}' is compiled for several NPUs at once")
+    return accelerator_for(words.pop(), network.name)
 
 
 def accelerator_for(word: int, name: str) -> EthosU:
@@ -69,40 +69,40 @@ def require_npu(wanted: EthosU, found: EthosU, name: str) -> None:
         )
 
 
-def compiled_streams(model: Model) -> Iterator[Payload]:
+def compiled_streams(network: Network) -> Iterator[Payload]:
     """Yield each partition's stream; InputError if an operator lacks a required input."""
-    for operator in _npu_operators(model.graph):
+    for operator in _npu_operators(network.graph):
         memories = operator.inputs[:NPU_MEMORIES]
         if len(memories) < NPU_MEMORIES or ABSENT in operator.inputs:
             raise InputError(
-                f"'{model.name}' is damaged: its '{NPU_CUSTOM_CODE}' operator {operator.index} has "
-                f"inputs {list(operator.inputs)}"
+                f"'{network.name}' is damaged: its '{NPU_CUSTOM_CODE}' operator {operator.index} "
+                f"has inputs {list(operator.inputs)}"
             )
-        yield strip_header(model.graph.tensors[memories[_COMMANDS]].data or b"")
+        yield strip_header(network.graph.tensors[memories[_COMMANDS]].data or b"")
 
 
-def plan_compiled(model: Model, accelerator: EthosU, io: IoStyle) -> OffloadPlan:
+def plan_compiled(network: Network, accelerator: EthosU, io: IoStyle) -> OffloadPlan:
     """Return the plan of a compiled network.
 
     Raises UnsupportedError if it is compiled for another NPU or does not support the I/O style,
     InputError if the file is damaged.
     """
-    require_npu(accelerator, compiled_for(model), model.name)
-    streams = [payload.commands for payload in compiled_streams(model)]
+    require_npu(accelerator, compiled_for(network), network.name)
+    streams = [payload.commands for payload in compiled_streams(network)]
     reached = [accesses(stream) for stream in streams]
-    spans = _spans(model, reached) if _is_separate(reached) else None
+    spans = _spans(network, reached) if _is_separate(reached) else None
     if io is IoStyle.CALLER and spans is None:
         raise UnsupportedError(
-            f"'{model.name}' is compiled with inputs and outputs in the arena; use --io arena, or "
-            "compile the original with vela --separate-io-regions --cop-format COP2"
+            f"'{network.name}' is compiled with inputs and outputs in the arena; use --io arena, "
+            "or compile the original with vela --separate-io-regions --cop-format COP2"
         )
-    residual = Residual(_with_one_scratch(model, reached), model, spans)
+    residual = Residual(_with_one_scratch(network, reached), network, spans)
     on_cpu = _cpu_operators(residual.graph)
     endings = [why_it_ends(residual.graph, index, on_cpu) for index in residual.npu_operators]
     places = [residual.graph.tensors[i].bytes + at for i, at in residual.offsets.items()]
     partitions = residual.partitions([()] * len(endings), endings)
     return OffloadPlan(
-        model=model,
+        network=network,
         accelerator=accelerator,
         io=io,
         residual=residual.graph,
@@ -130,17 +130,17 @@ def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:
     return any(region in (INPUT_REGION, OUTPUT_REGION) for found in reached for region, _ in found)
 
 
-def _with_one_scratch(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> Model:
+def _with_one_scratch(network: Network, reached: Sequence[frozenset[tuple[int, int]]]) -> Network:
     """Replace the fast scratch by the scratch if no stream uses it, as Regor does."""
     if any(region == _FAST_REGION for found in reached for region, _ in found):
-        return model
-    operators = list(model.graph.operators)
-    for operator in _npu_operators(model.graph):
+        return network
+    operators = list(network.graph.operators)
+    for operator in _npu_operators(network.graph):
         inputs = list(operator.inputs)
         inputs[_SCRATCH_FAST] = inputs[_SCRATCH]
         operators[operator.index] = replace(operator, inputs=tuple(inputs))
-    graph = replace(model.graph, operators=tuple(operators))
-    return model.edited(graph, *model.graphs[1:])
+    graph = replace(network.graph, operators=tuple(operators))
+    return network.edited(graph, *network.graphs[1:])
 
 
 def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
@@ -151,15 +151,15 @@ def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
     )
 
 
-def _spans(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> list[list[Extent]]:
+def _spans(network: Network, reached: Sequence[frozenset[tuple[int, int]]]) -> list[list[Extent]]:
     """Return the extents of each partition's tensors in regions 3 and 4.
 
     The metadata lists only one offset for a tensor, even if partitions use it at different ones.
     Regor lays tensors out in order. The layout (metadata or order) that matches the streams is
     used; UnsupportedError if neither does.
     """
-    graph = model.graph
-    places = dict(enumerate(placement(model)))
+    graph = network.graph
+    places = dict(enumerate(placement(network)))
     found = []
     for operator, addresses in zip(_npu_operators(graph), reached, strict=True):
         owners = tuple(dict.fromkeys((*operator.inputs[NPU_MEMORIES:], *operator.outputs)))
@@ -168,7 +168,7 @@ def _spans(model: Model, reached: Sequence[frozenset[tuple[int, int]]]) -> list[
         fitting = [spans for spans in layouts if _agree(spans, addresses)]
         if not fitting:
             raise UnsupportedError(
-                f"'{model.name}' does not define the offsets of the tensors of operator "
+                f"'{network.name}' does not define the offsets of the tensors of operator "
                 f"{operator.index}; compile the original without --separate-io-regions"
             )
         found.append(fitting[0])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ethosgen.backend.ethosu.offload.origin import Origin
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
-from ethosgen.values.model import ABSENT, Graph, Model, Operator
+from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator
 
 _WARNING = re.compile(
@@ -23,7 +23,7 @@ _NPU_DTYPES = ("int8", "uint8", "int16", "int32")
 
 
 def cpu_operators(
-    model: Model, residual: Graph, origin: Origin, log: str, ignore: Sequence[str]
+    network: Network, residual: Graph, origin: Origin, log: str, ignore: Sequence[str]
 ) -> tuple[CpuOperator, ...]:
     """List the operators of the residual graph that run on the CPU, in order, with reasons."""
     printed = _printed_reasons(log)
@@ -34,8 +34,8 @@ def cpu_operators(
         output = residual.tensors[operator.outputs[0]].name if operator.outputs else ""
         source = origin.on_cpu.get(operator.index)
         names = [output]
-        if source is not None and model.graph.operators[source].outputs:
-            names.append(model.graph.tensors[model.graph.operators[source].outputs[0]].name)
+        if source is not None and network.graph.operators[source].outputs:
+            names.append(network.graph.tensors[network.graph.operators[source].outputs[0]].name)
         reason = _reason(operator, residual, names, printed, ignore)
         found.append(CpuOperator(operator.index, operator.title, output, reason))
     return tuple(found)

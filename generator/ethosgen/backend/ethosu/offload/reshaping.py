@@ -8,7 +8,7 @@ operator writes an intermediate tensor of Vela's, which has no scale.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ethosgen.values.model import ABSENT, Graph, Operator, Tensor
+from ethosgen.values.network import ABSENT, Graph, Operator, Tensor
 
 
 def with_own_shapes(graph: Graph, original: Graph, sources: Mapping[int, int]) -> Graph:

@@ -26,7 +26,7 @@ from ethosgen.backend.ethosu.offload.regions import (
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.lives import lives
-from ethosgen.values.model import PLACEMENT, Graph, Model, Operator, Tensor
+from ethosgen.values.network import PLACEMENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import Base, Partition, RegionKind
 
 _COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
@@ -43,7 +43,7 @@ class Residual:
     """
 
     def __init__(
-        self, compiled: Model, original: Model, spans: Sequence[Sequence[Extent]] | None
+        self, compiled: Network, original: Network, spans: Sequence[Sequence[Extent]] | None
     ) -> None:
         self._compiled = compiled
         self._spans = spans
@@ -214,7 +214,7 @@ class Residual:
         return found | (dict(zip(left, spare, strict=True)) if len(left) == len(spare) else {})
 
 
-def placement(compiled: Model) -> tuple[int, ...]:
+def placement(compiled: Network) -> tuple[int, ...]:
     """Return the offset of each tensor from OfflineMemoryAllocation, -1 for none."""
     raw, count = compiled.metadata.get(PLACEMENT, b""), len(compiled.graph.tensors)
     if len(raw) < 12 or struct.unpack_from("<3i", raw)[2] < count or len(raw) < 4 * (3 + count):
@@ -222,7 +222,7 @@ def placement(compiled: Model) -> tuple[int, ...]:
     return struct.unpack_from(f"<{count}i", raw, 12)
 
 
-def _named_like(graph: Graph, original: Model) -> Graph:
+def _named_like(graph: Graph, original: Network) -> Graph:
     """Return a compiled graph whose inputs and outputs have the original names.
 
     Constant outputs get their values back, which Vela drops.

@@ -14,18 +14,18 @@
 
 from dataclasses import replace
 
-from ethosgen.values.model import PLACEMENT, Graph, Model
+from ethosgen.values.network import PLACEMENT, Graph, Network
 
 
-def reworded(model: Model) -> Model:
+def reworded(network: Network) -> Network:
     """Return an equivalent network that Vela reads correctly; the same object if it already is."""
-    graphs = tuple(map(_reworded, model.graphs))
+    graphs = tuple(map(_reworded, network.graphs))
     has_empty = any(not tensor.elements for graph in graphs for tensor in graph.tensors)
-    is_odd = model.contradictions or has_empty or PLACEMENT in model.metadata
-    if graphs == model.graphs and not is_odd:
-        return model
-    metadata = {name: data for name, data in model.metadata.items() if name != PLACEMENT}
-    return model.edited(*graphs, metadata=metadata)
+    is_odd = network.contradictions or has_empty or PLACEMENT in network.metadata
+    if graphs == network.graphs and not is_odd:
+        return network
+    metadata = {name: data for name, data in network.metadata.items() if name != PLACEMENT}
+    return network.edited(*graphs, metadata=metadata)
 
 
 def _reworded(graph: Graph) -> Graph:

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ethosgen.values.model import ABSENT, Graph, Operator, Tensor
+from ethosgen.values.network import ABSENT, Graph, Operator, Tensor
 from ethosgen.values.plan import IoStyle
 
 Table = np.ndarray[Any, np.dtype[np.int8]]

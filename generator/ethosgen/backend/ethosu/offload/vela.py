@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.memory_system import DEFAULT_MODE, MEMORY_MODES, SYSTEM_CONFIGS
-from ethosgen.frontend.tflite.reader import decode_model
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.host.child import ChildError, call
 from ethosgen.values.errors import InputError, RefusalError, ToolError
-from ethosgen.values.model import Model
+from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 
 MEMORY_MODE = MEMORY_MODES[DEFAULT_MODE]
@@ -44,7 +44,7 @@ FASTEST = SchedulerGoal()
 class Compiled:
     """Vela's output. `tables` are rows of Regor's database, `log` its printed text."""
 
-    network: Model
+    network: Network
     npu_cycles: int
     peak_bytes: Mapping[str, int]
     tables: Mapping[str, Sequence[Row]] = field(repr=False)
@@ -52,7 +52,7 @@ class Compiled:
 
 
 def compile_network(
-    model: Model,
+    network: Network,
     accelerator: EthosU,
     io: IoStyle,
     ignore: Sequence[str],
@@ -77,15 +77,15 @@ def compile_network(
     }
     script = Path(__file__).with_name("regor.py")
     separate = io is IoStyle.CALLER
-    arguments = (file_of(model), architecture, separate, tuple(ignore))
+    arguments = (file_of(network), architecture, separate, tuple(ignore))
     try:
         limit_s = min(LIMIT_S, limit_s or LIMIT_S)
         answer = call(script, "compile_network", *arguments, limit_s=limit_s)
     except ChildError as error:
-        raise _refusal(model, error) from None
+        raise _refusal(network, error) from None
     value = answer.value
-    network = decode_model(value["network"], f"Vela's output for {model.name}")
-    return Compiled(network, value["npu_cycles"], value["peak_bytes"], value["tables"], answer.log)
+    made = decode_network(value["network"], f"Vela's output for {network.name}")
+    return Compiled(made, value["npu_cycles"], value["peak_bytes"], value["tables"], answer.log)
 
 
 class DeathError(RefusalError):
@@ -96,7 +96,7 @@ class DeathError(RefusalError):
         self.is_late = is_late
 
 
-def _refusal(model: Model, error: ChildError) -> InputError | ToolError:
+def _refusal(network: Network, error: ChildError) -> InputError | ToolError:
     if error.how == "raised":
         kind, _, words = str(error).partition(": ")
         if kind in ("ImportError", "ModuleNotFoundError"):
@@ -105,9 +105,9 @@ def _refusal(model: Model, error: ChildError) -> InputError | ToolError:
             )
         sentence = re.sub(r"\s+", " ", words.removeprefix("Compilation failed: ")).strip()
         why = sentence or kind
-        return RefusalError(f"Vela cannot compile '{model.name}': {why}", why)
+        return RefusalError(f"Vela cannot compile '{network.name}': {why}", why)
     return DeathError(
-        f"Vela crashes on '{model.name}' ({error}), even with each operator removed in turn; "
+        f"Vela crashes on '{network.name}' ({error}), even with each operator removed in turn; "
         "convert it again if it may be damaged, or try --npu none",
         str(error),
         error.how == "late",

@@ -10,7 +10,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.trace import Observer
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition, RegionKind
 from ethosgen.values.trace import Trace

@@ -12,7 +12,7 @@ from ethosgen.frontend.tflite.compression.decoding import DTYPES, decode
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
-from ethosgen.values.model import Compressed, Graph, Model, Operator
+from ethosgen.values.network import Compressed, Graph, Network, Operator
 
 DECODE = "TFLM_DECODE"
 """The custom operator's code."""
@@ -23,12 +23,12 @@ Values = Mapping[int, bytes]
 """Decoded bytes by tensor."""
 
 
-def is_compressed(model: Model) -> bool:
+def is_compressed(network: Network) -> bool:
     """Return whether a network has constants that an operator decodes."""
-    return any(op.custom_code == DECODE for graph in model.graphs for op in graph.operators)
+    return any(op.custom_code == DECODE for graph in network.graphs for op in graph.operators)
 
 
-def expand(model: Model) -> Model:
+def expand(network: Network) -> Network:
     """Return a compressed network without compression, with a record of the change.
 
     InputError if a tensor is damaged or not constant, UnsupportedError for a compression that
@@ -36,31 +36,31 @@ def expand(model: Model) -> Model:
     """
     found: list[Values] = []
     read: dict[bytes, int] = {}
-    for graph in model.graphs:
+    for graph in network.graphs:
         values: dict[int, bytes] = {}
         for operator in graph.operators:
             if operator.custom_code == DECODE:
-                values |= _decoded(model, graph, operator, read)
+                values |= _decoded(network, graph, operator, read)
         found.append(values)
     distinct = {data for values in found for data in values.values()}
     compressed = Compressed(
-        data=file_of(model),
+        data=file_of(network),
         tensors=len(distinct),
         bytes_before=sum(read.values()),
         bytes_after=sum(map(len, distinct)),
     )
-    graphs = map(_expanded, model.graphs, found)
-    return replace(model.edited(*graphs), compressed=compressed)
+    graphs = map(_expanded, network.graphs, found)
+    return replace(network.edited(*graphs), compressed=compressed)
 
 
 def _decoded(
-    model: Model, graph: Graph, operator: Operator, read: dict[bytes, int]
+    network: Network, graph: Graph, operator: Operator, read: dict[bytes, int]
 ) -> dict[int, bytes]:
     """Return the constants that an operator decodes; record its inputs, each constant once."""
     inputs, outputs = operator.inputs, operator.outputs
     if len(inputs) != 2 * len(outputs) or min(inputs, default=-1) < 0:
         raise InputError(
-            f"'{model.name}' is damaged: operator {operator.index} ({DECODE}) has "
+            f"'{network.name}' is damaged: operator {operator.index} ({DECODE}) has "
             f"{counted(len(inputs), 'input')} for {counted(len(outputs), 'output')}"
         )
     made = {}
@@ -69,7 +69,7 @@ def _decoded(
         if None in sources:
             name = graph.tensors[output].name
             raise InputError(
-                f"'{name}' of '{model.name}' is decoded from data that is not constant"
+                f"'{name}' of '{network.name}' is decoded from data that is not constant"
             )
         pair = [data or b"" for data in sources]
         read |= {data: len(data) for data in pair}

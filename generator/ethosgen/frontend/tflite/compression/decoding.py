@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.model import Tensor
+from ethosgen.values.network import Tensor
 
 Array = np.ndarray[Any, Any]
 

@@ -118,7 +118,7 @@ class Compressed:
 
 
 @dataclass(frozen=True)
-class Model:
+class Network:
     """A network, and the bytes of a .tflite file that says the same. `graphs[0]` is the entry.
 
     `data` is None for an edited network: ethosgen.frontend.tflite.writer writes its file.
@@ -133,9 +133,9 @@ class Model:
     compressed: Compressed | None = None
     contradictions: tuple[str, ...] = ()
 
-    def edited(self, *graphs: Graph, metadata: Mapping[str, bytes] | None = None) -> "Model":
+    def edited(self, *graphs: Graph, metadata: Mapping[str, bytes] | None = None) -> "Network":
         """Return the network with other graphs, and other metadata if any is given."""
-        return Model(self.name, None, graphs, self.metadata if metadata is None else metadata)
+        return Network(self.name, None, graphs, self.metadata if metadata is None else metadata)
 
     @property
     def graph(self) -> Graph:

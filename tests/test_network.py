@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ethosgen.values.model import Graph, Model, Tensor
+from ethosgen.values.network import Graph, Network, Tensor
 
 
 def test_sizes_follow_from_shape_and_dtype() -> None:
@@ -22,6 +22,6 @@ def test_a_constant_has_its_array() -> None:
 
 def test_inputs_and_outputs_are_in_order_of_the_signature() -> None:
     tensors = tuple(Tensor(i, f"t{i}", (1,), "int8") for i in range(3))
-    model = Model("m", b"", (Graph("main", tensors, (), (2, 0), (1,)),))
-    assert [tensor.name for tensor in model.inputs] == ["t2", "t0"]
-    assert [tensor.name for tensor in model.outputs] == ["t1"]
+    network = Network("m", b"", (Graph("main", tensors, (), (2, 0), (1,)),))
+    assert [tensor.name for tensor in network.inputs] == ["t2", "t0"]
+    assert [tensor.name for tensor in network.outputs] == ["t1"]

@@ -146,7 +146,7 @@ def code_of(op: Operator) -> str:
 
 def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
     """Return the dtype that selects an operator's build, "no input" if it has no inputs."""
-    position = _by_code()[0].get(op.code, 0)
+    position = _by_code()[0].get(code_of(op), 0)
     if position == OUTPUT:
         return tensors[op.outputs[0]].dtype
     present = [i for i in op.inputs if i != ABSENT]
@@ -155,7 +155,7 @@ def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
 
 def estimate_cycles(op: Operator, tensors: Sequence[Tensor]) -> int | None:
     """Return the estimated cycles of one run on the CPU, None if there is no estimate."""
-    cycles = _by_code()[1].get(op.code)
+    cycles = _by_code()[1].get(code_of(op))
     return total(cycles, op, tensors) if cycles is not None and op.outputs else None
 
 

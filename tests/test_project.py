@@ -19,7 +19,7 @@ from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.network import Quantization, Tensor
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Constant, Port, Program
-from tests.support.golden_project import PLACE, render_golden
+from tests.support.golden_project import PLACE, golden_files
 from tests.support.programs import COMMANDS, SCRATCH_BYTES, make_program
 
 BOARD = load_board("corstone300")
@@ -46,7 +46,7 @@ def snapshot(directory: Path) -> dict[str, bytes]:
 
 
 def test_the_golden_project_is_what_is_rendered() -> None:
-    files = render_golden().files
+    files = golden_files()
     golden = snapshot(PLACE)
     assert sorted(files) == sorted(golden), ADVICE
     for path, content in files.items():

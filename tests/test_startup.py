@@ -9,10 +9,11 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.host.tools import CMAKE, GCC, NINJA, QEMU
 from ethosgen.pipeline import Inputs
+from ethosgen.project import write
 from ethosgen.values.errors import TargetError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from tests.support.golden_project import PLACE
+from tests.support.golden_project import PLACE, render_golden
 from tests.support.needs import require
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
@@ -81,12 +82,14 @@ def test_the_stack_pointer_is_read_by_an_instruction() -> None:
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang")
 @pytest.mark.parametrize("level", ["-Os", "-O2"])
-def test_clang_paints_the_stack(level: str) -> None:
-    folders = [f"-I{PLACE / folder}" for folder in ("board", "app", "model")]
+def test_clang_paints_the_stack(tmp_path: Path, level: str) -> None:
+    write(render_golden(), tmp_path)
+    folders = [f"-I{tmp_path / folder}" for folder in ("board", "app", "model")]
     command = ["clang", "--target=arm-none-eabi", "-mcpu=cortex-m55", "-mthumb", "-ffreestanding"]
     command += [*folders, "-DBOARD_ON_QEMU", level, "-S", "-o", "-"]
     done = subprocess.run(
-        [*command, str(PLACE / "board" / "startup.c")], capture_output=True, text=True, check=True
-    )
+        [*command, str(tmp_path / "board" / "startup.c")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
     handler = done.stdout.split("Reset_Handler:", 1)[1].split(".fnend", 1)[0]
     assert "57005" in handler or "3735928559" in handler or "-559038737" in handler

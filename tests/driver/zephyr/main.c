@@ -61,18 +61,6 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
 int main(void)
 {
     board_init();
-    ethosgen_status status =
-        ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
-    if (status == ETHOSGEN_OK) {
-        status = ethosgen_networks[0].init();
-    }
-    const struct server_firmware firmware = {
-        .init_status = (uint32_t)status,
-        .ticks_hz = BOARD_TICKS_HZ,
-        .run = run,
-    };
-    console_init();
-    (void)server_run(&firmware); /* the test provokes failed runs */
-    board_exit(0);
+    serve_marked(run);
     return 0;
 }

@@ -13,10 +13,10 @@ from ethosgen.host.tools import TOOLS
 from ethosgen.project import render, write
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from ethosgen.values.errors import InputError
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.needs import require
 from tests.support.programs import make_program
+from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
 WHEEL = f"ci/{WHEEL_NAME}"
@@ -39,9 +39,7 @@ def test_a_project_checks_itself_and_fails_closed(tmp_path: Path) -> None:
     require(*TOOLS)
     place = tmp_path / "p"
     network = image_net(tmp_path / "image_net.tflite")
-    pipeline.create_project(
-        Recipe((network,), "corstone300"), directory=place, with_ci=True, watch=Watch()
-    )
+    pipeline.create_project(recipe(network), directory=place, with_ci=True, watch=Watch())
     good = run_test(place, "--junitxml=build/pytest.xml")
     assert good.returncode == 0, good.stdout + good.stderr
     assert "1 passed, 1 skipped" in good.stdout

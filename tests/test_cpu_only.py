@@ -11,9 +11,9 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_tools
+from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
 RANDOM = Inputs(None, 2, 11)
@@ -41,9 +41,7 @@ def test_simulate_without_an_npu(tmp_path: Path) -> None:
 @pytest.mark.parametrize("io", ["arena", "caller"])
 def test_firmware_without_an_npu(tmp_path: Path, io: str) -> None:
     path = image_net(tmp_path / "n.tflite")
-    report = pipeline.verify(
-        Recipe((path,), "corstone300", npu="none", io=IoStyle(io)), inputs=RANDOM, watch=Watch()
-    )
+    report = pipeline.verify(recipe(path, npu="none", io=io), inputs=RANDOM, watch=Watch())
     assert report.passed
     assert report.init_instructions is not None and report.init_instructions < 300
 
@@ -51,7 +49,7 @@ def test_firmware_without_an_npu(tmp_path: Path, io: str) -> None:
 def test_a_project_without_an_npu_has_no_driver(tmp_path: Path) -> None:
     path, place = image_net(tmp_path / "n.tflite"), tmp_path / "net"
     pipeline.create_project(
-        Recipe((path,), "corstone300", npu="none", names=("net",)), directory=place, watch=Watch()
+        recipe(path, npu="none", names=("net",)), directory=place, watch=Watch()
     )
     files = [file for file in place.rglob("*") if file.is_file() and file.suffix != ".json"]
     assert not [file.name for file in files if file.name.startswith("ethosgen_npu")]
@@ -67,7 +65,7 @@ def test_a_project_does_not_win_or_lose_its_npu(
 
     def create(npu: str | None) -> None:
         pipeline.create_project(
-            Recipe((path,), "corstone300", npu=npu, names=("net",)), directory=place, watch=Watch()
+            recipe(path, npu=npu, names=("net",)), directory=place, watch=Watch()
         )
 
     create(before)

@@ -19,10 +19,10 @@ from ethosgen.toolchain import find_built, find_zephyr
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted, nearest
 from ethosgen.values.plan import Check, PlanSummary
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.networks import NetworkBuilder
 from tests.support.programs import make_program
+from tests.support.recipes import recipe
 
 ROOT = Path(__file__).parent.parent
 PLURAL = re.compile(r"[ -](?:(?:more|other|further|different|zero|available) )?([a-z]+s)\b")
@@ -118,7 +118,7 @@ def test_counts_of_one_are_singular_everywhere() -> None:
         "  check     1 output of 1 sample on the NPU model equal TensorFlow Lite Micro's" in lines
     )
     with pytest.raises(InputError, match=r"got --name 1 time for 2 networks"):
-        create_project(Recipe((Path("a"), Path("b")), "corstone300", names=("a",)), watch=Watch())
+        create_project(recipe(Path("a"), Path("b"), names=("a",)), watch=Watch())
 
 
 def test_an_uncounted_noun_is_found() -> None:

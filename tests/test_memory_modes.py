@@ -16,7 +16,6 @@ from ethosgen.project import Project, open_project, render
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.program import Program
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.needs import require
 from tests.support.programs import make_program
@@ -173,13 +172,7 @@ def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:
 def test_firmware_of_each_mode_is_exact(tmp_path: Path, npu: str, mode: str, io: str) -> None:
     require(*TOOLS)
     report = pipeline.verify(
-        Recipe(
-            (image_net(tmp_path / "image_net.tflite"),),
-            "corstone300",
-            npu=npu,
-            io=IoStyle(io),
-            memory_mode=mode,
-        ),
+        recipe(image_net(tmp_path / "image_net.tflite"), npu=npu, io=io, memory_mode=mode),
         inputs=pipeline.Inputs(None, 2, 5),
         watch=Watch(),
     )

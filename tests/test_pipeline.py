@@ -10,7 +10,6 @@ from ethosgen.pipeline import Inputs
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadOptions
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_tools
@@ -125,9 +124,7 @@ def test_a_project_in_three_commands(tmp_path: Path) -> None:
     network = image_net(tmp_path / "n.tflite")
     place = tmp_path / "net"
     watch = Watch()
-    written = pipeline.create_project(
-        Recipe((network,), "corstone300", names=("net",)), directory=place, watch=watch
-    )
+    written = pipeline.create_project(recipe(network, names=("net",)), directory=place, watch=watch)
     assert written.files
     with pytest.raises(InputError, match="not built"):
         pipeline.run_project(place, inputs=RANDOM, watch=watch)
@@ -143,7 +140,5 @@ def test_a_project_in_three_commands(tmp_path: Path) -> None:
     assert report.passed and report.samples == 3
     model_outputs = pipeline.read(network, "net", watch).outputs
     assert len(load_samples(tmp_path / "y.npz", model_outputs)) == 3
-    again = pipeline.create_project(
-        Recipe((network,), "corstone300", names=("net",)), directory=place, watch=watch
-    )
+    again = pipeline.create_project(recipe(network, names=("net",)), directory=place, watch=watch)
     assert again.files == frozenset()

@@ -16,9 +16,8 @@ from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.clashes import check_names, check_symbols
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.outcome import Comparison
-from ethosgen.values.plan import IoStyle, OffloadOptions, PlanSummary
+from ethosgen.values.plan import IoStyle, PlanSummary
 from ethosgen.values.program import Program, Variable
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_tools
@@ -119,14 +118,7 @@ def test_as_many_names_as_networks(tmp_path: Path) -> None:
     for names, times in ((["one"], "1 time"), (["one", "two", "three"], "3 times")):
         with pytest.raises(InputError, match=f"got --name {times} for 2 networks"):
             pipeline.create_project(
-                Recipe(
-                    (
-                        path,
-                        path,
-                    ),
-                    "corstone300",
-                    names=tuple(names),
-                ),
+                recipe(path, path, names=tuple(names)),
                 watch=Watch(),
             )
 
@@ -225,19 +217,16 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
     """One has an operator on the CPU, one a state in the arena, one a state beside it."""
     state = recurrent_net(tmp_path / "state.tflite")
     written = pipeline.create_project(
-        Recipe(
-            (
-                image_net(tmp_path / "image.tflite"),
-                state,
-                state,
-            ),
-            "corstone300",
+        recipe(
+            image_net(tmp_path / "image.tflite"),
+            state,
+            state,
             names=(
                 "image",
                 "state",
                 "twin",
             ),
-            options=OffloadOptions(cpu_ops=("AVERAGE_POOL_2D",)),
+            cpu_ops=("AVERAGE_POOL_2D",),
         ),
         directory=tmp_path / "p",
         watch=Watch(),
@@ -275,14 +264,7 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
 def test_two_networks_on_zephyr(tmp_path: Path) -> None:
     state = recurrent_net(tmp_path / "state.tflite")
     report = pipeline.verify(
-        Recipe(
-            (
-                state,
-                image_net(tmp_path / "image.tflite"),
-            ),
-            "corstone300",
-            platform="zephyr",
-        ),
+        recipe(state, image_net(tmp_path / "image.tflite"), platform="zephyr"),
         inputs=RANDOM,
         watch=Watch(),
     )
@@ -292,13 +274,10 @@ def test_two_networks_on_zephyr(tmp_path: Path) -> None:
 @needs_tools
 def test_two_networks_with_buffers_of_their_own(tmp_path: Path) -> None:
     report = pipeline.verify(
-        Recipe(
-            (
-                image_net(tmp_path / "image.tflite"),
-                two_inputs(tmp_path / "sums.tflite"),
-            ),
-            "corstone300",
-            io=IoStyle(IoStyle.CALLER.value),
+        recipe(
+            image_net(tmp_path / "image.tflite"),
+            two_inputs(tmp_path / "sums.tflite"),
+            io=IoStyle.CALLER.value,
             npu="ethos-u65-512",
         ),
         inputs=RANDOM,

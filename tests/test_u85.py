@@ -16,11 +16,11 @@ from ethosgen.pipeline.inspection import list_streams
 from ethosgen.project import render
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle, RegionKind
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.aot.aot_harness import needs_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.programs import make_program
+from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
 HERE = Path(__file__).parent
@@ -123,4 +123,4 @@ def test_where_our_model_is_asked_for_it_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match=said):
         list_streams(network, "ethos-u85-256", Watch())
     with pytest.raises(InputError, match="'corstone320' does not run on qemu; choose --on fvp or"):
-        pipeline.verify(Recipe((network,), "corstone320"), inputs=inputs, watch=Watch())
+        pipeline.verify(recipe(network, board="corstone320"), inputs=inputs, watch=Watch())

@@ -12,12 +12,12 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.tools import CMAKE, NINJA, QEMU
 from ethosgen.pipeline import Inputs
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.aot.aot_harness import cpu_plan, needs_arm_gcc, write_sources
 from tests.support.layer_networks import LAYERS
 from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
 
 CORE = ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-std=c11"]
 HARMFUL = [
@@ -64,9 +64,7 @@ def test_the_library_is_exact_by_the_fastest_options(
     outputs = [build(net, "float32") for build in LAYERS if "softmax" not in build.__name__]
     network, place = tmp_path / "floats.tflite", tmp_path / "p"
     network.write_bytes(net.build(*outputs))
-    pipeline.create_project(
-        Recipe((network,), "corstone300", npu="none"), directory=place, watch=Watch()
-    )
+    pipeline.create_project(recipe(network, npu="none"), directory=place, watch=Watch())
     pipeline.build_project(place, watch=Watch())
     report = pipeline.run_project(place, inputs=Inputs(None, 2, 0), watch=Watch())
     assert isinstance(report, Report)

@@ -20,12 +20,12 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
 from tests.support.layer_networks import LAYERS
 from tests.support.needs import needs_tools
 from tests.support.networks import NetworkBuilder, Spec
+from tests.support.recipes import recipe
 
 Build = Callable[[NetworkBuilder], int]
 
@@ -124,7 +124,7 @@ def test_each_kind_of_layer_on_a_cortex_m(tmp_path: Path) -> None:
     outputs = [build(net, dtype) for dtype in dtypes for build in LAYERS]
     (tmp_path / "network.tflite").write_bytes(net.build(*outputs))
     report = pipeline.verify(
-        Recipe((tmp_path / "network.tflite",), "corstone300", npu="none"),
+        recipe(tmp_path / "network.tflite", npu="none"),
         inputs=Inputs(None, 2, 5),
         watch=Watch(),
     )

@@ -20,8 +20,6 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.target import run
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.aot import test_detection
 from tests.aot.test_operator_breadth import _distance, _is_by_litert
@@ -31,6 +29,7 @@ from tests.support.needs import needs_tools
 from tests.support.networks import NetworkBuilder
 from tests.support.operator_bench import Bench
 from tests.support.operator_cases import CASES
+from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm, svdf
 
 SEED = 7
@@ -171,7 +170,7 @@ def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
         files[-1].write_bytes(file_of(part.network))
     folder, watch = tmp_path / "firmware", Watch()
     pipeline.create_project(
-        Recipe(tuple(files), "corstone300", npu="none", io=IoStyle.CALLER),
+        recipe(*files, npu="none", io="caller"),
         directory=folder,
         watch=watch,
     )

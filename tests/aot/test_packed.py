@@ -12,7 +12,6 @@ from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.kernels import choose_kernels
 from ethosgen.aot.packed import order
 from ethosgen.pipeline import Inputs
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.aot.aot_harness import (
     Array,
@@ -24,6 +23,7 @@ from tests.aot.aot_harness import (
 )
 from tests.support.needs import needs_tools
 from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
 
 
 class SymmetricNetwork(NetworkBuilder):
@@ -154,7 +154,7 @@ def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     data = net.build(*(build(net) for build in GROUPS[group].values()))
     (tmp_path / "network.tflite").write_bytes(data)
     report = pipeline.verify(
-        Recipe((tmp_path / "network.tflite",), "corstone300", npu="none"),
+        recipe(tmp_path / "network.tflite", npu="none"),
         inputs=Inputs(None, 3, 5),
         watch=Watch(),
     )
@@ -196,7 +196,7 @@ def test_negative_halves_on_helium(tmp_path: Path) -> None:
     net = NetworkBuilder("halves")
     (tmp_path / "halves.tflite").write_bytes(net.build(_halves(net)))
     report = pipeline.verify(
-        Recipe((tmp_path / "halves.tflite",), "corstone300", npu="none"),
+        recipe(tmp_path / "halves.tflite", npu="none"),
         inputs=Inputs(None, 1, 5),
         watch=Watch(),
     )

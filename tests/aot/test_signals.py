@@ -19,12 +19,12 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.aot.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
 from tests.support import signal_networks as signals
 from tests.support.needs import needs_tools
 from tests.support.networks import NetworkBuilder, Spec
+from tests.support.recipes import recipe
 
 Array = np.ndarray[Any, Any]
 
@@ -87,7 +87,7 @@ def test_a_front_end_runs_as_firmware(npu: str, tmp_path: Path) -> None:
     path = tmp_path / "front_end.tflite"
     path.write_bytes(signals.front_end(60, 64, 9).data)
     inputs = Inputs(None, 3, 9)
-    report = pipeline.verify(Recipe((path,), "corstone300", npu=npu), inputs=inputs, watch=Watch())
+    report = pipeline.verify(recipe(path, npu=npu), inputs=inputs, watch=Watch())
     assert report.passed and report.golden is not None and report.golden.elements == 3 * 9
 
 

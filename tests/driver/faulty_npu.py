@@ -26,12 +26,11 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.target import TARGETS, Firmware, SharedMemory
 from ethosgen.target.session import RunReply, Session
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.project_info import ProjectInfo
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.needs import require
 from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
 
 RUN = Path(__file__).parent / "marked_run.h"
 NPU = "ethos-u55-128"
@@ -150,14 +149,7 @@ def make_network_project(place: Path, platform: str, sources: str) -> Network:
     path = place.with_suffix(".tflite")
     path.write_bytes(data)
     create_project(
-        Recipe(
-            (path,),
-            "corstone300",
-            npu=NPU,
-            io=IoStyle.CALLER,
-            platform=platform,
-            options=OffloadOptions(check=False),
-        ),
+        recipe(path, npu=NPU, io="caller", platform=platform, check=False),
         directory=place,
         watch=Watch(),
     )

@@ -16,7 +16,6 @@ from ethosgen.board import load_board
 from ethosgen.board.pack import start_from_pack
 from ethosgen.cli import cli
 from ethosgen.values.errors import InputError, ToolError
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.pack.pack_files import (
     ENSEMBLE,
@@ -27,6 +26,7 @@ from tests.pack.pack_files import (
     write_index,
     write_pack,
 )
+from tests.support.recipes import recipe
 
 CUT_AT = "<device Dname="
 
@@ -255,7 +255,7 @@ def test_blanks_are_asked_for_and_then_it_is_a_board(
     with pytest.raises(InputError, match=question):
         CliRunner().invoke(cli, ["boards", "show", "./ae722f40.toml"], catch_exceptions=False)
     with pytest.raises(InputError, match=question):
-        pipeline.create_project(Recipe((Path("none.tflite"),), "./ae722f40.toml"), watch=Watch())
+        pipeline.create_project(recipe(Path("none.tflite"), board="./ae722f40.toml"), watch=Watch())
 
     text = (
         path.read_text().replace('uart = "?"', 'uart = "dw"').replace('cache = "?"', "cache = true")

@@ -30,12 +30,12 @@ from ethosgen.toolchain import build
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle, OffloadOptions
+from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.needs import require
 from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm, svdf
 
 NPU = "ethos-u55-128"
@@ -155,9 +155,8 @@ def make_project(place: Path, io: IoStyle, networks: dict[str, bytes]) -> list[N
         paths.append(place.parent / f"{name}.tflite")
         paths[-1].write_bytes(data)
     cpu_ops = ("UNIDIRECTIONAL_SEQUENCE_LSTM",) if io is IoStyle.CALLER else ()
-    options = OffloadOptions(cpu_ops=cpu_ops, check=False)
-    recipe = Recipe(tuple(paths), "corstone300", npu=NPU, io=io, options=options)
-    create_project(recipe, directory=place, watch=Watch())
+    given = recipe(*paths, npu=NPU, io=io.value, cpu_ops=cpu_ops, check=False)
+    create_project(given, directory=place, watch=Watch())
     return [parse_network(data, name) for name, data in networks.items()]
 
 

@@ -23,10 +23,9 @@ from ethosgen.project import ZEPHYR, open_project
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.toolchain import build_zephyr
 from ethosgen.values.errors import BuildError, TargetError
-from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import NetworkInfo
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
 pytestmark = pytest.mark.skipif(
@@ -54,7 +53,7 @@ def quiet() -> Watch:
 )
 def test_a_network_runs_bit_exact(on: str, io: str) -> None:
     report = verify(
-        Recipe((DEMO,), "corstone300", io=IoStyle(io), platform=ZEPHYR),
+        recipe(DEMO, io=io, platform=ZEPHYR),
         on=on,
         inputs=Inputs(None, 5, 0),
         watch=quiet(),
@@ -74,7 +73,7 @@ def test_a_network_runs_bit_exact(on: str, io: str) -> None:
 )
 def test_a_network_runs_in_every_memory_mode_and_without_an_npu(npu: str, mode: str) -> None:
     report = verify(
-        Recipe((DEMO,), "corstone300", npu=npu, platform=ZEPHYR, memory_mode=mode),
+        recipe(DEMO, npu=npu, platform=ZEPHYR, memory_mode=mode),
         inputs=Inputs(None, 3, 0),
         watch=quiet(),
     )
@@ -103,7 +102,7 @@ int main(void)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fatal_error_ends_the_run_with_a_sentence(fault: str, tmp_path: Path) -> None:
     place = tmp_path / "app"
-    create_project(Recipe((DEMO,), "corstone300", platform=ZEPHYR), directory=place, watch=quiet())
+    create_project(recipe(DEMO, platform=ZEPHYR), directory=place, watch=quiet())
     (place / "src" / "main.c").write_text(FAULTY.format(fault=fault))
     info = open_project(place)
     built = build_zephyr(info, "qemu")
@@ -117,7 +116,7 @@ def test_a_fatal_error_ends_the_run_with_a_sentence(fault: str, tmp_path: Path) 
 def test_cache_hooks_fit_the_driver(more: str, tmp_path: Path) -> None:
     """The linker takes ours instead of the driver's weak ones, whichever signature these have."""
     place = tmp_path / "app"
-    create_project(Recipe((DEMO,), "corstone300", platform=ZEPHYR), directory=place, watch=quiet())
+    create_project(recipe(DEMO, platform=ZEPHYR), directory=place, watch=quiet())
     (place / "prj.conf").write_text((place / "prj.conf").read_text() + more)
     elf = build_zephyr(open_project(place), "qemu").elf
     listed = subprocess.run(
@@ -130,12 +129,7 @@ def test_cache_hooks_fit_the_driver(more: str, tmp_path: Path) -> None:
 def make_threads(place: Path, networks: dict[str, Path]) -> None:
     """Render a project whose application is threads.c; one network runs in both threads."""
     create_project(
-        Recipe(
-            tuple(networks.values()),
-            "corstone300",
-            names=tuple(networks),
-            platform=ZEPHYR,
-        ),
+        recipe(*networks.values(), names=tuple(networks), platform=ZEPHYR),
         directory=place,
         watch=quiet(),
     )
@@ -184,9 +178,7 @@ def test_threads_share_one_network_and_the_arena_of_two(
 
 
 def test_a_board_without_an_npu_is_named(tmp_path: Path) -> None:
-    create_project(
-        Recipe((DEMO,), "corstone300", platform=ZEPHYR), directory=tmp_path / "app", watch=quiet()
-    )
+    create_project(recipe(DEMO, platform=ZEPHYR), directory=tmp_path / "app", watch=quiet())
     overlay = tmp_path / "app" / "boards" / "on_board.overlay"
     overlay.write_text(overlay.read_text() + '\n&ethosu0 { status = "disabled"; };\n')
     with pytest.raises(BuildError, match=r"cannot be built: board mps3/\S+ has no NPU: its"):
@@ -194,9 +186,7 @@ def test_a_board_without_an_npu_is_named(tmp_path: Path) -> None:
 
 
 def test_the_board_itself_builds_with_weights_where_the_memory_mode_says(tmp_path: Path) -> None:
-    create_project(
-        Recipe((DEMO,), "corstone300", platform=ZEPHYR), directory=tmp_path / "app", watch=quiet()
-    )
+    create_project(recipe(DEMO, platform=ZEPHYR), directory=tmp_path / "app", watch=quiet())
     built = build_zephyr(open_project(tmp_path / "app"), "board")
     listed = subprocess.run(
         ["arm-none-eabi-readelf", "-SW", str(built.elf)], capture_output=True, text=True, check=True

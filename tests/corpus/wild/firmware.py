@@ -16,8 +16,6 @@ import numpy as np
 from ethosgen.board import load_board
 from ethosgen.pipeline import Inputs, verify
 from ethosgen.values.errors import EthosgenError
-from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
-from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.corpus.choices import seeded
@@ -25,6 +23,7 @@ from tests.corpus.wild.asker import Asker
 from tests.corpus.wild.batch import read_log, use_asker
 from tests.corpus.wild.graph import make_network
 from tests.corpus.wild.trial import BOARD, WildSetting, choose_wild_setting
+from tests.support.recipes import recipe
 
 TOGETHER = 6
 """Networks in one firmware, to compile once for all of them."""
@@ -74,13 +73,13 @@ def _verify(seeds: Sequence[int], setting: WildSetting) -> list[dict[str, Any]]:
             path.write_bytes(make_network(seed).data)
         try:
             report = verify(
-                Recipe(
-                    tuple(paths),
-                    BOARD,
+                recipe(
+                    *paths,
+                    board=BOARD,
                     npu=setting.npu,
-                    io=IoStyle(setting.io),
+                    io=setting.io,
                     memory_mode=setting.memory_mode,
-                    options=OffloadOptions(mode=OffloadMode(setting.offload)),
+                    offload=setting.offload,
                 ),
                 inputs=Inputs(None, SAMPLES, seeds[0]),
                 watch=Watch(),

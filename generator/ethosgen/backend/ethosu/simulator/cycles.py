@@ -15,6 +15,7 @@ conflicts and other bus masters.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.isa import AccFormat, ElementwiseMode, PoolingMode
@@ -23,6 +24,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Dma,
     Elementwise,
     IssuedOperation,
+    Operation,
     Pool,
     Shape,
     Windowed,
@@ -77,11 +79,11 @@ def estimate(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> int:
             now = max(now, dmas[-1 - step.dma_wait])
         if step.kernel_wait is not None and len(kernels) > step.kernel_wait:
             now = max(now, kernels[-1 - step.kernel_wait])
-        if isinstance(step.operation, Dma):
+        if isinstance(step.operation, Dma):  # copies run beside operations
             dma_end = max(now, dma_end) + dma_cycles(accelerator, step.operation)
             dmas.append(dma_end)
         else:
-            kernel_end = max(now, kernel_end) + operation_cycles(accelerator, step.operation)
+            kernel_end = max(now, kernel_end) + operation_cycles(step.operation, accelerator)
             kernels.append(kernel_end)
     return round(max(kernel_end, dma_end))
 
@@ -95,12 +97,20 @@ def dma_cycles(accelerator: EthosU, operation: Dma) -> float:
     return sram
 
 
-def operation_cycles(accelerator: EthosU, operation: Convolution | Pool | Elementwise) -> float:
+@singledispatch
+def operation_cycles(operation: Operation, accelerator: EthosU) -> float:
     """Return the cycles of one operation on its own."""
+    raise NotImplementedError(type(operation).__name__)
+
+
+@operation_cycles.register
+def _(operation: Elementwise, accelerator: EthosU) -> float:
+    return math.ceil(_output_rate(accelerator, operation) * math.prod(operation.ofm.shape))
+
+
+@operation_cycles.register
+def _(operation: Convolution | Pool, accelerator: EthosU) -> float:
     rate = _output_rate(accelerator, operation)
-    height, width, depth = operation.ofm.shape
-    if isinstance(operation, Elementwise):
-        return math.ceil(rate * height * width * depth)
     block = _clipped(operation.ofm.block, operation.ofm.shape)
     unit = _micro_block(accelerator, operation)
     units = _ceil_div(block, unit)

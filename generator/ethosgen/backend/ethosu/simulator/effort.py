@@ -12,6 +12,7 @@ streams there.
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import singledispatch
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     IssuedOperation,
     MapAccess,
     Operation,
+    Pool,
     Shape,
     Windowed,
 )
@@ -107,15 +109,27 @@ def _are_apart(extents: Sequence[tuple[int, int]], size: int) -> bool:
 
 def seconds(operation: Operation) -> float:
     """Estimate the simulator's time for an operation; a gross overestimate is acceptable."""
-    return (_STEP_NS + _nanoseconds(operation)) / 1e9
+    return (_STEP_NS + nanoseconds(operation)) / 1e9
 
 
-def _nanoseconds(operation: Operation) -> float:
-    if isinstance(operation, Dma):
-        return _BYTE_NS * operation.length * max(1, operation.sizes[0]) * max(1, operation.sizes[1])
+@singledispatch
+def nanoseconds(operation: Operation) -> float:
+    raise NotImplementedError(type(operation).__name__)
+
+
+@nanoseconds.register
+def _(operation: Dma) -> float:
+    return _BYTE_NS * operation.length * max(1, operation.sizes[0]) * max(1, operation.sizes[1])
+
+
+@nanoseconds.register
+def _(operation: Elementwise) -> float:
+    return _RESULT_NS * math.prod(operation.ofm.shape)
+
+
+@nanoseconds.register
+def _(operation: Convolution | Pool) -> float:
     results = _RESULT_NS * math.prod(operation.ofm.shape)
-    if isinstance(operation, Elementwise):
-        return results
     height, width, depth = operation.ofm.shape
     taps = math.prod(operation.kernel.size)
     gathered = height * width * taps * operation.ifm_depth

@@ -1,6 +1,6 @@
 """The NPU model: execute a command stream on memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -236,19 +236,22 @@ def _located(fault: NpuFault, offset: int, command: str) -> NpuFault:
     return NpuFault(fault.kind, fault.reason, offset, command)
 
 
+PREPARE: dict[type, Callable[[Context, Any, Any], Action]] = {
+    Convolution: conv.prepare,
+    Pool: pool.prepare,
+    Elementwise: elementwise.prepare,
+    Dma: dma.prepare,
+}
+"""Returns a function that executes an operation, given its OFM in memory, None for a copy."""
+
+
 def prepare(context: Context, operation: Operation) -> Action:
     """Return a function that executes one operation; NpuFault if the operation is invalid."""
-    if isinstance(operation, Dma):
-        return dma.prepare(context, operation)
-    fm = operation.ofm.fm
-    ofm = Placed(context.bus, fm, context.base(fm.region), operation.ofm.shape, write=True)
-    match operation:
-        case Convolution():
-            return conv.prepare(context, operation, ofm)
-        case Pool():
-            return pool.prepare(context, operation, ofm)
-        case Elementwise():
-            return elementwise.prepare(context, operation, ofm)
+    ofm, output = None, operation.ofm
+    if output is not None:
+        base = context.base(output.fm.region)
+        ofm = Placed(context.bus, output.fm, base, output.shape, write=True)
+    return PREPARE[type(operation)](context, operation, ofm)
 
 
 def load(stream: bytes, accelerator: EthosU) -> _Program:

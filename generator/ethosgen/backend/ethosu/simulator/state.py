@@ -1,5 +1,6 @@
 """The registers that NPU_SET commands write, and the operations that they describe."""
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import TypeVar
 
@@ -88,18 +89,8 @@ class Registers:
 
         Raises NpuFault of kind "parse" if the registers are inconsistent.
         """
-        match instruction.command.name:
-            case "NPU_OP_CONV":
-                return self._convolution(depthwise=False)
-            case "NPU_OP_DEPTHWISE":
-                return self._convolution(depthwise=True)
-            case "NPU_OP_POOL":
-                return self._pool(instruction.operand)
-            case "NPU_OP_ELEMENTWISE":
-                return self._elementwise(instruction.operand)
-            case "NPU_OP_DMA_START":
-                return self._dma()
-        return None
+        build = BUILDERS.get(instruction.command.name)
+        return build(self, instruction.operand) if build else None
 
     def _stride(self, register: str) -> int:
         bits = 32 if self._accelerator.product == "u55" else _ADDRESS_BITS
@@ -307,3 +298,13 @@ def _shared(
         window.kernel,
         window.ofm,
     )
+
+
+BUILDERS: dict[str, Callable[[Registers, int], Operation]] = {
+    "NPU_OP_CONV": lambda registers, _operand: registers._convolution(depthwise=False),
+    "NPU_OP_DEPTHWISE": lambda registers, _operand: registers._convolution(depthwise=True),
+    "NPU_OP_POOL": Registers._pool,
+    "NPU_OP_ELEMENTWISE": Registers._elementwise,
+    "NPU_OP_DMA_START": lambda registers, _operand: registers._dma(),
+}
+"""Returns the operation that a command starts, from the registers and the command's operand."""

@@ -3,6 +3,8 @@
 Shapes are height x width x depth, addresses region:offset, data types numpy names and the layout.
 """
 
+from functools import singledispatch
+
 from ethosgen.backend.ethosu.simulator.isa import (
     ActivationClipRange,
     ActivationFunction,
@@ -29,15 +31,26 @@ def place(region: int | None, address: int) -> str:
     return f"{'shram' if region is None else region}:0x{address:x}"
 
 
+@singledispatch
 def title(operation: Operation) -> str:
     """Describe the operation and its shapes."""
-    if isinstance(operation, Dma):
-        source, destination = place(*operation.source), place(*operation.destination)
-        return f"DMA {_dma_size(operation)} {source} -> {destination}"
-    shape = _by(operation.ofm.shape)
-    if isinstance(operation, Elementwise):
-        return f"{operation.mode.name} {shape}{_second_operand(operation)}"
-    text = f"{_name(operation)} {shape} <- {_by(operation.ifm_shape)}"
+    raise NotImplementedError(type(operation).__name__)
+
+
+@title.register
+def _(operation: Dma) -> str:
+    source, destination = place(*operation.source), place(*operation.destination)
+    return f"DMA {_dma_size(operation)} {source} -> {destination}"
+
+
+@title.register
+def _(operation: Elementwise) -> str:
+    return f"{operation.mode.name} {_by(operation.ofm.shape)}{_second_operand(operation)}"
+
+
+@title.register
+def _(operation: Convolution | Pool) -> str:
+    text = f"{_name(operation)} {_by(operation.ofm.shape)} <- {_by(operation.ifm_shape)}"
     kernel = operation.kernel
     text += f", kernel {_by(kernel.size)}"
     if kernel.stride != (1, 1):
@@ -52,7 +65,7 @@ def summary(operation: Operation, block: Shape | None = None) -> str:
 
     `block` is the OFM block, which the model itself does not use.
     """
-    if isinstance(operation, Dma):
+    if operation.ofm is None:
         return title(operation)
     parts = [title(operation)]
     if isinstance(operation, Windowed):

@@ -11,7 +11,7 @@ from ethosgen.values.grammar import counted
 _MAX_BYTES = 1 << 28
 
 
-def prepare(context: Context, operation: Dma) -> Action:
+def prepare(context: Context, operation: Dma, _ofm: None = None) -> Action:
     """Return a function that copies."""
     total = operation.read.bytes
     if total == 0:

@@ -112,7 +112,9 @@ def _cases(name: str, report: Report) -> list[ET.Element]:
         failure.text = "\n".join((words, *found))
     if golden is not None:
         decided = ET.SubElement(outputs, "system-out")
-        decided.text = " ".join(filter(None, (oracle, golden.version, golden.note)))
+        omitted = report.findings.get("left out", "")
+        told = (oracle, golden.version, golden.note, omitted and f"left out {omitted}")
+        decided.text = " ".join(filter(None, told))
     marker = ET.Element("testcase", classname=group, name=_MARKER)
     if not report.ended:
         ET.SubElement(marker, "failure", type="NoEndMarker", message="it was never seen")

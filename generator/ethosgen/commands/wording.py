@@ -68,6 +68,9 @@ def _check_lines(check: Check | None) -> list[str]:
         return [f"  check     skipped: {check.skipped}"]
     of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
     lines = [f"  check     {of} on the NPU model equal {ORACLES[check.oracle]}'s"]
+    if check.left_out:
+        count = counted(check.left_out, "output")
+        lines.append(f"            {count} left out: {check.left_out_why}")
     return [*lines, *(f"            differing network: {case}" for case in check.cases)]
 
 
@@ -176,6 +179,8 @@ def _advice_lines(report: Any) -> list[str]:
             "  no golden output: this file was compiled by Vela, and the comparison needs the "
             "uncompiled original; pass it with --golden MODEL.tflite"
         ]
+    if report.ended and golden.left_out and not golden.elements:
+        return ["  nothing was compared: pass other values with --input"]
     if report.ended and not golden.elements:
         return [
             "  nothing was compared: every sample ended where a CIRCULAR_BUFFER waits for inputs; "

@@ -48,29 +48,30 @@ def may_be_undefined(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     return source.kind == "f" and target.kind in "iu"
 
 
-def is_undefined(
+def undefined_elements(
     operator: Operator, tensors: Sequence[Tensor], oracle: str, value: np.ndarray[Any, Any]
-) -> bool:
-    """Return whether C++ leaves the result for this input undefined; `oracle` ran the operator.
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return a mask of what C++ leaves undefined for this input; `oracle` ran the operator.
 
     LiteRT's CAST saturates, so its result is always defined.
     """
+    none = np.zeros(value.shape, bool)
     if not may_be_undefined(operator, tensors):
-        return False
+        return none
     target = tensors[operator.outputs[0]]
     if operator.code == "CAST":
-        return oracle == "tflm" and not _fits(np.trunc(value), np.iinfo(target.dtype))
+        return none if oracle == "litert" else ~_fits(np.trunc(value), np.iinfo(target.dtype))
     if target.quantization is None or len(target.quantization.scale) != 1:
-        return False
+        return none
     (scale,), (point,) = target.quantization.scale, target.quantization.zero_point
     with np.errstate(all="ignore"):
         steps = np.rint(np.float32(value) / np.float32(scale)).astype(np.float64)
-    return not (_fits(steps, np.iinfo(np.int32)) and _fits(steps + point, np.iinfo(np.int32)))
+    return ~(_fits(steps, np.iinfo(np.int32)) & _fits(steps + point, np.iinfo(np.int32)))
 
 
-def _fits(whole: np.ndarray[Any, Any], info: Any) -> bool:
-    """Return whether all of these floats are integers of a type; NaN is none."""
-    return bool(np.all((whole >= float(info.min)) & (whole < float(info.max) + 1)))
+def _fits(whole: np.ndarray[Any, Any], info: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which of these floats are integers of a type; NaN is none."""
+    return np.asarray((whole >= float(info.min)) & (whole < float(info.max) + 1))
 
 
 def oddities(network: Network) -> tuple[str, ...]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
+from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
 from ethosgen.pipeline.prefix import first_operators
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison, Difference, compare
+from ethosgen.values.outcome import Arrays, Comparison, Difference
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.report import Culprit, Diagnosis
 from ethosgen.values.watch import Watch
@@ -127,7 +127,7 @@ def _look(network: Network, samples: Sequence[Arrays], make: Make, asked: str | 
     except NpuFault as fault:
         return _Look(plan, None, str(fault))
     oracle, golden = decisive_outputs(network, samples, asked)
-    return _Look(plan, compare(oracle, outputs, golden, tolerance_of(network)).first)
+    return _Look(plan, compare_defined(network, samples, oracle, outputs, golden).first)
 
 
 def _culprit(network: Network, index: int, look: _Look, skipped: int, unclear: int) -> Culprit:

@@ -16,13 +16,13 @@ from ethosgen.backend import backend_of
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.pipeline.excerpt import single_operator
 from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
+from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.samples.files import save_samples
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import ORACLES, Arrays, compare
+from ethosgen.values.outcome import ORACLES, Arrays
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.watch import Watch
 
@@ -93,7 +93,7 @@ def _look(
         outputs = simulate_samples(plan, samples, Watch())
     except NpuFault as fault:
         return _Found(oracle, golden, (), f"{plan.npu}: {fault}", compiler)
-    found = compare(oracle, outputs, golden, tolerance_of(network))
+    found = compare_defined(network, samples, oracle, outputs, golden)
     if not found.mismatches:
         return None
     of = counted(found.elements, "value")

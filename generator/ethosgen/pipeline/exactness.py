@@ -21,7 +21,7 @@ from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, NpuFault, RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.outcome import ORACLES, Arrays, compare
+from ethosgen.values.outcome import ORACLES, Arrays, Comparison, LeftOut, compare
 from ethosgen.values.plan import Check, IoStyle, Kept, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, has_state, period
@@ -230,7 +230,8 @@ class _Check:
         self._golden = golden
         self._asked = asked
         self._tolerance = tolerance_of(network)
-        self._undefined: Sequence[frozenset[str]] = [frozenset()] * len(samples)
+        self._left_out: LeftOut | None = None
+        self._has_looked = False
         self._end = time.monotonic() + SEARCH_S
 
     def mended(self, plan: OffloadPlan, kept: Mapping[int, Kept]) -> OffloadPlan:
@@ -238,36 +239,33 @@ class _Check:
         if not plan.partitions:
             return plan
         said, cases = self._against(plan), []
-        undefined = self._leave_out_undefined(self._golden) if said and self._golden else ""
-        if undefined and self._golden:
-            if not any(self._golden.outputs):
-                why = f"C++ leaves the result of {undefined} undefined for every sample"
-                self._golden = None
-                return replace(self.mended(plan, kept), check=Check(None, skipped=why))
-            said = self._against(plan)
+        if self._left_out and self._golden and not self._compared(self._golden).elements:
+            skipped = Check(None, skipped=f"{self._left_out.why}, in every sample")
+            self._golden = None
+            return replace(self.mended(plan, kept), check=skipped)
         if said:
             culprits = self._culprits(plan, kept, said)
             plan = self._planner(self._network, {**kept, **culprits})
             cases = [self._case(index) for index in culprits]
         if self._golden is None:
             return plan
-        compared = sum(
-            bool(one) or not names
-            for one, names in zip(self._golden.outputs, self._undefined, strict=True)
-        )
-        elements = sum(array.size for one in self._golden.outputs for array in one.values())
         kept_cases = tuple(str(case) for case in cases if case is not None)
-        check = Check(self._golden.oracle, compared, elements, cases=kept_cases)
-        return replace(plan, check=check)
+        return replace(plan, check=replace(self._compared(self._golden), cases=kept_cases))
 
-    def _leave_out_undefined(self, golden: Golden) -> str:
-        """Leave out the outputs that C++ leaves undefined; return the operator that is why."""
-        from ethosgen.pipeline.pieces import undefined_outputs, without
-
-        self._undefined, operator = undefined_outputs(self._network, self._samples)
-        outputs = without(golden.outputs, self._undefined)
-        self._golden = replace(golden, outputs=outputs)
-        return operator
+    def _compared(self, golden: Golden) -> Check:
+        """Count what is compared, and what C++ leaves undefined."""
+        outputs, left_out = list(golden.outputs), self._left_out
+        found = compare(golden.oracle, outputs, outputs, left_out=left_out)
+        samples = sum(
+            left_out is None or not left_out.holds_all(i, one) for i, one in enumerate(outputs)
+        )
+        return Check(
+            golden.oracle,
+            samples,
+            found.elements,
+            left_out=found.left_out,
+            left_out_why=found.left_out_why,
+        )
 
     def _case(self, index: int) -> Path | None:
         """Store the smallest network that shows the difference."""
@@ -277,22 +275,31 @@ class _Check:
 
     def _against(self, plan: OffloadPlan) -> str:
         """Return the fault of a plan, "" if it has none."""
-        from ethosgen.pipeline.pieces import without
-
         if self._golden is None:
             return _access_fault(plan)
         try:
-            outputs = without(simulate_samples(plan, self._samples, Watch()), self._undefined)
+            outputs = simulate_samples(plan, self._samples, Watch())
         except NpuFault as fault:
             return str(fault)
-        golden = list(self._golden.outputs)
-        found = compare(self._golden.oracle, outputs, golden, self._tolerance)
+        found = self._compare(outputs, self._golden)
         if not found.mismatches:
             return ""
         return (
             f"{found.mismatches} of {counted(found.elements, 'output')} differ from "
             f"{ORACLES[self._golden.oracle]}'s, by at most {found.max_abs_diff:g}"
         )
+
+    def _compare(self, outputs: list[Arrays], golden: Golden) -> Comparison:
+        """Compare; what C++ leaves undefined is looked for once, and only if outputs differ."""
+        from ethosgen.pipeline.pieces import undefined_outputs
+
+        theirs = list(golden.outputs)
+        found = compare(golden.oracle, outputs, theirs, self._tolerance, self._left_out)
+        if not found.mismatches or self._has_looked:
+            return found
+        self._has_looked = True
+        self._left_out = undefined_outputs(self._network, self._samples, golden.oracle)
+        return compare(golden.oracle, outputs, theirs, self._tolerance, self._left_out)
 
     def _culprits(self, plan: OffloadPlan, kept: Mapping[int, Kept], said: str) -> dict[int, Kept]:
         """Return further operators to keep, besides those already kept, so that nothing differs."""

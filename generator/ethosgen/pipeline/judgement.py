@@ -81,7 +81,7 @@ def judge(
         first, note, golden, second = _ask_both(network, samples, oracle)
 
     def against(who: "Oracle", theirs: list[Arrays], why: str) -> Comparison:
-        compared = compare(who.name, list(outputs), theirs, tolerance_of(network))
+        compared = compare_defined(network, samples, who.name, outputs, theirs)
         return replace(compared, title=who.title, version=who.version, note=why)
 
     decided = against(first, golden, note)
@@ -92,6 +92,25 @@ def judge(
         return decided, Comparison(other.name, 0, 0, 0.0, title=other.title, skipped=second)
     differing = compare("", golden, second, tolerance_of(network)).mismatches > 0
     return decided, against(other, second, "; ".join(oddities(network)) if differing else "")
+
+
+def compare_defined(
+    network: Network,
+    samples: Sequence[Arrays],
+    oracle: str,
+    outputs: Sequence[Arrays],
+    golden: Sequence[Arrays],
+) -> Comparison:
+    """Compare outputs with an oracle's; if they differ, without what C++ leaves undefined."""
+    from ethosgen.pipeline.pieces import undefined_outputs
+
+    found = compare(oracle, list(outputs), list(golden), tolerance_of(network))
+    if not found.mismatches:
+        return found
+    left_out = undefined_outputs(network, samples, oracle)
+    if left_out is None:
+        return found
+    return compare(oracle, list(outputs), list(golden), tolerance_of(network), left_out)
 
 
 def _ask_both(

@@ -1,18 +1,20 @@
 """Golden outputs of a network that no oracle has whole: each operator by the oracle that has it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ethosgen.oracle.oddities import is_undefined, may_be_undefined
+from ethosgen.oracle.oddities import may_be_undefined, undefined_elements
 from ethosgen.oracle.reference import LITERT, TFLM, Oracle, outputs_in_pieces
 from ethosgen.pipeline.excerpt import single_operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import ORACLES, Arrays
+from ethosgen.values.outcome import ORACLES, Arrays, LeftOut
 from ethosgen.values.workload import has_state
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 _WITHIN_S = 300.0
 
@@ -36,41 +38,55 @@ class Pieces:
 
 
 def undefined_outputs(
-    network: Network, samples: Sequence[Arrays]
-) -> tuple[list[frozenset[str]], str]:
-    """Return the outputs of each sample that C++ leaves undefined, and the operator that is why.
+    network: Network, samples: Sequence[Arrays], oracle: str | None = None
+) -> LeftOut | None:
+    """Return the elements of the outputs that C++ leaves undefined, None if there are none.
 
-    An oracle's answer for them is only what its compiler chose. They depend on the operator's
-    result: with state, in later samples too. A network that cannot be taken apart has none.
+    The oracle's answer for them is only what its compiler chose. So is each result that is computed
+    from one; with state, in later samples too. A network that cannot be taken apart has none.
     """
-    tensors, none = network.graph.tensors, [frozenset[str]()] * len(samples)
-    if not any(may_be_undefined(op, tensors) for op in network.graph.operators):
-        return none, ""
+    if not any(may_be_undefined(op, network.graph.tensors) for op in network.graph.operators):
+        return None
     try:
         pieces = take_apart(network, samples)
     except UnsupportedError:
-        return none, ""
-    found, why = [], ""
-    reached: set[int] = set()
+        return None
+    oracles = [oracle] * len(pieces.oracles) if oracle in ("tflm", "litert") else pieces.oracles
+    reached: dict[int, Mask] = {}
+    masks, why = [], ""
     for value in pieces.values:
-        reached = set(reached) if has_state(network) else set()
-        for op, oracle in zip(network.graph.operators, pieces.oracles, strict=True):
-            given = value.get(op.inputs[0]) if op.inputs else None
-            if given is not None and is_undefined(op, tensors, oracle, given):
+        if not has_state(network):
+            reached.clear()
+        found = _spread(network, value, oracles, reached)
+        why = why or found
+        masks.append({t.name: reached[t.index] for t in network.outputs if t.index in reached})
+    if not any(masks):
+        return None
+    return LeftOut(masks, f"C++ leaves the result of {why} undefined for a float that does not fit")
+
+
+def _spread(
+    network: Network,
+    value: Mapping[int, np.ndarray[Any, Any]],
+    oracles: Sequence[str],
+    reached: dict[int, Mask],
+) -> str:
+    """Add the undefined elements of a sample's tensors to `reached`; return whose result they are.
+
+    An operator that reads one has an undefined result, and so have its variables.
+    """
+    tensors, why = network.graph.tensors, ""
+    for op, oracle in zip(network.graph.operators, oracles, strict=True):
+        given = value.get(op.inputs[0]) if op.inputs else None
+        if not reached.keys().isdisjoint(op.inputs):
+            written = (*op.outputs, *(i for i in op.inputs if i >= 0 and tensors[i].is_variable))
+            reached |= {i: np.ones(tensors[i].shape, bool) for i in written}
+        elif given is not None:
+            mask = undefined_elements(op, tensors, oracle, given)
+            if mask.any():
                 why = why or f"{op.code} with output '{tensors[op.outputs[0]].name}'"
-            elif not reached.intersection(op.inputs):
-                continue
-            reached.update(op.outputs, (i for i in op.inputs if i >= 0 and tensors[i].is_variable))
-        found.append(frozenset(t.name for t in network.outputs if t.index in reached))
-    return found, why
-
-
-def without(outputs: Sequence[Arrays], names: Sequence[Collection[str]]) -> list[Arrays]:
-    """Return each sample's outputs without those that are named for it."""
-    return [
-        {name: array for name, array in one.items() if name not in dropped}
-        for one, dropped in zip(outputs, names, strict=True)
-    ]
+                reached[op.outputs[0]] = mask.reshape(tensors[op.outputs[0]].shape)
+    return why
 
 
 def take_apart(network: Network, samples: Sequence[Arrays], within_s: float = _WITHIN_S) -> Pieces:

@@ -1,7 +1,7 @@
 """The outputs of a run, and their comparison with the golden outputs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,11 +64,25 @@ def _json_number(value: float | None) -> float | str | None:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Elements that a comparison leaves out: a mask by output for each sample, and the reason."""
+
+    masks: Sequence[Mapping[str, np.ndarray[Any, np.dtype[np.bool_]]]]
+    why: str
+
+    def holds_all(self, sample: int, outputs: Arrays) -> bool:
+        """Return whether every element of a sample's outputs is left out; it must have some."""
+        masks = self.masks[sample]
+        return bool(outputs) and all(n in masks and bool(masks[n].all()) for n in outputs)
+
+
+@dataclass(frozen=True)
 class Comparison:
     """How outputs differ from an oracle's: how many elements, and by how much at most.
 
     `close` counts float elements that differ within the tolerance: they are not mismatches. `first`
-    is the first mismatch, None if there is none. `version` and `title` are the oracle's, and `note`
+    is the first mismatch, None if there is none. `left_out` counts elements that are not in
+    `elements`, for the reason `left_out_why`. `version` and `title` are the oracle's, and `note`
     says why this oracle decides where it usually does not, or why it may disagree with the other.
     `skipped` says why the oracle was skipped.
     """
@@ -83,6 +97,8 @@ class Comparison:
     version: str = ""
     note: str = ""
     skipped: str = ""
+    left_out: int = 0
+    left_out_why: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,15 +131,20 @@ def _equal(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> np.n
 
 
 def compare(
-    oracle: str, got: list[Arrays], golden: list[Arrays], tolerance: float = 0.0
+    oracle: str,
+    got: list[Arrays],
+    golden: list[Arrays],
+    tolerance: float = 0.0,
+    left_out: LeftOut | None = None,
 ) -> Comparison:
     """Compare outputs with golden ones, sample by sample and name by name.
 
     Shapes and dtypes must agree: a missing output or another shape counts every golden element as
     a mismatch. NaN equals NaN. Float elements may differ by `tolerance` times the largest finite
-    magnitude expected in their tensor; integers must be equal.
+    magnitude expected in their tensor; integers must be equal. Elements in `left_out` are counted
+    and not compared.
     """
-    mismatches, elements, max_abs_diff, close = 0, 0, 0.0, 0
+    mismatches, elements, max_abs_diff, close, omitted = 0, 0, 0.0, 0, 0
     first: Difference | None = None
     for index, wanted in enumerate(golden):
         have = got[index] if index < len(got) else {}
@@ -132,21 +153,27 @@ def compare(
             elements, mismatches, max_abs_diff = elements + extra, mismatches + extra, float("inf")
             first = first or Difference(index, next(iter(have)), None, None, 0)
         for name, expected in wanted.items():
-            elements += expected.size
+            mask = left_out.masks[index].get(name) if left_out else None
+            taken = np.ones(expected.shape, bool) if mask is None else ~mask
+            size = int(np.count_nonzero(taken))
+            elements, omitted = elements + size, omitted + expected.size - size
             actual = have.get(name)
             if actual is None or actual.shape != expected.shape or actual.dtype != expected.dtype:
-                mismatches += expected.size
+                mismatches += size
                 max_abs_diff = float("inf")
                 first = first or Difference(index, name, None, None, None)
                 continue
             if expected.size:
-                differs, diff = ~_equal(actual, expected), _difference(actual, expected)
+                differs, diff = ~_equal(actual, expected) & taken, _difference(actual, expected)
                 near = differs & (diff <= _allowed(expected, tolerance))
                 mismatches += int(np.count_nonzero(differs & ~near))
                 close += int(np.count_nonzero(near))
                 max_abs_diff = max(max_abs_diff, float(np.where(differs, diff, 0.0).max()))
                 first = first or _first(index, name, differs & ~near, expected, actual)
-    return Comparison(oracle, mismatches, elements, max_abs_diff, close, first)
+    why = left_out.why if left_out else ""
+    return Comparison(
+        oracle, mismatches, elements, max_abs_diff, close, first, left_out=omitted, left_out_why=why
+    )
 
 
 def _first(

@@ -81,7 +81,8 @@ class Check:
     """The result of the check of a plan on the NPU model before anything was written.
 
     `oracle` names the oracle that it was compared with, None without a comparison: `skipped` says
-    why. `cases` are the folders of the minimal differing networks, whose operators stay on the CPU.
+    why. `left_out` counts outputs that were not compared, for the reason `left_out_why`. `cases`
+    are the folders of the minimal differing networks, whose operators stay on the CPU.
     """
 
     oracle: str | None
@@ -89,6 +90,8 @@ class Check:
     elements: int = 0
     skipped: str = ""
     cases: tuple[str, ...] = ()
+    left_out: int = 0
+    left_out_why: str = ""
 
 
 class OffloadMode(Enum):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ethosgen.values.grammar import counted
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import PlanSummary
 
@@ -122,6 +123,9 @@ class Report:
         found = {}
         if self.golden and self.golden.note:
             found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
+        if self.golden and self.golden.left_out:
+            count = counted(self.golden.left_out, "element")
+            found["left out"] = f"{count}: {self.golden.left_out_why}"
         if self.second and self.second.note:
             found["odd"] = f"{self.second.note}; --oracle chooses who decides"
         if self.golden and self.golden.first:
@@ -253,6 +257,8 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "close": comparison.close,
         "elements": comparison.elements,
         "max_abs_diff": _finite(comparison.max_abs_diff),
+        "left_out": comparison.left_out,
+        "left_out_why": comparison.left_out_why or None,
     }
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from ethosgen.board import Board, load_board
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.pipeline import exactness as checked
-from ethosgen.pipeline.pieces import undefined_outputs, without
+from ethosgen.pipeline.pieces import undefined_outputs
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, compare
+from ethosgen.values.outcome import Arrays, LeftOut, compare
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.watch import Watch
 from tests.corpus.choices import Choices, seeded
@@ -152,20 +152,23 @@ def _compare_defined(
     verdict: Verdict,
 ) -> None:
     """Compare again without the outputs that C++ leaves undefined."""
-    undefined, operator = undefined_outputs(network, samples)
-    if not operator:
-        return
-    wanted = without(wanted, undefined)
-    if any(wanted):
-        _compare(without(outputs, undefined), wanted, network, verdict)
-    else:
-        verdict.verdict, verdict.why = "dropped", f"C++ leaves the result of {operator} undefined"
+    left_out = undefined_outputs(network, samples)
+    if left_out is not None:
+        _compare(outputs, wanted, network, verdict, left_out)
+        if not verdict.elements:
+            verdict.verdict, verdict.why = "dropped", left_out.why
 
 
-def _compare(outputs: list[Arrays], wanted: list[Any], network: Network, verdict: Verdict) -> None:
+def _compare(
+    outputs: list[Arrays],
+    wanted: list[Any],
+    network: Network,
+    verdict: Verdict,
+    left_out: LeftOut | None = None,
+) -> None:
     from ethosgen.pipeline.judgement import tolerance_of
 
-    found = compare("oracle", outputs, wanted, tolerance_of(network))
+    found = compare("oracle", outputs, wanted, tolerance_of(network), left_out)
     verdict.elements, verdict.mismatches = found.elements, found.mismatches
     verdict.verdict = "differs" if found.mismatches else "equal"
     verdict.why = ""

@@ -57,8 +57,8 @@ def read_window(op: Operator, tensors: Sequence[Tensor]) -> Window:
     expect(target, "int16", source.shape)
     if not source.shape or not size or source.elements % size:
         raise UnsupportedError(
-            f"its input {list(source.shape)} is not a multiple of the window of {size} samples, so "
-            "TFLite Micro reads past its end"
+            f"its input {list(source.shape)} is not a multiple of the window of "
+            f"{counted(size, 'sample')}, so TFLite Micro reads past its end"
         )
     return Window(source, weights, target, source.elements // size, size, shift)
 

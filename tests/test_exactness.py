@@ -9,6 +9,7 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
+from ethosgen.commands.wording import plan_lines
 from ethosgen.frontend.tflite.reader import parse_network, read_network
 from ethosgen.pipeline.exactness import Ask, Golden, ask_oracles, exact_plan, known_errata
 from ethosgen.values.errors import UnsupportedError
@@ -249,3 +250,16 @@ def test_a_u85_is_not_checked_and_says_so() -> None:
     assert plan.check is not None
     assert plan.check.oracle is None
     assert "ethos-u85-256" in plan.check.skipped
+    assert plan.check.has_checked_accesses is False
+    (line,) = (text for text in plan_lines(plan.summary()) if text.startswith("  check"))
+    assert line.endswith("; neither the NPU's results nor its memory accesses were checked")
+
+
+def test_without_an_oracle_only_accesses_are_checked_and_the_report_says_so() -> None:
+    plan = plan_of(two_layers(), ask=no_answer)
+    assert plan.check is not None and plan.check.has_checked_accesses
+    (line,) = (text for text in plan_lines(plan.summary()) if text.startswith("  check"))
+    assert line == (
+        "  check     skipped: no oracle has it; "
+        "only the NPU's memory accesses were checked, not its results"
+    )

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from ethosgen.cli import cli
 from ethosgen.commands.junit import make_suite
 from ethosgen.commands.wording import report_text
-from ethosgen.frontend.tflite.reader import parse_model
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline.bisection import diagnose
 from ethosgen.pipeline.judgement import judge
@@ -22,14 +22,14 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_tools
 from tests.support.network_file import Spec
-from tests.support.networks import Network as Draft
+from tests.support.networks import NetworkBuilder
 
 WHY = "C++ leaves the result of QUANTIZE with output 'made' undefined for a float that does not fit"
 
 
 def from_floats(then_pool: bool = False) -> bytes:
     """Return QUANTIZE of a float input of 4 elements; then MAX_POOL_2D of all four."""
-    net = Draft("floats", seed=1)
+    net = NetworkBuilder("floats", seed=1)
     x = net.input((1, 2, 2, 1), "float32", None, name="x")
     (made,) = net.operator("QUANTIZE", (x,), (Spec((1, 2, 2, 1), "int8", 0.5, 3, name="made"),))
     return net.build(net.max_pool(made, (2, 2)) if then_pool else made)
@@ -58,7 +58,7 @@ def judged(model: Network, samples: Sequence[Arrays], outputs: Sequence[Arrays])
 
 @pytest.mark.parametrize("far", [1e12, -3e38, np.nan, np.inf])
 def test_an_undefined_element_is_left_out_and_counted(far: float) -> None:
-    model = parse_model(from_floats(), "floats")
+    model = parse_network(from_floats(), "floats")
     samples = [given(1.0, far, 2.0, 3.0), given(1.0, 5.0, 2.0, 3.0)]
     outputs = other_processor(model, samples[:1], 1) + list(golden_outputs(model, samples[1:]))
     report = judged(model, samples, outputs)
@@ -73,7 +73,7 @@ def test_an_undefined_element_is_left_out_and_counted(far: float) -> None:
 
 
 def test_a_defined_element_beside_it_is_compared() -> None:
-    model = parse_model(from_floats(), "floats")
+    model = parse_network(from_floats(), "floats")
     samples = [given(1.0, 1e12, 2.0, 3.0)]
     report = judged(model, samples, other_processor(model, samples, 2))
     assert report.verdict == "FAIL"
@@ -82,7 +82,7 @@ def test_a_defined_element_beside_it_is_compared() -> None:
 
 
 def test_what_is_computed_from_it_is_left_out_too_and_nothing_compared_is_no_success() -> None:
-    model = parse_model(from_floats(then_pool=True), "floats")
+    model = parse_network(from_floats(then_pool=True), "floats")
     samples = [given(1.0, 1e12, 2.0, 3.0)]
     report = judged(model, samples, other_processor(model, samples, 0))
     assert report.verdict == "FAIL" and not report.passed
@@ -95,7 +95,7 @@ def test_what_is_computed_from_it_is_left_out_too_and_nothing_compared_is_no_suc
 
 
 def test_equal_outputs_are_all_compared() -> None:
-    model = parse_model(from_floats(), "floats")
+    model = parse_network(from_floats(), "floats")
     samples = [given(1.0, 1e12, 2.0, 3.0)]
     report = judged(model, samples, golden_outputs(model, samples))
     assert report.golden is not None
@@ -111,7 +111,7 @@ def test_a_missing_output_is_no_undefined_one() -> None:
 
 def test_no_layer_is_blamed_for_what_is_left_out() -> None:
     equal = Comparison("tflm", 0, 3, 0.0, left_out=1, left_out_why="why")
-    model = parse_model(from_floats(), "floats")
+    model = parse_network(from_floats(), "floats")
     assert diagnose(model, [], equal, lambda _: pytest.fail("planned"), Watch()) is None
 
 

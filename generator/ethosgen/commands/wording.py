@@ -60,12 +60,19 @@ def plan_lines(plan: Any) -> list[str]:
     ]
 
 
+_ACCESSES = {
+    True: "; only the NPU's memory accesses were checked, not its results",
+    False: "; neither the NPU's results nor its memory accesses were checked",
+    None: "",
+}
+
+
 def _check_lines(check: Check | None) -> list[str]:
     """Describe the check that ran on the plan before anything was written."""
     if check is None:
         return []
     if check.oracle is None:
-        return [f"  check     skipped: {check.skipped}"]
+        return [f"  check     skipped: {check.skipped}{_ACCESSES[check.has_checked_accesses]}"]
     of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
     lines = [f"  check     {of} on the NPU model equal {ORACLES[check.oracle]}'s"]
     if check.left_out:

@@ -102,8 +102,16 @@ def exact_plan(
         answer = None if isinstance(golden, str) else golden
         plan = _Check(network, planner, samples, answer, options.oracle).mended(plan, kept)
     if isinstance(golden, str):
-        return replace(plan, check=Check(None, skipped=golden) if options.check else None)
-    return plan
+        plan = replace(plan, check=Check(None, skipped=golden) if options.check else None)
+    return _with_accesses(plan)
+
+
+def _with_accesses(plan: OffloadPlan) -> OffloadPlan:
+    """Return the plan, whose check says whether the NPU's accesses were checked."""
+    if plan.check is None or plan.accelerator is None or not plan.partitions:
+        return plan
+    is_checked = plan.accelerator.has_simulator
+    return replace(plan, check=replace(plan.check, has_checked_accesses=is_checked))
 
 
 def _required_within(plan: OffloadPlan) -> OffloadPlan:

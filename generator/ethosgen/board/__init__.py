@@ -91,7 +91,7 @@ class Board(BoardFacts):
         )
 
     def memories_in(self, mode: MemoryMode) -> Memories:
-        """Return what compilers know, from the placement that also makes the linker script."""
+        """Return the memories as compilers see them, from the linker script's placement."""
         placement = self.placement(mode)
         return Memories(mode, self.memories[placement.fast or placement.arena].size_bytes)
 

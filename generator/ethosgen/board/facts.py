@@ -13,7 +13,7 @@ DEFAULT_MEMORY_MODE: MemoryMode = "shared_sram"
 """Weights stay where the NPU only reads; every board supports it."""
 
 BAREMETAL_UARTS = ("cmsdk", "dw")
-"""UARTs that there is a templates/baremetal/board/console_NAME.c for."""
+"""UARTs with a templates/baremetal/board/console_NAME.c."""
 
 Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
 Size = Annotated[int, Field(gt=0, le=1 << 32)]
@@ -250,7 +250,7 @@ class Bell(Facts):
 
 
 class Qemu(Facts):
-    """How QEMU runs the board, and which of its memory it shares with the NPU model."""
+    """QEMU's machine for the board, and the memory that it shares with the NPU model."""
 
     machine: str
     """The argument of -M."""
@@ -387,7 +387,7 @@ class BoardFacts(Facts):
     unverified: list[str] = []
     """Facts of this file, by path, that nobody has checked on the board or in its manual."""
     notes: list[str] = []
-    """What to know before using it."""
+    """Notes to read before using it."""
     platforms: list[Literal["baremetal", "zephyr", "csolution"]] = ["baremetal"]
     """The platforms that projects can be generated for."""
     default_memory_mode: MemoryMode = DEFAULT_MEMORY_MODE

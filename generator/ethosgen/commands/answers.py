@@ -1,4 +1,4 @@
-"""How a command ends: its report, and the next command to type."""
+"""The end of a command: its report, and the next command to type."""
 
 import json
 import shlex

@@ -76,7 +76,7 @@ def new(name: str, like: str) -> None:
 def from_pack(
     device: str, index: str | None, pack: Path | None, output: Path | None, limit_s: float | None
 ) -> None:
-    """Write a board file from a device's CMSIS pack; "?" marks what the pack does not say."""
+    """Write a board file from a device's CMSIS pack; "?" marks facts that the pack lacks."""
     from ethosgen.board import find_blanks
     from ethosgen.board.pack import LIMIT_S, start_from_pack
 

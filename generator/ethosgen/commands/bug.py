@@ -1,4 +1,4 @@
-"""Reports an internal error: one sentence, and a file with what we need to fix it."""
+"""Report an internal error: one sentence, and a file with the data needed to fix it."""
 
 import platform
 import sys
@@ -10,7 +10,7 @@ from ethosgen.values.errors import InternalError
 
 
 def record_bug(error: Exception) -> str:
-    """Write the traceback to a file and return the sentence that says where it is."""
+    """Write the traceback to a file and return a sentence with its path."""
     what = str(error) if isinstance(error, InternalError) else _words(error)
     text = "".join(traceback.format_exception(error))
     head = f"ethosgen {__version__}, Python {platform.python_version()}, {platform.platform()}\n"

@@ -19,7 +19,7 @@ from ethosgen.values.grammar import counted
 )
 @JSON
 def disasm(file: Path, npu: str | None, as_json: bool) -> None:
-    """Show the NPU's commands in FILE, and what each operation does.
+    """Show the NPU's commands in FILE, and describe each operation.
 
     FILE is a .tflite file, compiled by Vela or not (Vela compiles it then), Vela's raw output
     (.npz), or a command stream, with or without the driver's header.

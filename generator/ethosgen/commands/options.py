@@ -138,14 +138,14 @@ OFFLOAD = click.option(
     type=ValueChoice(["all", "auto", "none"]),
     default="all",
     show_default=True,
-    help="What runs on the NPU: all that it supports, what is estimated faster there, nothing.",
+    help="Operators for the NPU: all that it supports, those estimated faster there, or none.",
 )
 
 
 TRUST_VELA = click.option(
     "--trust-vela",
     is_flag=True,
-    help="Offload all that Vela offloads, known errata included, and skip the check.",
+    help="Offload all operators that Vela does, despite known errata, and skip the check.",
 )
 CHECK = click.option(
     "--check/--no-check",
@@ -155,7 +155,7 @@ CHECK = click.option(
 
 
 def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command what says how a network is offloaded; it gets it as `options`."""
+    """Add the offloading options to a command, passed as `options`."""
 
     @CPU_OPS
     @OFFLOAD
@@ -181,7 +181,7 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
 def with_recipe(
     board_option: Callable[..., Any], platform_option: Callable[..., Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command what says which firmware is wanted; it gets it as `recipe`."""
+    """Add the options that define a firmware to a command, passed as `recipe`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @MODELS

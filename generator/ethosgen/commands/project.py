@@ -31,9 +31,9 @@ from ethosgen.values.recipe import Recipe
 def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: str | None) -> None:
     """Generate a project: the model as a C library, and an application around it.
 
-    With several models, each gets its own library; they share the NPU's driver and one arena, which
-    is as large as the largest needs. Running it again on a project keeps its application; of
-    several models, those that are not named stay as they are.
+    With several models, each gets its own library; they share the NPU's driver and one arena of the
+    size that the largest needs. Running it again on a project keeps its application, and the models
+    that are not named.
     """
     from ethosgen import pipeline
 

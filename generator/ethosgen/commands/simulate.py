@@ -30,7 +30,7 @@ from ethosgen.values.plan import OffloadOptions
 @INPUT
 @OUTPUT
 @GOLDEN
-@click.option("--trace", is_flag=True, help="List what each operation of the NPU did.")
+@click.option("--trace", is_flag=True, help="List each operation of the NPU, with its data.")
 @click.option("--no-times", is_flag=True, help="Omit times from the list, so that runs compare.")
 @click.option(
     "--dump",

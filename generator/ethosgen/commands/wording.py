@@ -82,7 +82,7 @@ def _check_lines(check: Check | None) -> list[str]:
 
 
 def _decompressed_line(plan: Any) -> str:
-    """Describe the decoded constants and what they cost in flash."""
+    """Describe the decoded constants and their cost in flash."""
     told = plan.decompressed
     again = "" if plan.npu == NO_NPU else ", before Vela packs what the NPU reads"
     return (

@@ -1,8 +1,8 @@
-"""Calls a function in a separate Python process.
+"""Call a function in a separate Python process.
 
 Vela's compiler and both reference interpreters are C++ that trusts its input: a damaged network
-can crash the process, exhaust its memory or hang it. In a child, that is an answer like any
-other. A child that imports only the compiler costs 15 ms, and its output stays off our stdout.
+can crash the process, exhaust its memory or hang it. In a child process that is an ordinary error.
+A child that imports only the compiler costs 15 ms, and its output is kept off our stdout.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 MEMORY_BYTES = 16 << 30
-"""Address space of a child; a child that asks for more has gone wrong."""
+"""Address space limit of a child, which only a faulty one exceeds."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ _PLACES = frozenset(
         *(errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EMFILE, errno.ENFILE, errno.EFBIG),
     }
 )
-"""Errors that a user can fix: another place, more room, fewer open files. Others are our bugs."""
+"""Errors that a user can fix: another place, more space, fewer open files. Others are bugs."""
 
 _NO_TEMPORARY = "No usable temporary directory"
 """The start of the message from Python's tempfile."""

@@ -1,4 +1,4 @@
-"""External programs: where ethosgen looks for them, and what to do if they are missing."""
+"""External programs: their search paths, and the remedy if they are missing."""
 
 import logging
 import os
@@ -88,11 +88,11 @@ class Tool:
     variable: str
     purpose: str
     remedy: str = ""
-    """What to do if no package manager has it."""
+    """The remedy if no package manager has it."""
 
     @property
     def install_command(self) -> str:
-        """The command that installs it on this machine, or what to do instead."""
+        """The command that installs it on this machine, or other advice."""
         return self.remedy or how_to_install(self.name)
 
     def find(self) -> Path:

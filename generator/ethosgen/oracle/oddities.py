@@ -27,16 +27,16 @@ ODD = {
 
 
 def answers_by_chance(code: str, dtype: str) -> bool:
-    """Return whether TensorFlow Lite Micro computes an operator with numbers that nothing has set.
+    """Return whether TensorFlow Lite Micro computes an operator with uninitialized values.
 
-    SPACE_TO_BATCH_ND takes its padding's value so, and GREATER of int16 its multipliers: the answer
-    changes with what was in memory.
+    These are SPACE_TO_BATCH_ND's padding value and the multipliers of int16 GREATER, so the results
+    vary.
     """
     return code == "SPACE_TO_BATCH_ND" or (code, dtype) == ("GREATER", "int16")
 
 
 def may_be_undefined(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Return whether there are inputs for which C++ leaves an operator's result undefined.
+    """Return whether an operator's result is undefined in C++ for some inputs.
 
     Both oracles' QUANTIZE and TFLite Micro's CAST convert floats to integers with a plain
     static_cast (reference/quantize.h, micro/kernels/cast.cc): the result for a float that does not

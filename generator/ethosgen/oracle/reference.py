@@ -1,6 +1,6 @@
-"""Golden outputs: TensorFlow Lite Micro's, and LiteRT's as the second opinion.
+"""Golden outputs of TensorFlow Lite Micro, and LiteRT's as a second opinion.
 
-Both interpreters run in a child process: they do not check a network, and crash on a damaged one.
+Both interpreters run in a child process, because they crash on damaged networks.
 Samples are run in order by one interpreter, so a network with state sees them as a sequence.
 """
 
@@ -26,8 +26,8 @@ from ethosgen.values.workload import has_state, multiplications
 Array = np.ndarray[Any, Any]
 Result = TypeVar("Result")
 Part = tuple[str, list[tuple[str, bytes, int]], list[int], list[tuple[int, tuple[int, ...], str]]]
-"""An operator, its files with the oracles that may run them and TFLite Micro's arena, the tensors
-that it reads, and those that it makes with shape and type."""
+"""An operator; its files, each with an oracle and TFLite Micro's arena size; the indices of its
+inputs; the index, shape and type of each output."""
 
 _log = logging.getLogger(__name__)
 
@@ -101,8 +101,8 @@ def litert_outputs(
 def for_litert(network: Network) -> bytes:
     """Return the file as LiteRT's reference kernels accept it.
 
-    They are registered for TILE up to version 2. Version 3 only adds int8, which they copy like any
-    other type.
+    They support TILE up to version 2. Version 3 only adds int8, which they copy like any other
+    type.
     """
     from ethosgen.frontend.tflite.writer import file_of  # the child processes do not need it
 

@@ -1,7 +1,7 @@
-"""Finds, on the simulator, the operator that makes a network's outputs differ.
+"""Find, on the simulator, the operator that makes a network's outputs differ.
 
-The network is cut after its first operators, and both sides run that part: if all tensors that
-are alive at a cut are equal, only an operator after it can differ.
+The network is cut after its first operators, and simulator and oracle run that part: if all live
+tensors at the cut are equal, only an operator after it can differ.
 """
 
 import time
@@ -146,7 +146,7 @@ def _culprit(network: Network, index: int, look: _Look, skipped: int, unclear: i
 
 
 def _later(culprit: Culprit, skipped: int) -> Culprit:
-    """Return it with its sample counted from the first of all samples."""
+    """Return the culprit with its sample counted from the first of all samples."""
     if culprit.difference is None:
         return culprit
     sample = culprit.difference.sample + skipped

@@ -1,4 +1,4 @@
-"""Finds whose fault a failed compilation is: ethosgen's, or that of a file that nobody can run."""
+"""Decide whether a failed compilation is a bug in ethosgen or a file that no interpreter runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Stores networks that the NPU computes differently in a folder, ready to be reported.
+"""Store networks that the NPU computes differently in a folder, ready to be reported.
 
 The folder is ethosgen/cases in $XDG_STATE_HOME (~/.local/state by default). Each case has a folder
 there, named after its content; an existing one is left alone.

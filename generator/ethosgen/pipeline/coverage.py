@@ -1,4 +1,4 @@
-"""Lists TFLite's operators by type: which run on the CPU and on each NPU, and how exactly.
+"""List TFLite's operators by type: where they run (CPU, each NPU), and how exactly.
 
 Nothing is listed by hand: the CPU's part is the registry of kernels, the NPU's its compiler's.
 """
@@ -26,7 +26,7 @@ class Coverage:
 
     @property
     def exactness(self) -> str:
-        """How the CPU's results compare with TFLite Micro's, or LiteRT's if it lacks the type."""
+        """The exactness of the CPU's results, against LiteRT where TFLite Micro lacks the type."""
         loose = {dtype: ulp for dtype, ulp in self.cpu.items() if ulp}
         within = [f"{dtype} within {ulp} ulp" for dtype, ulp in sorted(loose.items())]
         exact = ["exact"] if len(loose) < len(self.cpu) else []

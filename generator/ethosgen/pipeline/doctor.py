@@ -1,4 +1,4 @@
-"""Finds out what is missing on this machine, and the command that installs it."""
+"""Find missing packages and tools on this machine, and the commands that install them."""
 
 import importlib.metadata
 import os
@@ -13,7 +13,7 @@ from ethosgen.host.tools import CBUILD, GCC, TOOLS, CommandError, Tool, run_comm
 from ethosgen.values.errors import InputError, ToolError
 
 _PACKAGES = {
-    "apache-tvm": "compiles what the NPU does not run",
+    "apache-tvm": "compiles for the CPU",
     "ethos-u-vela": "compiles for the NPU",
     "tflite-micro": "computes the golden outputs",
     "ai-edge-litert": "computes the second opinion",

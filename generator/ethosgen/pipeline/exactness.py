@@ -29,7 +29,7 @@ from ethosgen.values.workload import default_samples, has_state, period
 SAMPLES = 5
 """Number of samples of the check: one of each distribution."""
 MOST_SAMPLES = 100
-"""Of the check of a network that has outputs only after several inferences."""
+"""Most samples of the check for a network that has outputs only after several inferences."""
 MOST_WORK = 2_000_000_000
 """Limit on the multiplications of the check's samples; a larger network gets fewer samples."""
 SEED = 1 << 20
@@ -80,7 +80,7 @@ def exact_plan(
     watch: Watch,
     ask: Ask = ask_oracles,
 ) -> OffloadPlan:
-    """Return a plan whose outputs equal the oracle's, as far as errata and check can show.
+    """Return a plan whose outputs equal the oracle's, as far as errata and the check can tell.
 
     UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
     """
@@ -145,7 +145,7 @@ def draw(network: Network) -> list[Arrays]:
 def _answered_meanwhile(
     network: Network, ask: Ask, oracle: str | None
 ) -> tuple[list[Arrays], Golden | str]:
-    """Ask the oracle, a separate process, while TVM loads here, which takes as long."""
+    """Run the oracle in a separate process while TVM loads here, which takes as long."""
     from ethosgen.aot import load
     from ethosgen.oracle.reference import awaited
 
@@ -310,7 +310,7 @@ class _Check:
         return compare(golden.oracle, outputs, theirs, self._tolerance, self._left_out)
 
     def _culprits(self, plan: OffloadPlan, kept: Mapping[int, Kept], said: str) -> dict[int, Kept]:
-        """Return further operators to keep, besides those already kept, so that nothing differs."""
+        """Return additional operators to keep so that nothing differs."""
         from ethosgen.aot import can_run
 
         graph = self._network.graph
@@ -334,7 +334,7 @@ class _Check:
         return "use --no-check to write it anyway, and 'ethosgen verify' to see what differs"
 
     def _first(self, able: Sequence[int], kept: Mapping[int, Kept], why: Kept) -> int:
-        """Return the operator up to which at least all must be kept, besides those already kept."""
+        """Return the last operator of the shortest prefix that must be kept besides `kept`."""
         low, high = 0, len(able)  # it differs with the first `low` kept, and not with `high`
         while high - low > 1:
             middle = (low + high) // 2

@@ -116,7 +116,7 @@ def compare_defined(
 def _ask_both(
     network: Network, samples: Sequence[Arrays], oracle: str | None
 ) -> tuple["Oracle", str, list[Arrays], list[Arrays] | str | None]:
-    """Return `_ask`'s result, and the other oracle's outputs, or why they are missing.
+    """Return `_ask`'s result, and the other oracle's outputs or the reason why they are missing.
 
     If TFLite Micro decides, both work at the same time; LiteRT then has SECOND_S.
     """
@@ -178,7 +178,7 @@ def _ask(
 def _in_pieces(
     network: Network, samples: Sequence[Arrays], lacking: UnsupportedError
 ) -> tuple["Oracle", str, list[Arrays]]:
-    """Ask for each operator whoever has it; `lacking` says why neither has the whole."""
+    """Run each operator on an oracle that has it; `lacking` is why neither runs the network."""
     from ethosgen.pipeline.pieces import MIXED, take_apart
 
     try:

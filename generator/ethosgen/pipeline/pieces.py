@@ -1,4 +1,4 @@
-"""Golden outputs of a network that no oracle has whole: each operator by the oracle that has it."""
+"""Golden outputs operator by operator, for networks that no single oracle runs completely."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

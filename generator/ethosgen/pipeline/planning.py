@@ -98,7 +98,7 @@ def make_plan(
 
 
 def make_program(plan: OffloadPlan, watch: Watch) -> Program:
-    """Let TVM compile the rest to C."""
+    """Compile the CPU's operators to C with TVM."""
     with watch.stage("aot", "compiling for the CPU (TVM)"):
         from ethosgen.aot import compile_program
 

@@ -123,7 +123,7 @@ def _run(
             on=built.on,
             attach=_simulator_for(info, built.on),
             line=line,
-            progress=_tell_samples(watch, built.on),
+            progress=_report_samples(watch, built.on),
         )
 
 
@@ -137,7 +137,7 @@ def _simulator_for(info: "ProjectInfo", on: str) -> "Attach | None":
 
 
 def _interleave(samples: Mapping[int, Sequence[Arrays]]) -> list[tuple[int, Arrays]]:
-    """Return first samples, second samples, …: a network that corrupts another's memory shows."""
+    """Return first samples, second samples, …, which reveals corruption of another's memory."""
     rounds = zip_longest(*samples.values())
     return [
         (index, sample)
@@ -199,7 +199,7 @@ def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
     return {name: max(one.get(name, 0) for one in figures) for name in names} or None
 
 
-def _tell_samples(watch: Watch, on: str) -> Callable[[int, int], None]:
+def _report_samples(watch: Watch, on: str) -> Callable[[int, int], None]:
     def tell(done: int, count: int) -> None:
         watch.say(f"running on {on}: {done} of {counted(count, 'sample')}")
 

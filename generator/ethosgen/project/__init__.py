@@ -1,4 +1,4 @@
-"""Turns Programs and a Board into a project for CMake, Zephyr or CMSIS-Toolbox.
+"""Generate a project for CMake, Zephyr or CMSIS-Toolbox from Programs and a Board.
 
 `model/` is the model library: generated, never edited, and replaced on each generation. With
 several networks, each has a folder there, next to the shared files. Everything else is the

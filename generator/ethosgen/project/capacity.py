@@ -1,4 +1,4 @@
-"""Checks that networks fit a board's memories."""
+"""Check that networks fit a board's memories."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

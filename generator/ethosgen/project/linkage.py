@@ -1,4 +1,4 @@
-"""Where a firmware's parts are in memory, for each way in which a board runs."""
+"""The memory of each part of a firmware, for each way in which a board runs."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def placement(board: Board, way: str, memory_mode: str) -> Placement:
 
 
 def capacity_bytes(board: Board, way: str, memory: str) -> int:
-    """Return how much of a memory a firmware may use."""
+    """Return the bytes of a memory that a firmware can use."""
     size = board.memories[memory].size_bytes
     qemu = board.run.qemu
     if way == "qemu" and qemu is not None and memory == qemu.npu_memory:

@@ -34,10 +34,10 @@ MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Describes the library and its files as written. It is in the library's folder, so that both
 change in one step."""
 FORMAT = 3
-"""Of the manifest. An ethosgen that knows only older formats cannot read it, and says so: the rule
-is to count up with each field that an older one does not expect."""
+"""The manifest's format. Increment it with each field that an older ethosgen does not expect: an
+ethosgen refuses formats newer than its own."""
 _READABLE = (2, FORMAT)
-"""Older formats that lack nothing that has no default."""
+"""Older formats whose missing fields have defaults."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ def network_facts(
 ) -> dict[str, Any]:
     """Return the templates' values for a network.
 
-    `is_shared` means that other networks use its arena too: what must stay there between runs gets
-    its own copy.
+    `is_shared` means that other networks use its arena too: data that must persist between runs
+    gets its own copy.
     """
     plan = program.plan
     streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
@@ -76,7 +76,7 @@ def network_facts(
 
 
 def _memories(program: Program, board: Board, memory_mode: str, is_shared: bool) -> dict[str, Any]:
-    """Return the names of a network's memories, and the parts that must stay between runs."""
+    """Return the names of a network's memories, and the parts that must persist between runs."""
     variables = [_variable_facts(variable) for variable in program.variables]
     kept_bytes = 0
     for variable in variables:
@@ -95,7 +95,7 @@ def _memories(program: Program, board: Board, memory_mode: str, is_shared: bool)
 
 
 def is_own(program: Program, source: str) -> bool:
-    """Return whether only this network uses a source: the others serve every network."""
+    """Return whether only this network uses a source; other sources serve every network."""
     return source.startswith(f"{program.name}_")
 
 

@@ -1,4 +1,4 @@
-"""Fills templates with the facts of Programs and a Board."""
+"""Fill templates with the facts of Programs and a Board."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -39,7 +39,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.program import Program
 
 DIGEST_LENGTH = 16
-"""Number of characters; the firmware reports them."""
+"""Number of characters of the digest, which the firmware reports."""
 _DIGESTED = "ethosgen_networks.h"
 """The library's file that contains the digest."""
 

@@ -1,4 +1,4 @@
-"""Makes a wheel of the running ethosgen from its files, however it was installed."""
+"""Build a wheel of the running ethosgen from its files, however it was installed."""
 
 import csv
 import hashlib
@@ -18,7 +18,7 @@ WHEEL_NAME = f"ethosgen-{__version__}-py3-none-any.whl"
 _DATA = ("templates", "boards", "zephyr_app")
 """Folders that are in the package when installed, and next to it in the repository."""
 _TIME = (1980, 1, 1, 0, 0, 0)
-"""The time stamp of every file, so that the same files make the same wheel."""
+"""The time stamp of every file, so that equal files produce equal wheels."""
 _WHEEL = """\
 Wheel-Version: 1.0
 Generator: ethosgen

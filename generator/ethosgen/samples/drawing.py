@@ -16,14 +16,14 @@ from ethosgen.values.outcome import Arrays
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
 Draw = Callable[[Generator, Span, tuple[int, ...], int], Array]
-"""Draws values of a shape; the number is the round of distributions."""
+"""Draws an array of a shape; the last argument is the round of distributions."""
 
 _SIGMAS = 6.0
 """A normal distribution's range of values, in standard deviations."""
 _PLAIN_SIGMA = 64.0
 """The standard deviation of unquantized integers: counts, not full words."""
 _NARROWER = (1.0, 4.0, 16.0)
-"""A normal distribution is narrowed by this, from one round of distributions to the next."""
+"""The factor by which a normal distribution narrows in each round of distributions."""
 _SPARSE = 0.1
 """The share of a sparse sample's elements that are not zero."""
 

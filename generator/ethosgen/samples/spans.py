@@ -1,4 +1,4 @@
-"""The values that each input of a network accepts, as far as its operators show.
+"""The values that each input of a network accepts, as far as its operators define them.
 
 An int32 input that indexes a table must be within the table: TFLite Micro refuses other values, or
 reads past the table. The same applies to the start of a slice and to the counter of a loop.
@@ -16,14 +16,14 @@ from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 Array = np.ndarray[Any, Any]
 
 LOOPS = 16
-"""How far from 0 an integer input of a WHILE may be: otherwise it may count for hours."""
+"""Largest magnitude of an integer input of a WHILE, which could otherwise count for hours."""
 
 _FLOAT_REACH = 3.0
 """Float inputs are within -3 and 3 by default, like data with a standard deviation of 1."""
 
 _LEAST_DIVISOR = 0.25
 _MOST_SIZE = 100
-"""Of a dimension that an input gives."""
+"""Largest value of an input that is the size of a dimension."""
 
 _RESHAPES = frozenset({"RESHAPE", "EXPAND_DIMS", "SQUEEZE", "CAST"})
 """Operators that keep values and their order."""
@@ -129,7 +129,7 @@ def _follow(
 
 
 _SHUFFLED = "shuffled"
-"""Among what was seen: elements are no longer in the input's order."""
+"""Marks in `seen` that elements are no longer in the input's order."""
 
 
 def _fitted(bounds: _Bounds, reader: Tensor, source: Tensor, seen: frozenset[Any]) -> _Bounds:

@@ -90,7 +90,7 @@ _ANSWER_S = 10.0
 _COUNTS = 256
 """The firmware reports its numbers of inputs and outputs in one byte each."""
 _RESTARTS = 3
-"""The number of restarts of a target before we give up."""
+"""The number of restarts of a target after which a run fails."""
 
 
 Progress = Callable[[int, int], None]

@@ -30,7 +30,7 @@ _FLUSH, _IS_ON = 0, 1
 _CMD, _CMD_RUN = 2, 1
 """A word of the NPU's registers, and its bit that starts a run."""
 _EVICTED = 0.5
-"""The share of lines that leave the cache when a run begins, and again when it ends."""
+"""The share of lines that are evicted when a run begins, and again when it ends."""
 
 _HEADER = """\
 /* The data cache that ethosgen models for QEMU (ethosgen/target/cache.py). For tests alone. */

@@ -51,7 +51,7 @@ class SerialConsole:
             if not self._has_file:
                 self._port.timeout = timeout_s
                 return bytes(self._port.read(max(1, self._port.in_waiting)))
-            # pyserial waits until a read is full; return what has arrived as soon as it arrives.
+            # A read of pyserial waits for all requested bytes; return received bytes at once.
             ready, _, _ = select.select([self._port.fileno()], [], [], timeout_s)
             return bytes(self._port.read(_CHUNK)) if ready else b""
         except (serial.SerialException, OSError, ValueError) as error:

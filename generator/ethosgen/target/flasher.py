@@ -1,4 +1,4 @@
-"""Writes a firmware to a board with the flash tool of its board file."""
+"""Write a firmware to a board with the flash tool in its board file."""
 
 import tempfile
 from pathlib import Path
@@ -38,7 +38,7 @@ def flash(elf: Path, board: Board, tool: str | None = None) -> list[str]:
 
 
 def flash_command(elf: Path, template: list[str], scratch: Path) -> list[str]:
-    """Return a command with the firmware's files in it; creates missing ones in `scratch`.
+    """Return a command with the firmware's files inserted; create missing ones in `scratch`.
 
     The project itself may be on a read-only file system.
     """

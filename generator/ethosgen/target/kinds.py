@@ -23,7 +23,7 @@ from ethosgen.values.project_info import ProjectInfo
 
 
 class Target(Protocol):
-    """Runs a firmware: entered to start it, left to end it and clean up."""
+    """Runs a firmware: starts it on entering the context, ends it and cleans up on leaving."""
 
     def __enter__(self) -> Self: ...
 
@@ -46,7 +46,7 @@ class Target(Protocol):
         """Raise TargetError, with the target's own output, if the target has died."""
 
     def settle(self) -> None:
-        """Note that the firmware has answered, and so has all that it needs."""
+        """Record that the firmware has answered, so it is completely loaded."""
 
     def buffer(self, place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
         """Return the firmware's buffer of an input or output; None to use the console."""

@@ -19,7 +19,7 @@ _COMMAND = "ETHOSGEN"
 """The variable that passes the NPU model's command to the application."""
 
 _CONSOLE = "ETHOSGEN_CONSOLE"
-"""The variable that tells the application that we are at its console. Without it, the application
+"""The variable that is set if ethosgen is at the application's console. Without it, the application
 starts `ethosgen run`, which calls this code."""
 
 

@@ -1,4 +1,4 @@
-"""A target that is a program on this machine: starts, watches and ends it, and talks to it."""
+"""Targets that are programs on this machine: start, monitor and end them."""
 
 import logging
 import os
@@ -18,9 +18,9 @@ from ethosgen.values.errors import TargetError
 _LOG = logging.getLogger(__name__)
 
 _EXIT_S = 2.0
-"""After its goodbye, a firmware exits at once."""
+"""Time limit in seconds for a firmware to exit after its end marker."""
 _DEATH_S = 10.0
-"""A program whose console was lost is about to end: the time to wait for its last output."""
+"""Time in seconds to wait for the last output of a program whose console was lost."""
 _SAID_LINES = 10
 
 
@@ -62,7 +62,7 @@ class ProcessTarget:
 
     @property
     def last_fault(self) -> Exception | None:
-        """None: we know more than the firmware only if the NPU model is ours."""
+        """None: only a target with our NPU model reports faults."""
         return None
 
     def check(self) -> None:
@@ -152,7 +152,7 @@ class ProcessTarget:
         return os.pread(handle, os.fstat(handle).st_size, 0).decode(errors="replace")
 
     def _words(self) -> str:
-        """Return the end of the program's output, without what it always prints."""
+        """Return the end of the program's output, without the lines that it always prints."""
         lines = [line for line in self._log().splitlines() if line.strip()]
         said = [line for line in lines if not any(noise in line for noise in self.noise)]
         return ": " + "\n".join(said[-_SAID_LINES:]) if said else ""

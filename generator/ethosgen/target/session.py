@@ -39,7 +39,7 @@ _ZEPHYR_REASONS = {
 """enum k_fatal_error_reason of Zephyr's include/zephyr/fatal_types.h."""
 _HELLO_RETRY_S = 0.03
 _WAIT_SLICE_S = 0.05
-"""How often a waiting session checks that the target is alive."""
+"""The interval, in seconds, at which a waiting session checks that the target is alive."""
 
 
 class Request(IntEnum):

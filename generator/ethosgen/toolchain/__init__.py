@@ -24,7 +24,7 @@ __all__ = [
 
 
 def find_built(directory: Path, on: str = "qemu", target: str | None = None) -> Built:
-    """Return the firmware that `build` left; InputError if there is none, with what to do.
+    """Return the firmware that `build` produced; InputError with the remedy if there is none.
 
     `target` is the --on that builds it, if different from `on`.
     """

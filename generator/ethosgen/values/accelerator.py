@@ -1,4 +1,4 @@
-"""An accelerator as the stages see it: its name, and what boards and simulators ask about it."""
+"""An accelerator as the stages see it: its name, and the facts for boards and simulators."""
 
 from dataclasses import dataclass, field
 

@@ -1,7 +1,7 @@
 """The dialect of our graphs: TFLite's operators and their options, declared once.
 
 Readers, writers, operators and checks share this table. Numbers, slots and defaults are those of
-TFLite's published schema (version 3); a test holds each against the schema's own classes.
+TFLite's published schema (version 3); a test compares each with the schema's own classes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,7 +60,7 @@ ENUMERATIONS: Mapping[str, Enumeration] = {
         ),
     ),
 }
-"""Options whose numbers have names; types of tensors are called as numpy does."""
+"""Options whose numbers have names; tensor types have numpy's names."""
 
 _OPTIONS = """
 1.1 Conv2DOptions padding:Padding stride_w:int32 stride_h:int32
@@ -473,20 +473,20 @@ class Option:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of an enumeration's numbers; none if the option is no enumeration."""
+        """The names of an enumeration's numbers; none if the option is not an enumeration."""
         known = ENUMERATIONS.get(self.kind)
         return known.names if known else ()
 
     @property
     def wire(self) -> str:
-        """The type that the file has."""
+        """The type in the file."""
         known = ENUMERATIONS.get(self.kind)
         return known.wire if known else self.kind
 
 
 @dataclass(frozen=True)
 class OptionsTable:
-    """A table of options: which of the schema's two unions has it, and its number there."""
+    """A table of options: its union in the schema, and its number there."""
 
     name: str
     union: int
@@ -504,11 +504,11 @@ class Op:
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """The options that it may have."""
+        """Its possible options."""
         return self.table.options if self.table else ()
 
     def defaults(self) -> dict[str, Any]:
-        """Return the value of each option that a file does not give."""
+        """Return the default of each option, used if a file omits it."""
         return {option.name: option.default for option in self.options}
 
 

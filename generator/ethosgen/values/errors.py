@@ -13,7 +13,7 @@ BUG_STATUS = 70
 
 
 class InternalError(Exception):
-    """A bug of ours, located at the operator where it shows; __cause__ has the cause."""
+    """A bug in ethosgen, located at the operator where it appears; __cause__ has the cause."""
 
 
 class EthosgenError(Exception):

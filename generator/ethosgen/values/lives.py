@@ -1,4 +1,4 @@
-"""When tensors live, on a clock that Vela's order of operators and ours share.
+"""Lifetimes of tensors, on a clock common to Vela's order of operators and ours.
 
 Vela reuses bytes of scratch according to its own order. Partitions run in the same order in both,
 so they are the clock: partition k runs at 2k + 1, and CPU operators just before it at 2k.
@@ -23,7 +23,7 @@ def times(on_npu: Iterable[bool]) -> list[int]:
 
 
 def lives(graph: Graph, operators: Sequence[Operator]) -> dict[int, Life]:
-    """Return the life of each tensor when a graph's operators run in this order.
+    """Return the lifetime of each tensor if a graph's operators run in this order.
 
     Inputs exist from the start, and outputs are read at the end.
     """
@@ -40,7 +40,7 @@ def lives(graph: Graph, operators: Sequence[Operator]) -> dict[int, Life]:
 
 
 def outgrows(life: Life, velas: Life, end: int) -> bool:
-    """Return whether a tensor lives when Vela may have reused its bytes for another.
+    """Return whether a tensor is live when Vela could have reused its bytes for another.
 
     Before the first partition and after the last one, at `end`, the NPU keeps nothing in scratch.
     """

@@ -18,9 +18,9 @@ Arrays = Mapping[str, np.ndarray[Any, Any]]
 """Tensors by name: one sample's inputs or outputs."""
 
 FLOAT_TOLERANCE = 1e-5
-"""How far float outputs may differ, relative to the largest magnitude in their tensor, if the
-network uses functions of the C library (expf, tanhf). It is the tolerance of TFLite's own
-kernel tests (ArrayFloatNear)."""
+"""The tolerance of float outputs, relative to the largest magnitude in their tensor, if the network
+uses functions of the C library (expf, tanhf). TFLite's own kernel tests use the same
+(ArrayFloatNear)."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Difference:
     got: int | float | bool | None
 
     def text(self) -> str:
-        """Return the place and both values, for people."""
+        """Return the location and both values, for people."""
         where = f"sample {self.sample}, '{self.tensor}'"
         if self.index is None:
             missing = "is missing or has another shape" if self.got is None else "is not expected"
@@ -78,7 +78,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How outputs differ from an oracle's: how many elements, and by how much at most.
+    """The comparison of outputs with an oracle's: number of mismatches, largest difference.
 
     `close` counts float elements that differ within the tolerance: they are not mismatches. `first`
     is the first mismatch, None if there is none. `left_out` counts elements that are not in
@@ -192,7 +192,7 @@ def _first(
 def _difference(
     actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Return how far elements differ, within float64's precision: 64-bit integers have more."""
+    """Return the absolute difference of each element in float64, inexact for large int64 values."""
     with np.errstate(invalid="ignore"):  # infinity minus infinity, which are equal
         diff = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
     # A NaN instead of a number is an infinite difference, not a difference of 0.
@@ -200,7 +200,7 @@ def _difference(
 
 
 def _allowed(expected: np.ndarray[Any, Any], tolerance: float) -> float:
-    """Return the largest difference allowed for each element; -1 where none is."""
+    """Return the largest difference allowed for any element, -1 if elements must be equal."""
     if not tolerance or not np.issubdtype(expected.dtype, np.floating):
         return -1.0
     finite = expected[np.isfinite(expected)]

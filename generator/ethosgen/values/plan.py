@@ -1,4 +1,4 @@
-"""What runs where: the partitions on the NPU and the operators left on the CPU."""
+"""The plan: partitions on the NPU, and operators left on the CPU."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -143,7 +143,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """The user's summary of a plan: how much the NPU runs, and why it does not run the rest.
+    """The user's summary of a plan: the NPU's share, and the reasons for the CPU's.
 
     `npu` is NO_NPU for a plan without an NPU. `choices` is empty unless OffloadMode.AUTO chose.
     """
@@ -200,9 +200,9 @@ class OffloadPlan:
     """The lives, in Vela's own order of operators, of the tensors that have an offset."""
 
     def buffer_bytes(self, tensor: Tensor) -> int:
-        """Return the size of a tensor's buffer: the tensor's, or as far as the NPU reads.
+        """Return the size of a tensor's buffer, including bytes that only the NPU reads.
 
-        The bytes after the tensor have no meaning, but the NPU reads them.
+        The bytes after the tensor are meaningless, but the NPU reads them.
         """
         return max(tensor.bytes, self.reach.get(tensor.index, 0))
 

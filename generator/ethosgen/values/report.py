@@ -111,7 +111,7 @@ class Report:
     """The firmware's readings of the NPU's PMU: cycles, and events by Arm's names."""
     wall_s: Mapping[str, float] = field(default_factory=dict)
     network_bytes: Mapping[str, int] | None = None
-    """With several networks in a firmware, what this one alone takes."""
+    """With several networks in a firmware, the bytes of this one alone."""
     drawn: Drawn | None = None
     """How the samples were drawn; None if the user passed them."""
     diagnosis: Diagnosis | None = None
@@ -119,7 +119,7 @@ class Report:
 
     @property
     def findings(self) -> dict[str, str]:
-        """What is known about a mismatch or about the oracle, by a short title, for people."""
+        """The findings about a mismatch or the oracle, by a short title, for people."""
         found = {}
         if self.golden and self.golden.note:
             found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"

@@ -1,4 +1,4 @@
-"""How much a network computes, so that slow ones get more time and fewer samples."""
+"""Estimate a network's work, so that slow ones get more time and fewer samples."""
 
 import math
 

@@ -1,7 +1,7 @@
-"""CMSIS packs: writes a board file from a device's pack, with marked blanks.
+"""CMSIS packs: write a board file from a device's pack, with marked blanks.
 
-cmsis-pack-manager finds and fetches packs. What it leaves out (NPUs, Helium, clocks, and whole
-packs that it cannot read) comes from the packs' descriptions themselves.
+cmsis-pack-manager finds and fetches packs. The facts that it omits (NPUs, Helium, clocks, and all
+facts of packs that it cannot read) come from the packs' descriptions.
 """
 
 from pathlib import Path

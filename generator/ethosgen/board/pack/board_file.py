@@ -1,4 +1,4 @@
-"""Writes a device of a pack as a board file: the pack's facts, what follows from them, blanks."""
+"""Write a board file for a pack's device: the pack's facts, derived facts, blanks."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def board_text(device: Device, processor: Processor, path: Path) -> str:
         doubts.append("cpu.core")
     lines = [
         f"# {device.vendor} {device.name}, from the CMSIS pack {device.pack}.",
-        f'# The pack does not say everything: fill in each "{BLANK}" (or delete its line if',
+        f'# The pack does not have all facts: fill in each "{BLANK}" (or delete its line if',
         f"# the comment says so), then check with: ethosgen boards show "
         f"{shlex.quote(f'./{path.name}')}",
         "",
@@ -98,7 +98,7 @@ def _cmsis_name(device: Device, processor: Processor) -> str:
 
 
 def _notes(device: Device, processor: Processor) -> list[str]:
-    notes = [f"Written from {device.pack}; a pack does not say where the NPU or the console is."]
+    notes = [f"Written from {device.pack}; a pack has no addresses of the NPU or the console."]
     notes += [
         f"Flash algorithm {a.file}" + _range(a.start_addr, a.size_bytes) for a in device.algorithms
     ]

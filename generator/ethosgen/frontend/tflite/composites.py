@@ -1,4 +1,4 @@
-"""Inlines STABLEHLO_COMPOSITE: a converter stores each one's operators as a subgraph.
+"""Inline STABLEHLO_COMPOSITE, whose operators a converter stores as a subgraph.
 
 Neither Vela nor TensorFlow Lite Micro supports composites. The operators of the subgraph replace
 the composite, between its inputs and its outputs, before anything else reads the network.

@@ -1,7 +1,7 @@
 """Reads .tflite files through the published schema classes.
 
 Nothing in a file is trusted: every length is checked before it is walked, every index before it is
-used. The result is complete: shapes are static, constants are as long as their shapes say, and an
+used. The result is complete: shapes are static, constants have the size of their shapes, and an
 operator reads only tensors that exist before it runs.
 
 Names are made unique: a tensor without a name is called tensor_INDEX, and a name that an earlier

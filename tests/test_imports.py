@@ -18,6 +18,7 @@ ETHOS_U = "backend.ethosu"
 VALUES = {
     "backend",
     f"{ETHOS_U}.accelerator",
+    f"{ETHOS_U}.firmware",
     f"{ETHOS_U}.memory_system",
     "board",
     "host",

@@ -135,6 +135,20 @@ class Listing:
         }
 
 
+@dataclass(frozen=True)
+class Firmware:
+    """What a backend adds to a project.
+
+    `templates` is its folder below templates/. `files` maps paths in the library to templates;
+    `sources` are those that every build compiles. `facts` are values for templates.
+    """
+
+    templates: str
+    files: Mapping[str, str]
+    sources: Sequence[str]
+    facts: Mapping[str, Any]
+
+
 class Backend(Protocol):
     """What the stages ask of a family of accelerators."""
 
@@ -197,8 +211,8 @@ class Backend(Protocol):
         Without an accelerator it is the one that the source is compiled for, else the default.
         """
 
-    def firmware_facts(self, accelerator: Accelerator, memories: Memories) -> Mapping[str, Any]:
-        """Return the values for the project's templates."""
+    def firmware(self, accelerator: Accelerator, memories: Memories, platform: str) -> Firmware:
+        """Return what it adds to a project; UnsupportedError if the platform has no driver."""
 
 
 @cache

@@ -23,16 +23,15 @@ class Layout:
 
     `templates` are the folders of templates/ to search, in order. `library` is below model/ and
     replaced on each generation; `network` adds each network's own files to it, `shared` those that
-    several networks share, `npu` those that drive an NPU. `application` is the user's. `way` is a
-    file for each way in which the board runs, if there are any. `copies` (to the library) and
-    `application_copies` are not rendered.
+    several networks share. `application` is the user's. `way` is a file for each way in which the
+    board runs, if there are any. `copies` (to the library) and `application_copies` are not
+    rendered.
     """
 
     templates: tuple[str, ...]
     library: Mapping[str, str]
     network: Mapping[str, str]
     shared: Mapping[str, str]
-    npu: Mapping[str, str]
     application: Mapping[str, str]
     way: tuple[str, str] | None
     copies: Mapping[str, Path] = field(default_factory=dict)
@@ -69,17 +68,6 @@ _BAREMETAL = Layout(
     library={**_LIBRARY, _COMMON: f"model/{_COMMON}"},
     network=_NETWORK,
     shared=_SHARED,
-    npu={
-        "ethosgen_npu.h": "model/ethosgen_npu.h",
-        "ethosgen_npu_run.h": "model/ethosgen_npu_run.h",
-        "ethosgen_npu_arm.h": "model/ethosgen_npu_arm.h",
-        "ethosgen_npu_hooks.c": "model/ethosgen_npu_hooks.c",
-        "ethosgen_npu_pmu.c": "model/ethosgen_npu_pmu.c",
-        "ethosgen_npu_identity.c": "model/ethosgen_npu_identity.c",
-        "ethosgen_npu_direct.c": "model/ethosgen_npu_direct.c",
-        "ethosgen_npu_core.c": "model/ethosgen_npu_core.c",
-        "cmsis/cmsis_compiler.h": "model/cmsis/cmsis_compiler.h",
-    },
     application={
         "CMakeLists.txt": "CMakeLists.txt",
         "README.md": "README.md",
@@ -109,7 +97,6 @@ _CSOLUTION = replace(
         },
         "model.clayer.yml": "model/clayer.yml",
     },
-    npu={file: made for file, made in _BAREMETAL.npu.items() if not file.startswith("cmsis/")},
     application={
         **{
             f: made
@@ -142,7 +129,6 @@ def _with_board(layout: Layout, board: Board) -> Layout:
 
 _SERVER = "ethosgen/lib/server"
 _PROTOCOL = ("frames.c", "frames.h", "semihosting.h", "server.c", "server.h", "services.h")
-_NPU = ("ethosgen_npu_pmu.c", "ethosgen_npu_identity.c", "ethosgen_npu_run.h", "ethosgen_npu_arm.h")
 _MODULE = ("zephyr", "dts", "lib", "CMakeLists.txt", "Kconfig")
 """The parts of zephyr_app/ that form the module in each project."""
 
@@ -163,10 +149,6 @@ def _zephyr(board: Board) -> Layout:
         },
         network=_NETWORK,
         shared=_SHARED,
-        npu={
-            "ethosgen_npu.h": "model/ethosgen_npu.h",
-            **{f"ethosgen/lib/npu/{f}": f"model/{f}" for f in _NPU},
-        },
         application={
             "README.md": "README.md",
             "src/main.c": "app/main.c",

@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 from ethosgen import __version__
-from ethosgen.backend import backend_of
+from ethosgen.backend import Firmware, backend_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.host.resources import resource_folder
@@ -33,7 +33,6 @@ from ethosgen.project.manifest import (
 from ethosgen.project.network import is_own, network_facts
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, command_arrays, weight_arrays
 from ethosgen.project.zephyr import shared_board, zephyr_facts
-from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.program import Program
@@ -42,6 +41,7 @@ DIGEST_LENGTH = 16
 """Number of characters of the digest, which the firmware reports."""
 _DIGESTED = "ethosgen_networks.h"
 """The library's file that contains the digest."""
+_NO_BACKEND = Firmware("", {}, (), {})
 
 
 def render(
@@ -65,8 +65,9 @@ def render(
     check_names([program.name for program in programs])
     whole, board = board, shared_board(board) if platform == ZEPHYR else board
     check_capacity(programs, board, memory_mode)
-    environment = _environment(layout.templates)
-    facts = _facts(programs, board, memory_mode)
+    firmware = _find_firmware(programs, board, memory_mode, platform)
+    environment = _environment(tuple(filter(None, (*layout.templates, firmware.templates))))
+    facts = _facts(programs, board, memory_mode, firmware)
     facts["sources"] = [
         *(f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]),
         *facts["shared_sources"],
@@ -75,8 +76,8 @@ def render(
     facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
     if platform == ZEPHYR:
         streams = [stream for network in facts["networks"] for stream in network["streams"]]
-        facts |= zephyr_facts(programs, board, streams)
-    library = _render_library(environment, layout, programs, facts)
+        facts |= zephyr_facts(board, firmware.facts, streams)
+    library = _render_library(environment, layout, firmware, programs, facts)
     digest = digest_of(library)
     facts["digest"] = digest
     library[f"{LIBRARY}/{_DIGESTED}"] = _render(environment, f"{LIBRARY}/{_DIGESTED}", facts)
@@ -130,7 +131,9 @@ def _render(environment: jinja2.Environment, template: str, facts: Mapping[str, 
     return environment.get_template(template).render(facts).encode()
 
 
-def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[str, Any]:
+def _facts(
+    programs: Sequence[Program], board: Board, memory_mode: str, firmware: Firmware
+) -> dict[str, Any]:
     """Return the templates' values for the whole project."""
     npu = programs[0].plan.accelerator
     qemu = board.run.qemu
@@ -150,7 +153,7 @@ def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[
         "digest": "0" * DIGEST_LENGTH,
         "npu": npu.name if npu else None,
         "product": npu.product if npu else None,
-        **_backend_facts(board, memory_mode, npu),
+        **firmware.facts,
         "io": programs[0].io.value,
         "most_arena_bytes": max(network["arena_bytes"] for network in networks),
         "most_arena_alignment": max(network["arena_alignment"] for network in networks),
@@ -163,7 +166,7 @@ def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[
         },
         "shared_sources": [
             *(["ethosgen_arena.c"] if is_shared else []),
-            *([f"ethosgen_npu_{part}.c" for part in ("hooks", "identity", "pmu")] if npu else []),
+            *firmware.sources,
             *sorted(kernels),
         ],
         "libraries": [
@@ -188,23 +191,26 @@ def _facts(programs: Sequence[Program], board: Board, memory_mode: str) -> dict[
     }
 
 
-def _backend_facts(board: Board, memory_mode: str, npu: Accelerator | None) -> Mapping[str, Any]:
+def _find_firmware(programs: Sequence[Program], board: Board, mode: str, platform: str) -> Firmware:
+    """Return what the programs' backend adds to the project."""
+    npu = programs[0].plan.accelerator
     if npu is None:
-        return {}
-    mode = board.choose_memory_mode(memory_mode, npu)
-    return backend_of(npu).firmware_facts(npu, board.memories_in(mode))
+        return _NO_BACKEND
+    memories = board.memories_in(board.choose_memory_mode(mode, npu))
+    return backend_of(npu).firmware(npu, memories, platform)
 
 
 def _render_library(
     environment: jinja2.Environment,
     layout: Layout,
+    firmware: Firmware,
     programs: Sequence[Program],
     facts: Mapping[str, Any],
 ) -> dict[str, bytes]:
     """Render the files that generating again replaces, except the manifest."""
     templates = {
         **layout.library,
-        **(layout.npu if programs[0].plan.accelerator else {}),
+        **firmware.files,
         **(layout.shared if len(programs) > 1 else {}),
     }
     files = {path: source.read_bytes() for path, source in layout.copies.items()}

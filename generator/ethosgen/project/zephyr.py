@@ -5,19 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 from ethosgen.board import Board
-from ethosgen.values.accelerator import Accelerator
-from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.program import Program
-
-_WITHOUT_SYMBOL = ("ethos-u55-32",)
-"""Configurations missing in Zephyr's Kconfig (drivers of 3.7 and 4.2)."""
+from ethosgen.values.errors import InputError
 
 _POINTER_BYTES = 4
-_MUTEX_BYTES = 20
-_SEMAPHORE_BYTES = 16
-_DEVICE_BYTES = 16
-"""Sizes of Zephyr's struct k_mutex and struct k_sem, and of Arm's struct ethosu_device, on 32
-bits. The firmware checks them at compile time: options such as CONFIG_POLL enlarge them."""
 _HEAP_CHUNK_BYTES = 8
 _HEAP_HEADER_BYTES = 4
 _HEAP_OWN_BYTES = 48
@@ -26,29 +16,26 @@ lib/heap/heap.c)."""
 
 
 def zephyr_facts(
-    programs: Sequence[Program], board: Board, streams: Sequence[Mapping[str, Any]]
+    board: Board, driver: Mapping[str, Any], streams: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the values for a Zephyr project's templates; UnsupportedError if Zephyr cannot run it.
+    """Return the values for a Zephyr project's templates.
 
-    `streams` are the template facts of the networks' command streams.
+    `driver` has the sizes in bytes of the kernel objects and of the memory that the NPU's driver
+    allocates; `streams` are the template facts of the networks' command streams.
     """
     if not board.run.zephyr:
         raise InputError(
             f"board '{board.name}' has no Zephyr board; name one in run.zephyr of its board "
             "file, or use --platform baremetal"
         )
-    accelerator = programs[0].plan.accelerator
+    objects = driver.get("kernel_objects", ())
     return {
         "platform": "zephyr",
         "zephyr_targets": [known.target for known in board.run.zephyr],
         "qemu_targets": [known.target for known in board.run.zephyr if "qemu" in known.ways],
-        "npu_symbol": _npu_symbol(accelerator) if accelerator else None,
         # k_malloc stores a pointer to the heap before each block.
-        "heap_bytes": heap_bytes(
-            _POINTER_BYTES + object_bytes
-            for object_bytes in (_MUTEX_BYTES, _SEMAPHORE_BYTES, _SEMAPHORE_BYTES)
-        ),
-        "malloc_bytes": heap_bytes([_DEVICE_BYTES]),
+        "heap_bytes": heap_bytes(_POINTER_BYTES + size for size in objects),
+        "malloc_bytes": heap_bytes(driver.get("allocations", ())),
         "stack_bytes": 1024,
         "npu_ports": npu_ports(streams),
         "pyocd_target": _pyocd_target(board),
@@ -113,12 +100,3 @@ def heap_bytes(allocations: Iterable[int]) -> int:
     """Return the size of a Zephyr heap, below 512 bytes, that holds these allocations."""
     chunks = (-(-(_HEAP_HEADER_BYTES + a) // _HEAP_CHUNK_BYTES) for a in allocations)
     return _HEAP_OWN_BYTES + _HEAP_CHUNK_BYTES * sum(chunks)
-
-
-def _npu_symbol(accelerator: Accelerator) -> str:
-    """Return the end of the Kconfig symbol, U55_128; ARM_ETHOS_ or ETHOS_ goes before it."""
-    if accelerator.name in _WITHOUT_SYMBOL:
-        raise UnsupportedError(
-            f"Zephyr has no configuration for {accelerator.name}; choose another NPU with --npu"
-        )
-    return accelerator.name.removeprefix("ethos-").replace("-", "_").upper()

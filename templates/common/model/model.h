@@ -85,9 +85,7 @@ extern "C" {
 #define {{ NAME }}_COMMANDS_BYTES {{ commands_bytes }}
 {% if npu %}
 
-/* CONFIG and ID of the NPU that the network was compiled for: {{ npu }}. */
-#define {{ NAME }}_NPU_CONFIG 0x{{ "%08x"|format(npu_config) }}u
-#define {{ NAME }}_NPU_ID 0x{{ "%08x"|format(npu_id) }}u
+{% include "npu/identity.h" %}
 {% endif %}
 {% for kind, ports in (("Input", inputs), ("Output", outputs)) %}
 {% for port in ports %}

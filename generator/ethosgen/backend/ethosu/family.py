@@ -5,7 +5,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ethosgen.backend import Attach, Backend, Listing, Memories, Runner, SharedMemory, Task
+from ethosgen.backend import (
+    Attach,
+    Backend,
+    Firmware,
+    Listing,
+    Memories,
+    Runner,
+    SharedMemory,
+    Task,
+)
 from ethosgen.backend.ethosu.accelerator import (
     ACCELERATORS,
     DEFAULT_NPU,
@@ -13,7 +22,8 @@ from ethosgen.backend.ethosu.accelerator import (
     WITHOUT_MODEL,
     find_accelerator,
 )
-from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS, max_beats
+from ethosgen.backend.ethosu.firmware import make_firmware
+from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import Network
@@ -132,14 +142,9 @@ class EthosUFamily:
             return list_file(source, name, npu)
         return list_network(source, npu, watch)
 
-    def firmware_facts(self, accelerator: Accelerator, memories: Memories) -> Mapping[str, Any]:
-        """Return the values for the project's templates."""
-        npu = find_accelerator(accelerator.name)
-        return {
-            "npu_config": npu.config_word,
-            "npu_id": npu.id_word,
-            "axi_beats": max_beats(npu.product, memories.mode),
-        }
+    def firmware(self, accelerator: Accelerator, memories: Memories, platform: str) -> Firmware:
+        """Return the driver and the values for the templates."""
+        return make_firmware(find_accelerator(accelerator.name), memories, platform)
 
 
 ETHOS_U: Backend = EthosUFamily()

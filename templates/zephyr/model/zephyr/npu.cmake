@@ -8,24 +8,5 @@ set(ETHOSGEN_QEMU_BOARDS {{ qemu_targets|join(" ") }})
 set(ETHOSGEN_PYOCD_TARGET {{ pyocd_target }})
 {% endif %}
 {% if npu %}
-
-# When Arm's driver is configured for the first time, it drops the value from Zephyr's Kconfig
-# (CMP0126) unless the cache already has one.
-set(ETHOSU_TARGET_NPU_CONFIG {{ npu }} CACHE STRING "NPU configuration" FORCE)
-
-# The driver's messages would go to the console, among the frames. (Zephyr's options for this depend on
-# the console in one version, and on its logging in another.)
-set(ETHOSU_LOG_ENABLE OFF CACHE BOOL "Let Arm's driver print messages")
-
-# The lengths of the NPU's bursts that Vela assumed.
-{% if product == "u85" %}
-set(ETHOSGEN_NPU_LIMITS "AXI_LIMIT_SRAM_MAX_BEATS={{ axi_beats[0] }};AXI_LIMIT_EXT_MAX_BEATS={{ axi_beats[1] }}")
-{% else %}
-set(ETHOSGEN_NPU_LIMITS "{% for i in range(4) %}AXI_LIMIT{{ i }}_MAX_BEATS_BYTES={{ axi_beats[i // 2] }}{{ ";" if not loop.last }}{% endfor %}")
-{% endif %}
-{% if npu_ports is not none %}
-
-# The AXI port of each region, for versions of the driver that have it compiled in.
-set(ETHOSGEN_NPU_PORTS "{% for name, value in npu_ports.items() %}{{ name }}={{ value }}{{ ";" if not loop.last }}{% endfor %}")
-{% endif %}
+{% include "npu/zephyr.cmake" %}
 {% endif %}

@@ -1,0 +1,70 @@
+"""What Ethos-U adds to a project: driver files, C sources, values for templates."""
+
+from typing import Any
+
+from ethosgen.backend import Firmware, Memories
+from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.memory_system import max_beats
+from ethosgen.values.errors import UnsupportedError
+
+_API = "ethosgen_npu.h"
+_SHARED = ("ethosgen_npu_hooks.c", "ethosgen_npu_pmu.c", "ethosgen_npu_identity.c")
+"""Sources that every driver needs."""
+_BAREMETAL = (
+    _API,
+    "ethosgen_npu_run.h",
+    "ethosgen_npu_arm.h",
+    *_SHARED,
+    "ethosgen_npu_direct.c",
+    "ethosgen_npu_core.c",
+)
+_CMSIS = "cmsis/cmsis_compiler.h"
+_ZEPHYR_MODULE = (
+    "ethosgen_npu_pmu.c",
+    "ethosgen_npu_identity.c",
+    "ethosgen_npu_run.h",
+    "ethosgen_npu_arm.h",
+)
+
+_WITHOUT_SYMBOL = ("ethos-u55-32",)
+"""Configurations missing in Zephyr's Kconfig (drivers of 3.7 and 4.2)."""
+
+_MUTEX_BYTES = 20
+_SEMAPHORE_BYTES = 16
+_DEVICE_BYTES = 16
+"""Sizes of Zephyr's struct k_mutex and struct k_sem, and of Arm's struct ethosu_device, on 32
+bits. The firmware checks them at compile time: options such as CONFIG_POLL enlarge them."""
+
+
+def make_firmware(npu: EthosU, memories: Memories, platform: str) -> Firmware:
+    """Return the driver for a platform, and the values for the templates."""
+    facts: dict[str, Any] = {
+        "npu_config": npu.config_word,
+        "npu_id": npu.id_word,
+        "axi_beats": max_beats(npu.product, memories.mode),
+    }
+    if platform == "zephyr":
+        facts |= {
+            "npu_symbol": _zephyr_symbol(npu),
+            "kernel_objects": (_MUTEX_BYTES, _SEMAPHORE_BYTES, _SEMAPHORE_BYTES),
+            "allocations": (_DEVICE_BYTES,),
+        }
+    return Firmware("ethosu", _files(platform), tuple(sorted(_SHARED)), facts)
+
+
+def _files(platform: str) -> dict[str, str]:
+    """Return the files of the library, each with its template."""
+    if platform == "zephyr":
+        module = {f"ethosgen/lib/npu/{file}": f"model/{file}" for file in _ZEPHYR_MODULE}
+        return {_API: f"model/{_API}", **module}
+    files = _BAREMETAL if platform == "csolution" else (*_BAREMETAL, _CMSIS)
+    return {file: f"model/{file}" for file in files}
+
+
+def _zephyr_symbol(npu: EthosU) -> str:
+    """Return the end of the Kconfig symbol, U55_128; ARM_ETHOS_ or ETHOS_ goes before it."""
+    if npu.name in _WITHOUT_SYMBOL:
+        raise UnsupportedError(
+            f"Zephyr has no configuration for {npu.name}; choose another NPU with --npu"
+        )
+    return npu.name.removeprefix("ethos-").replace("-", "_").upper()

@@ -10,6 +10,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+from ethosgen.backend.ethosu.offload.errata_table import ERRATA
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.values.errors import EthosgenError
 from tests.corpus import conditions, coverage, page, results
@@ -103,6 +104,17 @@ def measured() -> dict[str, Any]:
 
 def test_the_page_is_what_the_generator_writes(measured: dict[str, Any]) -> None:
     assert page.page(measured) == page.PAGE.read_text(), "run: python -m tests.corpus render"
+
+
+def test_every_erratum_is_explained_on_the_page() -> None:
+    """By a reason that predicts values; else by its sentence and its smallest network."""
+    reasons = {entry.name for entry in KNOWN}
+    text = page.PAGE.read_text()
+    for erratum in ERRATA:
+        if page.OTHER_NAMES.get(erratum.name, erratum.name) not in reasons:
+            assert f"`{erratum.name}`: " in text
+            assert (page.ROOT / "tests" / "errata" / f"{erratum.name}.tflite").is_file()
+    assert set(page.OTHER_NAMES.values()) <= reasons
 
 
 def test_the_page_says_how_to_draw_the_same_networks_again(measured: dict[str, Any]) -> None:

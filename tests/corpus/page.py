@@ -3,6 +3,9 @@
 import textwrap
 from typing import Any
 
+from ethosgen.backend.ethosu.offload.errata import VELA, Erratum
+from ethosgen.backend.ethosu.offload.errata_table import ERRATA
+from ethosgen.values.outcome import ORACLES
 from tests.corpus import ROOT
 from tests.corpus.known import KNOWN
 from tests.corpus.registry import NETWORKS
@@ -55,6 +58,16 @@ the difference counts as unexplained. *Computed* means that numpy computes the p
 *predicted* means that the model must fault with the message in the reason.
 """
 
+ELSEWHERE = """\
+`ethosgen project` keeps these operators on the CPU too; the random networks of `docs/random.md`
+found them. The corpus draws no network with them: they need several operators, or values beyond its
+range. `tests/errata/` has the smallest network for each under its name, and its test shows the
+difference (`tests/offload/test_errata.py`).
+"""
+
+OTHER_NAMES = {"fully-connected-rounding": "litert-rounds-once"}
+"""Errata that a reason explains under another name."""
+
 ORACLE_NAMES = {"tflm": "TFLM", "litert": "LiteRT"}
 
 HEADER = """\
@@ -88,6 +101,7 @@ def page(results: Figures) -> str:
         + "\n".join(_row(row, names) for row in several)
         + "\n",
         _notes(rows),
+        _elsewhere(),
         _left(rows),
     ]
     return "\n".join(parts)
@@ -176,6 +190,21 @@ def _notes(rows: list[Figures]) -> str:
             "\nNo network of this run shows these, but networks in the tests do: "
             f"{', '.join(missing)}."
         )
+    return "\n".join(lines) + "\n"
+
+
+def elsewhere() -> list[Erratum]:
+    """Return the errata that no reason explains, as no network of the corpus has them."""
+    names = {entry.name for entry in KNOWN}
+    return [e for e in ERRATA if OTHER_NAMES.get(e.name, e.name) not in names]
+
+
+def _elsewhere() -> str:
+    lines = [f"## Errata beyond the corpus\n\n{ELSEWHERE}"]
+    for erratum in elsewhere():
+        owner = "Vela" if erratum.owner == VELA else ORACLES[erratum.owner]
+        sentence = erratum.sentence[0].upper() + erratum.sentence[1:]
+        lines.append(f"- **{owner}**, `{erratum.name}`: {sentence} ({erratum.source}).")
     return "\n".join(lines) + "\n"
 
 

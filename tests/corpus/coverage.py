@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ethosgen.backend.ethosu import isa
 from ethosgen.backend.ethosu.offload import npu_operators
-from ethosgen.backend.ethosu.simulator import isa
 from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,

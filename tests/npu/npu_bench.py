@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.backend.ethosu import isa
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.backend.ethosu.simulator import isa
 from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment

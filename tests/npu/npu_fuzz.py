@@ -24,9 +24,9 @@ from functools import cache, partial
 import numpy as np
 
 from ethosgen.backend.ethosu.accelerator import EthosU, find_accelerator
+from ethosgen.backend.ethosu.isa import BY_CODE
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.decode import decode
-from ethosgen.backend.ethosu.simulator.isa import BY_CODE
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.registers import FAULT_BITS

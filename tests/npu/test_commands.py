@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.backend.ethosu.simulator import effort, summary
-from ethosgen.backend.ethosu.simulator.assemble import assemble
-from ethosgen.backend.ethosu.simulator.cycles import operation_cycles
-from ethosgen.backend.ethosu.simulator.isa import (
+from ethosgen.backend.ethosu.isa import (
     BY_CODE,
     BY_NAME,
     CMD0,
     Command,
     Field,
 )
+from ethosgen.backend.ethosu.simulator import effort, summary
+from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.simulator.cycles import operation_cycles
 from ethosgen.backend.ethosu.simulator.machine import PREPARE
 from ethosgen.backend.ethosu.simulator.operation import Access, Channel, CopyAccess
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context

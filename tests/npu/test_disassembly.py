@@ -3,9 +3,9 @@
 import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.isa import COMMANDS, REGION_REGISTERS
 from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.disassembly import ListedCommand, disassemble
-from ethosgen.backend.ethosu.simulator.isa import COMMANDS, REGION_REGISTERS
 from ethosgen.values.errors import NpuFault
 
 U55 = find_accelerator("ethos-u55-128")

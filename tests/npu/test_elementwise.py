@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.backend.ethosu.simulator.isa import ElementwiseMode
+from ethosgen.backend.ethosu.isa import ElementwiseMode
 from tests.npu.npu_bench import Bench, Program, ifm, ifm2, ofm, scale, sets
 
 Values = list[int]

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ethosgen.backend.ethosu.simulator import isa
+from ethosgen.backend.ethosu import isa
 from ethosgen.backend.ethosu.simulator.assemble import assemble, encode
 from ethosgen.backend.ethosu.simulator.decode import decode
 

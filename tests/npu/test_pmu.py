@@ -2,6 +2,7 @@
 
 import pytest
 
+from ethosgen.backend.ethosu.pmu_event import PmuEvent
 from ethosgen.backend.ethosu.simulator import pmu
 from ethosgen.backend.ethosu.simulator import registers as reg
 from tests.npu.npu_bench import Program, ifm, kernel, ofm, sets
@@ -51,14 +52,19 @@ def test_nothing_is_counted_unasked(driver: Driver) -> None:
 
 def test_events(driver: Driver) -> None:
     # 1024 bytes in and out, 8 a beat. Region 1 is on port 1 where REGIONCFG says 2 or 3.
-    chosen = (pmu.MAC_ACTIVE, pmu.AXI0_RD_DATA_BEAT_RECEIVED, pmu.AXI0_WR_DATA_BEAT_WRITTEN, 999)
+    chosen = (
+        PmuEvent.MAC_ACTIVE,
+        PmuEvent.AXI0_RD_DATA_BEAT_RECEIVED,
+        PmuEvent.AXI0_WR_DATA_BEAT_WRITTEN,
+        999,
+    )
     for index, event in enumerate(chosen):
         driver.write(pmu.PMEVTYPER0 + 4 * index, event)
     driver.write(pmu.PMCNTENSET, 0xF)
     run(driver)
     counts = [driver.read(pmu.PMEVCNTR0 + 4 * index) for index in range(4)]
     assert counts == [1024, 128, 128, 0]
-    driver.write(pmu.PMEVTYPER0, pmu.AXI0_RD_DATA_BEAT_RECEIVED + pmu.AXI1)
+    driver.write(pmu.PMEVTYPER0, PmuEvent.AXI1_RD_DATA_BEAT_RECEIVED)
     driver.write(pmu.PMEVCNTR0, 0)
     driver.write(reg.REGIONCFG, 2 << 2)
     run(driver)
@@ -66,7 +72,7 @@ def test_events(driver: Driver) -> None:
 
 
 def test_counters_are_reset_separately(driver: Driver) -> None:
-    driver.write(pmu.PMEVTYPER0, pmu.CYCLE)
+    driver.write(pmu.PMEVTYPER0, PmuEvent.CYCLE)
     driver.write(pmu.PMCNTENSET, pmu.CYCLE_COUNTER | 1)
     run(driver)
     driver.write(pmu.PMCR, driver.read(pmu.PMCR) | pmu.PMCR_EVENT_CNT_RST)
@@ -90,7 +96,7 @@ def test_enables_are_set_and_cleared(driver: Driver) -> None:
 
 
 def test_an_overflow_is_flagged(driver: Driver) -> None:
-    driver.write(pmu.PMEVTYPER0, pmu.CYCLE)
+    driver.write(pmu.PMEVTYPER0, PmuEvent.CYCLE)
     driver.write(pmu.PMCNTENSET, 1)
     driver.write(pmu.PMINTSET, 1)
     driver.write(pmu.PMEVCNTR0, 0xFFFF_FFFF)
@@ -125,7 +131,7 @@ def test_counting_begins_again_after_a_reset(driver: Driver, seen_between: bool)
             driver.file.poll()
         control = pmu.PMCR_CNT_EN | pmu.PMCR_CYCLE_CNT_RST | pmu.PMCR_EVENT_CNT_RST
         driver.write(pmu.PMCR, control)
-        driver.write(pmu.PMEVTYPER0, pmu.MAC_ACTIVE)
+        driver.write(pmu.PMEVTYPER0, PmuEvent.MAC_ACTIVE)
         driver.write(pmu.PMCNTENSET, pmu.CYCLE_COUNTER | 1)
         run(driver)
         assert (driver.read(pmu.PMCCNTR), driver.read(pmu.PMEVCNTR0)) == (CYCLES, 1024)

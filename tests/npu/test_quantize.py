@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ethosgen.backend.ethosu.simulator.isa import (
+from ethosgen.backend.ethosu.isa import (
     AccFormat,
     ActivationClipRange,
     ActivationFormat,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ethosgen.backend.ethosu.simulator.isa import RoundMode
+from ethosgen.backend.ethosu.isa import RoundMode
 from ethosgen.backend.ethosu.simulator.scaling import pooling_scale, rescale
 
 DBL, TRUNCATE, NATURAL = RoundMode.DBL, RoundMode.TRUNCATE, RoundMode.NATURAL

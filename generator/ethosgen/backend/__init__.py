@@ -169,6 +169,10 @@ class Backend(Protocol):
         """The products that its simulator covers, for people."""
 
     @property
+    def events(self) -> Mapping[int, str]:
+        """The names of the events that the firmware counts, by their numbers there."""
+
+    @property
     def compiler(self) -> str:
         """Its compiler's name."""
 

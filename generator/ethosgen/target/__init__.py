@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.backend import Attach, NpuModel, SharedMemory
+from ethosgen.backend import Attach, NpuModel, SharedMemory, backend_of, find_accelerator
 from ethosgen.target.buffers import Place
 from ethosgen.target.kinds import (
     TARGETS,
@@ -69,18 +69,6 @@ STATUS_NAMES = {
 _BAD_VALUE = 15
 _NOT_READY = 16
 _NPU_FAILURES = frozenset(code for code, name in STATUS_NAMES.items() if "_NPU_" in name)
-
-PMU_EVENTS = {
-    17: "cycle",
-    32: "npu_idle",
-    35: "npu_active",
-    48: "mac_active",
-    130: "axi0_rd_data_beat_received",
-    135: "axi0_wr_data_beat_written",
-    386: "axi1_rd_data_beat_received",
-    391: "axi1_wr_data_beat_written",
-}
-"""The events of Arm's enum pmu_event that the generated application counts, and similar ones."""
 
 _NANOSECONDS = 1_000_000_000
 _ANSWER_S = 10.0
@@ -225,7 +213,7 @@ def _run_sample(
         cpu_instructions=round(reply.cpu_ticks / ticks_per_instruction),
         init_instructions=round(hello.init_ticks / ticks_per_instruction),
         stack_bytes=reply.stack_bytes,
-        npu_pmu=_pmu_figures(reply),
+        npu_pmu=_pmu_figures(reply, info.npu),
     )
 
 
@@ -245,11 +233,12 @@ def _output_array(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
     return np.frombuffer(data, tensor.dtype).reshape(tensor.shape).copy()
 
 
-def _pmu_figures(reply: RunReply) -> dict[str, int] | None:
+def _pmu_figures(reply: RunReply, npu: str) -> dict[str, int] | None:
     """Return the PMU's figures by name; None if it did not count, for example without an NPU."""
     if not reply.npu_cycles:
         return None
-    named = {PMU_EVENTS.get(e, f"event_{e}"): count for e, count in reply.npu_events.items()}
+    events = backend_of(find_accelerator(npu)).events
+    named = {events.get(e, f"event_{e}"): count for e, count in reply.npu_events.items()}
     return {"cycles": reply.npu_cycles, **named}
 
 

@@ -24,6 +24,7 @@ from ethosgen.backend.ethosu.accelerator import (
 )
 from ethosgen.backend.ethosu.firmware import make_firmware
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
+from ethosgen.backend.ethosu.pmu_event import PmuEvent
 from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import Network
@@ -40,6 +41,7 @@ class EthosUFamily:
     default = DEFAULT_NPU
     simulated = "Ethos-U55 and U65"
     compiler = "Vela"
+    events: Mapping[int, str] = {event: event.name.lower() for event in PmuEvent}
 
     def compiler_version(self) -> str:
         """Return the installed Vela's version, "" if there is none."""

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ethosgen.backend.ethosu.isa import BY_NAME, CMD1, CONTROL_LSB, OPCODE_MASK, REGION_REGISTERS
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import OWN_BASES
@@ -62,38 +63,38 @@ def read_spans(log: str) -> list[list[Extent]]:
     return partitions
 
 
-# Arm's names and codes. A group is a region register and its address registers.
-_REGION_COMMANDS = {
-    0x10F: "IFM",  # NPU_SET_IFM_REGION
-    0x11F: "OFM",  # NPU_SET_OFM_REGION
-    0x18F: "IFM2",  # NPU_SET_IFM2_REGION
-    0x130: "DMA0_SRC",  # NPU_SET_DMA0_SRC_REGION
-    0x131: "DMA0_DST",  # NPU_SET_DMA0_DST_REGION
+_PAYLOAD = CMD1 << CONTROL_LSB
+"""The control bits of a command that has a payload word."""
+_GROUPS = {
+    address: region.removesuffix("_REGION")
+    for address, region in REGION_REGISTERS.items()
+    if region not in ("WEIGHT_REGION", "SCALE_REGION")
 }
-_ADDRESS_COMMANDS = {
-    **{0x000 + i: "IFM" for i in range(4)},  # NPU_SET_IFM_BASE0 to 3
-    **{0x010 + i: "OFM" for i in range(4)},  # NPU_SET_OFM_BASE0 to 3
-    **{0x080 + i: "IFM2" for i in range(4)},  # NPU_SET_IFM2_BASE0 to 3
-    0x030: "DMA0_SRC",  # NPU_SET_DMA0_SRC
-    0x031: "DMA0_DST",  # NPU_SET_DMA0_DST
-}
+"""An address register, and its group: a region register and its address registers."""
+
+
+def _code(register: str) -> int:
+    return BY_NAME[f"NPU_SET_{register}"].code
+
+
+_REGION_COMMANDS = {_code(f"{group}_REGION"): group for group in _GROUPS.values()}
+_ADDRESS_COMMANDS = {_code(address): group for address, group in _GROUPS.items()}
+_DMA_START = BY_NAME["NPU_OP_DMA_START"].code
 _OPERATIONS = {
-    0x002: ("IFM", "OFM"),  # NPU_OP_CONV
-    0x003: ("IFM", "OFM"),  # NPU_OP_DEPTHWISE
-    0x005: ("IFM", "OFM"),  # NPU_OP_POOL
-    0x006: ("IFM", "IFM2", "OFM"),  # NPU_OP_ELEMENTWISE
-    0x010: ("DMA0_SRC", "DMA0_DST"),  # NPU_OP_DMA_START
+    BY_NAME["NPU_OP_CONV"].code: ("IFM", "OFM"),
+    BY_NAME["NPU_OP_DEPTHWISE"].code: ("IFM", "OFM"),
+    BY_NAME["NPU_OP_POOL"].code: ("IFM", "OFM"),
+    BY_NAME["NPU_OP_ELEMENTWISE"].code: ("IFM", "IFM2", "OFM"),
+    _DMA_START: ("DMA0_SRC", "DMA0_DST"),
 }
-_DMA_START = 0x010
-_DMA_LENGTH = 0x4032
-_DMA_ENDS = ((0x130, 0x4030), (0x131, 0x4031))
+_DMA_LENGTH = _code("DMA0_LEN") | _PAYLOAD
+_DMA_ENDS = tuple(
+    (_code(f"{end}_REGION"), _code(end) | _PAYLOAD) for end in ("DMA0_SRC", "DMA0_DST")
+)
 """Region and address register of a DMA's source, and of its destination."""
 _REGION_MASK = 0x7
 _INTERNAL = 1 << 8
 """region_mode of a DMA: the address is in SHRAM, and the region is ignored."""
-_CODE_MASK = 0x3FF
-_PAYLOAD = 1 << 14
-"""The control bits of a command that has a payload word."""
 
 
 @dataclass
@@ -190,7 +191,7 @@ def _commands(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
     """Yield (code, word, payload) of each command; payload is None if it has none."""
     words = iter(struct.unpack(f"<{len(stream) // 4}I", stream))
     for word in words:
-        yield word & _CODE_MASK, word, next(words, 0) if word & _PAYLOAD else None
+        yield word & OPCODE_MASK, word, next(words, 0) if word & _PAYLOAD else None
 
 
 def _changes(group: _Group, spans: Sequence[Extent]) -> list[int]:

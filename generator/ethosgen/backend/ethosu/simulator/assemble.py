@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from ethosgen.backend.ethosu.simulator.isa import BY_NAME, PARAMETER_BITS
+from ethosgen.backend.ethosu.isa import BY_NAME, PARAMETER_BITS
 from ethosgen.values.grammar import counted
 
 

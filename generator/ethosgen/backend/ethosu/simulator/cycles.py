@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.simulator.isa import AccFormat, ElementwiseMode, PoolingMode
+from ethosgen.backend.ethosu.isa import AccFormat, ElementwiseMode, PoolingMode
 from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
     Dma,

@@ -5,12 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.backend.ethosu.simulator.isa import BY_CODE, PARAMETER_BITS, Command, Kind
+from ethosgen.backend.ethosu.isa import (
+    BY_CODE,
+    CONTROL_LSB,
+    OPCODE_MASK,
+    PARAMETER_BITS,
+    Command,
+    Kind,
+)
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
 
 _WORD_BYTES = 4
-_OPCODE_MASK = 0x3FF
 _RESERVED_MASK = 0x3C00
 
 
@@ -49,7 +55,7 @@ def decode(stream: bytes) -> Iterator[Instruction]:
     while position < len(words):
         word = words[position]
         offset = position * _WORD_BYTES
-        command = BY_CODE.get((word >> 14 & 3, word & _OPCODE_MASK))
+        command = BY_CODE.get((word >> CONTROL_LSB & 3, word & OPCODE_MASK))
         if command is None or word & _RESERVED_MASK:
             raise NpuFault("parse", f"0x{word:08x} is not a command of Ethos-U55 or U65", offset)
         operand = word >> PARAMETER_BITS

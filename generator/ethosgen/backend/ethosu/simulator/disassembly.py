@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.isa import REGION_REGISTERS, DmaRegionMode, Field
 from ethosgen.backend.ethosu.simulator.decode import Instruction, decode, is_operation
-from ethosgen.backend.ethosu.simulator.isa import REGION_REGISTERS, DmaRegionMode, Field
 from ethosgen.backend.ethosu.simulator.operation import Operation
 from ethosgen.backend.ethosu.simulator.state import Registers
 from ethosgen.backend.ethosu.simulator.summary import place, summary

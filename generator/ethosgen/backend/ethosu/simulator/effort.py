@@ -16,7 +16,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from ethosgen.backend.ethosu.simulator.isa import ActivationFormat
+from ethosgen.backend.ethosu.isa import ActivationFormat
 from ethosgen.backend.ethosu.simulator.operation import (
     Access,
     Convolution,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ethosgen.backend.ethosu.simulator.isa import ActivationFormat
+from ethosgen.backend.ethosu.isa import ActivationFormat
 from ethosgen.backend.ethosu.simulator.memory import Bus
 from ethosgen.backend.ethosu.simulator.operation import FeatureMap, Shape
 from ethosgen.values.errors import NpuFault

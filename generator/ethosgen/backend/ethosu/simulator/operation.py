@@ -11,7 +11,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from ethosgen.backend.ethosu.simulator.isa import (
+from ethosgen.backend.ethosu.isa import (
     AccFormat,
     ActivationClipRange,
     ActivationFormat,

@@ -8,6 +8,7 @@ registers hold the bits that are set, clear registers hold 0.
 from collections.abc import Callable
 
 from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.pmu_event import AXI1, PmuEvent
 from ethosgen.backend.ethosu.simulator.activity import Activity
 
 # Byte offsets, as in Arm's register description.
@@ -34,17 +35,6 @@ _PMCR_RESET = COUNTERS << 11
 CYCLE_COUNTER = 1 << 31
 _ALL = CYCLE_COUNTER | (1 << COUNTERS) - 1
 _PAIRS = ((PMCNTENSET, PMCNTENCLR), (PMOVSSET, PMOVSCLR), (PMINTSET, PMINTCLR))
-
-CYCLE = 17
-NPU_ACTIVE = 35
-MAC_ACTIVE = 48
-MAC_ACTIVE_8BIT = 49
-MAC_ACTIVE_16BIT = 50
-AXI0_RD_DATA_BEAT_RECEIVED = 130
-AXI0_WR_DATA_BEAT_WRITTEN = 135
-AXI0_ENABLED_CYCLES = 140
-AXI1 = 256
-"""Offset from an event of port 0 to the same event of port 1."""
 
 _BEAT_BYTES = {"u55": 8, "u65": 16}
 
@@ -145,19 +135,19 @@ class Pmu:
 
 def events(accelerator: EthosU, activity: Activity, region_config: int) -> dict[int, int]:
     """Return the count of each modelled event; other events are never counted."""
-    happened = {
-        CYCLE: activity.cycles,
-        NPU_ACTIVE: activity.cycles,
-        MAC_ACTIVE: activity.mac_8bit + activity.mac_16bit,
-        MAC_ACTIVE_8BIT: activity.mac_8bit,
-        MAC_ACTIVE_16BIT: activity.mac_16bit,
-        AXI0_ENABLED_CYCLES: activity.cycles,
-        AXI0_ENABLED_CYCLES + AXI1: activity.cycles,
+    happened: dict[int, int] = {
+        PmuEvent.CYCLE: activity.cycles,
+        PmuEvent.NPU_ACTIVE: activity.cycles,
+        PmuEvent.MAC_ACTIVE: activity.mac_8bit + activity.mac_16bit,
+        PmuEvent.MAC_ACTIVE_8BIT: activity.mac_8bit,
+        PmuEvent.MAC_ACTIVE_16BIT: activity.mac_16bit,
+        PmuEvent.AXI0_ENABLED_CYCLES: activity.cycles,
+        PmuEvent.AXI1_ENABLED_CYCLES: activity.cycles,
     }
     beat = _BEAT_BYTES[accelerator.product]
     for event, traffic in (
-        (AXI0_RD_DATA_BEAT_RECEIVED, activity.read),
-        (AXI0_WR_DATA_BEAT_WRITTEN, activity.written),
+        (PmuEvent.AXI0_RD_DATA_BEAT_RECEIVED, activity.read),
+        (PmuEvent.AXI0_WR_DATA_BEAT_WRITTEN, activity.written),
     ):
         for region, size in traffic.items():
             port = region_config >> 2 * region + 1 & 1  # outstanding counters 2 and 3 are AXI1's

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ethosgen.backend.ethosu.simulator.isa import RoundMode
+from ethosgen.backend.ethosu.isa import RoundMode
 
 Ints = NDArray[np.int64]
 _DOUBLE_SHIFT = 31

@@ -5,8 +5,7 @@ from enum import IntEnum
 from typing import TypeVar
 
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.simulator.decode import Instruction
-from ethosgen.backend.ethosu.simulator.isa import (
+from ethosgen.backend.ethosu.isa import (
     BY_NAME,
     AccFormat,
     ActivationClipRange,
@@ -22,6 +21,7 @@ from ethosgen.backend.ethosu.simulator.isa import (
     RoundMode,
     WeightOrder,
 )
+from ethosgen.backend.ethosu.simulator.decode import Instruction
 from ethosgen.backend.ethosu.simulator.operation import (
     Activation,
     Convolution,

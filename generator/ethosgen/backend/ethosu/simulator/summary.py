@@ -5,7 +5,7 @@ Shapes are height x width x depth, addresses region:offset, data types numpy nam
 
 from functools import singledispatch
 
-from ethosgen.backend.ethosu.simulator.isa import (
+from ethosgen.backend.ethosu.isa import (
     ActivationClipRange,
     ActivationFunction,
     IfmUpscaleMode,

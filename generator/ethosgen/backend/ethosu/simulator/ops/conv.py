@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethosgen.backend.ethosu.isa import IfmUpscaleMode
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
-from ethosgen.backend.ethosu.simulator.isa import IfmUpscaleMode
 from ethosgen.backend.ethosu.simulator.operation import Convolution
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Constants, Context
 from ethosgen.backend.ethosu.simulator.ops.quantize import Exact, Factors, Quantize, exact, integers

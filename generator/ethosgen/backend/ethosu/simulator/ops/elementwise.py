@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ethosgen.backend.ethosu.isa import ElementwiseMode, IfmScaleMode, OfmScaleMode
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
-from ethosgen.backend.ethosu.simulator.isa import ElementwiseMode, IfmScaleMode, OfmScaleMode
 from ethosgen.backend.ethosu.simulator.operation import Elementwise, FeatureMap, Shape
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
 from ethosgen.backend.ethosu.simulator.ops.output import finisher, scaler

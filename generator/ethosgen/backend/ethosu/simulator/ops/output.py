@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethosgen.backend.ethosu.simulator.feature_map import Placed
-from ethosgen.backend.ethosu.simulator.isa import (
+from ethosgen.backend.ethosu.isa import (
     ActivationClipRange,
     ActivationFunction,
     OfmScaleMode,
 )
+from ethosgen.backend.ethosu.simulator.feature_map import Placed
 from ethosgen.backend.ethosu.simulator.operation import Activation, Output
 from ethosgen.backend.ethosu.simulator.ops import curves
 from ethosgen.backend.ethosu.simulator.ops.context import Context

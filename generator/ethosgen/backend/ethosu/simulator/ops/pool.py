@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethosgen.backend.ethosu.isa import IfmUpscaleMode, PoolingMode, RoundMode
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
-from ethosgen.backend.ethosu.simulator.isa import IfmUpscaleMode, PoolingMode, RoundMode
 from ethosgen.backend.ethosu.simulator.operation import Pool
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
 from ethosgen.backend.ethosu.simulator.ops.output import finisher, scaler

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethosgen.backend.ethosu.simulator.isa import OfmScaleMode, RoundMode
+from ethosgen.backend.ethosu.isa import OfmScaleMode, RoundMode
 from ethosgen.backend.ethosu.simulator.operation import Output
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.ops.output import (

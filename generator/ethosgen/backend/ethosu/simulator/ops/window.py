@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethosgen.backend.ethosu.isa import IfmUpscaleMode
 from ethosgen.backend.ethosu.simulator import feature_map
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
-from ethosgen.backend.ethosu.simulator.isa import IfmUpscaleMode
 from ethosgen.backend.ethosu.simulator.operation import Windowed
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 

@@ -13,6 +13,8 @@ from enum import Enum, IntEnum
 CMD0 = 0
 CMD1 = 1
 PARAMETER_BITS = 16
+OPCODE_MASK = 0x3FF
+CONTROL_LSB = 14
 
 
 class ActivationType(IntEnum):

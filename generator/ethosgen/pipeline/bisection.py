@@ -103,7 +103,7 @@ def diagnose(
 def _needed(
     network: Network, samples: Sequence[Arrays], index: int
 ) -> tuple[Sequence[Arrays], int]:
-    """Return the samples that sample `index` depends on, and the number left out before them."""
+    """Return the samples on which sample `index` depends, and the number omitted before them."""
     if has_state(network):
         return samples[: index + 1], 0
     return samples[index : index + 1], index

@@ -12,7 +12,7 @@ from ethosgen.values.network import Network
 
 @contextmanager
 def blaming(network: Network) -> Iterator[None]:
-    """Turn an internal error into an error of the file if TFLite's interpreters refuse it too."""
+    """Convert an internal error to an error of the file if TFLite's interpreters refuse it too."""
     try:
         yield
     except InternalError as error:
@@ -25,7 +25,7 @@ def blaming(network: Network) -> Iterator[None]:
 
 
 def _refusal(network: Network) -> str | None:
-    """Return why no interpreter runs the network; None if one does, or none is available."""
+    """Return the reason why no interpreter runs the network, None if one does or is missing."""
     if is_compiled(network):
         return None
     try:

@@ -54,13 +54,13 @@ class Golden:
 
 
 Ask = Callable[[Network, Sequence[Arrays], str | None], Golden | str]
-"""Asks the named oracle, else the one that decides; returns the reason if it has no answer."""
+"""Runs the named oracle, else the one that decides; returns the reason if there is no answer."""
 
 
 def ask_oracles(
     network: Network, samples: Sequence[Arrays], oracle: str | None = None
 ) -> Golden | str:
-    """Run the oracle that is named, else the one that decides."""
+    """Run the named oracle, else the one that decides."""
     try:
         golden = Golden(*decisive_outputs(network, samples, oracle))
     except InputError as error:
@@ -137,7 +137,7 @@ def _access_fault(plan: OffloadPlan) -> str:
 
 
 def draw(network: Network) -> list[Arrays]:
-    """Draw the check's samples: as many as it takes for SAMPLES of them to have outputs."""
+    """Draw the check's samples: enough for SAMPLES of them to have outputs."""
     most = min(SAMPLES * period(network), MOST_SAMPLES)
     return draw_samples(network, default_samples(network, most, MOST_WORK), SEED)
 
@@ -155,7 +155,7 @@ def _answered_meanwhile(
 
 
 def _answered(network: Network, ask: Ask, oracle: str | None) -> tuple[list[Arrays], Golden | str]:
-    """Draw samples and ask the oracle; omit those that it refuses."""
+    """Draw samples and run the oracle; omit samples that it refuses."""
     samples = draw(network)
     said = ask(network, samples, oracle)
     if isinstance(said, Golden) or has_state(network):

@@ -196,7 +196,7 @@ def _other(oracle: "Oracle") -> "Oracle":
 
 
 def tolerance_of(network: Network) -> float:
-    """Return how much float outputs may differ: 0 if every operator's results are exact."""
+    """Return the tolerance of float outputs, 0 if all operators are exact."""
     from ethosgen.aot import is_exact
 
     if all(tensor.dtype != "float32" for tensor in network.outputs):

@@ -31,7 +31,7 @@ class Pieces:
         return [{t.name: value[t.index] for t in network.outputs} for value in self.values]
 
     def note(self, network: Network) -> str:
-        """Say which operators LiteRT ran."""
+        """Return a note that lists the operators that LiteRT ran."""
         pairs = zip(network.graph.operators, self.oracles, strict=True)
         lacking = dict.fromkeys(op.code for op, oracle in pairs if oracle == "litert")
         return f"operator by operator: LiteRT for {', '.join(lacking)}, TFLite Micro for the rest"

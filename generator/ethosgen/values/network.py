@@ -119,7 +119,7 @@ class Compressed:
 
 @dataclass(frozen=True)
 class Network:
-    """A network, and the bytes of a .tflite file that says the same. `graphs[0]` is the entry.
+    """A network, and the bytes of an equivalent .tflite file. `graphs[0]` is the entry.
 
     `data` is None for an edited network: ethosgen.frontend.tflite.writer writes its file.
     `compressed` describes the network before its constants were decompressed. `contradictions`

@@ -20,12 +20,15 @@ _RECURRENT = {"SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
 
 
 def multiplications(network: Network) -> int:
-    """Return about how many values an inference multiplies or moves, subgraphs counted once."""
+    """Return the approximate number of values that an inference multiplies or moves.
+
+    Each subgraph counts once.
+    """
     return sum(_of_operator(graph, op) for graph in network.graphs for op in graph.operators)
 
 
 def default_samples(network: Network, most: int = SAMPLES, work: int | None = None) -> int:
-    """Return how many samples to draw: `most`, or fewer of a network that computes much.
+    """Return the number of samples to draw: `most`, or fewer for a large network.
 
     Together they multiply up to `work`, by default MOST_WORK.
     """
@@ -43,7 +46,7 @@ def has_state(network: Network) -> bool:
 
 
 def period(network: Network) -> int:
-    """Return every how many inferences have outputs: a CIRCULAR_BUFFER ends those between."""
+    """Return the number of inferences per output, above 1 if a CIRCULAR_BUFFER ends the others."""
     cycles = (
         int(op.options.get("cycles_max", 1))
         for graph in network.graphs

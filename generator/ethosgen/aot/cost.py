@@ -1,4 +1,4 @@
-"""Estimates of an operator's cycles on the CPU, which `--offload auto` compares with the NPU's.
+"""Estimate an operator's cycles on the CPU, which `--offload auto` compares with the NPU's.
 
 The figures are instructions for each product, tap or element, counted on QEMU's mps3-an547 (a
 Cortex-M55 with Helium) for our own kernels: one operator a network, 32 x 32 x 16 elements, 3 x 3
@@ -20,7 +20,7 @@ Cycles = Callable[[Operator, Sequence[Tensor]], float]
 CALL = 40
 """Cycles of a CPU operator outside its loops."""
 OUTPUT = 8.0
-"""Cycles for each output of a layer, besides its products."""
+"""Cycles for each output of a layer, in addition to its products."""
 OUTPUT_OF_INT16 = 25.0
 PLAIN_PRODUCT = 7.0
 """For floats, whose loops are plain C: two loads, a product, an addition and loop overhead."""

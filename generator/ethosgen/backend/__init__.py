@@ -1,7 +1,7 @@
 """Backends: families of accelerators that run parts of a network instead of the CPU.
 
-Nobody but this registry imports one. A family is loaded on first use, its compiler and its
-simulator only when a plan needs them.
+Only this registry imports one. A family is loaded on first use, its compiler and its simulator only
+when a plan needs them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ from ethosgen.values.watch import Watch
 
 @dataclass(frozen=True)
 class Memories:
-    """A board's memories as compilers know them.
+    """A board's memories as compilers see them.
 
-    `mode` is the memory mode, `near_bytes` the size of the SRAM in which the accelerator works: the
-    one that is reserved for it, or else the arena's.
+    `mode` is the memory mode, `near_bytes` the size of the accelerator's working SRAM: the one that
+    is reserved for it, else the arena's.
     """
 
     mode: str
@@ -34,26 +34,26 @@ class Memories:
 
 
 class Cpu(Protocol):
-    """What the CPU can do beside an accelerator."""
+    """The CPU's side of a plan: cost, layout and lookup tables of its operators."""
 
     def cpu_cycles(self, operator: Operator, graph: Graph, /) -> int | None:
         """Return an operator's estimated cycles, None if they are unknown or there is no code."""
 
     def require_places(self, plan: OffloadPlan, /) -> None:
-        """Raise RefusalError for a plan whose layout the CPU's operators cannot follow."""
+        """Raise RefusalError for a plan whose layout the CPU's operators cannot use."""
 
     def table_of(
         self, operator: Operator, graph: Graph, /
     ) -> np.ndarray[Any, np.dtype[np.int8]] | None:
-        """Return the CPU's table of an 8-bit operator, None if it has none."""
+        """Return the CPU's lookup table of an 8-bit operator, None if it has none."""
 
 
 @dataclass(frozen=True)
 class Task:
     """A network to divide between an accelerator and the CPU.
 
-    Without `memories` the compiler assumes those of a usual board. Of the options, `cpu_ops` and
-    `mode` concern it.
+    Without `memories` the compiler assumes those of a usual board. Of the options, only `cpu_ops`
+    and `mode` are used.
     """
 
     network: Network
@@ -68,14 +68,14 @@ class Runner(Protocol):
     """Simulates the partitions of one plan on this machine."""
 
     def __call__(self, partition: Partition, inputs: Arrays, /) -> Arrays:
-        """Run one partition: inputs by tensor name to outputs by tensor name.
+        """Run one partition on inputs by tensor name; return outputs by tensor name.
 
-        It also returns the variables among its inputs as it leaves them. NpuFault for what the
-        hardware cannot do.
+        The result also has the new values of variables among the inputs. NpuFault for an invalid
+        command stream.
         """
 
     def check_accesses(self) -> None:
-        """Raise NpuFault for the first access outside the plan's memories; run nothing."""
+        """Raise NpuFault for the first access outside the plan's memories, without running."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class SharedMemory:
 
 
 class NpuModel(Protocol):
-    """A simulator as a target uses it; its registers are in the page that it was created with."""
+    """A simulator as a target uses it; its registers are in the page passed at its creation."""
 
     def poll(self) -> bool:
         """Poll the registers and execute requests; return whether there were any."""
@@ -102,7 +102,7 @@ class NpuModel(Protocol):
 Attach = Callable[
     [np.ndarray[Any, np.dtype[np.uint32]], Sequence[SharedMemory], Callable[[], None]], NpuModel
 ]
-"""Creates a simulator, from the register page, the memory and a function for the interrupt."""
+"""Creates a simulator from the register page, the memories and a function for the interrupt."""
 
 
 class Line(Protocol):
@@ -110,7 +110,7 @@ class Line(Protocol):
 
     @property
     def text(self) -> str:
-        """The command, for people."""
+        """The command as text."""
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
@@ -150,7 +150,7 @@ class Firmware:
 
 
 class Backend(Protocol):
-    """What the stages ask of a family of accelerators."""
+    """A family of accelerators, as the stages use it."""
 
     @property
     def family(self) -> str:
@@ -158,15 +158,15 @@ class Backend(Protocol):
 
     @property
     def accelerators(self) -> Mapping[str, Accelerator]:
-        """Its accelerators by name, in the order in which users see them."""
+        """Its accelerators by name, in display order."""
 
     @property
     def default(self) -> str:
-        """The accelerator's name if neither the user nor a board nor a compiled file has one."""
+        """The accelerator used if neither the user nor a board nor a compiled file names one."""
 
     @property
     def simulated(self) -> str:
-        """The products that its simulator covers, for people."""
+        """The products that its simulator covers, for messages."""
 
     @property
     def events(self) -> Mapping[int, str]:
@@ -180,22 +180,22 @@ class Backend(Protocol):
         """Return the installed compiler's version, "" if there is none."""
 
     def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-        """Return what it may run: product → operator → types, () if the compiler names none."""
+        """Return its operators: product → operator → types, () if the compiler names none."""
 
     def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
-        """Return why an accelerator does not support a memory mode, "" if it does."""
+        """Return the reason why an accelerator does not support a memory mode, "" if it does."""
 
     def compiled_for(self, network: Network) -> Accelerator | None:
-        """Return the accelerator that a network was compiled for, None if by no compiler of it."""
+        """Return the accelerator for which its compiler compiled a network, None if it did not."""
 
     def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
-        """Return the operators to keep on the CPU as their results would not be an oracle's."""
+        """Return the operators to keep on the CPU because their results differ from an oracle's."""
 
     def compile(self, task: Task, kept: Mapping[int, Kept]) -> OffloadPlan:
-        """Compile to partitions what it can run, except the operators that are kept, by index.
+        """Compile the supported operators, except those in `kept` (by index), to partitions.
 
-        With OffloadMode.AUTO, only what it estimates to be faster there. RefusalError if the
-        compiler refuses all of it.
+        With OffloadMode.AUTO, only those that are estimated to be faster there. RefusalError if the
+        compiler refuses the network.
         """
 
     def runner(self, plan: OffloadPlan, trace: Trace | None = None) -> Runner:
@@ -205,14 +205,14 @@ class Backend(Protocol):
         """Return a function that attaches a simulator to a target's register page."""
 
     def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
-        """Simulate for a program on this machine, until it ends."""
+        """Simulate an accelerator for a program on this machine, until the program ends."""
 
     def listings(
         self, source: Network | bytes, name: str, accelerator: Accelerator | None, watch: Watch
     ) -> list[Listing]:
         """List the commands of a network, compiled or not, or of another file of the compiler.
 
-        Without an accelerator it is the one that the source is compiled for, else the default.
+        Without `accelerator`, the source's accelerator or the default is used.
         """
 
     def firmware(self, accelerator: Accelerator, memories: Memories, platform: str) -> Firmware:
@@ -233,18 +233,18 @@ def backend_of(accelerator: Accelerator) -> Backend:
 
 
 def accelerators() -> Mapping[str, Accelerator]:
-    """Return all accelerators by name, in the order in which users see them."""
+    """Return all accelerators by name, in display order."""
     return {name: known for one in backends() for name, known in one.accelerators.items()}
 
 
 def default_accelerator() -> Accelerator:
-    """Return the accelerator if neither the user nor a board nor a compiled file names one."""
+    """Return the accelerator used if neither the user nor a board nor a compiled file names one."""
     first = backends()[0]
     return first.accelerators[first.default]
 
 
 def find_accelerator(name: str) -> Accelerator:
-    """Return the accelerator of that name; InputError lists the known ones."""
+    """Return the accelerator with that name; InputError lists the known names."""
     known = accelerators()
     if name not in known:
         raise InputError(unknown("NPU", name, known))

@@ -51,7 +51,7 @@ def may_be_undefined(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 def undefined_elements(
     operator: Operator, tensors: Sequence[Tensor], oracle: str, value: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return a mask of what C++ leaves undefined for this input; `oracle` ran the operator.
+    """Return a mask of the results that are undefined in C++; `oracle` ran the operator.
 
     LiteRT's CAST saturates, so its result is always defined.
     """
@@ -70,7 +70,7 @@ def undefined_elements(
 
 
 def _fits(whole: np.ndarray[Any, Any], info: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which of these floats are integers of a type; NaN is none."""
+    """Return a mask of the floats within an integer type's range; NaN is outside."""
     return np.asarray((whole >= float(info.min)) & (whole < float(info.max) + 1))
 
 

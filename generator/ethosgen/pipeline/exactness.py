@@ -107,7 +107,7 @@ def exact_plan(
 
 
 def _with_accesses(plan: OffloadPlan) -> OffloadPlan:
-    """Return the plan, whose check says whether the NPU's accesses were checked."""
+    """Return the plan; its check records whether the NPU's accesses were checked."""
     if plan.check is None or plan.accelerator is None or not plan.partitions:
         return plan
     is_checked = plan.accelerator.has_simulator
@@ -261,7 +261,7 @@ class _Check:
         return replace(plan, check=replace(self._compared(self._golden), cases=kept_cases))
 
     def _compared(self, golden: Golden) -> Check:
-        """Count what is compared, and what C++ leaves undefined."""
+        """Count the compared and the undefined elements."""
         outputs, left_out = list(golden.outputs), self._left_out
         found = compare(golden.oracle, outputs, outputs, left_out=left_out)
         samples = sum(
@@ -298,7 +298,7 @@ class _Check:
         )
 
     def _compare(self, outputs: list[Arrays], golden: Golden) -> Comparison:
-        """Compare; what C++ leaves undefined is looked for once, and only if outputs differ."""
+        """Compare outputs; find undefined elements once, and only if outputs differ."""
         from ethosgen.pipeline.pieces import undefined_outputs
 
         theirs = list(golden.outputs)

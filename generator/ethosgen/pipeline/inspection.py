@@ -1,4 +1,4 @@
-"""Inspects what an NPU runs: command streams as text, and the effects of their operations."""
+"""Inspect command streams: as text, and by the effects of their operations."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ from ethosgen.values.watch import Watch
 def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
     """Disassemble a file: a .tflite, compiled or not, or another file of an NPU's compiler.
 
-    A network that is not compiled is compiled first. `npu` None means the file's, or else the
-    default. Raises InputError for another kind of file, or for another NPU.
+    An uncompiled network is compiled first. Without `npu`, the file's NPU or the default is used.
+    Raises InputError for another kind of file, or for another NPU.
     """
     accelerator = find_accelerator(npu) if npu is not None else None
     try:

@@ -40,10 +40,10 @@ class Pieces:
 def undefined_outputs(
     network: Network, samples: Sequence[Arrays], oracle: str | None = None
 ) -> LeftOut | None:
-    """Return the elements of the outputs that C++ leaves undefined, None if there are none.
+    """Return the elements of the outputs that are undefined in C++, None if there are none.
 
-    The oracle's answer for them is only what its compiler chose. So is each result that is computed
-    from one; with state, in later samples too. A network that cannot be taken apart has none.
+    The oracle's value for them depends on its compiler. Results computed from them are undefined
+    too, with state also in later samples. A network that cannot be taken apart has none.
     """
     if not any(may_be_undefined(op, network.graph.tensors) for op in network.graph.operators):
         return None
@@ -71,7 +71,7 @@ def _spread(
     oracles: Sequence[str],
     reached: dict[int, Mask],
 ) -> str:
-    """Add the undefined elements of a sample's tensors to `reached`; return whose result they are.
+    """Add a sample's undefined elements to `reached`; return the operator that causes them.
 
     An operator that reads one has an undefined result, and so have its variables.
     """

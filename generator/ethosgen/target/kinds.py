@@ -57,7 +57,7 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class Firmware:
-    """The data a target needs: the ELF, its project, the NPU model, and the line to a board."""
+    """The data that a target needs: the ELF, its project, the NPU model, the line to a board."""
 
     elf: Path
     info: ProjectInfo
@@ -117,7 +117,7 @@ TARGETS: Mapping[str, TargetKind] = {
 
 
 def require_target(name: str) -> TargetKind:
-    """Return the kind of that name; InputError names the known ones."""
+    """Return the kind of target with that name; InputError lists the known names."""
     if name not in TARGETS:
         raise InputError(unknown("target", name, TARGETS))
     return TARGETS[name]

@@ -72,7 +72,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Drawn:
-    """How random samples were drawn: `distributions` counts them by distribution.
+    """The random samples: their number by distribution, and the seed.
 
     `is_short` means that they are fewer than usual, because the network is large.
     """

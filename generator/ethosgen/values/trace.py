@@ -1,4 +1,4 @@
-"""Collects what a simulator did: an entry for each operation, and the arrays of chosen ones."""
+"""Record a simulation: an entry for each operation, and the arrays of selected operations."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -48,12 +48,12 @@ class Trace:
         self._number = 0
 
     def begin_sample(self) -> None:
-        """Note that a new inference begins."""
+        """Record the start of an inference."""
         self._sample += 1
         self._number = 0
 
     def begin_partition(self, name: str) -> None:
-        """Note the partition of the following operations."""
+        """Record the partition of the following operations."""
         self._partition = name
 
     @property
@@ -73,7 +73,7 @@ class Trace:
         seconds: float,
         arrays: Callable[[], Arrays],
     ) -> None:
-        """Note that an operation has ended; `arrays` returns them if they are wanted.
+        """Record the end of an operation; `arrays` returns its arrays, if they are to be dumped.
 
         Raises InputError if they cannot be written to their file.
         """

@@ -176,7 +176,7 @@ def registry() -> dict[tuple[str, str], Registration]:
 
 @cache
 def _by_code() -> tuple[dict[str, int], dict[str, Cycles]]:
-    """Return what holds for an operator in all dtypes: the deciding input, and the cost."""
+    """Return the deciding input and the cost of each operator code, common to all dtypes."""
     deciding: dict[str, int] = {}
     costs: dict[str, Cycles] = {}
     for (code, dtype), one in registry().items():

@@ -86,7 +86,7 @@ DEFAULT_NPU = "ethos-u55-128"
 
 
 def find_accelerator(name: str) -> EthosU:
-    """Return the Ethos-U of that name; InputError lists the known ones."""
+    """Return the Ethos-U with that name; InputError lists the known names."""
     known = ACCELERATORS | WITHOUT_MODEL
     try:
         return known[name]

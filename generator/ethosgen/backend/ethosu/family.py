@@ -1,4 +1,4 @@
-"""Ethos-U as a backend: joins its configurations, its compiler Vela and its simulator."""
+"""Ethos-U as a backend: its configurations, its compiler Vela and its simulator."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
@@ -34,7 +34,10 @@ from ethosgen.values.watch import Watch
 
 
 class EthosUFamily:
-    """The family, which Backend documents. Compiler and simulator are imported on first use."""
+    """The Ethos-U family; Backend documents the methods.
+
+    Compiler and simulator are imported on first use.
+    """
 
     family = FAMILY
     accelerators: Mapping[str, Accelerator] = {**ACCELERATORS, **WITHOUT_MODEL}
@@ -50,7 +53,7 @@ class EthosUFamily:
         return vela_version()
 
     def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-        """Return what Regor lists: product → operator → types, () for U85."""
+        """Return Regor's list: product → operator → types, () for U85."""
         from ethosgen.backend.ethosu.offload import npu_operators
 
         return {
@@ -59,13 +62,13 @@ class EthosUFamily:
         }
 
     def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
-        """Return why an NPU does not support a memory mode, "" if it does."""
+        """Return the reason why an NPU does not support a memory mode, "" if it does."""
         if (accelerator.product, memory_mode) in SYSTEM_CONFIGS:
             return ""
         return "its second AXI port is read-only"
 
     def compiled_for(self, network: Network) -> Accelerator | None:
-        """Return the NPU that Vela compiled a network for, None if it did not."""
+        """Return the NPU for which Vela compiled a network, None if it did not."""
         from ethosgen.backend.ethosu.offload import compiled_for
 
         return compiled_for(network) if is_compiled(network) else None
@@ -78,7 +81,7 @@ class EthosUFamily:
         return find_errata(task.network, target, oracle)
 
     def compile(self, task: Task, kept: Mapping[int, Kept]) -> OffloadPlan:
-        """Let Vela compile what it supports."""
+        """Compile the operators that Vela supports."""
         from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 
         memories: dict[str, Any] = {}
@@ -128,7 +131,7 @@ class EthosUFamily:
         return attach
 
     def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
-        """Simulate the NPU of a Zephyr application on native_sim, until it ends."""
+        """Simulate the NPU of a Zephyr application on native_sim, until the application ends."""
         from ethosgen.backend.ethosu.simulator.server import serve
 
         serve(requests, answers)

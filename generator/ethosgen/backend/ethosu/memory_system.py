@@ -1,22 +1,23 @@
-"""The memories that Vela assumes at the AXI ports, and what follows from them."""
+"""The memories that Vela assumes at the AXI ports, and the burst lengths for them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 DEFAULT_MODE = "shared_sram"
-"""A Cortex-M board's: constants in flash, everything else in an SRAM that CPU and NPU share."""
+"""The usual mode of a Cortex-M board: constants in flash, the rest in an SRAM that CPU and NPU
+share."""
 
 MEMORY_MODES: Mapping[str, str] = {
     "sram_only": "Sram_Only",
     "shared_sram": "Shared_Sram",
     "dedicated_sram": "Dedicated_Sram",
 }
-"""Vela's names of the memory modes: sections of its vela.ini."""
+"""Vela's names of the memory modes, which are sections of its vela.ini."""
 
 
 @dataclass(frozen=True)
 class SystemConfig:
-    """A section of vela.ini, and burst_length of the memories at ports 0 and 1 there."""
+    """A section of vela.ini, and its burst_length of the memories at ports 0 and 1."""
 
     name: str
     burst_bytes: tuple[int, int]

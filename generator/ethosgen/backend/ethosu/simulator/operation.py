@@ -146,7 +146,7 @@ class Channel(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class MapAccess:
-    """An operation reads or writes a feature map, as far as `shape`; `name` is the operand's."""
+    """A read or write of a feature map of the given shape; `name` is the operand's."""
 
     name: str
     channel: Channel
@@ -372,13 +372,13 @@ class Dma:
 
     @property
     def read(self) -> CopyAccess:
-        """The end to copy from."""
+        """The source of the copy."""
         strides = self.strides(self.source_dims)
         return CopyAccess("source", Channel.DMA_READ, *self.source, self.shape, strides)
 
     @property
     def write(self) -> CopyAccess:
-        """The end to copy to."""
+        """The destination of the copy."""
         strides = self.strides(self.destination_dims)
         return CopyAccess("destination", Channel.DMA_WRITE, *self.destination, self.shape, strides)
 

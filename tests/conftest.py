@@ -1,6 +1,24 @@
-"""Prints the new seeds at the end."""
+"""Skips tests whose needs are not met, and prints the new seeds at the end."""
 
 from typing import Any
+
+import pytest
+
+from tests.support.needs import NEEDS, unmet
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the markers."""
+    config.addinivalue_line("markers", "slow: takes long even without a compiler or QEMU")
+    for name, (what, _) in NEEDS.items():
+        config.addinivalue_line("markers", f"{name}: {what}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that lacks something, before its fixtures are made."""
+    for reason in unmet(item):
+        pytest.skip(reason)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

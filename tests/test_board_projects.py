@@ -10,16 +10,18 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen import pipeline
 from ethosgen.board import Board, board_names, load_board
-from ethosgen.host.tools import CMAKE, GCC, NINJA
+from ethosgen.host.tools import GCC
 from ethosgen.project import render, write
 from ethosgen.toolchain import build
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
-from tests.support.needs import require
+from tests.support.needs import needs_build
 from tests.support.programs import make_cpu_program, make_program
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
+
+pytestmark = needs_build
 
 PARTS = {
     ".vectors": "code",
@@ -34,11 +36,6 @@ PARTS = {
     ".ethosgen_io": "io",
     ".ethosgen_fast": "fast",
 }
-
-
-@pytest.fixture(autouse=True)
-def _tools() -> None:
-    require(GCC, CMAKE, NINJA)
 
 
 def cases() -> list[tuple[str, str, str]]:

@@ -14,7 +14,7 @@ from ethosgen.project import render, write
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
-from tests.support.needs import require
+from tests.support.needs import needs_qemu
 from tests.support.programs import make_program
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
@@ -35,8 +35,8 @@ def run_test(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@needs_qemu
 def test_a_project_checks_itself_and_fails_closed(tmp_path: Path) -> None:
-    require(*TOOLS)
     place = tmp_path / "p"
     network = image_net(tmp_path / "image_net.tflite")
     pipeline.create_project(recipe(network), directory=place, with_ci=True, watch=Watch())

@@ -10,10 +10,9 @@ from click.testing import CliRunner
 from ethosgen.board import load_board
 from ethosgen.cli import cli
 from ethosgen.commands.wording import edits_line
-from ethosgen.host.tools import TOOLS
 from ethosgen.project import find_edits, open_project, render, write
 from ethosgen.values.errors import EthosgenError, InputError
-from tests.support.needs import require
+from tests.support.needs import needs_qemu
 from tests.support.programs import make_program
 from tests.support.small_models import image_net
 
@@ -82,8 +81,8 @@ def test_a_library_that_is_not_as_it_was_written_is_named(project: Path) -> None
     assert "model/mine.c (added), model/plus_one.c (edited), model/plus_one.h (missing)" in line
 
 
+@needs_qemu
 def test_a_run_warns_of_an_edited_library(tmp_path: Path) -> None:
-    require(*TOOLS)
     place = tmp_path / "p"
     network = str(image_net(tmp_path / "image_net.tflite"))
     assert run("project", network, "--board", "corstone300", "-o", str(place)) == 0

@@ -12,7 +12,7 @@ from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
-from tests.support.needs import needs_tools
+from tests.support.needs import needs_qemu
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
@@ -37,7 +37,7 @@ def test_simulate_without_an_npu(tmp_path: Path) -> None:
     assert report.as_json()["npu"]["name"] == "none"
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize("io", ["arena", "caller"])
 def test_firmware_without_an_npu(tmp_path: Path, io: str) -> None:
     path = image_net(tmp_path / "n.tflite")

@@ -9,13 +9,13 @@ import yaml
 
 from ethosgen import pipeline
 from ethosgen.board import board_names, load_board
-from ethosgen.host.tools import GCC, QEMU
+from ethosgen.host.tools import GCC
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
-from tests.support.needs import require
+from tests.support.needs import needs_arm_gcc, needs_qemu
 from tests.support.programs import make_cpu_program, make_program
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
@@ -86,6 +86,7 @@ class Solution:
         subprocess.run([gcc, *core, *link, *libraries, "-o", str(elf)], check=True)
 
 
+@needs_arm_gcc
 @pytest.mark.parametrize(
     ("board", "npu", "mode", "cpu"),
     [
@@ -98,7 +99,6 @@ class Solution:
 def test_what_the_files_say_compiles_and_links(
     tmp_path: Path, board: str, npu: str, mode: str, cpu: str
 ) -> None:
-    require(GCC)
     program = make_cpu_program() if npu == "none" else make_program(IoStyle.CALLER, npu)
     write(rendered(board, program, mode), tmp_path / "p")
     Solution(tmp_path / "p", "board").build(cpu, tmp_path / "firmware.elf")
@@ -106,16 +106,16 @@ def test_what_the_files_say_compiles_and_links(
     assert {".vectors", ".text", ".stack", ".ethosgen_arena"} <= seen
 
 
+@needs_arm_gcc
 def test_several_networks_are_one_layer(tmp_path: Path) -> None:
-    require(GCC)
     programs = [make_program(), make_program(name="plus_two")]
     write(render(programs, load_board("corstone300"), platform="csolution"), tmp_path / "p")
     Solution(tmp_path / "p", "board").build("-mcpu=cortex-m55", tmp_path / "firmware.elf")
     check_sections(tmp_path / "firmware.elf", load_board("corstone300"), "shared_sram")
 
 
+@needs_qemu
 def test_what_comes_out_runs_and_is_exact(tmp_path: Path) -> None:
-    require(GCC, QEMU)
     network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
     wanted = recipe(network, platform="csolution")
     pipeline.create_project(wanted, directory=place, watch=Watch())
@@ -175,6 +175,7 @@ cp {elf} "$(dirname "$1")/out/firmware/board/Release/firmware.elf"
 """
 
 
+@needs_arm_gcc
 def test_cbuild_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "p"
     write(rendered("corstone300", make_program()), place)
@@ -183,7 +184,6 @@ def test_cbuild_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ToolError, match=sentence):
         pipeline.build_project(place, on="fvp", watch=Watch())
     monkeypatch.undo()
-    require(GCC)
     gcc = GCC.find()
     (tmp_path / "empty.c").write_text("int main(void) { return 0; }")
     elf = tmp_path / "empty.elf"

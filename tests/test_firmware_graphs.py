@@ -11,7 +11,7 @@ from ethosgen.pipeline import Inputs
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.support.control_networks import accumulator, branch, is_positive, no_turn_or_many
-from tests.support.needs import needs_tools
+from tests.support.needs import needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe
 from tests.support.stream_networks import waiting
@@ -61,7 +61,7 @@ def test_litert_decides_where_tflite_micro_cannot_run_a_network(tmp_path: Path) 
     assert report.second is None
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize("io", ["arena", "caller"])
 def test_ends_and_chains(io: str, tmp_path: Path) -> None:
     report = verify(_ends_and_chains, tmp_path, io=io, cpu_ops=["AVERAGE_POOL_2D"])
@@ -69,7 +69,7 @@ def test_ends_and_chains(io: str, tmp_path: Path) -> None:
     assert report.golden is not None and report.golden.elements == 3 * (16 + 128 + 32 + 128 + 12)
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize(("npu", "io"), [("ethos-u55-128", "arena"), ("none", "caller")])
 def test_control_flow_and_variables(npu: str, io: str, tmp_path: Path) -> None:
     """The samples are a sequence: what one leaves in a variable the next one finds."""
@@ -78,7 +78,7 @@ def test_control_flow_and_variables(npu: str, io: str, tmp_path: Path) -> None:
     assert npu == "none" or report.plan.npu_operators == 4
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize(("npu", "io"), [("ethos-u55-128", "arena"), ("none", "caller")])
 def test_a_network_that_waits_for_inputs(npu: str, io: str, tmp_path: Path) -> None:
     """It has outputs in every sixth inference, as TFLite Micro."""
@@ -88,7 +88,7 @@ def test_a_network_that_waits_for_inputs(npu: str, io: str, tmp_path: Path) -> N
     assert report.golden is not None and report.golden.elements == 2 * 8 * 6
 
 
-@needs_tools
+@needs_qemu
 def test_one_operator_that_no_npu_gets(tmp_path: Path) -> None:
     report = verify(_one, tmp_path, cpu_ops=["SOFTMAX"])
     assert report.passed and report.plan.partitions == 0

@@ -17,7 +17,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from tests.support.needs import require
+from tests.support.needs import needs_arm_gcc
 from tests.support.programs import make_cpu_program, make_program
 from tests.support.said import sentences
 from tests.support.small_models import image_net
@@ -25,17 +25,11 @@ from tests.support.small_models import image_net
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 
 
-@pytest.fixture
-def gcc() -> Path:
-    require(GCC)
-    return GCC.find()
-
-
 def library(program: Program, board: Board) -> Project:
     return render(program, board, platform=LIBRARY_ONLY)
 
 
-def compile_all(gcc: Path, place: Path, board: Board) -> None:
+def compile_all(place: Path, board: Board) -> None:
     """Compile every source of model/ for the board's core, but for what needs Arm's driver."""
     sources = [p for p in sorted((place / "model").glob("*.c")) if "npu_core" not in p.name]
     assert len(sources) >= 3
@@ -43,26 +37,26 @@ def compile_all(gcc: Path, place: Path, board: Board) -> None:
     core = f"-march={older}" if older else f"-mcpu={board.cpu.gcc_cpu}"
     product = ["-DETHOSU85"] if "u85" in board.npu.default else []
     flags = [core, "-mthumb", f"-mfloat-abi={board.cpu.gcc_float_abi}", "-fsyntax-only", *product]
-    subprocess.run([str(gcc), *flags, *STRICT, *map(str, sources)], check=True)
+    subprocess.run([str(GCC.find()), *flags, *STRICT, *map(str, sources)], check=True)
 
 
+@needs_arm_gcc
 @pytest.mark.parametrize("name", board_names())
 @pytest.mark.parametrize("io", IoStyle)
-def test_every_board_yields_a_library_that_compiles(
-    tmp_path: Path, gcc: Path, name: str, io: IoStyle
-) -> None:
+def test_every_board_yields_a_library_that_compiles(tmp_path: Path, name: str, io: IoStyle) -> None:
     board = load_board(name)
     project = library(make_program(io, board.npu.default), board)
     assert project.application == {"README.md"}
     write(project, tmp_path / "lib")
-    compile_all(gcc, tmp_path / "lib", board)
+    compile_all(tmp_path / "lib", board)
 
 
-def test_a_library_needs_no_board(tmp_path: Path, gcc: Path) -> None:
+@needs_arm_gcc
+def test_a_library_needs_no_board(tmp_path: Path) -> None:
     write(library(make_program(), any_board()), tmp_path / "npu")
-    compile_all(gcc, tmp_path / "npu", any_board())
+    compile_all(tmp_path / "npu", any_board())
     write(library(make_cpu_program(), any_board()), tmp_path / "cpu")
-    compile_all(gcc, tmp_path / "cpu", any_board())
+    compile_all(tmp_path / "cpu", any_board())
     assert not list((tmp_path / "cpu").rglob("*npu*")), "nothing of a driver without an NPU"
 
 

@@ -11,13 +11,12 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.board import Board, board_names, load_board
-from ethosgen.host.tools import TOOLS
 from ethosgen.project import Project, open_project, render
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
-from tests.support.needs import require
+from tests.support.needs import needs_qemu
 from tests.support.programs import make_program
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
@@ -161,6 +160,7 @@ def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:
         pipeline.create_project(recipe(network), directory=place, watch=Watch())
 
 
+@needs_qemu
 @pytest.mark.parametrize(
     ("npu", "mode", "io"),
     [
@@ -170,7 +170,6 @@ def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:
     ],
 )
 def test_firmware_of_each_mode_is_exact(tmp_path: Path, npu: str, mode: str, io: str) -> None:
-    require(*TOOLS)
     report = pipeline.verify(
         recipe(image_net(tmp_path / "image_net.tflite"), npu=npu, io=io, memory_mode=mode),
         inputs=pipeline.Inputs(None, 2, 5),

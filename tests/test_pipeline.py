@@ -12,7 +12,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from tests.support.needs import needs_tools
+from tests.support.needs import needs_models, needs_qemu
 from tests.support.recipes import recipe
 from tests.support.small_models import SHARED_MODELS, image_net, product, recurrent_net, two_inputs
 
@@ -21,10 +21,6 @@ PMU_FIGURES = """
     cycles npu_active mac_active axi0_rd_data_beat_received axi1_rd_data_beat_received
     axi0_wr_data_beat_written axi1_wr_data_beat_written
 """.split()
-
-needs_shared_models = pytest.mark.skipif(
-    not SHARED_MODELS.is_dir(), reason="needs ../shared/models, which a stranger does not have"
-)
 
 
 def verify(path: Path, **options: object) -> Report:
@@ -63,7 +59,7 @@ def test_simulate_runs_what_stays_on_the_cpu(tmp_path: Path) -> None:
     assert [c.code for c in report.plan.cpu_operators] == ["AVERAGE_POOL_2D"]
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize("io", ["arena", "caller"])
 def test_firmware_equals_tflm(tmp_path: Path, io: str) -> None:
     report = verify(image_net(tmp_path / "n.tflite"), io=io)
@@ -79,7 +75,7 @@ def test_firmware_equals_tflm(tmp_path: Path, io: str) -> None:
     assert report.npu_pmu["axi0_wr_data_beat_written"] > 0
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize("io", ["arena", "caller"])
 def test_a_mixed_network_runs_in_turns(tmp_path: Path, io: str) -> None:
     report = verify(image_net(tmp_path / "n.tflite"), io=io, cpu_ops=["AVERAGE_POOL_2D"])
@@ -90,7 +86,7 @@ def test_a_mixed_network_runs_in_turns(tmp_path: Path, io: str) -> None:
     assert report.npu_pmu["cycles"] == npu_cycles(tmp_path / "n.tflite", ["AVERAGE_POOL_2D"])
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize("io", ["arena", "caller"])
 def test_several_inputs_and_outputs_on_u65(tmp_path: Path, io: str) -> None:
     report = verify(two_inputs(tmp_path / "n.tflite"), npu="ethos-u65-512", io=io)
@@ -98,14 +94,14 @@ def test_several_inputs_and_outputs_on_u65(tmp_path: Path, io: str) -> None:
     assert report.golden.elements == 2 * (128 + 32)
 
 
-@needs_tools
+@needs_qemu
 def test_the_npu_copies_more_of_a_buffer_than_the_tensor_has(tmp_path: Path) -> None:
     report = verify(product(tmp_path / "n.tflite"), io="caller")
     assert report.passed
     assert report.plan.npu_operators == 1
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize("cpu_ops", [[], ["UNIDIRECTIONAL_SEQUENCE_LSTM"]])
 def test_a_state_lives_from_sample_to_sample(tmp_path: Path, cpu_ops: list[str]) -> None:
     report = verify(recurrent_net(tmp_path / "n.tflite"), cpu_ops=cpu_ops)
@@ -113,13 +109,13 @@ def test_a_state_lives_from_sample_to_sample(tmp_path: Path, cpu_ops: list[str])
     assert len(report.plan.cpu_operators) == len(cpu_ops)
 
 
-@needs_tools
-@needs_shared_models
+@needs_qemu
+@needs_models
 def test_a_public_network_on_the_firmware() -> None:
     assert verify(SHARED_MODELS / "kws_dscnn_int8.tflite").passed
 
 
-@needs_tools
+@needs_qemu
 def test_a_project_in_three_commands(tmp_path: Path) -> None:
     network = image_net(tmp_path / "n.tflite")
     place = tmp_path / "net"

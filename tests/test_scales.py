@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -40,7 +39,7 @@ def scaled(bits: int, place: Path) -> Path:
     return place / "model"
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a host C++ compiler, g++")
+@pytest.mark.compiler("g++")
 @pytest.mark.parametrize("standard", ["c++11", "c++14"])
 def test_the_header_is_cpp_and_its_scale_has_every_bit(tmp_path: Path, standard: str) -> None:
     (tmp_path / "check.cpp").write_text(CHECK)

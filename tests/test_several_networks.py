@@ -1,7 +1,6 @@
 """Several networks in one firmware: names, memory, manifest, what is kept, and turns on QEMU."""
 
 import dataclasses
-import os
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from ethosgen.values.plan import IoStyle, PlanSummary
 from ethosgen.values.program import Program, Variable
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
-from tests.support.needs import needs_tools
+from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.programs import SCRATCH_BYTES, make_cpu_program, make_program
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net, recurrent_net, two_inputs
@@ -212,7 +211,7 @@ def test_all_must_pass(second: int, verdict: str) -> None:
 # ---- firmware ----------------------------------------------------------------------------------
 
 
-@needs_tools
+@needs_qemu
 def test_three_networks_take_turns(tmp_path: Path) -> None:
     """One has an operator on the CPU, one a state in the arena, one a state beside it."""
     state = recurrent_net(tmp_path / "state.tflite")
@@ -259,8 +258,8 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
             ask()
 
 
-@needs_tools
-@pytest.mark.skipif("ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE is not set")
+@needs_qemu
+@needs_zephyr
 def test_two_networks_on_zephyr(tmp_path: Path) -> None:
     state = recurrent_net(tmp_path / "state.tflite")
     report = pipeline.verify(
@@ -271,7 +270,7 @@ def test_two_networks_on_zephyr(tmp_path: Path) -> None:
     assert isinstance(report, FirmwareReport) and report.passed
 
 
-@needs_tools
+@needs_qemu
 def test_two_networks_with_buffers_of_their_own(tmp_path: Path) -> None:
     report = pipeline.verify(
         recipe(

@@ -1,20 +1,18 @@
 """Start-up of a bare-metal project: what runs before main(), and what it leaves on the stack."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from ethosgen import pipeline
-from ethosgen.host.tools import CMAKE, GCC, NINJA, QEMU
 from ethosgen.pipeline import Inputs
 from ethosgen.project import write
 from ethosgen.values.errors import TargetError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.support.golden_project import PLACE, render_golden
-from tests.support.needs import require
+from tests.support.needs import needs_qemu
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
@@ -40,9 +38,9 @@ bool constructed(void) { return filter.taps() == 42 && order == 12; }
 """
 
 
+@needs_qemu
 def test_constructors_run_before_main(tmp_path: Path) -> None:
     """With a file in C++ of the user's, whose object main() asks whether it was constructed."""
-    require(GCC, CMAKE, NINJA, QEMU)
     place = tmp_path / "p"
     network = image_net(tmp_path / "image_net.tflite")
     pipeline.create_project(recipe(network), directory=place, watch=Watch())
@@ -80,7 +78,7 @@ def test_the_stack_pointer_is_read_by_an_instruction() -> None:
     assert '"mov %0, sp" : "=r"(stack_pointer)' in source
 
 
-@pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang")
+@pytest.mark.compiler("clang")
 @pytest.mark.parametrize("level", ["-Os", "-O2"])
 def test_clang_paints_the_stack(tmp_path: Path, level: str) -> None:
     write(render_golden(), tmp_path)

@@ -14,7 +14,7 @@ from ethosgen.host.storage import explain_storage, require_writable
 from ethosgen.host.tools import GCC
 from ethosgen.values.errors import InputError
 from tests.pack.pack_files import ENSEMBLE, description, serving, write_index
-from tests.support.needs import require
+from tests.support.needs import needs_arm_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.said import sentences
 
@@ -122,10 +122,10 @@ def test_a_solution_needs_more_than_its_build_folder(tmp_path: Path, network: Pa
     assert f"'{place}' is not writable" in done.stderr
 
 
+@needs_arm_gcc
 @needs_mounts
 def test_a_read_only_project_is_flashed(tmp_path: Path, network: Path) -> None:
     """Even by a tool that takes other files than the one that is there."""
-    require(GCC)
     objcopy = GCC.find().with_name("arm-none-eabi-objcopy")
     place, got = tmp_path / "firmware", tmp_path / "got"
     script = made_project(place, network, "--board", "alif-e7-hp")

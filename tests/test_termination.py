@@ -14,8 +14,8 @@ import pytest
 
 from ethosgen.host import termination
 from ethosgen.host.termination import Terminated, end_in_order
-from ethosgen.host.tools import QEMU, TOOLS, run_command
-from tests.support.needs import require
+from ethosgen.host.tools import QEMU, run_command
+from tests.support.needs import needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.said import sentences
 
@@ -71,10 +71,10 @@ def wait_for(
     return found
 
 
+@needs_qemu
 @pytest.mark.parametrize("frozen", ["-S", ""])
 def test_verify_takes_qemu_and_what_they_share_along(tmp_path: Path, frozen: str) -> None:
     """The shared memory has a name until the firmware answers: with -S it never does."""
-    require(*TOOLS)
     script, number = tmp_path / "qemu", tmp_path / "number"
     script.write_text(f'#!/bin/sh\necho $$ >"{number}"\nexec {QEMU.find()} {frozen} "$@"\n')
     script.chmod(0o755)

@@ -9,25 +9,22 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.host.tools import CMAKE, GCC, NINJA
+from ethosgen.host.tools import CMAKE, GCC
 from ethosgen.pipeline import build_project
 from ethosgen.project import render, write
 from ethosgen.toolchain import Built, build, measure_elf
 from ethosgen.values.errors import BuildError, CapacityError, InputError, ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
-from tests.support.needs import require
+from tests.support.needs import needs_build
 from tests.support.programs import COMMANDS, READ_ONLY, SCRATCH_BYTES, make_program
+
+pytestmark = needs_build
 
 ROOT = Path(__file__).parent.parent
 BOARD = load_board("corstone300")
 CORE_DRIVER = "ETHOSU_CORE_DRIVER"
 """Names a checkout of Arm's ethos-u core driver, of which nothing is in this repository."""
-
-
-@pytest.fixture(autouse=True)
-def _tools() -> None:
-    require(GCC, CMAKE, NINJA)
 
 
 @pytest.fixture

@@ -4,19 +4,18 @@ import threading
 from pathlib import Path
 
 from ethosgen.board import load_board
-from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.pipeline import build_project
 from ethosgen.project import render, write
 from ethosgen.toolchain import Built, take_turn
 from ethosgen.values.watch import Watch
-from tests.support.needs import require
+from tests.support.needs import needs_build
 from tests.support.programs import make_program
 
 LIMIT_S = 60.0
 
 
+@needs_build
 def test_a_build_waits_for_another(tmp_path: Path) -> None:
-    require(GCC, CMAKE, NINJA)
     place = tmp_path / "p"
     write(render(make_program(), load_board("corstone300")), place)
     said: list[str] = []

@@ -17,7 +17,7 @@ from ethosgen.project import render
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle, RegionKind
 from ethosgen.values.watch import Watch
-from tests.aot.aot_harness import needs_gcc
+from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.programs import make_program
 from tests.support.recipes import recipe

@@ -1,14 +1,12 @@
 """Runs generated C on this machine: built by gcc, called through ctypes, with the test's NPU."""
 
 import ctypes
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from ethosgen.aot.code.csource import C_TYPES
 from ethosgen.backend.ethosu.accelerator import find_accelerator
@@ -28,11 +26,6 @@ ACCELERATOR = find_accelerator("ethos-u55-128")
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 POISON = 0x5A
 GUARD_BYTES = 64
-
-needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a host C compiler, gcc")
-needs_arm_gcc = pytest.mark.skipif(
-    shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc"
-)
 
 
 def cpu_plan(data: bytes | Network, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:

@@ -18,7 +18,8 @@ from ethosgen.aot.kernels import choose_kernels, workspace_bytes
 from ethosgen.aot.memory.plan import plan_memory
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.program import Program
-from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.needs import needs_gcc
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 

@@ -25,11 +25,10 @@ from tests.aot.aot_harness import (
     GeneratedC,
     assert_equal,
     cpu_plan,
-    needs_arm_gcc,
-    needs_gcc,
     samples_and_golden,
     write_sources,
 )
+from tests.support.needs import needs_arm_gcc, needs_gcc, needs_models
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.small_models import SHARED_MODELS
 
@@ -138,7 +137,7 @@ def test_mixed_networks_equal_tflite_micro(
 
 
 @needs_gcc
-@pytest.mark.skipif(not KWS.is_file(), reason="needs ../shared/models")
+@needs_models
 @pytest.mark.parametrize("io", IoStyle)
 def test_mixed_keyword_spotting_equals_tflite_micro(io: IoStyle, tmp_path: Path) -> None:
     program = check_mixed(mixed_plan(KWS.read_bytes(), io), tmp_path)

@@ -18,7 +18,6 @@ from tests.aot.aot_harness import (
     GeneratedC,
     assert_equal,
     cpu_plan,
-    needs_gcc,
     samples_and_golden,
 )
 from tests.aot.arena_npu import check_program
@@ -38,6 +37,7 @@ from tests.support.control_networks import (
     read,
     subgraph,
 )
+from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec
 
 

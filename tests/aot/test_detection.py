@@ -17,7 +17,8 @@ from ethosgen.values.dialect import DETECTION
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from tests.aot.aot_harness import GeneratedC, cpu_plan, needs_gcc
+from tests.aot.aot_harness import GeneratedC, cpu_plan
+from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec
 
 MOST = 8

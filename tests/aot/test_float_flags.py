@@ -14,8 +14,9 @@ from ethosgen.pipeline import Inputs
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from tests.aot.aot_harness import cpu_plan, needs_arm_gcc, write_sources
+from tests.aot.aot_harness import cpu_plan, write_sources
 from tests.support.layer_networks import LAYERS
+from tests.support.needs import needs_arm_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 

@@ -6,7 +6,8 @@ import pytest
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.aot.graph.schedule import make_schedule
-from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
 
 SPATIAL = [(0, 0), (1, 2), (3, 0), (0, 0)]

@@ -21,9 +21,9 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
-from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan
 from tests.support.layer_networks import LAYERS
-from tests.support.needs import needs_tools
+from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe
 
@@ -117,7 +117,7 @@ def _assert_equal(network: Network, folder: Path) -> None:
         assert_equal(made, golden)
 
 
-@needs_tools
+@needs_qemu
 def test_each_kind_of_layer_on_a_cortex_m(tmp_path: Path) -> None:
     net = NetworkBuilder("layers", seed=5)
     dtypes = ("int8", "int8", "int16", "int16", "float32")

@@ -25,7 +25,7 @@ from tests.aot import test_detection
 from tests.aot.test_operator_breadth import _distance, _is_by_litert
 from tests.support import signal_networks, stream_networks
 from tests.support.layer_networks import LAYERS
-from tests.support.needs import needs_tools
+from tests.support.needs import needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.operator_bench import Bench
 from tests.support.operator_cases import CASES
@@ -158,7 +158,7 @@ def _runs(network: Network) -> set[tuple[str, str]]:
     return {(code_of(op), deciding_dtype(op, tensors)) for op in network.graph.operators}
 
 
-@needs_tools
+@needs_qemu
 def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
     parts = [part() for part in _parts()]
     covered = set().union(*(_runs(part.network) for part in parts))

@@ -7,7 +7,8 @@ import pytest
 
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.values.plan import IoStyle
-from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, needs_gcc, samples_and_golden
+from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.needs import needs_gcc, needs_models
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.small_models import SHARED_MODELS
 
@@ -184,7 +185,7 @@ def _random_layer(net: NetworkBuilder) -> int:
 
 
 @needs_gcc
-@pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="needs ../shared/models")
+@needs_models
 @pytest.mark.parametrize("name", ["hello_world_int8", "kws_dscnn_int8", "ad_autoencoder_int8"])
 def test_shared_networks_run_wholly_on_the_cpu(name: str, tmp_path: Path) -> None:
     plan = cpu_plan((SHARED_MODELS / f"{name}.tflite").read_bytes())

@@ -13,15 +13,8 @@ from ethosgen.aot.kernels import choose_kernels
 from ethosgen.aot.packed import order
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
-from tests.aot.aot_harness import (
-    Array,
-    GeneratedC,
-    assert_equal,
-    cpu_plan,
-    needs_gcc,
-    samples_and_golden,
-)
-from tests.support.needs import needs_tools
+from tests.aot.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 
@@ -147,7 +140,7 @@ def test_what_has_no_packed_form_is_left_to_tvm(case: str) -> None:
     assert set(program.sources) == {"net_graph.c", "net_graph.h"}
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize("group", GROUPS)
 def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     net = SymmetricNetwork("network", seed=9)
@@ -191,7 +184,7 @@ def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
         assert_equal(generated.run(sample)[1], wanted)
 
 
-@needs_tools
+@needs_qemu
 def test_negative_halves_on_helium(tmp_path: Path) -> None:
     net = NetworkBuilder("halves")
     (tmp_path / "halves.tflite").write_bytes(net.build(_halves(net)))

@@ -20,9 +20,9 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
-from tests.aot.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan, needs_gcc
+from tests.aot.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan
 from tests.support import signal_networks as signals
-from tests.support.needs import needs_tools
+from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe
 
@@ -80,7 +80,7 @@ def _sound(count: int) -> list[dict[str, Array]]:
     return [{"audio": wave.astype(np.int16).reshape(1, 480)} for wave in waves]
 
 
-@needs_tools
+@needs_qemu
 @pytest.mark.parametrize("npu", ["ethos-u55-128", "none"])
 def test_a_front_end_runs_as_firmware(npu: str, tmp_path: Path) -> None:
     """Vela leaves it to the CPU; the samples are a sequence."""

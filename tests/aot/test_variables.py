@@ -14,8 +14,9 @@ from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.plan import IoStyle, OffloadPlan
-from tests.aot.aot_harness import ACCELERATOR, assert_equal, needs_gcc, samples_and_golden
+from tests.aot.aot_harness import ACCELERATOR, assert_equal, samples_and_golden
 from tests.aot.arena_npu import check_program
+from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 

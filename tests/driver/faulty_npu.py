@@ -19,7 +19,6 @@ from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.registers import STATUS_RUNNING, RegisterFile
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.host.tools import TOOLS
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import create_project
 from ethosgen.samples.drawing import random_samples
@@ -28,7 +27,6 @@ from ethosgen.target.session import RunReply, Session
 from ethosgen.values.network import Network
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
-from tests.support.needs import require
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 
@@ -142,7 +140,6 @@ class Board:
 
 def make_network_project(place: Path, platform: str, sources: str) -> Network:
     """Write the project of a small network, and marked_run.h into its folder `sources`."""
-    require(*TOOLS)
     net = NetworkBuilder("small", seed=4)
     x = net.conv2d(net.input((1, 8, 8, 4)), 8)
     data = net.build(net.average_pool(x, (2, 2)))

@@ -7,7 +7,6 @@ to the model.
 import ctypes
 import random
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 
@@ -16,9 +15,9 @@ import pytest
 from ethosgen.board import load_board
 from ethosgen.project import render
 from ethosgen.values.plan import IoStyle
+from tests.support.needs import needs_gcc
 from tests.support.programs import make_program
 
-GCC = shutil.which("gcc") or shutil.which("cc")
 LINE = 32
 BASE, SIZE = 0x31000000, 4096
 MODEL = """
@@ -30,7 +29,7 @@ extern int has_cache;
 """
 FLUSH = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
 
-pytestmark = pytest.mark.skipif(GCC is None, reason="there is no C compiler for this machine")
+pytestmark = needs_gcc
 
 
 class Cache:
@@ -90,7 +89,7 @@ def maintain(tmp_path_factory: pytest.TempPathFactory) -> Maintain:
     )
     sources = [place / "ethosgen_npu_hooks.c", place / "model.c"]
     library = place / "hooks.so"
-    command = [str(GCC), "-std=c11", "-w", "-shared", "-fPIC", "-include", str(place / "model.h")]
+    command = ["gcc", "-std=c11", "-w", "-shared", "-fPIC", "-include", str(place / "model.h")]
     subprocess.run([*command, f"-I{place}", *map(str, sources), "-o", str(library)], check=True)
     c = ctypes.CDLL(str(library))
 

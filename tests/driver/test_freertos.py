@@ -23,6 +23,7 @@ from tests.driver.faulty_npu import (
     make_network_project,
     started,
 )
+from tests.support.needs import needs_qemu
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS = Path(__file__).parent / "freertos"
@@ -42,9 +43,7 @@ VECTORS = """
     [15] = SysTick_Handler,
 """
 
-pytestmark = pytest.mark.skipif(
-    KERNEL is None, reason="FREERTOS_KERNEL does not name the sources of FreeRTOS's kernel"
-)
+pytestmark = [pytest.mark.freertos, needs_qemu]
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,15 @@
 """The hooks that docs/integration.md gives for FreeRTOS, compiled as they stand there."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from ethosgen.board import load_board
 from ethosgen.project import render
+from tests.support.needs import needs_gcc
 from tests.support.programs import make_program
 
 ROOT = Path(__file__).parent.parent.parent
-GCC = shutil.which("gcc") or shutil.which("cc")
 FREERTOS = """
 #include <stdint.h>
 typedef long BaseType_t;
@@ -30,7 +27,7 @@ BaseType_t xSemaphoreTake(SemaphoreHandle_t semaphore, TickType_t ticks);
 """Our words for what FreeRTOS declares."""
 
 
-@pytest.mark.skipif(GCC is None, reason="there is no C compiler for this machine")
+@needs_gcc
 def test_the_hooks_for_freertos_compile(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "integration.md").read_text()
     (hooks,) = re.findall(r"<!-- freertos.*?```c\n(.*?)```", page, re.DOTALL)
@@ -40,5 +37,5 @@ def test_the_hooks_for_freertos_compile(tmp_path: Path) -> None:
     (tmp_path / "FreeRTOS.h").write_text(FREERTOS)
     (tmp_path / "semphr.h").write_text("")
     (tmp_path / "hooks.c").write_text(hooks)
-    command = [str(GCC), "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    command = ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     subprocess.run([*command, f"-I{tmp_path}", str(tmp_path / "hooks.c")], check=True)

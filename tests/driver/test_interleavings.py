@@ -6,7 +6,6 @@ names its sources, and otherwise a stand-in for it.
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +14,10 @@ import pytest
 
 from ethosgen.board import load_board
 from ethosgen.project import render
+from tests.support.needs import needs_gcc
 from tests.support.programs import make_program
 
 HERE = Path(__file__).parent
-GCC = shutil.which("gcc") or shutil.which("cc")
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror")
 OK, NOT_INITIALIZED, BUS_FAULT, STOPPED, TIMEOUT = 0, 1, 8, 12, 13
 MUTATIONS = {
@@ -41,7 +40,7 @@ MUTATIONS = {
 
 Compile = Callable[[str, str, str], Path]
 
-pytestmark = pytest.mark.skipif(GCC is None, reason="there is no C compiler for this machine")
+pytestmark = needs_gcc
 
 
 def drivers() -> list[str]:
@@ -76,7 +75,7 @@ def compile_driver(tmp_path: Path) -> Compile:
             options = [f"-I{arm / 'include'}", f"-I{arm / 'src'}", "-DETHOSU55", "-DNDEBUG"]
             options += ["-DETHOSU_LOG_ENABLE=0", "-w"]
         program = tmp_path / f"{driver}.elf"
-        command = [str(GCC), *FLAGS, "-include", str(HERE / "npu.h"), f"-I{HERE}", f"-I{tmp_path}"]
+        command = ["gcc", *FLAGS, "-include", str(HERE / "npu.h"), f"-I{HERE}", f"-I{tmp_path}"]
         subprocess.run([*command, *options, *map(str, sources), "-o", str(program)], check=True)
         return program
 

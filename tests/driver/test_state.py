@@ -2,7 +2,6 @@
 
 import ctypes
 import dataclasses
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import pytest
 from ethosgen.board import load_board
 from ethosgen.project import render
 from ethosgen.values.program import Variable
+from tests.support.needs import needs_gcc
 from tests.support.programs import make_cpu_program
 
-GCC = shutil.which("gcc") or shutil.which("cc")
 ENTRY = """
 #include "plus_one_graph.h"
 int32_t next_status;
@@ -25,7 +24,7 @@ int32_t plus_one_entry(PARAMETERS)
 """
 OK, BAD_VALUE, START = 0, 15, 7
 
-pytestmark = pytest.mark.skipif(GCC is None, reason="there is no C compiler for this machine")
+pytestmark = needs_gcc
 
 
 @pytest.mark.parametrize(("memory", "kept"), [("state", "state[0]"), ("arena", "arena[1]")])
@@ -51,7 +50,7 @@ def test_a_run_that_fails_sets_the_state_to_its_start(
     (tmp_path / "ethosgen_status.h").write_bytes(files["model/ethosgen_status.h"])
     sources = [str(tmp_path / "plus_one.c"), str(tmp_path / "plus_one_graph.c")]
     library = tmp_path / "model.so"
-    command = [str(GCC), "-std=c11", "-Werror", "-shared", "-fPIC", f"-I{tmp_path}", *sources]
+    command = ["gcc", "-std=c11", "-Werror", "-shared", "-fPIC", f"-I{tmp_path}", *sources]
     subprocess.run([*command, "-o", str(library)], check=True)
     c = ctypes.CDLL(str(library))
     status = ctypes.c_int32.in_dll(c, "next_status")

@@ -3,7 +3,6 @@
 ZEPHYR_BASE names Zephyr, as for tests/zephyr/test_zephyr_build.py.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,13 +19,12 @@ from tests.driver.faulty_npu import (
     make_network_project,
     started,
 )
+from tests.support.needs import needs_qemu, needs_zephyr
 
 PARTS = Path(__file__).parent / "zephyr"
 SETUPS = {"the library's hooks": "", "the application's hooks": "-DOWN_HOOKS"}
 
-pytestmark = pytest.mark.skipif(
-    "ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE is not set: Zephyr itself is needed"
-)
+pytestmark = [needs_zephyr, needs_qemu]
 
 
 @pytest.fixture(scope="module", params=SETUPS)

@@ -10,6 +10,7 @@ from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as sch
 from ethosgen.frontend.tflite.reader import is_compiled, parse_network, read_network
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import ABSENT, Network
+from tests.support.needs import needs_models
 from tests.support.network_file import Spec, packed, unpacked, with_signatures
 from tests.support.networks import NetworkBuilder
 from tests.support.small_models import SHARED_MODELS
@@ -264,7 +265,7 @@ def test_wrong_quantization_is_damage() -> None:
         parse(net)
 
 
-@pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="the shared models are not on this machine")
+@needs_models
 def test_shared_models_are_read() -> None:
     for path in sorted(SHARED_MODELS.glob("*.tflite")):
         network = read_network(path)

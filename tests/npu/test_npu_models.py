@@ -6,6 +6,7 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS
 from tests.npu.npu_networks import assert_exact
+from tests.support.needs import needs_models
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT.parent / "shared" / "models"
@@ -19,11 +20,10 @@ NAMES = (
 )
 
 
+@needs_models
 @pytest.mark.parametrize("name", NAMES)
 def test_a_public_network_is_exact(name: str) -> None:
     path = MODELS / f"{name}.tflite"
-    if not path.is_file():
-        pytest.skip(f"{path} is not on this machine")
     assert_exact(path.read_bytes(), tuple(ACCELERATORS), samples=2, name=name)
 
 

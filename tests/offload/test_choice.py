@@ -23,6 +23,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
+from tests.support.needs import needs_models
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 from tests.support.small_models import SHARED_MODELS, image_net
@@ -151,7 +152,7 @@ def test_an_lstm_on_the_cpu_keeps_its_absent_inputs() -> None:
     check(plan)
 
 
-@pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="needs ../shared/models")
+@needs_models
 def test_a_public_network_too_small_for_the_npu() -> None:
     network = parse_network((SHARED_MODELS / "hello_world_int8.tflite").read_bytes(), "hello_world")
     plan = plan_of(network, OffloadMode.AUTO)

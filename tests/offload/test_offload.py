@@ -12,6 +12,7 @@ from ethosgen.frontend.tflite.reader import parse_network, read_network
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
+from tests.support.needs import needs_models
 from tests.support.network_file import Spec, with_signatures
 from tests.support.networks import NetworkBuilder
 
@@ -223,7 +224,7 @@ def test_other_memories_of_vela_can_be_chosen() -> None:
     assert plan.scratch_fast_bytes > 0
 
 
-@pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="the shared models are not on this machine")
+@needs_models
 def test_shared_models_run_wholly_on_the_npu() -> None:
     sram = {"kws_dscnn_int8": 22192, "ad_autoencoder_int8": 768, "vww_mobilenet_int8": 74480}
     for path in sorted(SHARED_MODELS.glob("*.tflite")):

@@ -1,22 +1,68 @@
-"""Tools that tests need besides Python: a test without them is skipped by name."""
+"""What a test needs besides Python and ethosgen's requirements, as markers.
 
+A test without its needs is skipped, with the reason; `-m "not qemu"` selects the others. A test in
+which nothing is marked runs everywhere, so it must not start a compiler or QEMU.
+"""
+
+import os
 import shutil
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from ethosgen.host.tools import Tool
+from ethosgen.host.tools import TOOLS
 from ethosgen.values.errors import ToolError
+from tests.support.small_models import SHARED_MODELS
 
-needs_tools = pytest.mark.skipif(
-    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-    reason="needs arm-none-eabi-gcc and qemu-system-arm (make setup)",
-)
+BUILD = ("arm-none-eabi-gcc", "cmake", "ninja")
+
+needs_gcc = pytest.mark.compiler("gcc")
+"""A compiler for this machine."""
+needs_arm_gcc = pytest.mark.compiler("arm-none-eabi-gcc")
+needs_build = pytest.mark.compiler(*BUILD)
+needs_qemu = pytest.mark.qemu
+needs_models = pytest.mark.models
+needs_zephyr = pytest.mark.zephyr
 
 
-def require(*tools: Tool) -> None:
-    """Skip the test if one of the tools is missing or unusable."""
-    for tool in tools:
-        try:
-            tool.find()
-        except ToolError as error:
-            pytest.skip(str(error))
+def _without_programs(*names: str) -> str | None:
+    """Return why one of the programs cannot run; None if all can."""
+    known = {tool.name: tool for tool in TOOLS}
+    for name in names:
+        if name in known:
+            try:
+                known[name].find()
+            except ToolError as error:
+                return str(error)
+        elif shutil.which(name) is None:
+            return f"{name} is not installed"
+    return None
+
+
+def _without_variable(name: str) -> str | None:
+    return None if name in os.environ else f"{name} is not set"
+
+
+NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
+    "compiler": ("compiles with the programs named", _without_programs),
+    "qemu": (
+        "builds firmware and runs it on QEMU",
+        lambda: _without_programs(*BUILD, "qemu-system-arm"),
+    ),
+    "zephyr": ("builds with Zephyr", lambda: _without_variable("ZEPHYR_BASE")),
+    "freertos": ("builds with FreeRTOS's kernel", lambda: _without_variable("FREERTOS_KERNEL")),
+    "models": (
+        "reads the networks in ../shared/models",
+        lambda: None if SHARED_MODELS.is_dir() else f"{SHARED_MODELS} does not exist",
+    ),
+}
+"""By marker: what a marked test does, and a function that says what is missing."""
+
+
+def unmet(item: pytest.Item) -> Iterator[str]:
+    """Yield the reason for each need of a test that this machine does not meet."""
+    for marker in item.iter_markers():
+        if marker.name in NEEDS:
+            _, examine = NEEDS[marker.name]
+            if reason := examine(*marker.args):
+                yield reason

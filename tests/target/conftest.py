@@ -6,21 +6,26 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.host.tools import TOOLS
 from ethosgen.project import open_project, render, write
 from ethosgen.toolchain import Built, build
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
-from tests.support.needs import require
+from tests.support.needs import needs_qemu
 from tests.support.programs import make_program
 
 Firmware = tuple[Built, ProjectInfo]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use the fixture below."""
+    for item in items:
+        if "firmware" in getattr(item, "fixturenames", ()):
+            item.add_marker(needs_qemu)
+
+
 @pytest.fixture(scope="session")
 def firmware(tmp_path_factory: pytest.TempPathFactory) -> Callable[[IoStyle], Firmware]:
     """Return a function that builds the firmware of the network that adds one, for an I/O style."""
-    require(*TOOLS)
     made: dict[IoStyle, Firmware] = {}
 
     def make(io: IoStyle) -> Firmware:

@@ -13,16 +13,17 @@ import pytest
 
 from ethosgen import target
 from ethosgen.board import load_board
-from ethosgen.host.tools import TOOLS
 from ethosgen.project import open_project, render, write
 from ethosgen.target import SharedMemory
 from ethosgen.toolchain import build
 from ethosgen.values.errors import TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
-from tests.support.needs import require
+from tests.support.needs import needs_qemu
 from tests.support.npu_stub import STATUS, PlusOneNpu
 from tests.support.programs import ELEMENTS, make_program
+
+pytestmark = needs_qemu
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
 TIMEOUT_MS = 300
@@ -47,7 +48,6 @@ def drivers() -> list[str]:
 
 @pytest.fixture(scope="module", params=drivers(), ids=lambda path: "arm" if path else "direct")
 def firmware(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Firmware:
-    require(*TOOLS)
     place = tmp_path_factory.mktemp("bells") / "p"
     write(render(make_program(), load_board("corstone300")), place)
     options = {"ETHOSGEN_NPU_TIMEOUT_MS": str(TIMEOUT_MS)}

@@ -15,8 +15,11 @@ from ethosgen.target.session import Session
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
+from tests.support.needs import needs_build
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
+
+pytestmark = needs_build
 
 SHAPE = (1, 64, 64, 2)
 

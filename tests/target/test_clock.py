@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ethosgen.board import load_board
-from ethosgen.host.tools import TOOLS
 from ethosgen.project import open_project, render, write
 from ethosgen.target import TARGETS, Firmware
 from ethosgen.target.session import Session
 from ethosgen.toolchain import build
-from tests.support.needs import require
+from tests.support.needs import needs_qemu
 from tests.support.npu_stub import PlusOneNpu
 from tests.support.programs import make_program
 
@@ -43,9 +42,9 @@ def edit(path: Path, changes: Sequence[tuple[str, str]]) -> None:
     path.write_text(text)
 
 
+@needs_qemu
 def test_the_clock_counts_the_ticks_of_an_rtos(tmp_path: Path) -> None:
     """Each tick wakes the wait at nearly the same count of SysTick."""
-    require(*TOOLS)
     place = tmp_path / "p"
     write(render(make_program(), load_board("corstone300")), place)
     handler = "static void SysTick_Handler(void)\n{\n}\n\n/* Unused interrupts"

@@ -19,7 +19,6 @@ from ethosgen.backend.ethosu.simulator.operation import IssuedOperation
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.registers import RegisterFile
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.host.tools import TOOLS
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import create_project
 from ethosgen.project import open_project
@@ -33,10 +32,12 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
-from tests.support.needs import require
+from tests.support.needs import needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm, svdf
+
+pytestmark = needs_qemu
 
 NPU = "ethos-u55-128"
 SAMPLES = 60
@@ -149,7 +150,6 @@ def started(elf: Path, info: ProjectInfo) -> Iterator[Board]:
 
 def make_project(place: Path, io: IoStyle, networks: dict[str, bytes]) -> list[Network]:
     """Write the project; with the caller's buffers an LSTM has no base pointers for its state."""
-    require(*TOOLS)
     paths = []
     for name, data in networks.items():
         paths.append(place.parent / f"{name}.tflite")

@@ -8,7 +8,9 @@ from ethosgen.board import Board, board_names, load_board
 from ethosgen.board.facts import Flasher
 from ethosgen.target.flasher import flash, flash_command
 from ethosgen.values.errors import InputError, TargetError, ToolError
-from tests.support.needs import require
+from tests.support.needs import needs_arm_gcc
+
+pytestmark = needs_arm_gcc
 
 
 @pytest.fixture
@@ -18,7 +20,6 @@ def elf(tmp_path: Path) -> Path:
 
     from ethosgen.host.tools import GCC
 
-    require(GCC)
     gcc = GCC.find()
     source = tmp_path / "empty.c"
     source.write_text("int main(void) { return 7; }\n")

@@ -21,6 +21,7 @@ from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, TargetError, ToolError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
+from tests.support.needs import needs_arm_gcc, needs_build
 from tests.support.programs import ELEMENTS, make_program
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
@@ -48,6 +49,7 @@ def test_command_lines_are_as_recorded() -> None:
     assert RECORDED.read_text() == command_lines()
 
 
+@needs_arm_gcc
 @pytest.mark.parametrize(("section", "addr"), [(".vectors", "12000000"), ("rom_start", "10000000")])
 def test_the_processor_is_told_where_the_vectors_are(
     tmp_path: Path, section: str, addr: str
@@ -56,8 +58,6 @@ def test_the_processor_is_told_where_the_vectors_are(
     source, elf = tmp_path / "v.s", tmp_path / "v.elf"
     source.write_text(f'.section {section},"a"\n.word 0x30000000, 0x12000101\n')
     command = ["arm-none-eabi-gcc", "-nostdlib", f"-Wl,--section-start={section}=0x{addr}"]
-    if shutil.which(command[0]) is None:
-        pytest.skip("there is no arm-none-eabi-gcc")
     subprocess.run([*command, str(source), "-o", str(elf)], check=True, capture_output=True)
     assert find_vectors(elf) == int(addr, 16)
     facts = load_board("corstone315").run.fvp
@@ -169,6 +169,7 @@ def test_boards_and_npus_without_an_fvp() -> None:
         choose_executable(load_board("corstone315"), facts, "ethos-u55-128")
 
 
+@needs_build
 @pytest.mark.parametrize("name", ["corstone300", "corstone310", "corstone315"])
 def test_a_real_fvp_runs_the_firmware(tmp_path: Path, name: str) -> None:
     """Of a network on the CPU: what the NPU of `make_program` does is no real command stream."""

@@ -14,7 +14,7 @@ import pytest
 
 from ethosgen import target
 from ethosgen.board import load_board
-from ethosgen.host.tools import CMAKE, GCC, NINJA, QEMU
+from ethosgen.host.tools import QEMU
 from ethosgen.project import open_project, render, write
 from ethosgen.target import SerialLine
 from ethosgen.target.console import SerialConsole
@@ -23,7 +23,7 @@ from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, ProtocolError, TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
-from tests.support.needs import require
+from tests.support.needs import needs_qemu
 from tests.support.programs import ELEMENTS, make_cpu_program, make_program
 from tests.target.firmware_twin import Twin, serve
 
@@ -192,9 +192,9 @@ def test_a_reset_command_that_fails(command: list[str], said: str) -> None:
         pass
 
 
+@needs_qemu
 def test_qemus_serial_line_is_as_good_as_a_boards(tmp_path: Path) -> None:
     """What is built for the board runs on QEMU too where there is no NPU; constants are copied."""
-    require(GCC, CMAKE, NINJA, QEMU)
     text = (Path(__file__).parent.parent.parent / "boards" / "corstone300.toml").read_text()
     text = text.replace('weights = "isram"', 'weights = "isram"\ncopied_from = "ddr"', 1)
     (tmp_path / "mine.toml").write_text(text)

@@ -25,12 +25,11 @@ from ethosgen.toolchain import build_zephyr
 from ethosgen.values.errors import BuildError, TargetError
 from ethosgen.values.project_info import NetworkInfo
 from ethosgen.values.watch import Watch
+from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
-pytestmark = pytest.mark.skipif(
-    "ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE is not set: Zephyr itself is needed"
-)
+pytestmark = [needs_zephyr, needs_qemu]
 
 DEMO = Path(__file__).parent.parent.parent / "demo" / "digits_int8.tflite"
 FLASH_BYTES = 37_000

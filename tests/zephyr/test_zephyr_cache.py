@@ -6,14 +6,14 @@ without it.
 
 import ctypes
 import itertools
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.needs import needs_gcc
+
 SOURCE = Path(__file__).parent.parent.parent / "zephyr_app" / "lib" / "npu" / "cache.c"
-GCC = shutil.which("gcc") or shutil.which("cc")
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-shared", "-fPIC")
 
 DRIVER = """
@@ -56,7 +56,7 @@ __attribute__((weak)) struct {{ uint32_t CCR; }} scb;
 """
 FLUSH, INVALIDATE, FLUSH_ALL, FLUSH_AND_INVALIDATE_ALL = 1, 2, 3, 4
 
-pytestmark = pytest.mark.skipif(GCC is None, reason="there is no C compiler for this machine")
+pytestmark = needs_gcc
 
 
 class Note(ctypes.Structure):
@@ -76,7 +76,7 @@ class Hooks:
         defined = ["-DETHOSGEN_CACHE_HOOKS_TAKE_POINTER"] if is_pointer else []
         defined += ["-DCONFIG_CACHE_MANAGEMENT=1", "-DCONFIG_DCACHE=1"] if is_zephyrs else []
         library = place / "cache.so"
-        command = [str(GCC), *FLAGS, *defined, f"-I{place}", str(SOURCE), "-o", str(library)]
+        command = ["gcc", *FLAGS, *defined, f"-I{place}", str(SOURCE), "-o", str(library)]
         subprocess.run(command, check=True)
         self.c = ctypes.CDLL(str(library))
 

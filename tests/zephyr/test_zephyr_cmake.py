@@ -50,7 +50,7 @@ NPU = {
     "ETHOSGEN_ON": "board",
 }
 
-pytestmark = pytest.mark.skipif(CMAKE is None, reason="there is no cmake")
+pytestmark = pytest.mark.compiler("cmake")
 
 
 def configure(place: Path, variables: dict[str, str], driver: str = NEW_DRIVER) -> tuple[int, str]:

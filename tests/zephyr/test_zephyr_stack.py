@@ -1,15 +1,15 @@
 """The depth of the main thread's stack, from call graphs as GCC writes them."""
 
 import importlib.util
-import shutil
 import subprocess
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.support.needs import needs_arm_gcc
+
 SCRIPT = Path(__file__).parent.parent.parent / "zephyr_app" / "lib" / "stack.py"
-GCC = shutil.which("arm-none-eabi-gcc")
 INTERRUPT = 40
 
 
@@ -91,7 +91,7 @@ def test_too_small_a_stack_fails_the_build(build: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().err == "ethosgen: set CONFIG_MAIN_STACK_SIZE=424 in prj.conf\n"
 
 
-@pytest.mark.skipif(GCC is None, reason="there is no arm-none-eabi-gcc")
+@needs_arm_gcc
 def test_gcc_writes_what_is_read(tmp_path: Path) -> None:
     source = tmp_path / "main.c"
     source.write_text(
@@ -101,7 +101,7 @@ def test_gcc_writes_what_is_read(tmp_path: Path) -> None:
         "int main(void) { return near(3) + 1; }\n"
     )
     options = ["-Os", "-mcpu=cortex-m55", "-mthumb", "-fcallgraph-info=su", "-c", "main.c"]
-    subprocess.run([str(GCC), *options, "-o", "main.c.obj"], cwd=tmp_path, check=True)
+    subprocess.run(["arm-none-eabi-gcc", *options, "-o", "main.c.obj"], cwd=tmp_path, check=True)
     script = load()
     need, path = script.check(tmp_path, 1024, 0)
     names = [part.split()[0] for part in path.split(", ")]

@@ -6,7 +6,7 @@ SAMPLES ?= 360
 COUNT   ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench exactness fuzz clean
+.PHONY: help setup demo check test lint format bench exactness fuzz clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,12 @@ setup:  ## install what is missing: compiler, QEMU, .venv with the command ethos
 
 demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)
 	@$(BIN)/python demo/show.py --samples $(SAMPLES)
+
+check: $(BIN)/pytest  ## run the quick tests, without a compiler or QEMU: about a minute (JOBS=auto)
+	@$(BIN)/pytest -n $(JOBS) -m "not (slow or compiler or qemu)"
+
+$(BIN)/pytest:
+	@tools/setup.sh
 
 test: setup  ## run the whole test suite (JOBS=auto)
 	@$(BIN)/pytest -n $(JOBS)

@@ -69,6 +69,7 @@ def test_the_workflow_runs_the_test_and_keeps_its_verdicts(tmp_path: Path) -> No
     compile(project.files["tests/test_firmware.py"], "test_firmware.py", "exec")
 
 
+@pytest.mark.slow
 def test_the_wheel_installs_and_has_all_that_a_project_is_made_of(tmp_path: Path) -> None:
     """As pip would on a runner, but for the dependencies: those are in this environment."""
     wheel, place = tmp_path / WHEEL_NAME, tmp_path / "installed"

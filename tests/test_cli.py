@@ -109,6 +109,7 @@ def test_a_directory_of_the_users_is_left_alone(network: Path, tmp_path: Path) -
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.slow
 def test_an_edited_application_survives_and_an_edited_library_is_refused(
     network: Path, tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ FRESH = 20
 PARTS = 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_network_differs_without_a_known_reason(part: int) -> None:
     """One network of each row, the products in turn."""
@@ -59,6 +60,7 @@ def test_no_network_differs_without_a_known_reason(part: int) -> None:
     assert not [text for trial in trials for text in trial.unexpected]
 
 
+@pytest.mark.slow
 def test_no_fresh_network_differs_without_a_known_reason() -> None:
     """A few rows with another seed each time: keep what fails in tests/corpus/witnesses.py."""
     seed = fresh_seed(SEEDS)
@@ -69,6 +71,7 @@ def test_no_fresh_network_differs_without_a_known_reason() -> None:
     assert not found, f"CORPUS_SEED={seed} repeats this"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["CONV_2D", "ADD"])
 def test_hypothesis_finds_no_difference(operator: str) -> None:
     @hypothesis.settings(
@@ -151,6 +154,7 @@ def test_the_committed_run_found_nothing_unexpected(measured: dict[str, Any]) ->
     assert not [text for row in measured["rows"] for text in row["unexpected"]]
 
 
+@pytest.mark.slow
 def test_a_row_of_the_committed_run_is_what_a_new_run_finds(measured: dict[str, Any]) -> None:
     """Another row for each commit: the test must not rest on the file alone."""
     row = measured["rows"][fresh_seed(len(measured["rows"]))]
@@ -189,6 +193,7 @@ def witnesses() -> dict[str, list[Run]]:
     return runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: entry.name)
 def test_a_witness_shows_each_known_difference(
     entry: Known, witnesses: dict[str, list[Run]]
@@ -198,6 +203,7 @@ def test_a_witness_shows_each_known_difference(
     assert any(entry.name in names for trial in trials for names in trial.known.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "entry", [entry for entry in KNOWN if not entry.fault], ids=lambda entry: entry.name
@@ -209,6 +215,7 @@ def test_a_known_difference_excuses_no_other_values(
     assert not [text for run in witnesses[entry.name] for text in survivors(run, way)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", [entry for entry in KNOWN if entry.fault], ids=lambda e: e.name)
 def test_a_known_fault_excuses_no_other_fault(
     entry: Known, witnesses: dict[str, list[Run]]
@@ -294,6 +301,7 @@ def test_rows_of_int32_use_the_whole_range_and_no_scale_of_1(operator: str) -> N
     assert any(case.layout.tensors[case.layout.inputs[0]].scale is None for case in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_what_seeds_have_found_is_explained(product: str) -> None:
     trials = run_keys(FOUND, [product])
@@ -309,6 +317,7 @@ def test_the_corpus_covers_what_vela_lists_for_every_type() -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_corpus_uses_every_mode_of_the_command_stream() -> None:
     rows = dict(
         re.findall(r"^\| ([^|]+) \| ([\d,-]+ \| [\d,-]+) \|$", coverage.PAGE.read_text(), re.M)

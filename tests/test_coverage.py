@@ -78,6 +78,7 @@ def test_of_u85_regor_tells_no_types() -> None:
     assert len(types) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u65-256"])
 def test_vela_offloads_nothing_that_is_not_listed(npu: str) -> None:
     """Compile every case of an integer type: where the NPU takes one, its row says so.

@@ -20,7 +20,7 @@ from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from tests.support.needs import needs_tools
+from tests.support.needs import needs_qemu
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
@@ -115,7 +115,7 @@ def test_no_layer_is_blamed_for_what_is_left_out() -> None:
     assert diagnose(model, [], equal, lambda _: pytest.fail("planned"), Watch()) is None
 
 
-@needs_tools
+@needs_qemu
 def test_verify_on_a_processor_that_saturates(tmp_path: Path) -> None:
     """Arm's conversion saturates; x86's, on which the oracle runs, gives the smallest integer."""
     (tmp_path / "floats.tflite").write_bytes(from_floats())

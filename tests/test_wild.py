@@ -32,6 +32,7 @@ def workers() -> Iterator[list[Worker]]:
     made[0].close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_fresh_networks_equal_the_oracles(
     part: int, workers: list[Worker], record_property: Callable[[str, object], None]

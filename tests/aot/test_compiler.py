@@ -228,6 +228,7 @@ def test_the_c_compiles_for_the_board_without_a_warning(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_same_network_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     (tmp_path / "net.tflite").write_bytes(image_net())
     script = (

@@ -126,6 +126,7 @@ STEEP |= {
 CASES = LAYERS | OTHERS | ACTIVATIONS | STEEP
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_llvm_equals_tflite_micro(case: str) -> None:
     net = NetworkBuilder("network", seed=5)

@@ -56,6 +56,7 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
     check(network, signals.samples_of(network, 6), tmp_path)
 
 
+@pytest.mark.slow
 def test_llvm_equals_tflite_micro() -> None:
     network = signals.all_of_them(by_fours=())
     check_llvm(network, signals.samples_of(network, 6))

@@ -28,6 +28,7 @@ PARTS = 8
 """Enough for workers to share, and of about two seconds each."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_damaged_streams(part: int) -> None:
     tally = run(range(part * COUNT // PARTS, (part + 1) * COUNT // PARTS))
@@ -57,6 +58,7 @@ def test_what_was_once_wrong(number: int) -> None:
     assert fate(number)[:2] in {("bus", None), ("parse", None)}
 
 
+@pytest.mark.slow
 def test_damaged_streams_end_at_the_register_face_too() -> None:
     channels = set()
     for number in range(120):

@@ -20,6 +20,7 @@ NAMES = (
 )
 
 
+@pytest.mark.slow
 @needs_models
 @pytest.mark.parametrize("name", NAMES)
 def test_a_public_network_is_exact(name: str) -> None:

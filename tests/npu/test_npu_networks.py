@@ -148,6 +148,7 @@ INT8_ONLY: dict[str, Build] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", BUILDS)
 def test_a_network_is_exact(name: str, dtype: str) -> None:

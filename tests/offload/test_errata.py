@@ -64,12 +64,14 @@ def differs(network: Network, plan: OffloadPlan) -> bool:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_vela_still_has_the_erratum(name: str) -> None:
     network = network_of(name)
     assert differs(network, compiled(name, network))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_erratum_is_avoided(name: str) -> None:
     network = network_of(name)
@@ -150,6 +152,7 @@ def _with_another(net: NetworkBuilder, x: int) -> int:
     return net.maximum(x, net.input((2, 4, 4, 4), "int8", 0.05, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("steps", "code", "read", "erratum"),
     [
@@ -206,6 +209,7 @@ def _second_operand(net: NetworkBuilder, x: int) -> int:
     return net.operator("BATCH_MATMUL", (rows, x), (spec,))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "start", "size", "read", "is_one"),
     [
@@ -243,6 +247,7 @@ def _joined(net: NetworkBuilder, x: int, axis: int) -> int:
     return net.operator("CONCATENATION", (before, x), (net._like(x, shape),), options)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "join", "is_one"),
     [

@@ -91,6 +91,7 @@ def run(plan: OffloadPlan, sample: Arrays) -> Arrays:
     return {tensor.name: values[tensor.name] for tensor in plan.network.outputs}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_both_styles_are_exact(layout: Callable[[NetworkBuilder], tuple[int, ...]]) -> None:
     net = NetworkBuilder(layout.__name__, seed=2)

@@ -66,6 +66,7 @@ def fate(data: bytes) -> str:
     return "alive"
 
 
+@pytest.mark.slow
 def test_every_mutation_ends_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vela, "LIMIT_S", 10.0)
     original = original_network()

@@ -48,10 +48,10 @@ Figures = dict[str, Any]
 
 def measure_here(path: Path) -> Figures:
     """Measure one network in this process and return its figures."""
-    from ethosgen.frontend.tflite.reader import read_network
+    from ethosgen.frontend import read
     from ethosgen.samples.drawing import random_samples
 
-    network = read_network(path)
+    network = read(path)
     sample = random_samples(network, 1, SEED)[0]
     tensors = sum(tensor.bytes for graph in network.graphs for tensor in graph.tensors)
     figures = measure_cycles(path) | {"tensor_bytes": tensors}
@@ -97,9 +97,9 @@ def _memory(network: Any, sample: Any) -> Figures:
 
 def measure_cycles(path: Path) -> Figures:
     """Return the cycle estimates of one network."""
-    from ethosgen.frontend.tflite.reader import read_network
+    from ethosgen.frontend import read
 
-    network = read_network(path)
+    network = read(path)
     return {"name": path.stem, "cycles": {npu: _cycles(network, npu) for npu in NPUS}}
 
 

@@ -16,7 +16,7 @@ def write_tflite(network: NetworkSpec) -> bytes:
         network.inputs,
         network.outputs,
     )
-    return write_network(Network("digits", None, (graph,)))
+    return write_network(Network("digits", (graph,)))
 
 
 def _tensor(tensor: TensorSpec, index: int) -> Tensor:

@@ -10,7 +10,8 @@ import pytest
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.commands.wording import plan_lines
-from ethosgen.frontend.tflite.reader import parse_network, read_network
+from ethosgen.frontend import read
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.exactness import Ask, Golden, ask_oracles, exact_plan, known_errata
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
@@ -89,7 +90,7 @@ def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     assert plan.check is not None
     (case,) = map(Path, plan.check.cases)
     assert case.parent == tmp_path / "ethosgen" / "cases"
-    alone = read_network(case / "network.tflite")
+    alone = read(case / "network.tflite")
     assert [op.code for op in alone.graph.operators] == ["REDUCE_MAX"]
     with np.load(case / "expected.npz") as expected, np.load(case / "npu.npz") as got:
         assert any(not np.array_equal(expected[name], got[name]) for name in expected.files)
@@ -216,7 +217,7 @@ def test_a_write_outside_the_memories_is_found_without_golden_outputs(
 ) -> None:
     monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    plan = plan_of(read_network(FAULTY), options, ask=no_answer)
+    plan = plan_of(read(FAULTY), options, ask=no_answer)
     assert [cpu.erratum for cpu in plan.cpu_operators] == ["found-by-check"]
     assert "write outside the memories" in plan.cpu_operators[0].reason
     assert plan.check is None or plan.check.skipped == "no oracle has it"
@@ -224,7 +225,7 @@ def test_a_write_outside_the_memories_is_found_without_golden_outputs(
 
 def test_a_trusted_plan_that_writes_outside_its_memories_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"accesses memory .*write outside the memories"):
-        plan_of(read_network(FAULTY), OffloadOptions(trust_vela=True))
+        plan_of(read(FAULTY), OffloadOptions(trust_vela=True))
 
 
 def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None:

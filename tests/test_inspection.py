@@ -14,7 +14,7 @@ import pytest
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.assemble import assemble
-from ethosgen.frontend.tflite.reader import read_network
+from ethosgen.frontend import read
 from ethosgen.pipeline.inspection import list_streams, make_trace, trace_lines, trace_objects
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.trace import Entry
@@ -77,7 +77,7 @@ def test_an_npz_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 def test_a_network_is_compiled_first(network: Path) -> None:
     (listing,) = list_streams(network, "ethos-u55-64", Watch())
-    (partition,) = offload(read_network(network), find_accelerator("ethos-u55-64")).partitions
+    (partition,) = offload(read(network), find_accelerator("ethos-u55-64")).partitions
     assert (listing.name, listing.accelerator.name) == ("partition_0", "ethos-u55-64")
     assert listing.size_bytes == len(partition.commands)
     lines = list(listing.lines)

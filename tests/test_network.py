@@ -22,6 +22,6 @@ def test_a_constant_has_its_array() -> None:
 
 def test_inputs_and_outputs_are_in_order_of_the_signature() -> None:
     tensors = tuple(Tensor(i, f"t{i}", (1,), "int8") for i in range(3))
-    network = Network("m", b"", (Graph("main", tensors, (), (2, 0), (1,)),))
+    network = Network("m", (Graph("main", tensors, (), (2, 0), (1,)),))
     assert [tensor.name for tensor in network.inputs] == ["t2", "t0"]
     assert [tensor.name for tensor in network.outputs] == ["t1"]

@@ -77,7 +77,7 @@ def test_only_the_version_changes_for_litert() -> None:
     operators = zip(network.graph.operators, changed.graph.operators, strict=True)
     assert all(before == replace(after, version=before.version) for before, after in operators)
     assert changed.graph.tensors == network.graph.tensors
-    assert for_litert(changed) is changed.data
+    assert changed.source and for_litert(changed) is changed.source.data
 
 
 def test_tflite_micro_decides_by_default_and_its_oddity_is_named(tmp_path: Path) -> None:

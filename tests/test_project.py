@@ -327,7 +327,7 @@ def test_what_is_on_disk_can_be_opened(tmp_path: Path, project: Project) -> None
     assert info.digest == project.digest
     assert [t.name for t in info.network.inputs] == ["serving/input:0"]
     assert info.network.outputs[0].quantization == program.outputs[0].tensor.quantization
-    assert info.network.model_path.read_bytes() == file_of(program.plan.network)
+    assert info.network.source.read_bytes() == file_of(program.plan.network)
 
 
 def test_regenerating_replaces_the_library_only(tmp_path: Path, project: Project) -> None:
@@ -478,7 +478,7 @@ def test_a_manifest_of_the_format_before_is_read(tmp_path: Path, project: Projec
     write(project, tmp_path / "p")
     path = tmp_path / "p" / "model" / "ethosgen.json"
     content = json.loads(path.read_bytes())
-    assert content["format"] == 3
+    assert content["format"] == 4
     content["format"] = 2
     for network in content["networks"]:
         del network["oracle"]

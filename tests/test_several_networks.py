@@ -149,7 +149,7 @@ def test_the_manifest_tells_of_all(tmp_path: Path) -> None:
     write(project, tmp_path / "p")
     info = open_project(tmp_path / "p")
     assert info.names == ("wake", "word")
-    assert [n.model_path.relative_to(tmp_path / "p").as_posix() for n in info.networks] == [
+    assert [n.source.relative_to(tmp_path / "p").as_posix() for n in info.networks] == [
         "model/wake/wake.tflite",
         "model/word/word.tflite",
     ]

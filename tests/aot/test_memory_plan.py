@@ -44,7 +44,7 @@ def make_plan(
     )
     graph = Graph("main", tensors, made, inputs, outputs)
     return OffloadPlan(
-        Network("m", b"", (graph,)),
+        Network("m", (graph,)),
         io,
         graph,
         ACCELERATOR,

@@ -13,6 +13,7 @@ from ethosgen import pipeline
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples
@@ -86,7 +87,7 @@ def _sound(count: int) -> list[dict[str, Array]]:
 def test_a_front_end_runs_as_firmware(npu: str, tmp_path: Path) -> None:
     """Vela leaves it to the CPU; the samples are a sequence."""
     path = tmp_path / "front_end.tflite"
-    path.write_bytes(signals.front_end(60, 64, 9).data)
+    path.write_bytes(file_of(signals.front_end(60, 64, 9)))
     inputs = Inputs(None, 3, 9)
     report = pipeline.verify(recipe(path, npu=npu), inputs=inputs, watch=Watch())
     assert report.passed and report.golden is not None and report.golden.elements == 3 * 9

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-from ethosgen.frontend.tflite.reader import is_compiled, parse_network, read_network
+from ethosgen.frontend import read
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import ABSENT, Network
 from tests.support.needs import needs_models
 from tests.support.network_file import Spec, packed, unpacked, with_signatures
@@ -190,17 +192,17 @@ def test_an_unknown_type_is_refused_by_name() -> None:
 
 def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read .*absent"):
-        read_network(tmp_path / "absent.tflite")
+        read(tmp_path / "absent.tflite")
     with pytest.raises(InputError, match="cannot read"):
-        read_network(tmp_path)
+        read(tmp_path)
     empty = tmp_path / "empty.tflite"
     empty.touch()
     with pytest.raises(InputError, match="is empty"):
-        read_network(empty)
+        read(empty)
     text = tmp_path / "text.tflite"
     text.write_text("not a network at all")
     with pytest.raises(InputError, match=r"is not a \.tflite file"):
-        read_network(text)
+        read(text)
 
 
 def test_every_truncation_is_an_input_error() -> None:
@@ -268,7 +270,7 @@ def test_wrong_quantization_is_damage() -> None:
 @needs_models
 def test_shared_models_are_read() -> None:
     for path in sorted(SHARED_MODELS.glob("*.tflite")):
-        network = read_network(path)
+        network = read(path)
         assert network.graph.operators
         assert all(tensor.dtype == "int8" for tensor in (*network.inputs, *network.outputs))
 

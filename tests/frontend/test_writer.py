@@ -43,7 +43,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
 
 def _values(network: Network) -> Network:
     """Return what was read, without the file, and what was said about a signature that is gone."""
-    return replace(network, data=None, contradictions=())
+    return replace(network, source=None, is_as_given=False, contradictions=())
 
 
 def test_what_is_written_reads_back_as_the_same_values() -> None:
@@ -71,7 +71,7 @@ def _changed(option: Option) -> Any:
 def test_options_read_as_the_schema_reads_them(op: Op) -> None:
     options = {option.name: _changed(option) for option in op.options}
     operator = Operator(0, op.code, (), (), options=options)
-    data = write_network(Network("options", None, (Graph("main", (), (operator,), (), ()),)))
+    data = write_network(Network("options", (Graph("main", (), (operator,), (), ()),)))
     assert decode_network(data, "options").graph.operators[0].options == options
     read = schema.ModelT.InitFromPackedBuf(data, 0).subgraphs[0].operators[0]
     assert op.table is not None
@@ -90,7 +90,7 @@ def _raw(value: Any) -> Any:
 
 
 def _edited(*tensors: Tensor) -> Network:
-    return Network("edited", None, (Graph("main", tensors, (), (), ()),))
+    return Network("edited", (Graph("main", tensors, (), (), ()),))
 
 
 def _tensor(index: int, data: bytes | None = None, **fields: Any) -> Tensor:
@@ -130,4 +130,4 @@ def test_a_file_that_was_not_edited_is_passed_on_as_it_is() -> None:
     data = packed(root)
     network = decode_network(data, "digits")
     assert file_of(network) is data
-    assert file_of(replace(network, data=None)) == write_network(network) != data
+    assert file_of(replace(network, is_as_given=False)) == write_network(network) != data

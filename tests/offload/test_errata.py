@@ -11,7 +11,8 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import CompileTarget, SchedulerGoal, find_errata, offload
 from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
-from ethosgen.frontend.tflite.reader import parse_network, read_network
+from ethosgen.frontend import read
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.exactness import exact_plan
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs
@@ -39,7 +40,7 @@ BY_NAME = {erratum.name: erratum for erratum in ERRATA}
 
 
 def network_of(name: str) -> Network:
-    return read_network(FOLDER / f"{name}.tflite")
+    return read(FOLDER / f"{name}.tflite")
 
 
 def compiled(name: str, network: Network, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
@@ -278,7 +279,7 @@ def test_an_erratum_ends_with_the_version_that_mends_it() -> None:
 
 
 def test_the_demo_keeps_its_offload() -> None:
-    network = read_network(ROOT / "demo" / "digits_int8.tflite")
+    network = read(ROOT / "demo" / "digits_int8.tflite")
     assert not find_errata(network, CompileTarget("ethos-u55-128", table_of=table_of))
 
 

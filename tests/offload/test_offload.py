@@ -8,7 +8,8 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, find_accelerator
 from ethosgen.backend.ethosu.offload import offload, vela
-from ethosgen.frontend.tflite.reader import parse_network, read_network
+from ethosgen.frontend import read
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
@@ -228,7 +229,7 @@ def test_other_memories_of_vela_can_be_chosen() -> None:
 def test_shared_models_run_wholly_on_the_npu() -> None:
     sram = {"kws_dscnn_int8": 22192, "ad_autoencoder_int8": 768, "vww_mobilenet_int8": 74480}
     for path in sorted(SHARED_MODELS.glob("*.tflite")):
-        network = read_network(path)
+        network = read(path)
         plan = offload(network, U55)
         assert len(plan.partitions) == 1
         assert plan.cpu_operators == ()

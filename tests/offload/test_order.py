@@ -22,7 +22,7 @@ def order(graph: Graph, sources: dict[int, int], placed: bool = False) -> list[i
     originals = {place: graph.operators[index] for index, place in sources.items()}
     filler = Operator(0, "RELU", (), ())
     operators = tuple(originals.get(i, filler) for i in range(1 + max(originals)))
-    network = Network("net", b"", (Graph("net", graph.tensors, operators, (), ()),))
+    network = Network("net", (Graph("net", graph.tensors, operators, (), ()),))
     return [op.index for op in in_order(graph, sources, network, placed=placed).operators]
 
 
@@ -79,7 +79,7 @@ def test_vela_is_told_what_must_be_there_before() -> None:
         Operator(2, "VAR_HANDLE", (), (1,)), Operator(3, READ, (1,), (3,)),
         Operator(4, "RELU", (3,), (2,)),
     )  # fmt: skip
-    network = Network("net", b"", (Graph("net", tensors, operators, (2,), (3,)),))
+    network = Network("net", (Graph("net", tensors, operators, (2,), (3,)),))
     assert awaited(network) == {0: (), 1: (), 2: (2,), 3: (2,)}
 
 

@@ -17,6 +17,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import compiled_for, offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -80,7 +81,7 @@ def test_a_compiled_file_gives_the_originals_answer(
     tmp_path: Path, build: Callable[[], bytes], npu: str, options: tuple[str, ...], least: int
 ) -> None:
     original = parse_network(build(), "original")
-    network = compile_file(tmp_path, original.data, npu, options)
+    network = compile_file(tmp_path, file_of(original), npu, options)
     assert compiled_for(network).name == npu
     samples = random_samples(original, 2, 7)
     golden = golden_outputs(original, samples)

@@ -7,7 +7,8 @@ from typing import Any
 import flatbuffers
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-from ethosgen.frontend.tflite.writer import IDENTIFIER, write_network
+from ethosgen.frontend.tflite import IDENTIFIER
+from ethosgen.frontend.tflite.writer import write_network
 from ethosgen.values.dialect import OPS
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 
@@ -60,7 +61,7 @@ class Layout:
 def write(net: Layout) -> bytes:
     """Return the file's bytes."""
     graphs = [_graph(layout) for layout in (net, *net.others)]
-    return write_network(Network(net.name, None, tuple(graphs), net.metadata))
+    return write_network(Network(net.name, tuple(graphs), net.metadata))
 
 
 def _graph(net: Layout) -> Graph:

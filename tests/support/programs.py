@@ -8,6 +8,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, Partition, RegionKind
 from ethosgen.values.program import Constant, Port, Program
+from ethosgen.values.source import Source
 
 ELEMENTS = 1500
 """More than fits in one frame of the console protocol."""
@@ -46,8 +47,9 @@ def make_program(
         (1,),
         (0,),
     )
+    source = Source("tflite", f"{name}.tflite", b"TFL3 stands here")
     plan = OffloadPlan(
-        network=Network(name, b"TFL3 stands here", (graph,)),
+        network=Network(name, (graph,), source=source, is_as_given=True),
         accelerator=accelerator,
         io=io,
         residual=graph,

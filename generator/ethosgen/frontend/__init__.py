@@ -1,1 +1,99 @@
-"""Front ends: they read a file's bytes into a network."""
+"""Front ends: each reads the files of one format into a network.
+
+FRONT_ENDS is the only place that lists them. A front end is a package beside this module, and loads
+the libraries of its format only when it reads a file.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.frontend import tflite
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Network
+from ethosgen.values.source import Source
+
+
+@dataclass(frozen=True)
+class FrontEnd:
+    """Reads one format.
+
+    `name` identifies the format in manifests, `title` is for people. `recognizes` looks at a file's
+    bytes alone. `suffixes` are those of file names, in small letters; a project stores the network
+    under the first. `read` raises InputError for a damaged file, UnsupportedError for a network
+    that the front end cannot represent.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    recognizes: Callable[[bytes], bool]
+    read: Callable[[Source], Network]
+
+
+FRONT_ENDS: list[FrontEnd] = [
+    FrontEnd(tflite.FORMAT, "TensorFlow Lite", (".tflite",), tflite.recognizes, tflite.read),
+]
+
+
+def read(path: Path, format_name: str | None = None) -> Network:
+    """Read a network from a file; the format is the named one, or is recognized.
+
+    Raises InputError if the file cannot be read, has an unknown format or is damaged, and
+    UnsupportedError for a network that the front end cannot represent.
+    """
+    return read_source(open_source(path, format_name))
+
+
+def open_source(path: Path, format_name: str | None = None) -> Source:
+    """Return a file's bytes with its format: the named one, else by its bytes, else its suffix."""
+    data = read_bytes(path)
+    if format_name is not None:
+        return Source(_named(format_name).name, path.name, data)
+    found = recognized(data) or _by_suffix(path)
+    if found is None:
+        raise InputError(f"'{path.name}' is in no format that ethosgen reads: {_formats()}")
+    return Source(found.name, path.name, data)
+
+
+def read_source(source: Source) -> Network:
+    """Read the network from what the user gave."""
+    return _named(source.format).read(source)
+
+
+def source_of(network: Network) -> Source:
+    """Return what the user gave; for a network that was made otherwise, its .tflite file."""
+    return network.source or tflite.written(network)
+
+
+def suffix_of(source: Source) -> str:
+    """Return the suffix under which a source is stored."""
+    return _named(source.format).suffixes[0]
+
+
+def recognized(data: bytes) -> FrontEnd | None:
+    """Return the front end whose format the bytes have, None if there is none."""
+    return next((one for one in FRONT_ENDS if one.recognizes(data)), None)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's bytes; InputError if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
+
+
+def _by_suffix(path: Path) -> FrontEnd | None:
+    return next((one for one in FRONT_ENDS if path.suffix.lower() in one.suffixes), None)
+
+
+def _named(name: str) -> FrontEnd:
+    found = next((one for one in FRONT_ENDS if one.name == name), None)
+    if found is None:
+        raise InputError(f"this ethosgen cannot read the format '{name}': it reads {_formats()}")
+    return found
+
+
+def _formats() -> str:
+    return ", ".join(f"{one.title} ({', '.join(one.suffixes)})" for one in FRONT_ENDS)

@@ -51,7 +51,7 @@ def golden_outputs(network: Network, samples: Sequence[Arrays]) -> list[Arrays]:
     inputs = _ordered_inputs(network, samples)
     from ethosgen.frontend.tflite.writer import file_of  # the child processes do not need it
 
-    data = network.compressed.data if network.compressed else file_of(network)
+    data = network.source.data if network.compression and network.source else file_of(network)
     arguments = (len(network.outputs), _arena_bytes(network))
     try:
         outputs = _call_shared(network, "run_tflite_micro", data, inputs, *arguments)

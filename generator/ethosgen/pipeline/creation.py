@@ -12,6 +12,7 @@ from ethosgen.pipeline.planning import (
     make_plan,
     make_program,
     read,
+    read_stored,
 )
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
@@ -129,8 +130,7 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
     if not by_name.keys() <= {network.name for network in there}:
         return wanted  # writing refuses it later
     return [
-        by_name.get(network.name)
-        or _Wanted(read(network.model_path, network.name, watch), network.options)
+        by_name.get(network.name) or _Wanted(read_stored(network, watch), network.options)
         for network in there
     ]
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethosgen.backend import Task, backend_of
-from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.pipeline.cases import keep_case
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
@@ -20,6 +19,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, NpuFault, RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
+from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import ORACLES, Arrays, Comparison, LeftOut, compare
 from ethosgen.values.plan import Check, IoStyle, Kept, OffloadOptions, OffloadPlan

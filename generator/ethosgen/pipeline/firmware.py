@@ -9,7 +9,7 @@ from ethosgen.board import Board, load_board
 from ethosgen.host.storage import require_writable
 from ethosgen.pipeline.creation import create_project
 from ethosgen.pipeline.judgement import Inputs
-from ethosgen.pipeline.planning import read
+from ethosgen.pipeline.planning import read_stored
 from ethosgen.pipeline.turns import Turn, run_and_judge
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.recipe import Recipe
@@ -115,10 +115,7 @@ def run_project(
     _check_one(len(chosen), inputs, output_path, original, "choose one with --network")
     is_zephyr = info.platform == ZEPHYR
     built = find_zephyr(info, way, build, on) if is_zephyr else find_built(directory, way, on)
-    turns = [
-        Turn(index, read(info.networks[index].model_path, info.names[index], watch))
-        for index in chosen
-    ]
+    turns = [Turn(index, read_stored(info.networks[index], watch)) for index in chosen]
     built = replace(built, on=on)
     return run_and_judge(turns, info, built, inputs, output_path, original, watch, line, oracle)
 

@@ -12,8 +12,9 @@ from ethosgen.backend import (
     default_accelerator,
     find_accelerator,
 )
-from ethosgen.frontend.tflite.reader import IDENTIFIER, parse_network
+from ethosgen.frontend import read_bytes, read_source, recognized
 from ethosgen.values.errors import InputError
+from ethosgen.values.source import Source
 from ethosgen.values.trace import Entry, Trace
 from ethosgen.values.watch import Watch
 
@@ -25,14 +26,12 @@ def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
     Raises InputError for another kind of file, or for another NPU.
     """
     accelerator = find_accelerator(npu) if npu is not None else None
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
-    if data[4:8] != IDENTIFIER:
+    data = read_bytes(path)
+    front_end = recognized(data)
+    if front_end is None:
         backend = backend_of(accelerator or default_accelerator())
         return backend.listings(data, path.name, accelerator, watch)
-    network = parse_network(data, path.name)
+    network = read_source(Source(front_end.name, path.name, data))
     backend = backend_of(compiled_for(network) or accelerator or default_accelerator())
     return backend.listings(network, path.name, accelerator, watch)
 

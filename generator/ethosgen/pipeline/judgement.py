@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.frontend.tflite.reader import is_compiled, read_network
+from ethosgen.frontend import read
 from ethosgen.oracle.oddities import oddities
 from ethosgen.samples.drawing import count_distributions, draw_samples
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import FLOAT_TOLERANCE, Arrays, Comparison, compare
 from ethosgen.values.report import Drawn
@@ -69,7 +70,7 @@ def judge(
     Without it a compiled file has no golden answer.
     """
     if original is not None:
-        theirs = read_network(original)
+        theirs = read(original)
         if is_compiled(theirs):
             raise InputError(f"'{original}' is compiled too; pass the network before Vela")
         samples = _renamed(samples, network.inputs, theirs.inputs, theirs)

@@ -96,7 +96,7 @@ def take_apart(network: Network, samples: Sequence[Arrays], within_s: float = _W
     apart: those with subgraphs, resources or compressed constants.
     """
     operators = network.graph.operators
-    if len(network.graphs) > 1 or network.compressed:
+    if len(network.graphs) > 1 or network.compression:
         raise UnsupportedError(f"'{network.name}' cannot be taken apart")
     pieces = [single_operator(network, op.index, with_states=True) for op in operators]
     whole = [piece for piece in pieces if piece is not None]

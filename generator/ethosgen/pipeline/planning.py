@@ -1,9 +1,10 @@
-"""The steps from a network to C code: Model, OffloadPlan, Program."""
+"""The steps from a network to C code: Network, OffloadPlan, Program."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ethosgen import frontend
 from ethosgen.backend import (
     Memories,
     Task,
@@ -13,7 +14,6 @@ from ethosgen.backend import (
     find_accelerator,
 )
 from ethosgen.board import Board
-from ethosgen.frontend.tflite.reader import read_network
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.pipeline.exactness import Ask, ask_oracles, exact_plan
@@ -23,6 +23,7 @@ from ethosgen.values.naming import check_name, name_from_file
 from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, OffloadPlan
 from ethosgen.values.program import Program
+from ethosgen.values.project_info import NetworkInfo
 from ethosgen.values.watch import Watch
 
 
@@ -30,8 +31,15 @@ def read(path: Path, name: str | None, watch: Watch) -> Network:
     """Read a network and give it a name that C accepts."""
     chosen = check_name(name) if name is not None else name_from_file(path.stem)
     with watch.stage("read", f"reading {path.name}"):
-        network = read_network(path)
+        network = frontend.read(path)
     return replace(network, name=chosen)
+
+
+def read_stored(network: NetworkInfo, watch: Watch) -> Network:
+    """Read a network from the source that its project stores."""
+    with watch.stage("read", f"reading {network.source.name}"):
+        read = frontend.read(network.source, network.format)
+    return replace(read, name=network.name)
 
 
 def choose_npu(network: Network, npu: str | None) -> str | None:

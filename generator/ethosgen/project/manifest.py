@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from ethosgen import __version__
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
+from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.layout import BAREMETAL
 from ethosgen.values.errors import InputError
@@ -33,10 +34,10 @@ LIBRARY = "model"
 MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Describes the library and its files as written. It is in the library's folder, so that both
 change in one step."""
-FORMAT = 3
+FORMAT = 4
 """The manifest's format. Increment it with each field that an older ethosgen does not expect: an
 ethosgen refuses formats newer than its own."""
-_READABLE = (2, FORMAT)
+_READABLE = (2, 3, FORMAT)
 """Older formats whose missing fields have defaults."""
 
 
@@ -103,10 +104,13 @@ def folder_of(program: Program, programs: Sequence[Program]) -> str:
 
 
 def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any]:
-    asked = program.plan.options
+    asked, source = program.plan.options, source_of(program.plan.network)
     return {
         "name": program.name,
-        "model": f"{folder}{program.name}.tflite",
+        "source": {
+            "format": source.format,
+            "file": f"{folder}{program.name}{suffix_of(source)}",
+        },
         "plan": dataclasses.asdict(program.summary()),
         "parts": part_sizes(program, board),
         "cpu_ops": list(asked.cpu_ops),
@@ -166,7 +170,8 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
 
 def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
     library = directory / LIBRARY
-    path = library / str(network["model"])
+    source = network.get("source") or {"format": "tflite", "file": network["model"]}
+    path = library / str(source["file"])
     if not path.resolve().is_relative_to(library.resolve()):
         raise ValueError("a path outside the library")
     return NetworkInfo(
@@ -175,7 +180,8 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         inputs=tuple(_read_port(i, port) for i, port in enumerate(network["inputs"])),
         outputs=tuple(_read_port(i, port) for i, port in enumerate(network["outputs"])),
         parts={str(part): int(size) for part, size in network["parts"].items()},
-        model_path=path,
+        source=path,
+        format=str(source["format"]),
         options=OffloadOptions(
             cpu_ops=tuple(map(str, network["cpu_ops"])),
             mode=OffloadMode(network["offload"]),

@@ -9,7 +9,7 @@ import jinja2
 from ethosgen import __version__
 from ethosgen.backend import Firmware, backend_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
-from ethosgen.frontend.tflite.writer import file_of
+from ethosgen.frontend import source_of, suffix_of
 from ethosgen.host.resources import resource_folder
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
@@ -247,7 +247,8 @@ def _render_network(
         for path, template in layout.network.items()
     }
     files |= {p: text.encode() for p, text in program.sources.items() if is_own(program, p)}
-    files[f"{name}.tflite"] = file_of(program.plan.network)
+    source = source_of(program.plan.network)
+    files[f"{name}{suffix_of(source)}"] = source.data
     if program.plan.partitions:
         commands = command_arrays(program)
         files[f"{name}_commands.c"] = words("command streams", "commands", commands)

@@ -10,6 +10,11 @@ NPU_MEMORIES = 4
 """Its first inputs, which are not tensors: commands, read-only blob, scratch, fast scratch."""
 
 
+def is_compiled(network: Network) -> bool:
+    """Return whether Vela has already compiled the network, so that it lacks the original."""
+    return any(op.custom_code == NPU_CUSTOM_CODE for op in network.graph.operators)
+
+
 def check(network: Network) -> None:
     """Refuse a network without inputs or outputs, with dynamic shapes, or with reads before writes.
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.values.source import Source
+
 ABSENT = -1
 """The index that TFLite writes for an absent optional input."""
 
@@ -105,13 +107,12 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Compressed:
-    """A network before its constants were decompressed: its file, and the size of its constants.
+class Compression:
+    """How a network's constants were compressed in its source.
 
     `bytes_before` counts the encoded constants and their tables, each once.
     """
 
-    data: bytes = field(repr=False)
     tensors: int
     bytes_before: int
     bytes_after: int
@@ -119,23 +120,25 @@ class Compressed:
 
 @dataclass(frozen=True)
 class Network:
-    """A network, and the bytes of an equivalent .tflite file. `graphs[0]` is the entry.
+    """A network, in the dialect of TFLite's operators. `graphs[0]` is the entry.
 
-    `data` is None for an edited network: ethosgen.frontend.tflite.writer writes its file.
-    `compressed` describes the network before its constants were decompressed. `contradictions`
-    are sentences about contradictions in the file that TFLite ignores.
+    `source` is what the user gave, None for a network that was made from another. `is_as_given`
+    means that the source is a .tflite file, and that it and the graphs say the same. `compression`
+    says what was decompressed. `contradictions` are sentences about contradictions in the source
+    that TFLite ignores.
     """
 
     name: str
-    data: bytes | None = field(repr=False)
     graphs: tuple[Graph, ...]
     metadata: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    compressed: Compressed | None = None
+    source: Source | None = None
+    is_as_given: bool = False
+    compression: Compression | None = None
     contradictions: tuple[str, ...] = ()
 
     def edited(self, *graphs: Graph, metadata: Mapping[str, bytes] | None = None) -> "Network":
         """Return the network with other graphs, and other metadata if any is given."""
-        return Network(self.name, None, graphs, self.metadata if metadata is None else metadata)
+        return Network(self.name, graphs, self.metadata if metadata is None else metadata)
 
     @property
     def graph(self) -> Graph:

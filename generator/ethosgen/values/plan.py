@@ -231,7 +231,7 @@ class OffloadPlan:
         )
 
     def _decompressed(self) -> Mapping[str, int] | None:
-        was = self.network.compressed
+        was = self.network.compression
         if was is None:
             return None
         return {

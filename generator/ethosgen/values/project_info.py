@@ -16,7 +16,7 @@ class NetworkInfo:
     """A network's facts; inputs and outputs are in the network's order.
 
     `parts` are the bytes that it puts into each memory, by the placement's names. `options` are
-    those that it was created with.
+    those that it was created with. `source` is the copy of the user's file in the project.
     """
 
     name: str
@@ -24,7 +24,8 @@ class NetworkInfo:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     parts: Mapping[str, int]
-    model_path: Path
+    source: Path
+    format: str
     options: OffloadOptions = EXACT
 
 

@@ -86,7 +86,7 @@ def make_schedule(plan: OffloadPlan) -> Schedule:
 
 def schedule_subgraph(graph: Graph, place: str) -> Schedule:
     """Return the schedule of a lifted subgraph, which runs on the CPU in its caller's buffers."""
-    plan = OffloadPlan(Network(graph.name, b"", (graph,)), IoStyle.CALLER, graph)
+    plan = OffloadPlan(Network(graph.name, (graph,)), IoStyle.CALLER, graph)
     return replace(schedule_graph(plan, graph), place=place)
 
 

@@ -25,8 +25,8 @@ from ethosgen.backend.ethosu.accelerator import (
 from ethosgen.backend.ethosu.firmware import make_firmware
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.pmu_event import PmuEvent
-from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Kept, OffloadPlan
 from ethosgen.values.trace import Trace

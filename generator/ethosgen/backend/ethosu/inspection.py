@@ -19,8 +19,8 @@ from ethosgen.backend.ethosu.offload import (
 )
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.disassembly import disassemble
-from ethosgen.frontend.tflite.reader import is_compiled
 from ethosgen.values.errors import InputError, NpuFault
+from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
 from ethosgen.values.watch import Watch
 

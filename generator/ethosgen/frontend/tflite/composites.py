@@ -29,7 +29,8 @@ def inline_composites(network: Network) -> Network:
     codes = {op.code for graph in network.graphs for op in graph.operators}
     count = len(network.graphs) if codes & CONTROL else 1
     metadata = {name: data for name, data in network.metadata.items() if name != PLACEMENT}
-    return network.edited(*(_inlined(network, n) for n in range(count)), metadata=metadata)
+    made = network.edited(*(_inlined(network, n) for n in range(count)), metadata=metadata)
+    return replace(made, source=network.source)
 
 
 def _inlined(network: Network, number: int) -> Graph:

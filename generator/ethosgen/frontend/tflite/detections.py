@@ -19,7 +19,8 @@ def lacks_shapes(network: Network) -> bool:
 
 def give_shapes(network: Network) -> Network:
     """Return the network with the shapes that the options define."""
-    return replace(network.edited(*map(_shaped, network.graphs)), compressed=network.compressed)
+    made = network.edited(*map(_shaped, network.graphs))
+    return replace(made, source=network.source, compression=network.compression)
 
 
 def _shaped(graph: Graph) -> Graph:

@@ -16,7 +16,6 @@ import logging
 import math
 import struct
 import traceback
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ import tflite
 from flatbuffers import number_types
 from flatbuffers.table import Table
 
+from ethosgen.frontend.tflite import FORMAT, recognizes
 from ethosgen.frontend.tflite.composites import has_composites, inline_composites
 from ethosgen.frontend.tflite.compression import DECODE, expand, is_compressed
 from ethosgen.frontend.tflite.detections import give_shapes, lacks_shapes
@@ -31,13 +31,13 @@ from ethosgen.frontend.tflite.flexbuffer import read_map
 from ethosgen.values.dialect import CODES, ENUMERATIONS, OPS, TEXT, WITH_MAP, Op, Option
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.integrity import NPU_CUSTOM_CODE, check
+from ethosgen.values.integrity import check
 from ethosgen.values.naming import unique_name
 from ethosgen.values.network import ABSENT, HANDLE, Graph, Network, Operator, Quantization, Tensor
+from ethosgen.values.source import Source
 
 _log = logging.getLogger(__name__)
 
-IDENTIFIER = b"TFL3"
 MAX_TENSOR_BYTES = 1 << 28
 """More than any Cortex-M's memory; Vela hangs on tensors that are much larger."""
 
@@ -52,19 +52,6 @@ _DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowEr
 
 
 _TYPES = ENUMERATIONS["TensorType"].names
-
-
-def read_network(path: Path) -> Network:
-    """Read a .tflite file.
-
-    Raises InputError if the file cannot be read, is not a .tflite file, or is damaged, and
-    UnsupportedError for a network that `parse_network` refuses.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
-    return parse_network(data, path.name)
 
 
 def parse_network(data: bytes, name: str) -> Network:
@@ -96,7 +83,7 @@ def decode_network(data: bytes, name: str) -> Network:
     """
     if not data:
         raise InputError(f"'{name}' is empty; pass a .tflite file")
-    if len(data) < 8 or data[4:8] != IDENTIFIER:
+    if not recognizes(data):
         raise InputError(f"'{name}' is not a .tflite file (the identifier TFL3 is missing)")
     try:
         return _Decoder(data, name).network()
@@ -113,11 +100,6 @@ def _is_of_flatbuffers(error: BaseException) -> bool:
     """Return whether an exception comes from reading beyond the file, not from a bug of ours."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__")).startswith("flatbuffers.")
-
-
-def is_compiled(network: Network) -> bool:
-    """Return whether Vela has already compiled the network, so that it lacks the original."""
-    return any(op.custom_code == NPU_CUSTOM_CODE for op in network.graph.operators)
 
 
 class _Decoder:
@@ -158,7 +140,9 @@ class _Decoder:
         for i in self.walk(self.root.MetadataLength()):
             entry = self.root.Metadata(i)
             metadata[_text(entry.Name())] = self.at(self.buffers, entry.Buffer(), "buffer") or b""
-        return Network(self.name, self.data, graphs, metadata, contradictions=self.contradictions())
+        source = Source(FORMAT, self.name, self.data)
+        stale = self.contradictions()
+        return Network(self.name, graphs, metadata, source, True, contradictions=stale)
 
     def contradictions(self) -> tuple[str, ...]:
         """Return a sentence about each kind of harmless contradiction."""

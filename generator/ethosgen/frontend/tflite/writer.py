@@ -17,10 +17,10 @@ import flatbuffers
 import numpy as np
 import tflite
 
+from ethosgen.frontend.tflite import IDENTIFIER
 from ethosgen.values.dialect import ENUMERATIONS, OPS, TEXT, Option
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 
-IDENTIFIER = b"TFL3"
 _VERSION = 3
 _ALIGNMENT = 16
 """The alignment of buffers' data in the schema."""
@@ -34,7 +34,9 @@ _Code = tuple[str, str | None, int]
 
 def file_of(network: Network) -> bytes:
     """Return the bytes of the file that a network was read from, or new ones if it was edited."""
-    return write_network(network) if network.data is None else network.data
+    if network.is_as_given and network.source is not None:
+        return network.source.data
+    return write_network(network)
 
 
 def write_network(network: Network) -> bytes:

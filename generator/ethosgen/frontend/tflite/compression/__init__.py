@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ethosgen.frontend.tflite.compression.decoding import DTYPES, decode
-from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
-from ethosgen.values.network import Compressed, Graph, Network, Operator
+from ethosgen.values.network import Compression, Graph, Network, Operator
 
 DECODE = "TFLM_DECODE"
 """The custom operator's code."""
@@ -43,14 +42,13 @@ def expand(network: Network) -> Network:
                 values |= _decoded(network, graph, operator, read)
         found.append(values)
     distinct = {data for values in found for data in values.values()}
-    compressed = Compressed(
-        data=file_of(network),
+    compression = Compression(
         tensors=len(distinct),
         bytes_before=sum(read.values()),
         bytes_after=sum(map(len, distinct)),
     )
     graphs = map(_expanded, network.graphs, found)
-    return replace(network.edited(*graphs), compressed=compressed)
+    return replace(network.edited(*graphs), source=network.source, compression=compression)
 
 
 def _decoded(

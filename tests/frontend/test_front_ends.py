@@ -1,0 +1,106 @@
+"""The registry of front ends, and a second one that follows CONTRIBUTING's steps."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from ethosgen import frontend, pipeline
+from ethosgen.frontend import FRONT_ENDS, FrontEnd, open_source, read, source_of
+from ethosgen.pipeline import Inputs
+from ethosgen.project import open_project
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Graph, Network, Operator, Tensor
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.source import Source
+from ethosgen.values.watch import Watch
+from tests.support.small_models import image_net
+
+TEXT = b"toy network\nRELU 5\n"
+
+
+def read_toy(source: Source) -> Network:
+    """Read a format of two lines: its name, then an operator of float32 with a size."""
+    try:
+        _, line = source.data.decode().splitlines()
+        code, size = line.split()
+        shape = (1, int(size))
+    except ValueError:
+        raise InputError(f"'{source.name}' is damaged: it is no operator with a size") from None
+    tensors = (Tensor(0, "x", shape, "float32"), Tensor(1, "y", shape, "float32"))
+    graph = Graph("toy", tensors, (Operator(0, code, (0,), (1,)),), (0,), (1,))
+    return Network(source.name, (graph,), source=source)
+
+
+TOY = FrontEnd("toy", "Toy", (".toy",), lambda data: data.startswith(b"toy network"), read_toy)
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Register the toy, and write one of its files."""
+    monkeypatch.setattr(frontend, "FRONT_ENDS", [*FRONT_ENDS, TOY])
+    path = tmp_path / "half.toy"
+    path.write_bytes(TEXT)
+    return path
+
+
+def test_a_new_front_end_needs_nothing_but_its_entry(toy: Path) -> None:
+    inputs = Inputs(None, 2, 0)
+    report = pipeline.simulate(toy, npu="none", inputs=inputs, watch=Watch())
+    assert report.passed and report.network == "half"
+
+
+def test_a_project_stores_the_source_as_given(toy: Path, tmp_path: Path) -> None:
+    recipe = Recipe((toy,), "corstone300", npu="none")
+    place = tmp_path / "project"
+    pipeline.create_project(recipe, directory=place, watch=Watch())
+    (network,) = open_project(place).networks
+    assert (network.source.name, network.format) == ("half.toy", "toy")
+    assert network.source.read_bytes() == TEXT
+    assert read(network.source, network.format).graph.operators[0].code == "RELU"
+
+
+def test_a_manifest_of_before_has_a_tflite_file(tmp_path: Path) -> None:
+    path, place = image_net(tmp_path / "net.tflite"), tmp_path / "project"
+    recipe = Recipe((path,), "corstone300", npu="none")
+    pipeline.create_project(recipe, directory=place, watch=Watch())
+    manifest = place / "model" / "ethosgen.json"
+    content = json.loads(manifest.read_bytes())
+    content["format"] = 3
+    for network in content["networks"]:
+        network["model"] = network.pop("source")["file"]
+    manifest.write_text(json.dumps(content))
+    (network,) = open_project(place).networks
+    assert network.format == "tflite" and network.source.read_bytes() == path.read_bytes()
+
+
+def test_the_bytes_decide_before_the_suffix(toy: Path) -> None:
+    other = toy.rename(toy.with_suffix(".tflite"))
+    assert open_source(other).format == "toy"
+    other.write_bytes(b"something else")
+    with pytest.raises(InputError, match=r"not a \.tflite file"):
+        read(other)
+
+
+def test_a_damaged_file_is_its_front_ends_to_refuse(toy: Path) -> None:
+    toy.write_bytes(b"toy network\n")
+    with pytest.raises(InputError, match="no operator with a size"):
+        read(toy)
+
+
+def test_an_unknown_file_gets_the_formats(toy: Path) -> None:
+    path = toy.with_name("picture.png")
+    path.write_bytes(b"\x89PNG")
+    known = r"reads: TensorFlow Lite \(\.tflite\), Toy \(\.toy\)"
+    with pytest.raises(InputError, match=rf"'picture\.png' is in no format that ethosgen {known}"):
+        read(path)
+    with pytest.raises(InputError, match="cannot read the format 'gone'"):
+        read(toy, "gone")
+
+
+def test_an_edited_network_is_its_own_source(tmp_path: Path) -> None:
+    network = read(image_net(tmp_path / "net.tflite"))
+    assert source_of(network) is network.source
+    made = dataclasses.replace(network.edited(network.graph), name="made")
+    assert (source_of(made).format, source_of(made).name) == ("tflite", "made.tflite")

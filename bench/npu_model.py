@@ -80,9 +80,10 @@ def _memory(network: Any, sample: Any) -> Figures:
     from ethosgen.backend.ethosu.accelerator import find_accelerator
     from ethosgen.backend.ethosu.offload import offload
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+    from ethosgen.backend.ethosu.stream import read_only, stream_of
 
     plan = offload(network, find_accelerator(FIRMWARE_NPU))
-    compiled = len(plan.read_only) + sum(len(p.commands) for p in plan.partitions)
+    compiled = len(read_only(plan)) + sum(len(stream_of(p).commands) for p in plan.partitions)
     tracemalloc.start()
     runner = PartitionRunner(plan)
     for _ in range(2):
@@ -147,10 +148,11 @@ def _cycles(network: Any, npu: str) -> Figures:
     from ethosgen.backend.ethosu.accelerator import find_accelerator
     from ethosgen.backend.ethosu.offload import offload
     from ethosgen.backend.ethosu.simulator.machine import load
+    from ethosgen.backend.ethosu.stream import stream_of
 
     accelerator = find_accelerator(npu)
     plan = offload(network, accelerator)
-    ours = sum(load(p.commands, accelerator).activity.cycles for p in plan.partitions)
+    ours = sum(load(stream_of(p).commands, accelerator).activity.cycles for p in plan.partitions)
     return {"ours": ours, "vela": plan.npu_cycles}
 
 

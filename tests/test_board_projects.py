@@ -17,7 +17,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_build
-from tests.support.programs import make_cpu_program, make_program
+from tests.support.programs import make_cpu_program, make_program, with_fast_scratch
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
@@ -59,9 +59,7 @@ def program_for(npu: str, io: IoStyle, mode: str) -> Program:
     program = make_program(io, npu)
     if mode != "dedicated_sram":
         return program
-    return dataclasses.replace(
-        program, plan=dataclasses.replace(program.plan, scratch_fast_bytes=640)
-    )
+    return dataclasses.replace(program, plan=with_fast_scratch(program.plan, 640))
 
 
 def check_sections(elf: Path, board: Board, mode: str) -> set[str]:

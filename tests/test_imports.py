@@ -22,6 +22,8 @@ VALUES = {
     f"{ETHOS_U}.isa",
     f"{ETHOS_U}.memory_system",
     f"{ETHOS_U}.pmu_event",
+    f"{ETHOS_U}.invocation",
+    f"{ETHOS_U}.stream",
     "board",
     "host",
     "samples",

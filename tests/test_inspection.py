@@ -14,6 +14,7 @@ import pytest
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.assemble import assemble
+from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend import read
 from ethosgen.pipeline.inspection import list_streams, make_trace, trace_lines, trace_objects
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -79,7 +80,7 @@ def test_a_network_is_compiled_first(network: Path) -> None:
     (listing,) = list_streams(network, "ethos-u55-64", Watch())
     (partition,) = offload(read(network), find_accelerator("ethos-u55-64")).partitions
     assert (listing.name, listing.accelerator.name) == ("partition_0", "ethos-u55-64")
-    assert listing.size_bytes == len(partition.commands)
+    assert listing.size_bytes == len(stream_of(partition).commands)
     lines = list(listing.lines)
     assert lines[-1].command == "NPU_OP_STOP"
     assert any(line.summary.startswith("CONV ") for line in lines)

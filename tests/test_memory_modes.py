@@ -10,14 +10,15 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
+from ethosgen.backend.ethosu.stream import RegionKind, stream_of
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.project import Project, open_project, render
 from ethosgen.values.errors import InputError
-from ethosgen.values.plan import IoStyle, RegionKind
+from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_qemu
-from tests.support.programs import make_program
+from tests.support.programs import make_program, with_fast_scratch
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
@@ -47,10 +48,8 @@ def cases() -> list[tuple[str, str, str]]:
 def program_with_fast_scratch(npu: str) -> Program:
     """Return the program whose BASEP2 is fast scratch, as Vela's are in dedicated_sram."""
     program = make_program(IoStyle.ARENA, npu)
-    assert program.plan.partitions[0].bases[2] is RegionKind.SCRATCH_FAST
-    return dataclasses.replace(
-        program, plan=dataclasses.replace(program.plan, scratch_fast_bytes=640)
-    )
+    assert stream_of(program.plan.partitions[0]).bases[2] is RegionKind.SCRATCH_FAST
+    return dataclasses.replace(program, plan=with_fast_scratch(program.plan, 640))
 
 
 def startable(board: Board) -> Board:

@@ -6,6 +6,7 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, find_accelerator
 from ethosgen.backend.ethosu.simulator.machine import load
+from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError
@@ -33,7 +34,7 @@ def npu_cycles(path: Path, cpu_ops: list[str]) -> int:
     accelerator = find_accelerator("ethos-u55-128")
     options = OffloadOptions(cpu_ops=tuple(cpu_ops))
     plan = pipeline.make_plan(network, accelerator, IoStyle.ARENA, Watch(), options)
-    return sum(load(p.commands, accelerator).activity.cycles for p in plan.partitions)
+    return sum(load(stream_of(p).commands, accelerator).activity.cycles for p in plan.partitions)
 
 
 @pytest.mark.parametrize("npu", list(ACCELERATORS))

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +13,12 @@ from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.literals import array_text, float_text, word_text
-from ethosgen.project.words import driver_header
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.network import Quantization, Tensor
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Constant, Port, Program
 from tests.support.golden_project import PLACE, golden_files
-from tests.support.programs import COMMANDS, SCRATCH_BYTES, make_program
+from tests.support.programs import COMMANDS, SCRATCH_BYTES, make_program, with_weights
 
 BOARD = load_board("corstone300")
 ADVICE = "after a deliberate change: python -m tests.support.golden_project"
@@ -165,20 +163,11 @@ def test_every_way_has_its_linker_script() -> None:
 
 def test_a_network_without_npu_needs_no_stream() -> None:
     program = make_program()
-    plan = dataclasses.replace(program.plan, partitions=(), read_only=b"")
+    plan = dataclasses.replace(program.plan, partitions=(), blobs=())
     project = render_changed(plan=plan, constants=())
     assert "model/plus_one_commands.c" not in project.files
     assert "model/plus_one_weights.c" not in project.files
     assert "plus_one_npu_invoke" not in text(project, "model/plus_one.c")
-
-
-def test_the_driver_header_is_as_arms_driver_reads_it() -> None:
-    header = driver_header(0x11223344, 0x55667788, bytes(4 * 0x12345))
-    words = struct.unpack("<8I", header)
-    assert header[:4] == b"COP1"
-    assert words[1:4] == (0x00100001, 0x11223344, 0x55667788)
-    assert words[4:7] == (5, 5, 5)
-    assert (words[7] & 0xFF, words[7] >> 8 & 0xFF, words[7] >> 16) == (2, 0x01, 0x2345)
 
 
 def test_the_commands_follow_the_header() -> None:
@@ -244,14 +233,14 @@ def test_a_callers_buffers_count_in_whole_lines_of_the_data_cache() -> None:
 def test_the_registers_of_the_simulated_npu_take_a_page() -> None:
     program = make_program()
     room = (256 << 20) - 4096 - SCRATCH_BYTES - 48 - 32
-    plan = dataclasses.replace(program.plan, read_only=_Sized(room))
+    plan = with_weights(program.plan, _Sized(room))
     with pytest.raises(CapacityError, match=r"needs? 16 bytes more than .* 'ddr'"):
-        render_changed(plan=dataclasses.replace(plan, read_only=_Sized(room + 16)))
+        render_changed(plan=with_weights(plan, _Sized(room + 16)))
 
 
 def test_a_mode_that_would_do_is_named() -> None:
     program = make_program()
-    plan = dataclasses.replace(program.plan, read_only=_Sized(3 << 20))
+    plan = with_weights(program.plan, _Sized(3 << 20))
     with pytest.raises(
         CapacityError, match=r"more than the 2,097,152 of 'isram'; use --memory-mode sh"
     ):
@@ -263,7 +252,7 @@ def test_a_mode_that_would_do_is_named() -> None:
 
 def test_what_is_copied_at_start_needs_room_where_it_is_stored() -> None:
     program = make_program(npu="ethos-u55-256")
-    plan = dataclasses.replace(program.plan, read_only=_Sized(0x280000 - 200))
+    plan = with_weights(program.plan, _Sized(0x280000 - 200))
     alif = load_board("alif-e7-hp")
     small = alif.memories["mram"].model_copy(update={"size_bytes": 0x100000})
     board = alif.model_copy(update={"memories": {**alif.memories, "mram": small}})
@@ -294,7 +283,7 @@ def project() -> Project:
 def changed(project: Project) -> Project:
     """Return what the same network renders to after it was trained again."""
     program = make_program()
-    plan = dataclasses.replace(program.plan, read_only=bytes(100))
+    plan = with_weights(program.plan, bytes(100))
     anew: Program = dataclasses.replace(program, plan=plan)
     return render(anew, BOARD)
 

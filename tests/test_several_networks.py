@@ -20,7 +20,7 @@ from ethosgen.values.program import Program, Variable
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_qemu, needs_zephyr
-from tests.support.programs import SCRATCH_BYTES, make_cpu_program, make_program
+from tests.support.programs import SCRATCH_BYTES, make_cpu_program, make_program, with_weights
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net, recurrent_net, two_inputs
 
@@ -133,10 +133,7 @@ def test_a_network_that_does_not_fit_is_named() -> None:
 def test_arenas_do_not_add_up_and_weights_do() -> None:
     big = larger("one", 1500 << 10), larger("two", 1500 << 10)
     render(big, BOARD)
-    heavy = [
-        dataclasses.replace(p, plan=dataclasses.replace(p.plan, read_only=bytes(300 << 10)))
-        for p in big
-    ]
+    heavy = [dataclasses.replace(p, plan=with_weights(p.plan, bytes(300 << 10))) for p in big]
     with pytest.raises(CapacityError, match=r"^'one' and 'two' together do not fit .*'isram'"):
         render(heavy, BOARD, memory_mode="sram_only")
 

@@ -17,7 +17,7 @@ from ethosgen.values.errors import BuildError, CapacityError, InputError, ToolEr
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_build
-from tests.support.programs import COMMANDS, READ_ONLY, SCRATCH_BYTES, make_program
+from tests.support.programs import COMMANDS, READ_ONLY, SCRATCH_BYTES, make_program, with_weights
 
 pytestmark = needs_build
 
@@ -121,7 +121,7 @@ def test_a_mode_that_would_do_is_named_where_only_the_linker_knows(tmp_path: Pat
     text = text.replace("size_bytes = 0x00200000", f"size_bytes = {size}")
     (tmp_path / "tight.toml").write_text(text)
     program = make_program()
-    plan = dataclasses.replace(program.plan, read_only=bytes(weights_bytes))
+    plan = with_weights(program.plan, bytes(weights_bytes))
     program = dataclasses.replace(program, plan=plan)
 
     def build_in(mode: str) -> Built:

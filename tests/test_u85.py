@@ -10,12 +10,13 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.backend.ethosu.accelerator import WITHOUT_MODEL, find_accelerator
 from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.stream import RegionKind, stream_of
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.inspection import list_streams
 from ethosgen.project import render
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.plan import IoStyle, RegionKind
+from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
@@ -33,8 +34,10 @@ def test_velas_streams_are_for_the_npu_that_we_name(npu: str) -> None:
     network = parse_network(net.build(net.conv2d(net.input((1, 8, 8, 4)), 8)), "u85")
     accelerator = find_accelerator(npu)
     (partition,) = offload(network, accelerator).partitions
-    assert f"{partition.config_word:08x}" == f"{accelerator.config_word:08x}"
-    assert partition.id_word >> 20 == accelerator.id_word >> 20, "the architecture's version"
+    assert f"{stream_of(partition).config_word:08x}" == f"{accelerator.config_word:08x}"
+    assert stream_of(partition).id_word >> 20 == accelerator.id_word >> 20, (
+        "the architecture's version"
+    )
 
 
 @pytest.mark.parametrize("io", IoStyle)
@@ -42,7 +45,7 @@ def test_base_pointers_are_as_on_the_others(io: IoStyle) -> None:
     net = NetworkBuilder("u85", 3)
     network = parse_network(net.build(net.conv2d(net.input((1, 8, 8, 4)), 8)), "u85")
     (partition,) = offload(network, find_accelerator("ethos-u85-256"), io).partitions
-    assert partition.bases[:2] == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
+    assert stream_of(partition).bases[:2] == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
 
 
 def drive(folder: Path, config: int, status: int) -> tuple[dict[int, int], dict[str, int]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ethosgen.aot.code.csource import C_TYPES
 from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.stream import read_only
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
@@ -91,7 +92,7 @@ class GeneratedC:
         self.state = aligned(program.state_bytes + 2 * GUARD_BYTES)
         self._poison = POISON
         self.reset()
-        self.read_only = np.frombuffer(program.plan.read_only or b"\0", np.uint8)
+        self.read_only = np.frombuffer(read_only(program.plan) or b"\0", np.uint8)
 
     def run(self, inputs: Arrays) -> tuple[int, Arrays]:
         """Run once; return the status and the outputs by tensor name."""

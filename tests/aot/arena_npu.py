@@ -9,8 +9,9 @@ from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.backend.ethosu.stream import RegionKind, stream_of
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan, RegionKind
+from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.program import Program
 from tests.aot.aot_harness import GUARD_BYTES, GeneratedC, assert_equal, samples_and_golden
 
@@ -27,7 +28,7 @@ class ArenaNpu:
     def __call__(self, stream: int, bases: list[int]) -> int:
         assert self.generated is not None and self.plan.accelerator is not None
         partition = self.plan.partitions[stream]
-        commands = np.frombuffer(partition.commands, np.uint8)
+        commands = np.frombuffer(stream_of(partition).commands, np.uint8)
         arena = self.generated.arena[GUARD_BYTES:-GUARD_BYTES]
         segments = [
             Segment(STREAM_ADDR, commands, False, "commands"),
@@ -35,7 +36,8 @@ class ArenaNpu:
             Segment(ARENA_ADDR, arena, True, "arena"),
         ]
         addresses = []
-        for number, (base, pointer) in enumerate(zip(partition.bases, bases, strict=False)):
+        wanted = stream_of(partition).bases
+        for number, (base, pointer) in enumerate(zip(wanted, bases, strict=False)):
             if base is RegionKind.READ_ONLY:
                 addresses.append(READ_ONLY_ADDR)
             elif isinstance(base, RegionKind) or 0 <= pointer - arena.ctypes.data < arena.size:
@@ -46,7 +48,7 @@ class ArenaNpu:
                 addresses.append(CALLER_ADDR + (number << 24))
                 segments.append(Segment(addresses[-1], memory, True, f"base {number}"))
         machine = Machine(self.plan.accelerator, Bus(segments))
-        machine.run(STREAM_ADDR, len(partition.commands), addresses)
+        machine.run(STREAM_ADDR, len(stream_of(partition).commands), addresses)
         return 0
 
 

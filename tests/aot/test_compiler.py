@@ -14,10 +14,21 @@ import pytest
 from ethosgen.aot import compile_program, evaluate
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.backend.ethosu.stream import scratch_bytes, stream_of
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
+from ethosgen.values.plan import (
+    Address,
+    Blob,
+    Call,
+    CpuOperator,
+    Function,
+    IoStyle,
+    OffloadPlan,
+    Partition,
+)
 from ethosgen.values.program import Program
 from tests.aot.aot_harness import (
     ACCELERATOR,
@@ -88,7 +99,7 @@ class MemoryNpu:
     def _view(self, index: int, stream: int, bases: list[int]) -> np.ndarray:
         tensor = self.plan.residual.tensors[index]
         if self.plan.io is IoStyle.CALLER:
-            address = bases[self.plan.partitions[stream].bases.index(index)]
+            address = bases[stream_of(self.plan.partitions[stream]).bases.index(index)]
         else:
             address = bases[1] + self.plan.offsets[index]
         assert address % 16 == 0
@@ -105,7 +116,7 @@ class MemoryNpu:
             and (p.first <= operator < p.last or p.tensor in self.plan.residual.outputs)
         ]
         kept = [(offset, inside[offset : offset + size].copy()) for offset, size in later]
-        inside[: self.plan.scratch_bytes] = self.garbage.integers(0, 256, self.plan.scratch_bytes)
+        inside[: scratch_bytes(self.plan)] = self.garbage.integers(0, 256, scratch_bytes(self.plan))
         for offset, data in kept:
             inside[offset : offset + data.size] = data
 
@@ -142,7 +153,7 @@ def test_mixed_networks_equal_tflite_micro(
 def test_mixed_keyword_spotting_equals_tflite_micro(io: IoStyle, tmp_path: Path) -> None:
     program = check_mixed(mixed_plan(KWS.read_bytes(), io), tmp_path)
     if io is IoStyle.ARENA:
-        assert program.arena_bytes == program.plan.scratch_bytes
+        assert program.arena_bytes == scratch_bytes(program.plan)
 
 
 @pytest.mark.parametrize("io", IoStyle)
@@ -151,7 +162,7 @@ def test_a_fully_offloaded_network_is_one_call(io: IoStyle) -> None:
     program = compile_program(plan, "net")
     assert len(plan.partitions) == 1
     assert not plan.cpu_operators
-    assert program.arena_bytes == plan.scratch_bytes
+    assert program.arena_bytes == scratch_bytes(plan)
     text = program.sources["net_graph.c"]
     assert text.count("net_npu_invoke(0") == 1
     assert "memcpy" not in text
@@ -332,3 +343,56 @@ def test_equal_constants_are_kept_once() -> None:
 
 def _never(*_: object) -> Arrays:
     raise AssertionError("there is no partition")
+
+
+SCALE = Function(
+    "toy_scale", ("const uint8_t *table", "void *x", "void *y", "int32_t n"), "Toy.", False
+)
+
+
+@needs_gcc
+def test_a_call_of_any_function_is_emitted(tmp_path: Path) -> None:
+    """A partition of no real backend: a blob that the C names, tensors, a number, no status."""
+    tensors = tuple(Tensor(i, name, (4,), "uint8") for i, name in enumerate("xy"))
+    graph = Graph("main", tensors, (Operator(0, "CUSTOM", (0,), (1,), "toy"),), (0,), (1,))
+    call = Call(SCALE, (Address("table"), Address(0), Address(1), 4))
+    plan = OffloadPlan(
+        Network("m", b"", (graph,)),
+        IoStyle.CALLER,
+        graph,
+        partitions=(Partition("partition_0", 0, call, (0,), (1,)),),
+        blobs=(Blob("table", bytes(range(256)), dtype="uint8"),),
+    )
+    program = compile_program(plan, "net")
+    header, source = program.sources["net_graph.h"], program.sources["net_graph.c"]
+    assert (
+        "/* Toy. */\nvoid toy_scale(const uint8_t *table, void *x, void *y, int32_t n);" in header
+    )
+    assert "extern const uint8_t net_table[];" in source
+    for name, text in program.sources.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "main.c").write_text(TOY_MAIN)
+    sources = [str(path) for path in tmp_path.glob("*.c")]
+    program_path = str(tmp_path / "toy")
+    subprocess.run(["gcc", *WARNINGS, *sources, "-o", program_path], check=True)
+    subprocess.run([program_path], check=True)
+
+
+TOY_MAIN = """\
+#include "net_graph.h"
+#include <string.h>
+extern const uint8_t net_table[4];
+const uint8_t net_table[4] = {2, 3, 5, 7};
+void toy_scale(const uint8_t *table, void *x, void *y, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        ((uint8_t *)y)[i] = (uint8_t)(table[i] * ((uint8_t *)x)[i]);
+    }
+}
+int main(void)
+{
+    const uint8_t x[4] = {1, 2, 3, 4};
+    uint8_t y[4] = {0};
+    return net_entry(NULL, NULL, x, y) || memcmp(y, "\\x02\\x06\\x0f\\x1c", 4);
+}
+"""

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, lifetimes, plan_memory
+from ethosgen.backend.ethosu.stream import way_out
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator, Tensor
-from ethosgen.values.plan import IoStyle, OffloadPlan, Partition, RegionKind
+from ethosgen.values.plan import Call, Function, IoStyle, OffloadPlan, Partition, Scratch
 from tests.aot.aot_harness import ACCELERATOR
 
 NPU = "CUSTOM"
@@ -26,7 +27,8 @@ def make_plan(
     io: IoStyle = IoStyle.ARENA,
     offsets: dict[int, int] | None = None,
     scratch_bytes: int = 0,
-    scratch_fast_bytes: int = 0,
+    fast_bytes: int = 0,
+    alignment: int = 16,
     constants: tuple[int, ...] = (),
 ) -> OffloadPlan:
     """Return a plan of operators (code, inputs, outputs); CUSTOM ones are partitions."""
@@ -38,7 +40,7 @@ def make_plan(
         Operator(i, code, reads, writes) for i, (code, reads, writes) in enumerate(operators)
     )
     partitions = tuple(
-        Partition(f"p{op.index}", op.index, b"", 0, 0, (RegionKind.SCRATCH,), op.inputs, op.outputs)
+        Partition(f"p{op.index}", op.index, Call(Function("run")), op.inputs, op.outputs)
         for op in made
         if op.code == NPU
     )
@@ -50,10 +52,13 @@ def make_plan(
         ACCELERATOR,
         partitions,
         npu_operators=len(partitions),
-        scratch_bytes=scratch_bytes,
-        scratch_fast_bytes=scratch_fast_bytes,
+        scratches=(
+            Scratch("scratch", scratch_bytes, offset=0),
+            Scratch("fast", fast_bytes, is_fast=True, alignment=alignment),
+        ),
         offsets=offsets or {},
         sram_bytes=scratch_bytes,
+        way_out=way_out(partitions),
     )
 
 
@@ -133,9 +138,9 @@ def run_partition(schedule: Schedule, memory: MemoryPlan, held: Bytes, number: i
         if number + 1 in spans[index]
     ]
     needed = [held.arena[place].copy() for place in kept]
-    held.arena[: schedule.plan.scratch_bytes] = -3
-    if memory.scratch_fast:
-        held.spoil(memory.scratch_fast, -4)
+    held.arena[: schedule.plan.scratches[0].bytes] = -3
+    if "fast" in memory.scratches:
+        held.spoil(memory.scratches["fast"], -4)
     for where, data in zip(kept, needed, strict=True):
         held.arena[where] = data
 
@@ -240,12 +245,21 @@ def test_fast_scratch_is_apart_from_scratch() -> None:
         (1,),
         offsets={0: 0, 1: 16},
         scratch_bytes=40,
-        scratch_fast_bytes=50,
+        fast_bytes=50,
     )
     _, memory = plan_of(plan)
-    assert memory.scratch_fast is not None
-    assert memory.scratch_fast.offset == 48
+    assert memory.scratches["fast"].offset == 48
     assert memory.arena_bytes == 98
+
+
+def test_a_scratch_keeps_its_alignment() -> None:
+    operators = [(NPU, (0,), (1,))]
+    plan = make_plan([16, 16], operators, (0,), (1,), fast_bytes=50, alignment=64)
+    _, memory = plan_of(plan)
+    assert memory.scratches["fast"].offset == 0
+    plan = make_plan([100, 16], operators, (0,), (1,), fast_bytes=50, alignment=64)
+    _, memory = plan_of(plan)
+    assert memory.scratches["fast"].offset == 128
 
 
 def test_a_reshape_costs_nothing_unless_vela_placed_both_ends() -> None:
@@ -292,7 +306,7 @@ def test_of_two_on_top_of_each_other_what_only_the_cpu_uses_moves() -> None:
         (0,), (3,), offsets={0: 0, 1: 16, 2: 0}, scratch_bytes=64,
     )  # fmt: skip
     schedule, memory = plan_of(plan)
-    assert not memory.by_tensor[0].by_vela and memory.by_tensor[2].offset == 0
+    assert not memory.by_tensor[0].is_fixed and memory.by_tensor[2].offset == 0
     run_on_bytes(schedule, memory)
 
 

@@ -24,6 +24,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Pool,
     Windowed,
 )
+from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.plan import IoStyle
@@ -212,7 +213,7 @@ def _of_network(network: Any, setting: Setting) -> set[str]:
         return set()
     modes = set(setting_modes(setting))
     for partition in plan.partitions:
-        modes |= set(stream_modes(load(partition.commands, setting.accelerator).steps))
+        modes |= set(stream_modes(load(stream_of(partition).commands, setting.accelerator).steps))
     return modes
 
 

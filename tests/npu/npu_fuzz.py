@@ -30,6 +30,7 @@ from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.registers import FAULT_BITS
+from ethosgen.backend.ethosu.stream import RegionKind, read_only, scratch_bytes, stream_of
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import NpuFault
 from tests.npu.npu_networks import Simulation
@@ -144,14 +145,14 @@ def _victim(name: str, build: Callable[[NetworkBuilder], None], npu: str) -> Vic
     plan = offload(parse_network(net.build(), name), find_accelerator(npu))
     simulation = Simulation(plan)
     sizes = [simulation.scratch.size]
-    if plan.scratch_fast_bytes:
-        sizes.append(plan.scratch_fast_bytes + 16)
+    if scratch_bytes(plan, RegionKind.SCRATCH_FAST):
+        sizes.append(scratch_bytes(plan, RegionKind.SCRATCH_FAST) + 16)
     count = 2 + len(sizes)
     return Victim(
         f"{name} on {npu}",
         find_accelerator(npu),
-        tuple(np.frombuffer(simulation.partition.commands, "<u4").tolist()),
-        plan.read_only.ljust(16, b"\0"),
+        tuple(np.frombuffer(stream_of(simulation.partition).commands, "<u4").tolist()),
+        read_only(plan).ljust(16, b"\0"),
         tuple(sizes),
         tuple(simulation.bases),
         tuple(n << 28 for n in range(1, count + 1)),

@@ -8,12 +8,13 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from ethosgen.backend.ethosu.stream import RegionKind, read_only, scratch_bytes, stream_of
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan, RegionKind
+from ethosgen.values.plan import OffloadPlan
 
 STREAM, READ_ONLY, SCRATCH, FAST = (n << 28 for n in (1, 2, 3, 4))
 
@@ -25,22 +26,22 @@ class Simulation:
         assert len(plan.partitions) == 1 and not plan.cpu_operators, plan.cpu_operators
         (self.partition,) = plan.partitions
         self.plan = plan
-        self.scratch = np.zeros(plan.scratch_bytes + 16, np.uint8)
-        fast = np.zeros(plan.scratch_fast_bytes + 16, np.uint8)
-        stream = np.frombuffer(self.partition.commands, np.uint8)
-        read_only = np.frombuffer(plan.read_only.ljust(16, b"\0"), np.uint8)
+        self.scratch = np.zeros(scratch_bytes(plan) + 16, np.uint8)
+        fast = np.zeros(scratch_bytes(plan, RegionKind.SCRATCH_FAST) + 16, np.uint8)
+        stream = np.frombuffer(stream_of(self.partition).commands, np.uint8)
+        weights = np.frombuffer(read_only(plan).ljust(16, b"\0"), np.uint8)
         self.machine = Machine(
             plan.accelerator,
             Bus(
                 [
                     Segment(STREAM, stream, False, "stream"),
-                    Segment(READ_ONLY, read_only, False, "read_only"),
+                    Segment(READ_ONLY, weights, False, "read_only"),
                     Segment(SCRATCH, self.scratch, True, "scratch"),
                     Segment(FAST, fast, True, "scratch_fast"),
                 ]
             ),
         )
-        self.bases = [self._base(base) for base in self.partition.bases]
+        self.bases = [self._base(base) for base in stream_of(self.partition).bases]
 
     def _base(self, base: RegionKind | int) -> int:
         if base is RegionKind.READ_ONLY:
@@ -48,7 +49,7 @@ class Simulation:
         if base is RegionKind.SCRATCH:
             return SCRATCH
         assert base is RegionKind.SCRATCH_FAST
-        return FAST if self.plan.scratch_fast_bytes else SCRATCH
+        return FAST if scratch_bytes(self.plan, RegionKind.SCRATCH_FAST) else SCRATCH
 
     def view(self, tensor: Tensor) -> np.ndarray:
         start = self.plan.offsets[tensor.index]
@@ -58,7 +59,7 @@ class Simulation:
         """Run one sample, with inputs and outputs where Vela placed them."""
         for tensor in self.plan.residual.input_tensors():
             self.view(tensor)[...] = sample[tensor.name]
-        report = self.machine.run(STREAM, len(self.partition.commands), self.bases)
+        report = self.machine.run(STREAM, len(stream_of(self.partition).commands), self.bases)
         outputs = self.plan.residual.output_tensors()
         return {tensor.name: self.view(tensor).copy() for tensor in outputs}, report
 

@@ -6,6 +6,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.machine import load
+from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend.tflite.reader import parse_network
 from tests.npu.npu_bench import STOP, Program, ifm, kernel, ofm, sets
 from tests.npu.npu_networks import Simulation
@@ -58,5 +59,5 @@ def test_the_estimate_is_near_velas(npu: str) -> None:
     net = NetworkBuilder("block", seed=5)
     network = parse_network(net.build(block(net, "int8")), "block")
     plan = offload(network, find_accelerator(npu))
-    ours = load(Simulation(plan).partition.commands, plan.accelerator).activity.cycles
+    ours = load(stream_of(Simulation(plan).partition).commands, plan.accelerator).activity.cycles
     assert ours == pytest.approx(plan.npu_cycles, rel=0.15)

@@ -8,6 +8,7 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload, vela
+from ethosgen.backend.ethosu.stream import scratch_bytes
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.samples.drawing import random_samples
@@ -55,7 +56,7 @@ def fate(data: bytes) -> str:
         network = parse_network(data, "mutant")
         stage = "offload"
         plan = offload(network, find_accelerator("ethos-u55-128"))
-        assert all(0 <= offset < plan.scratch_bytes for offset in plan.offsets.values())
+        assert all(0 <= offset < scratch_bytes(plan) for offset in plan.offsets.values())
         stage = "golden"
         golden_outputs(network, random_samples(network, 1, seed=0))
     except EthosgenError as error:

@@ -8,11 +8,12 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, find_accelerator
 from ethosgen.backend.ethosu.offload import offload, vela
+from ethosgen.backend.ethosu.stream import RegionKind, read_only, scratch_bytes, stream_of
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
+from ethosgen.values.plan import IoStyle, OffloadPlan
 from tests.support.needs import needs_models
 from tests.support.network_file import Spec, with_signatures
 from tests.support.networks import NetworkBuilder
@@ -48,20 +49,20 @@ def test_a_whole_network_is_one_partition_on_every_npu(accelerator: str) -> None
     assert plan.npu_operators == 5
     assert plan.cpu_operators == ()
     assert partition.why_it_ends == "the network ends here"
-    assert partition.bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
+    assert stream_of(partition).bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
     assert names(plan, partition.inputs) == ["a", "b"]
     assert names(plan, partition.outputs) == ["total", "last"]
-    assert partition.config_word & 0xF == plan.accelerator.macs.bit_length() - 1
-    assert partition.id_word >> 28 == 1
-    assert partition.commands[:4] != b"COP1"
-    assert plan.scratch_bytes == plan.sram_bytes
+    assert stream_of(partition).config_word & 0xF == plan.accelerator.macs.bit_length() - 1
+    assert stream_of(partition).id_word >> 28 == 1
+    assert stream_of(partition).commands[:4] != b"COP1"
+    assert scratch_bytes(plan) == plan.sram_bytes
     assert plan.npu_cycles > 0
 
 
 def test_arena_offsets_lie_inside_scratch() -> None:
     plan = offload(two_inputs(), U55)
     for index in (*plan.residual.inputs, *plan.residual.outputs):
-        assert plan.offsets[index] + plan.residual.tensors[index].bytes <= plan.scratch_bytes
+        assert plan.offsets[index] + plan.residual.tensors[index].bytes <= scratch_bytes(plan)
         assert plan.offsets[index] % 16 == 0
 
 
@@ -90,7 +91,7 @@ def test_what_is_ignored_splits_the_network_and_says_so() -> None:
     assert second.why_it_ends == "the network ends here"
     assert names(plan, first.outputs) == ["total"]
     assert names(plan, second.inputs) == ["pooled"]
-    assert plan.read_only
+    assert read_only(plan)
     blobs = {plan.residual.operators[p.operator].inputs[1] for p in plan.partitions}
     assert len(blobs) == 1
 
@@ -99,7 +100,7 @@ def test_nothing_on_the_npu_is_a_plan_too() -> None:
     net = NetworkBuilder("cpu_only")
     net.max_pool(net.input((1, 8, 8, 4)), (2, 2))
     plan = offload(parse(net), U55, ignore=("MAX_POOL_2D",))
-    assert (plan.partitions, plan.scratch_bytes, plan.read_only, plan.offsets) == ((), 0, b"", {})
+    assert (plan.partitions, scratch_bytes(plan), read_only(plan), plan.offsets) == ((), 0, b"", {})
     assert [operator.code for operator in plan.cpu_operators] == ["MAX_POOL_2D"]
 
 
@@ -107,10 +108,14 @@ def test_nothing_on_the_npu_is_a_plan_too() -> None:
 def test_caller_style_gives_every_tensor_a_base_pointer(ignore: tuple[str, ...]) -> None:
     plan = offload(two_inputs(), U55, IoStyle.CALLER, ignore=ignore)
     assert plan.offsets == {}
-    assert plan.scratch_bytes < offload(two_inputs(), U55, ignore=ignore).scratch_bytes
+    assert scratch_bytes(plan) < scratch_bytes(offload(two_inputs(), U55, ignore=ignore))
     for partition in plan.partitions:
-        assert partition.bases[:3] == (RegionKind.READ_ONLY, RegionKind.SCRATCH, RegionKind.SCRATCH)
-        assert partition.bases[3:] == (*partition.inputs, *partition.outputs)
+        assert stream_of(partition).bases[:3] == (
+            RegionKind.READ_ONLY,
+            RegionKind.SCRATCH,
+            RegionKind.SCRATCH,
+        )
+        assert stream_of(partition).bases[3:] == (*partition.inputs, *partition.outputs)
 
 
 def test_too_many_tensors_for_caller_style() -> None:
@@ -221,8 +226,12 @@ def test_other_memories_of_vela_can_be_chosen() -> None:
         memory_mode="Dedicated_Sram_384KB",
     )
     (partition,) = plan.partitions
-    assert partition.bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH, RegionKind.SCRATCH_FAST)
-    assert plan.scratch_fast_bytes > 0
+    assert stream_of(partition).bases == (
+        RegionKind.READ_ONLY,
+        RegionKind.SCRATCH,
+        RegionKind.SCRATCH_FAST,
+    )
+    assert scratch_bytes(plan, RegionKind.SCRATCH_FAST) > 0
 
 
 @needs_models

@@ -16,6 +16,7 @@ from ethosgen.aot import evaluate
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import compiled_for, offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.backend.ethosu.stream import RegionKind, scratch_bytes, stream_of
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle.reference import golden_outputs
@@ -23,7 +24,7 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
-from ethosgen.values.plan import IoStyle, RegionKind
+from ethosgen.values.plan import IoStyle
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
@@ -113,9 +114,9 @@ U55 = find_accelerator("ethos-u55-128")
 
 def test_both_scratches_of_an_old_file_are_one_where_only_one_is_used(legacy: Network) -> None:
     plan = offload(legacy, U55)
-    assert plan.partitions[0].bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
-    assert plan.scratch_fast_bytes == 0
-    assert plan.sram_bytes == plan.scratch_bytes > 0
+    assert stream_of(plan.partitions[0]).bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
+    assert scratch_bytes(plan, RegionKind.SCRATCH_FAST) == 0
+    assert plan.sram_bytes == scratch_bytes(plan) > 0
 
 
 def test_a_compiled_file_has_no_estimate_rather_than_none_of_cycles(legacy: Network) -> None:

@@ -4,9 +4,11 @@ import dataclasses
 
 import numpy as np
 
+from ethosgen.backend.ethosu import stream
 from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.stream import RegionKind, Stream
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
-from ethosgen.values.plan import IoStyle, OffloadPlan, Partition, RegionKind
+from ethosgen.values.plan import IoStyle, OffloadPlan, Partition
 from ethosgen.values.program import Constant, Port, Program
 from ethosgen.values.source import Source
 
@@ -39,13 +41,11 @@ def make_program(
     partition = Partition(
         f"{name}_npu_0",
         0,
-        COMMANDS,
-        accelerator.id_word,
-        accelerator.config_word,
-        bases,
+        stream.invoke(0, bases),
         (0,),
         (1,),
         (0,),
+        payload=Stream(COMMANDS, accelerator.id_word, accelerator.config_word, bases),
     )
     source = Source("tflite", f"{name}.tflite", b"TFL3 stands here")
     plan = OffloadPlan(
@@ -56,9 +56,8 @@ def make_program(
         partitions=(partition,),
         cpu_operators=(),
         npu_operators=1,
-        read_only=READ_ONLY,
-        scratch_bytes=SCRATCH_BYTES,
-        scratch_fast_bytes=0,
+        blobs=stream.make_blobs(READ_ONLY, (partition,)),
+        scratches=stream.make_scratches(SCRATCH_BYTES, 0),
         offsets={} if is_caller else {0: 0, 1: OUTPUT_OFFSET},
         sram_bytes=SCRATCH_BYTES,
     )
@@ -76,6 +75,17 @@ def make_program(
         arena_alignment=16,
         placements=(),
     )
+
+
+def with_weights(plan: OffloadPlan, data: bytes) -> OffloadPlan:
+    """Return a plan whose partitions share other data."""
+    return dataclasses.replace(plan, blobs=stream.make_blobs(data, plan.partitions))
+
+
+def with_fast_scratch(plan: OffloadPlan, size: int) -> OffloadPlan:
+    """Return a plan with a fast scratch of `size` bytes."""
+    scratches = stream.make_scratches(stream.scratch_bytes(plan), size)
+    return dataclasses.replace(plan, scratches=scratches)
 
 
 def _sources(name: str, is_caller: bool) -> dict[str, str]:
@@ -112,7 +122,7 @@ def make_cpu_program(name: str = "plus_one") -> Program:
     header = f"#include <stddef.h>\n#include <stdint.h>\nint32_t {name}_entry(int8_t *arena);\n"
     return dataclasses.replace(
         program,
-        plan=dataclasses.replace(program.plan, accelerator=None, partitions=(), read_only=b""),
+        plan=dataclasses.replace(program.plan, accelerator=None, partitions=(), blobs=()),
         sources={f"{name}_graph.h": header, f"{name}_graph.c": source},
         entry_parameters=("arena",),
         constants=(),

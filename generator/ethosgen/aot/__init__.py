@@ -47,7 +47,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
 
 
 def require_places(plan: OffloadPlan) -> None:
-    """Raise RefusalError if a CPU operator uses two tensors that Vela placed in the same bytes."""
+    """Raise RefusalError if a CPU operator uses two tensors that a backend placed on each other."""
     if plan.offsets and plan.cpu_operators:
         from ethosgen.aot.compiler import require_places as run  # tvm takes a second
 

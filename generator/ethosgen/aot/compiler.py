@@ -1,11 +1,17 @@
 """The compilation stage: schedule, kernels, memory plan, passes, C."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ethosgen.aot.code.comments import describe_functions, name_codes
 from ethosgen.aot.code.csource import generate
 from ethosgen.aot.code.micro_kernels import HEADERS, read_micro_kernels
-from ethosgen.aot.code.module import build_module, value_name, variable_name, workspace_name
+from ethosgen.aot.code.module import (
+    blob_name,
+    build_module,
+    value_name,
+    variable_name,
+    workspace_name,
+)
 from ethosgen.aot.code.passes import Address, EntryParameter, EntrySignature, pipeline
 from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.fuse.chains import fuse_chains
@@ -16,8 +22,8 @@ from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, plan_memory
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.network import Tensor
-from ethosgen.values.plan import IoStyle, OffloadPlan, RegionKind
-from ethosgen.values.program import ArenaTensor, Constant, Port, Program, Variable
+from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.program import READ_ONLY, ArenaTensor, Constant, Port, Program, Variable
 
 
 def compile_program(plan: OffloadPlan, name: str) -> Program:
@@ -27,11 +33,12 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     memory = plan_memory(schedule, workspace_bytes(kernels))
     check_memory(schedule, memory)
     comments = describe_functions(schedule, kernels, name)
-    symbols = [f"{name}_entry", f"{name}_npu_invoke", *comments, *(c.c_name for c in constants)]
+    functions = [p.call.function.symbol.format(name=name) for p in plan.partitions]
+    symbols = [f"{name}_entry", *functions, *comments, *(c.c_name for c in constants)]
     inputs, outputs = _make_ports(schedule, memory, symbols)
     state = state_bytes(schedule, memory.variables)
     signature = _entry_signature(plan, inputs, outputs, bool(state), name)
-    addresses = _addresses(schedule, memory, inputs, outputs, constants)
+    addresses = _addresses(schedule, memory, inputs, outputs, constants, name)
     module = build_module(schedule, kernels, constants, name, memory.in_place)
     memories = {"arena": memory.arena_bytes} | ({"state": state} if state else {})
     callees = {c.name: c.function for named in kernels.values() for c in named.kernel.callees}
@@ -49,7 +56,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
         inputs=inputs,
         outputs=outputs,
         arena_bytes=memory.arena_bytes,
-        arena_alignment=ALIGNMENT,
+        arena_alignment=max(ALIGNMENT, *(block.alignment for block in memory.blocks)),
         placements=_placements(schedule, memory),
         state_bytes=state,
         variables=_variables(schedule, memory),
@@ -58,7 +65,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
 
 
 def require_places(plan: OffloadPlan) -> None:
-    """Raise RefusalError if a CPU operator uses two tensors that Vela placed in the same bytes.
+    """Raise RefusalError if a CPU operator uses two tensors that a backend placed on each other.
 
     `compile_program` reports everything else that is unsupported.
     """
@@ -96,7 +103,7 @@ def _entry_signature(
 ) -> EntrySignature:
     parameters = [
         EntryParameter("arena", "int8", False),
-        EntryParameter("read_only", "int8", True),
+        *(EntryParameter(name, "int8", True) for name in _blob_parameters(plan)),
     ]
     if has_state:
         parameters.append(EntryParameter("state", "int8", False))
@@ -106,12 +113,18 @@ def _entry_signature(
     return EntrySignature(f"{name}_entry", tuple(parameters))
 
 
+def _blob_parameters(plan: OffloadPlan) -> Iterable[str]:
+    """Return the entry's parameters for blobs; every entry has the first one."""
+    return dict.fromkeys((READ_ONLY, *(b.parameter for b in plan.blobs if b.parameter)))
+
+
 def _addresses(
     schedule: Schedule,
     memory: MemoryPlan,
     inputs: Sequence[Port],
     outputs: Sequence[Port],
     constants: Sequence[Constant],
+    name: str,
 ) -> Mapping[str, Address]:
     """Return the address of each variable of the Relax module."""
     pointers = {port.tensor.index: port.c_name for port in (*outputs, *inputs)}
@@ -130,12 +143,14 @@ def _addresses(
         for index in range(len(schedule.steps))
     }
     found |= {constant.c_name: Address(constant.c_name) for constant in constants}
-    scratch = Address("arena")
-    fast = address(memory.scratch_fast) if memory.scratch_fast else scratch
+    plan = schedule.plan
+    found |= {blob_name(b): Address(b.parameter or f"{name}_{b.name}") for b in plan.blobs}
+    outside = Address("arena")
     return found | {
-        RegionKind.READ_ONLY.value: Address("read_only"),
-        RegionKind.SCRATCH.value: scratch,
-        RegionKind.SCRATCH_FAST.value: fast,
+        scratch.name: address(memory.scratches[scratch.name])
+        if scratch.name in memory.scratches
+        else outside
+        for scratch in plan.scratches
     }
 
 

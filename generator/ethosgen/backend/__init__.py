@@ -218,6 +218,14 @@ class Backend(Protocol):
     def firmware(self, accelerator: Accelerator, memories: Memories, platform: str) -> Firmware:
         """Return what it adds to a project; UnsupportedError if the platform has no driver."""
 
+    def partition_facts(
+        self, plan: OffloadPlan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
+    ) -> Mapping[str, Any]:
+        """Return a partition's values for the templates.
+
+        `ports` maps each part of the firmware to the accelerator's port of its memory.
+        """
+
 
 @cache
 def backends() -> Sequence[Backend]:

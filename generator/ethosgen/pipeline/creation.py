@@ -139,5 +139,5 @@ def _make_program(plan: OffloadPlan, placement: Placement, watch: Watch) -> Prog
     """Compile, with fast scratch outside the arena if it has its own memory."""
     if placement.fast is None:
         return make_program(plan, watch)
-    program = make_program(replace(plan, scratch_fast_bytes=0), watch)
+    program = make_program(plan.without_fast(), watch)
     return replace(program, plan=plan)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ethosgen.backend import find_accelerator
 from ethosgen.board import Board, Placement
 from ethosgen.project.linkage import capacity_bytes, placement, ways
-from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, HEADER_BYTES
+from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.grammar import counted
@@ -39,11 +39,15 @@ def part_sizes(program: Program, board: Board) -> dict[str, int]:
         "io": sum(_aligned(program.plan.buffer_bytes(p.tensor), alignment) for p in ports)
         if owned
         else 0,
-        "commands": sum(_aligned(HEADER_BYTES + len(p.commands)) for p in program.plan.partitions),
-        "weights": _aligned(len(program.plan.read_only))
+        "commands": _blob_bytes(program, "commands"),
+        "weights": _blob_bytes(program, "weights")
         + sum(_aligned(len(constant.data)) for constant in program.constants),
-        "fast": _aligned(program.plan.scratch_fast_bytes),
+        "fast": _aligned(program.plan.fast_bytes),
     }
+
+
+def _blob_bytes(program: Program, part: str) -> int:
+    return sum(_aligned(len(blob.data)) for blob in program.plan.blobs if blob.part == part)
 
 
 def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) -> None:

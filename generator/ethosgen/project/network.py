@@ -1,20 +1,16 @@
 """The templates' values for one network."""
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
+from ethosgen.backend import backend_of
 from ethosgen.board import Board
 from ethosgen.project.capacity import own_alignment, part_sizes
 from ethosgen.project.literals import c_type, float_text
-from ethosgen.project.words import ALIGNMENT, HEADER_BYTES
-from ethosgen.values.errors import UnsupportedError
+from ethosgen.project.words import ALIGNMENT, blob_symbol
 from ethosgen.values.network import Tensor
-from ethosgen.values.plan import Base, Partition, RegionKind
-from ethosgen.values.program import Port, Program, Variable
+from ethosgen.values.program import READ_ONLY, Port, Program, Variable
 
-FAST_BASE = 2
-"""The base pointer to fast scratch, in Vela's order of memories."""
 SHARED_ARENA = "ethosgen_arena"
 SHARED_FAST = "ethosgen_fast"
 """C name of the memory that several networks share."""
@@ -41,7 +37,8 @@ def network_facts(
     gets its own copy.
     """
     plan = program.plan
-    streams = [_stream_facts(program, board, memory_mode, p) for p in plan.partitions]
+    count = len(plan.partitions)
+    streams = [_partition_facts(program, board, memory_mode, i) for i in range(count)]
     NAME = program.name.upper()  # noqa: N806
     memories = _memories(program, board, memory_mode, is_shared)
     alignment = own_alignment(program, board)
@@ -61,8 +58,8 @@ def network_facts(
         "own_alignment": alignment if plan.accelerator else None,
         "alignment_macro": f"{NAME}_{'BUFFER' if plan.accelerator else 'ARENA'}_ALIGNMENT",
         "state_bytes": program.state_bytes,
-        "weights_bytes": len(plan.read_only),
-        "commands_bytes": sum(stream["bytes"] for stream in streams),
+        "weights_bytes": plan.part_bytes("weights"),
+        "commands_bytes": plan.part_bytes("commands"),
         "streams": streams,
         "entry_arguments": ", ".join(
             _argument(program, parameter, memories["arena"])
@@ -88,7 +85,7 @@ def _memories(program: Program, board: Board, memory_mode: str, is_shared: bool)
     return {
         "arena": SHARED_ARENA if is_shared else f"{program.name}_arena",
         "fast": SHARED_FAST if is_shared else f"{program.name}_fast",
-        "fast_bytes": _fast_bytes(program, board, memory_mode),
+        "fast_bytes": program.plan.fast_bytes if board.placement(memory_mode).fast else 0,
         "variables": variables,
         "kept_bytes": kept_bytes,
     }
@@ -102,9 +99,9 @@ def is_own(program: Program, source: str) -> bool:
 def _own_sources(program: Program) -> list[str]:
     sources = [f"{program.name}.c"]
     sources += sorted(n for n in program.sources if n.endswith(".c") and is_own(program, n))
-    if program.plan.partitions:
+    if program.plan.part_bytes("commands"):
         sources.append(f"{program.name}_commands.c")
-    if program.plan.read_only or program.constants:
+    if program.plan.part_bytes("weights") or program.constants:
         sources.append(f"{program.name}_weights.c")
     return sources
 
@@ -114,9 +111,10 @@ def _argument(program: Program, parameter: str, arena: str) -> str:
         return arena if program.arena_bytes else "NULL"
     if parameter == "state":
         return f"{program.name}_state"
-    if parameter == "read_only":
-        return f"(const int8_t *){program.name}_weights" if program.plan.read_only else "NULL"
-    return parameter
+    blobs = {blob.parameter: blob for blob in program.plan.blobs if blob.data}
+    if parameter in blobs:
+        return f"(const int8_t *){blob_symbol(program, blobs[parameter])}"
+    return "NULL" if parameter == READ_ONLY else parameter
 
 
 def _variable_facts(variable: Variable) -> dict[str, Any]:
@@ -161,65 +159,19 @@ def _quantization(tensor: Tensor) -> tuple[float | None, int | None, str | None]
     return quantization.scale[0], quantization.zero_point[0], None
 
 
-def _stream_facts(
-    program: Program, board: Board, memory_mode: str, partition: Partition
+def _partition_facts(
+    program: Program, board: Board, memory_mode: str, number: int
 ) -> dict[str, Any]:
-    placement = board.placement(memory_mode)
-    ports = {part: board.memories[m].npu_port or 0 for part, m in placement.npu_parts().items()}
-    bases = [*partition.bases, *[None] * (8 - len(partition.bases))]
-    index = program.plan.partitions.index(partition)
-    return {
+    plan, partition = program.plan, program.plan.partitions[number]
+    parts = board.placement(memory_mode).npu_parts()
+    ports = {part: board.memories[memory].npu_port or 0 for part, memory in parts.items()}
+    facts = {
         "name": partition.name,
         "comment": f"{len(partition.operators)} of the network's operators",
-        "symbol": f"{program.name}_commands_{index}",
-        "bytes": HEADER_BYTES + len(partition.commands),
-        "qconfig": 2 * ports["commands"],
-        "regioncfg": sum(_region(base, ports) << 2 * i for i, base in enumerate(bases)),
-        "base_bytes": [_base_bytes(program, base) for base in bases],
+        "symbol": f"{program.name}_commands_{number}",
+        "bytes": sum(len(b.data) for b in plan.blobs if b.name == f"commands_{number}"),
     }
-
-
-def _fast_bytes(program: Program, board: Board, memory_mode: str) -> int:
-    """Return the size of the NPU's own SRAM, 0 if the arena holds fast scratch.
-
-    UnsupportedError if a command stream uses another base pointer for it than Vela does.
-    """
-    if board.placement(memory_mode).fast is None:
-        return 0
-    for partition in program.plan.partitions:
-        if (
-            RegionKind.SCRATCH_FAST
-            in partition.bases[:FAST_BASE] + partition.bases[FAST_BASE + 1 :]
-        ):
-            raise UnsupportedError(f"{partition.name} has its fast scratch at an unknown BASEP")
-    return program.plan.scratch_fast_bytes
-
-
-def _region(base: Base | None, ports: Mapping[str, int]) -> int:
-    """Return a region's REGIONCFG field: 0 and 1 are port 0's two AXI limits, 2 and 3 port 1's.
-
-    Each kind of traffic has its own limit, so that an application can tune them separately: weights
-    use port 1's second limit, the arena port 0's first.
-    """
-    if base is None:
-        return 0
-    if base is RegionKind.READ_ONLY:
-        return 2 * ports["weights"] + 1
-    if base is RegionKind.SCRATCH:
-        return 2 * ports["arena"]
-    if base is RegionKind.SCRATCH_FAST:
-        return 2 * ports.get("fast", ports["arena"]) + 1
-    return 2 * ports["io"]
-
-
-def _base_bytes(program: Program, base: Base | None) -> int:
-    plan = program.plan
-    if base is None:
-        return 0
-    if base is RegionKind.READ_ONLY:
-        return len(plan.read_only)
-    if base is RegionKind.SCRATCH:
-        return program.arena_bytes
-    if base is RegionKind.SCRATCH_FAST:
-        return plan.scratch_fast_bytes or program.arena_bytes
-    return plan.buffer_bytes(plan.residual.tensors[int(base)])
+    if plan.accelerator is None:
+        return facts
+    backend = backend_of(plan.accelerator)
+    return {**facts, **backend.partition_facts(plan, partition, ports, program.arena_bytes)}

@@ -31,7 +31,7 @@ from ethosgen.project.manifest import (
     make_manifest,
 )
 from ethosgen.project.network import is_own, network_facts
-from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, command_arrays, weight_arrays
+from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, blob_arrays, constant_arrays
 from ethosgen.project.zephyr import shared_board, zephyr_facts
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
@@ -249,10 +249,9 @@ def _render_network(
     files |= {p: text.encode() for p, text in program.sources.items() if is_own(program, p)}
     source = source_of(program.plan.network)
     files[f"{name}{suffix_of(source)}"] = source.data
-    if program.plan.partitions:
-        commands = command_arrays(program)
+    if commands := blob_arrays(program, "commands"):
         files[f"{name}_commands.c"] = words("command streams", "commands", commands)
-    if weights := weight_arrays(program):
+    if weights := [*blob_arrays(program, "weights"), *constant_arrays(program)]:
         files[f"{name}_weights.c"] = words("weights and other constants", "weights", weights)
     return files
 

@@ -1,15 +1,12 @@
 """The plan: partitions on the NPU, and operators left on the CPU."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.lives import Life
 from ethosgen.values.network import Graph, Network, Tensor
-
-OWN_BASES = 5
-"""Number of a partition's tensors that can have their own base pointer: BASEP3 to BASEP7."""
 
 
 class IoStyle(Enum):
@@ -18,40 +15,95 @@ class IoStyle(Enum):
     ARENA = "arena"
     """In the arena, where the plan put them; later tensors may reuse their bytes."""
     CALLER = "caller"
-    """In the caller's buffers, by pointer, each through its own base pointer."""
+    """In the caller's buffers, by pointer."""
 
 
-class RegionKind(Enum):
-    """The target of a region's base pointer, if it is not a tensor."""
+@dataclass(frozen=True)
+class Blob:
+    """Constant bytes that partitions need: an array in the generated C.
 
-    READ_ONLY = "read_only"
-    SCRATCH = "scratch"
-    SCRATCH_FAST = "scratch_fast"
+    `name` is what follows the network's name in the C. `part` is the part of the firmware that
+    holds it, as a board's placement calls it. `parameter` is the parameter through which the
+    entry gets its address; "" if the C names the array itself.
+    """
+
+    name: str
+    data: bytes = field(repr=False)
+    part: str = "weights"
+    comment: str = ""
+    dtype: str = "uint32"
+    alignment: int = 16
+    parameter: str = ""
 
 
-Base = RegionKind | int
-"""A base pointer's target: a Memory, or the index of a tensor in the residual graph."""
+@dataclass(frozen=True)
+class Scratch:
+    """Memory that partitions need while they run.
+
+    With an `offset` in the arena it keeps its content from the first partition to the last; else it
+    may be anywhere, and holds nothing between two partitions. `is_fast` asks for the board's fast
+    memory, if it has any besides the arena's.
+    """
+
+    name: str
+    bytes: int
+    offset: int | None = None
+    is_fast: bool = False
+    alignment: int = 16
+
+
+@dataclass(frozen=True)
+class Address:
+    """A pointer among a call's arguments: to a tensor by its index, to a blob or scratch by name.
+
+    A scratch that is not in the arena has the arena's address: the function knows its place.
+    """
+
+    of: int | str
+
+
+Argument = Address | int | None
+"""A pointer, an integer constant, or NULL."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A C function that the generated C calls; "{name}" in the symbol is the network's name.
+
+    With `parameters`, as C spells them, the network's header declares it below the `comment`.
+    """
+
+    symbol: str
+    parameters: tuple[str, ...] = ()
+    comment: str = ""
+    returns_status: bool = True
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a C function."""
+
+    function: Function
+    arguments: tuple[Argument, ...] = ()
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A subgraph that runs on the NPU, as one command stream.
+    """A subgraph that a backend runs, by one call.
 
-    `commands` are the bare register commands, without any driver header. `operator` is the index of
-    the `ethos-u` operator in the residual graph. `bases[i]` says what BASEPi points to.
+    `operator` is the index of the residual graph's operator that stands for it. `payload` is the
+    backend's own: nobody else looks into it.
     """
 
     name: str
     operator: int
-    commands: bytes = field(repr=False)
-    id_word: int
-    config_word: int
-    bases: tuple[Base, ...]
+    call: Call
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: tuple[int, ...] = ()
     """Indices of the original model's operators that this partition runs, where known."""
     why_it_ends: str = ""
+    payload: object = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -170,11 +222,11 @@ class PlanSummary:
 class OffloadPlan:
     """The split of a model between NPU and CPU; the defaults are those of a plan without an NPU.
 
-    `residual` is the graph with each partition folded into one `ethos-u` CUSTOM operator.
-    `offsets` has, for IoStyle.ARENA, the byte offset in scratch of each tensor that Vela placed
-    (partition inputs and outputs, and CPU tensors between them); the NPU's addresses rely on it.
-    `sram_bytes` is the SRAM that Vela reports as used, inputs and outputs included.
-    `npu_operators` is None for a precompiled file, which does not record it.
+    `residual` is the graph with each partition folded into one CUSTOM operator. `offsets` has the
+    byte offset in the arena of each tensor that the backend placed (for IoStyle.ARENA: partition
+    inputs and outputs, and CPU tensors between them); partitions rely on it. `sram_bytes` is the
+    SRAM that its compiler reports as used, inputs and outputs included. `npu_operators` is None
+    for a precompiled file, which does not record it.
     """
 
     network: Network
@@ -184,20 +236,23 @@ class OffloadPlan:
     partitions: tuple[Partition, ...] = ()
     cpu_operators: tuple[CpuOperator, ...] = ()
     npu_operators: int | None = 0
-    read_only: bytes = field(default=b"", repr=False)
-    scratch_bytes: int = 0
-    scratch_fast_bytes: int = 0
+    blobs: tuple[Blob, ...] = ()
+    scratches: tuple[Scratch, ...] = ()
     offsets: Mapping[int, int] = field(default_factory=dict)
     sram_bytes: int = 0
     npu_cycles: int | None = 0
-    """Vela's own estimate for one inference on the NPU; None for a precompiled file."""
+    """The compiler's own estimate for one inference; None for a precompiled file."""
     choices: tuple[Choice, ...] = ()
     reach: Mapping[int, int] = field(default_factory=dict)
     """For IoStyle.CALLER, the bytes of a tensor that the NPU copies, if more than it has."""
     npu_operations: int | None = None
     """For a precompiled file; see PlanSummary."""
     lives: Mapping[int, Life] = field(default_factory=dict)
-    """The lives, in Vela's own order of operators, of the tensors that have an offset."""
+    """The lives, in the compiler's own order of operators, of the tensors that have an offset."""
+    compiler: str = "the accelerator's compiler"
+    """The name of the partitions' compiler, as messages call it."""
+    way_out: str = "--npu none for this network"
+    """What to use instead of a plan whose offsets the CPU's operators cannot follow."""
 
     def buffer_bytes(self, tensor: Tensor) -> int:
         """Return the size of a tensor's buffer, including bytes that only the NPU reads.
@@ -205,6 +260,20 @@ class OffloadPlan:
         The bytes after the tensor are meaningless, but the NPU reads them.
         """
         return max(tensor.bytes, self.reach.get(tensor.index, 0))
+
+    def part_bytes(self, part: str) -> int:
+        """Return the size of the blobs in a part of the firmware."""
+        return sum(len(blob.data) for blob in self.blobs if blob.part == part)
+
+    @property
+    def fast_bytes(self) -> int:
+        """The size of the scratches that ask for fast memory."""
+        return sum(scratch.bytes for scratch in self.scratches if scratch.is_fast)
+
+    def without_fast(self) -> "OffloadPlan":
+        """Return the plan with its fast scratches outside the arena, in memory of their own."""
+        outside = (replace(s, bytes=0) if s.is_fast else s for s in self.scratches)
+        return replace(self, scratches=tuple(outside))
 
     options: OffloadOptions = EXACT
     """The request: it produces the same plan again."""

@@ -7,6 +7,9 @@ from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan, PlanSummary
 from ethosgen.values.workload import period
 
+READ_ONLY = "read_only"
+"""The parameter of every entry for constants that partitions share; not every plan uses it."""
+
 
 @dataclass(frozen=True)
 class ArenaTensor:
@@ -63,7 +66,8 @@ class Program:
     """The network as C: `sources` maps a file name to text that TVM's code generator emitted.
 
     The C defines `int32_t NAME_entry(…)` with one pointer parameter for each entry of
-    `entry_parameters`, in order: "arena", "read_only", "state" if `state_bytes` is not 0, then the
+    `entry_parameters`, in order: "arena", "read_only" and the plan's other blobs that have a
+    parameter, "state" if `state_bytes` is not 0, then the
     c_name of each port that the caller owns, and returns 0 or the first non-zero status of an NPU
     invocation.
     """

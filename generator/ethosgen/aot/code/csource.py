@@ -9,11 +9,10 @@ import tvm
 
 import ethosgen
 from ethosgen.aot.code.float_flags import GUARD, computes_floats
-from ethosgen.aot.code.module import BASES
 from ethosgen.aot.code.passes import EntrySignature
 from ethosgen.aot.code.primfunc import READS, is_void_pointer
 from ethosgen.values.errors import EthosgenError
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Address, Blob, Function, OffloadPlan
 from ethosgen.values.program import Constant
 
 C_TYPES = {
@@ -69,8 +68,10 @@ def generate(
     math = "#include <math.h>\n" if _MATH.search(text) else ""
     guard = f"{GUARD}\n" if computes_floats(text) else ""
     parts = [_banner(plan), guard, f"{own}\n{math}#include <string.h>\n"]
-    if constants:
-        declarations = "".join(f"extern {_constant(constant)};\n" for constant in constants)
+    extern = [(constant.dtype, constant.c_name) for constant in constants]
+    extern += [(b.dtype, f"{name}_{b.name}") for b in plan.blobs if _is_named(b, plan)]
+    if extern:
+        declarations = "".join(f"extern const {C_TYPES[t]} {symbol}[];\n" for t, symbol in extern)
         parts.append(f"\n/* Defined with the weights. */\n{declarations}")
     for symbol, comment in comments.items():
         if symbol in functions:
@@ -152,8 +153,10 @@ def _entry_head(signature: EntrySignature) -> str:
     return _head(f"int32_t {signature.symbol}", parameters)
 
 
-def _constant(constant: Constant) -> str:
-    return f"const {C_TYPES[constant.dtype]} {constant.c_name}[]"
+def _is_named(blob: Blob, plan: OffloadPlan) -> bool:
+    """Return whether the C names a blob: a call has its address, and no parameter does."""
+    arguments = (argument for p in plan.partitions for argument in p.call.arguments)
+    return not blob.parameter and Address(blob.name) in arguments
 
 
 def _banner(plan: OffloadPlan) -> str:
@@ -170,16 +173,18 @@ def _comment(text: str) -> str:
 
 def _header(signature: EntrySignature, plan: OffloadPlan, name: str) -> str:
     guard = f"{name.upper()}_GRAPH_H"
-    bases = ["int32_t stream", *(f"void *base{i}" for i in range(BASES))]
-    invoke = (
-        "/* What the network needs: run a command stream with BASEP0 to BASEP7, wait, and return\n"
-        "   0 or a status. */\n"
-        f"{_head(f'int32_t {name}_npu_invoke', bases)};\n\n"
-    )
+    called = dict.fromkeys(partition.call.function for partition in plan.partitions)
+    declarations = "".join(_declaration(f, name) for f in called if f.parameters)
     return (
         f"{_banner(plan)}#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n"
         "#include <stdint.h>\n\n"
         "/* Run the network once; returns 0 or the first status of the NPU that is not. */\n"
         f"{_entry_head(signature)};\n\n"
-        f"{invoke if plan.partitions else ''}#endif\n"
+        f"{declarations}#endif\n"
     )
+
+
+def _declaration(function: Function, name: str) -> str:
+    kind = "int32_t" if function.returns_status else "void"
+    head = _head(f"{kind} {function.symbol.format(name=name)}", list(function.parameters))
+    return f"/* {function.comment} */\n{head};\n\n"

@@ -1,7 +1,7 @@
 """The residual graph as a Relax module: `main` calls one PrimFunc for each step.
 
 Parameters of `main`: the network's inputs (counted by the attribute num_input), the partitions'
-memories (read_only, scratch, scratch_fast), then the constants of CPU operators.
+blobs and scratches, then the constants of CPU operators.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,11 +15,8 @@ from ethosgen.aot.graph.schedule import Schedule, Step
 from ethosgen.aot.kernels import NamedKernel
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
-from ethosgen.values.plan import Base, Partition, RegionKind
+from ethosgen.values.plan import Address, Argument, Blob, OffloadPlan, Partition
 from ethosgen.values.program import Constant
-
-BASES = 8
-"""Base pointers of an Ethos-U55 or U65: BASEP0 to BASEP7."""
 
 
 def value_name(tensor: int) -> str:
@@ -56,8 +53,8 @@ def build_module(
     builder = relax.BlockBuilder()
     values = {value_name(t.index): _tensor_var(t) for t in schedule.graph.input_tensors()}
     inputs = list(values.values())
-    for memory in RegionKind:
-        values[memory.value] = _bytes_var(memory.value, 1)
+    for memory in (*_blobs(schedule.plan), *_scratches(schedule.plan)):
+        values[memory] = _bytes_var(memory, 1)
     for constant in constants:
         values[constant.c_name] = _bytes_var(constant.c_name, len(constant.data))
     with builder.function("main", list(values.values()), attrs={"num_input": len(inputs)}):
@@ -87,7 +84,7 @@ def _emit_step(
         value_name(i): _tensor_type(schedule.graph.tensors[i]) for i in schedule.writes(step)
     }
     if step.partition:
-        arguments = [*_partition_reads(schedule, step), *_SCRATCH]
+        arguments = [*_partition_reads(schedule, step), *_scratches(schedule.plan)]
         symbol = partition_name(schedule, step.partition, name)
         function = partition_function(schedule, step, step.partition, name)
     elif named:
@@ -115,42 +112,66 @@ def _emit_step(
 
 
 def partition_function(schedule: Schedule, step: Step, partition: Partition, name: str) -> Any:
-    """Return the PrimFunc of a partition: one NPU call, with a pointer for each BASEP.
+    """Return the PrimFunc of a partition: its call.
 
-    Its parameters are the memories and tensors that it reads, then the memories and tensors that it
-    writes. It returns the status of the call.
+    Its parameters are the blobs and tensors that it reads, then the scratches and tensors that it
+    writes. It returns the status of the call, if there is one.
     """
     reads = _partition_reads(schedule, step)
-    writes = [*_SCRATCH, *map(value_name, schedule.writes(step))]
+    writes = [*_scratches(schedule.plan), *map(value_name, schedule.writes(step))]
     pointers = {variable: pointer(variable, "int8") for variable in reads}
+    named = [blob for blob in schedule.plan.blobs if not blob.parameter]
+    pointers |= {blob_name(blob): pointer(blob_name(blob), blob.dtype) for blob in named}
     pointers |= {variable: pointer(variable, "void") for variable in writes}
-    unknown = [base for base in map(_variable, partition.bases) if base not in pointers]
-    if unknown:
-        raise UnsupportedError(
-            f"{partition.name} has a base pointer to {unknown[0]}, which it neither reads nor "
-            "writes; use a newer ethosgen"
-        )
-    bases = [_as_base(pointers[_variable(base)]) for base in partition.bases]
-    bases += [tirx.lookup_param("NULL")] * (BASES - len(bases))
-    stream = schedule.plan.partitions.index(partition)
-    call = tirx.call_extern("int32", f"{name}_npu_invoke", stream, *bases)
-    function = tirx.PrimFunc(list(pointers.values()), tirx.Return(call), ir.PrimType("int32"))
+
+    def expression(argument: Argument) -> Any:
+        if not isinstance(argument, Address):
+            return tirx.lookup_param("NULL") if argument is None else argument
+        variable = _variable(schedule.plan, argument)
+        if variable not in pointers:
+            raise UnsupportedError(
+                f"{partition.name} needs the address of {variable}, which it neither reads nor "
+                "writes; it needs a newer ethosgen"
+            )
+        return _without_const(pointers[variable])
+
+    target = partition.call.function
+    kind = "int32" if target.returns_status else "void"
+    call = tirx.call_extern(
+        kind, target.symbol.format(name=name), *map(expression, partition.call.arguments)
+    )
+    if target.returns_status:
+        function = tirx.PrimFunc(list(pointers.values()), tirx.Return(call), ir.PrimType(kind))
+    else:
+        function = tirx.PrimFunc(list(pointers.values()), tirx.Evaluate(call))
     return function.with_attr(READS, len(reads))
 
 
-_SCRATCH = [RegionKind.SCRATCH.value, RegionKind.SCRATCH_FAST.value]
+def blob_name(blob: Blob) -> str:
+    """Name the Relax variable that stands for a blob's address."""
+    return blob.parameter or blob.name
+
+
+def _blobs(plan: OffloadPlan) -> list[str]:
+    return [blob_name(blob) for blob in plan.blobs]
+
+
+def _scratches(plan: OffloadPlan) -> list[str]:
+    return [scratch.name for scratch in plan.scratches]
 
 
 def _partition_reads(schedule: Schedule, step: Step) -> list[str]:
-    return [RegionKind.READ_ONLY.value, *map(value_name, schedule.reads(step))]
+    return [*_blobs(schedule.plan), *map(value_name, schedule.reads(step))]
 
 
-def _variable(base: Base) -> str:
-    return base.value if isinstance(base, RegionKind) else value_name(base)
+def _variable(plan: OffloadPlan, address: Address) -> str:
+    if isinstance(address.of, int):
+        return value_name(address.of)
+    return next((blob_name(b) for b in plan.blobs if b.name == address.of), address.of)
 
 
-def _as_base(variable: Any) -> Any:
-    """Cast away const: the NPU interface takes void*, as the registers do."""
+def _without_const(variable: Any) -> Any:
+    """Cast away const where it is: the functions of partitions take void*."""
     return variable if is_void_pointer(variable) else tirx.reinterpret("handle", variable)
 
 

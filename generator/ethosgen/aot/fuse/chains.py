@@ -232,7 +232,7 @@ class _Chains:
         return self._is_free(output, range(first, last))
 
     def _is_free(self, output: int, during: range) -> bool:
-        """Return whether Vela's placement leaves an output's bytes free during earlier steps."""
+        """Return whether a backend's placement leaves an output's bytes free in earlier steps."""
         offsets, tensors = self.schedule.plan.offsets, self.schedule.graph.tensors
         if output not in offsets:
             return True

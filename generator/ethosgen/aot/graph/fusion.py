@@ -16,8 +16,8 @@ def fuse_paddings(graph: Graph, placed: Collection[int]) -> Graph:
     """Return a graph in which convolutions include the PAD before them.
 
     This saves the copy and its memory. A PAD stays if another operator reads its output, if its
-    value is not the input's zero point, or if Vela `placed` one of the tensors, since Vela relies
-    on their lifetimes.
+    value is not the input's zero point, or if a backend `placed` one of the tensors, since it
+    relies on their lifetimes.
     """
     readers: dict[int, int] = dict.fromkeys(graph.outputs, 2)
     for operator in graph.operators:

@@ -54,7 +54,7 @@ class Schedule:
         return tuple(dict.fromkeys(i for i in self._inputs(step) if self._is_variable(i)))
 
     def new_values(self, step: Step) -> tuple[int, ...]:
-        """Return Vela's tensors for the new values of a partition's variables."""
+        """Return the backend's tensors for the new values of a partition's variables."""
         return tuple(i for i in self._outputs(step) if self._is_variable(i))
 
     def _is_variable(self, index: int) -> bool:

@@ -1,8 +1,8 @@
 """Variables: tensors that keep their values between inferences (the state of an LSTM or SVDF).
 
-A variable that a partition reads is in the scratch, where Vela placed it: Regor reserves its bytes
-for the whole inference (live_range.cpp, persistent tensors), and so must the memory plan. A
-variable that a CPU operator reads is in the state memory, outside the arena.
+A variable that a partition reads is in the scratch, where the backend placed it: its compiler
+reserves its bytes for the whole inference (Regor: live_range.cpp, persistent tensors), and so must
+the memory plan. A variable that a CPU operator reads is in the state memory, outside the arena.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ from ethosgen.values.network import Tensor
 class Held:
     """A variable's address: an `offset` in bytes into the arena if the NPU uses it, else the state.
 
-    `aliases` are Vela's tensors for the variable's new value: outputs of a partition at the same
-    offset.
+    `aliases` are the backend's tensors for the variable's new value: outputs of a partition at the
+    same offset.
     """
 
     tensor: int
@@ -32,7 +32,7 @@ class Held:
 def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
     """Return every variable that a step uses, in order of first use.
 
-    UnsupportedError if a variable on the NPU has two users, or if Vela's output breaks the rules
+    UnsupportedError if a variable on the NPU has two users, or if the backend breaks the rules
     above.
     """
     values = {i for step in schedule.steps for i in schedule.new_values(step)}
@@ -66,7 +66,7 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
 
 
 def _readers(schedule: Schedule, index: int) -> int:
-    """Return the number of the network's operators that read a variable; Vela can split one."""
+    """Return the number of operators that read a variable; a backend can split one."""
     graph, name = schedule.plan.network.graph, schedule.graph.tensors[index].name
     return sum(
         name in {graph.tensors[i].name for i in op.inputs if i >= 0} for op in graph.operators
@@ -98,24 +98,27 @@ def initial_value(tensor: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.gen
 
 def _held_by_npu(schedule: Schedule, variables: list[int]) -> Iterator[Held]:
     offsets, tensors = schedule.plan.offsets, schedule.graph.tensors
+    compiler = schedule.plan.compiler
     taken: dict[int, int] = {}
     for index in variables:
         if index not in offsets:
             raise UnsupportedError(
-                f"Vela does not place the variable '{tensors[index].name}'; use --io arena"
+                f"{compiler} does not place the variable '{tensors[index].name}'; use --io arena"
             )
         other = taken.setdefault(offsets[index], index)
         if other != index:
             raise UnsupportedError(
-                f"Vela gave the variables '{tensors[other].name}' and '{tensors[index].name}' one "
-                "address, as it does for the same name; rename one in the network"
+                f"{compiler} gave the variables '{tensors[other].name}' and "
+                f"'{tensors[index].name}' one address, as it does for the same name; rename one in "
+                "the network"
             )
     written = [i for step in schedule.steps for i in schedule.new_values(step)]
     places = {(offset, tensors[index].bytes) for offset, index in taken.items()}
     for index in written:
         if (offsets.get(index), tensors[index].bytes) not in places:
             raise UnsupportedError(
-                f"Vela writes the variable '{tensors[index].name}' at an offset where none is read"
+                f"{compiler} writes the variable '{tensors[index].name}' at an offset where none "
+                "is read"
             )
     for offset, index in taken.items():
         yield Held(index, offset, True, tuple(i for i in written if offsets[i] == offset))

@@ -13,10 +13,10 @@ from ethosgen.values.lives import outgrows, times
 
 
 def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
-    """Raise InternalError if two live blocks overlap, or a tensor outlives Vela's lifetime."""
+    """Raise InternalError if two live blocks overlap, or a fixed one outlives its lifetime."""
     variables = {held.tensor for held in memory.variables}
-    velas = [b for b in memory.blocks if b.by_vela and not variables.intersection(b.values)]
-    for block in velas:
+    fixed = [b for b in memory.blocks if b.is_fixed and not variables.intersection(b.values)]
+    for block in fixed:
         _check_life(schedule, block.name, block.values, block.steps)
     on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
     for one, other in combinations(memory.blocks, 2):
@@ -25,7 +25,7 @@ def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
 
 
 def check_lives(schedule: Schedule) -> None:
-    """Raise InternalError if a tensor is live when Vela could have reused its bytes."""
+    """Raise InternalError if a tensor is live when a partition could have reused it."""
     for tensor, steps in lifetimes(schedule).items():
         if tensor in schedule.plan.offsets:
             _check_life(schedule, schedule.graph.tensors[tensor].name, (tensor,), steps)
@@ -37,19 +37,20 @@ def _check_life(
     clock = times(step.partition is not None for step in schedule.steps)
     known = [schedule.plan.lives[i] for i in values if i in schedule.plan.lives]
     life = clock[min(steps)], clock[max(steps)]
-    velas = min((a for a, _ in known), default=0), max((b for _, b in known), default=-1)
-    if outgrows(life, velas, clock[-1]):
-        raise InternalError(f"'{name}' is live when Vela could have reused its bytes")
+    planned = min((a for a, _ in known), default=0), max((b for _, b in known), default=-1)
+    if outgrows(life, planned, clock[-1]):
+        compiler = schedule.plan.compiler
+        raise InternalError(f"'{name}' is live when {compiler} could have reused its bytes")
 
 
 def _needed_together(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
-    """Return whether overlapping blocks are live at the same time, unless Vela placed both.
+    """Return whether overlapping blocks are live at the same time, unless both are fixed.
 
-    While a partition runs, Vela decides on each byte of the scratch.
+    Fixed blocks are in the scratch. While a partition runs, its backend decides on each byte of it.
     """
     together = one.steps & other.steps
-    fixed = [block.by_vela for block in (one, other)]
+    fixed = [block.is_fixed for block in (one, other)]
     if all(fixed):
         return bool(together - on_npu)
-    scratch = [not block.values and block.name == "scratch" for block in (one, other)]
+    scratch = [block.is_scratch for block in (one, other)]
     return bool(together) and not (any(fixed) and any(scratch))

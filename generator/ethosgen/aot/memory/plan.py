@@ -1,4 +1,4 @@
-"""The static memory plan: one arena, reused by lifetime, that contains Vela's scratch."""
+"""The static memory plan: one arena, reused by lifetime, with the partitions' scratches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,10 +7,10 @@ from itertools import combinations
 from ethosgen.aot.graph.schedule import COPY, Schedule
 from ethosgen.aot.graph.variables import Held, find_variables
 from ethosgen.values.errors import RefusalError
-from ethosgen.values.plan import OWN_BASES, IoStyle
+from ethosgen.values.plan import IoStyle
 
 ALIGNMENT = 16
-"""In bytes. The NPU requires this for tensors (Arm core driver 1.0.0), and it suits Helium."""
+"""In bytes. Ethos-U requires this for tensors (Arm core driver 1.0.0), and it suits Helium."""
 
 SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY})
 """Operators whose output has the bytes of the first input, so both can share an address."""
@@ -29,7 +29,8 @@ class Block:
     """Bytes that are live during `steps`; `offset` is None until they are placed.
 
     `values` are the tensors that share these bytes. `port` is the tensor of the port whose buffer
-    holds them instead of the arena. `by_vela` is whether Vela chose the offset.
+    holds them instead of the arena. `is_fixed` is whether the backend chose the
+    offset, `is_scratch` whether it is a scratch that contains fixed blocks.
     """
 
     name: str
@@ -38,7 +39,9 @@ class Block:
     values: tuple[int, ...] = ()
     offset: int | None = None
     port: int | None = None
-    by_vela: bool = False
+    is_fixed: bool = False
+    is_scratch: bool = False
+    alignment: int = ALIGNMENT
 
     @property
     def is_homeless(self) -> bool:
@@ -61,7 +64,8 @@ class MemoryPlan:
     by_tensor: Mapping[int, Block]
     lifetimes: Mapping[int, frozenset[int]]
     workspaces: Mapping[int, Block]
-    scratch_fast: Block | None
+    scratches: Mapping[str, Block]
+    """By name. One that is outside the arena has no block."""
     in_place: frozenset[int] = frozenset()
     """Steps whose output overwrites an input."""
     variables: tuple[Held, ...] = ()
@@ -69,26 +73,26 @@ class MemoryPlan:
 
 
 def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> MemoryPlan:
-    """Place every tensor, workspace (bytes by step) and the NPU's scratch.
+    """Place every tensor, workspace (bytes by step) and scratch.
 
-    The scratch begins at offset 0 and is live from the first partition to the last; tensors that
-    Vela placed in it stay there. The rest is placed by size, first fit. If Vela placed two tensors
-    at overlapping bytes and a CPU operator needs both, one that only the CPU uses is moved; if
-    there is none, RefusalError.
+    A scratch with an offset is live from the first partition to the last; tensors that the backend
+    placed in it stay there. The rest is placed by size, first fit. If the backend placed two
+    tensors at overlapping bytes and a CPU operator needs both, one that only the CPU uses is moved;
+    if there is none, RefusalError.
     """
     on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
     variables = find_variables(schedule, ALIGNMENT)
     tensors = _share_bytes(schedule, _tensor_blocks(schedule), on_npu)
     tensors, in_place = _share_in_place(schedule, tensors)
     tensors += _variable_blocks(schedule, variables)
-    scratch, scratch_fast = _scratch_blocks(schedule, on_npu)
+    scratches = _scratch_blocks(schedule, on_npu)
     workspaces = {
         step: Block(f"workspace of operator {step}", size, frozenset({step}))
         for step, size in workspace_bytes.items()
         if size
     }
     tensors = _without_clashes(schedule, tensors, on_npu)
-    wanted = [*scratch, *tensors, *workspaces.values()]
+    wanted = [*scratches, *tensors, *workspaces.values()]
     placed = dict(zip(wanted, _place(wanted), strict=True))
     blocks = tuple(placed.values())
     return MemoryPlan(
@@ -97,7 +101,7 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
         by_tensor={value: placed[block] for block in tensors for value in block.values},
         lifetimes=lifetimes(schedule),
         workspaces={step: placed[block] for step, block in workspaces.items()},
-        scratch_fast=placed[scratch_fast] if scratch_fast else None,
+        scratches={block.name: placed[block] for block in scratches},
         in_place=in_place,
         variables=variables,
     )
@@ -134,7 +138,7 @@ def _tensor_blocks(schedule: Schedule) -> list[Block]:
 
 
 def _variable_blocks(schedule: Schedule, variables: tuple[Held, ...]) -> list[Block]:
-    """Return a block that is always live for each variable in the scratch."""
+    """Return a block that is always live for each variable in a scratch."""
     tensors, always = schedule.graph.tensors, frozenset(range(len(schedule.steps) + 1))
     return [
         Block(
@@ -143,21 +147,28 @@ def _variable_blocks(schedule: Schedule, variables: tuple[Held, ...]) -> list[Bl
             always,
             (held.tensor, *held.aliases),
             held.offset,
-            by_vela=True,
+            is_fixed=True,
         )
         for held in variables
         if held.on_npu
     ]
 
 
-def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> tuple[list[Block], Block | None]:
-    plan = schedule.plan
+def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> list[Block]:
     # Tensors that only partitions use are not in the graph, and can be live between partitions.
     throughout = frozenset(range(min(on_npu), max(on_npu) + 1)) if on_npu else on_npu
-    scratch = Block("scratch", plan.scratch_bytes, throughout, offset=0)
-    fast = Block("scratch_fast", plan.scratch_fast_bytes, on_npu)
-    wanted = [block for block in (scratch, fast) if on_npu and block.bytes]
-    return wanted, fast if fast in wanted else None
+    return [
+        Block(
+            scratch.name,
+            scratch.bytes,
+            on_npu if scratch.offset is None else throughout,
+            offset=scratch.offset,
+            is_scratch=scratch.offset is not None,
+            alignment=max(ALIGNMENT, scratch.alignment),
+        )
+        for scratch in schedule.plan.scratches
+        if on_npu and scratch.bytes
+    ]
 
 
 def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]) -> list[Block]:
@@ -213,30 +224,33 @@ def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None
         return None
     home = target if source.is_homeless else source
     steps = source.steps | target.steps
-    if home.by_vela and not same_home and _outlives(steps, home.steps, on_npu):
+    if home.is_fixed and not same_home and _outlives(steps, home.steps, on_npu):
         return None
     return replace(home, steps=steps, values=(*source.values, *target.values))
 
 
-def _outlives(steps: frozenset[int], velas: frozenset[int], on_npu: frozenset[int]) -> bool:
-    """Return whether bytes are live in or after a partition in which Vela treats them as free."""
-    return any(not {step, step + 1} & steps <= velas for step in on_npu & steps)
+def _outlives(steps: frozenset[int], known: frozenset[int], on_npu: frozenset[int]) -> bool:
+    """Return whether bytes are live in or after a partition that treats them as free.
+
+    `known` are the steps in which the backend takes them as live.
+    """
+    return any(not {step, step + 1} & steps <= known for step in on_npu & steps)
 
 
 def _fixed_clash(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
-    """Return whether two blocks that Vela placed conflict at a CPU step.
+    """Return whether two fixed blocks conflict at a CPU step.
 
-    During a partition Vela decides on the lifetime of each byte, and inputs and outputs can
+    During a partition its backend decides on the lifetime of each byte, and inputs and outputs can
     overlap. Only a CPU step needs both completely.
     """
-    both_fixed = one.by_vela and other.by_vela
+    both_fixed = one.is_fixed and other.is_fixed
     return both_fixed and one.overlaps(other) and bool((one.steps & other.steps) - on_npu)
 
 
 def _without_clashes(
     schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
 ) -> list[Block]:
-    """Return the blocks; of two that conflict, one that only the CPU uses loses Vela's offset."""
+    """Return the blocks; of two that conflict, one that only the CPU uses loses its offset."""
     used = {i for p in schedule.plan.partitions for i in (*p.inputs, *p.outputs)}
     found = list(blocks)
     for place, other in combinations(range(len(found)), 2):
@@ -245,20 +259,12 @@ def _without_clashes(
         free = next((i for i in (other, place) if not used.intersection(found[i].values)), None)
         if free is None:
             why = (
-                f"Vela placed tensors '{found[place].name}' and '{found[other].name}' at "
-                "overlapping addresses although a CPU operator needs both"
+                f"{schedule.plan.compiler} placed tensors '{found[place].name}' and "
+                f"'{found[other].name}' at overlapping addresses although a CPU operator needs both"
             )
-            raise RefusalError(f"{why}; use {_way_out(schedule)}", why)
-        found[free] = replace(found[free], offset=None, by_vela=False)
+            raise RefusalError(f"{why}; use {schedule.plan.way_out}", why)
+        found[free] = replace(found[free], offset=None, is_fixed=False)
     return found
-
-
-def _way_out(schedule: Schedule) -> str:
-    """Return the command-line options that avoid such a conflict."""
-    ends = [len({*p.inputs, *p.outputs}) for p in schedule.plan.partitions]
-    if max(ends, default=0) > OWN_BASES:
-        return "--npu none for this network"
-    return "--io caller, which lets ethosgen place them"
 
 
 def _place(blocks: list[Block]) -> list[Block]:
@@ -268,19 +274,19 @@ def _place(blocks: list[Block]) -> list[Block]:
     for index in sorted(free, key=lambda i: (-blocks[i].bytes, i)):
         block = blocks[index]
         taken = [b for b in placed.values() if b.offset is not None and b.steps & block.steps]
-        placed[index] = replace(block, offset=_lowest_hole(block.bytes, taken))
+        placed[index] = replace(block, offset=_lowest_hole(block, taken))
     return [placed[i] for i in range(len(blocks))]
 
 
-def _lowest_hole(size: int, taken: list[Block]) -> int:
+def _lowest_hole(wanted: Block, taken: list[Block]) -> int:
     offset = 0
     for block in sorted(taken, key=lambda b: b.offset or 0):
         start = block.offset or 0
-        if offset + size <= start:
+        if offset + wanted.bytes <= start:
             break
-        offset = max(offset, _align(start + block.bytes))
+        offset = max(offset, _align(start + block.bytes, wanted.alignment))
     return offset
 
 
-def _align(offset: int) -> int:
-    return -(-offset // ALIGNMENT) * ALIGNMENT
+def _align(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment

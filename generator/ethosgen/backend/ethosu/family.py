@@ -23,12 +23,13 @@ from ethosgen.backend.ethosu.accelerator import (
     find_accelerator,
 )
 from ethosgen.backend.ethosu.firmware import make_firmware
+from ethosgen.backend.ethosu.invocation import partition_facts
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.pmu_event import PmuEvent
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
-from ethosgen.values.plan import Kept, OffloadPlan
+from ethosgen.values.plan import Kept, OffloadPlan, Partition
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
@@ -150,6 +151,12 @@ class EthosUFamily:
     def firmware(self, accelerator: Accelerator, memories: Memories, platform: str) -> Firmware:
         """Return the driver and the values for the templates."""
         return make_firmware(find_accelerator(accelerator.name), memories, platform)
+
+    def partition_facts(
+        self, plan: OffloadPlan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
+    ) -> Mapping[str, Any]:
+        """Return the registers of a command stream, and the sizes of what it addresses."""
+        return partition_facts(plan, partition, ports, arena_bytes)
 
 
 ETHOS_U: Backend = EthosUFamily()

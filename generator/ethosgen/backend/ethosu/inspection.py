@@ -19,6 +19,7 @@ from ethosgen.backend.ethosu.offload import (
 )
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.disassembly import disassemble
+from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.values.errors import InputError, NpuFault
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
@@ -38,7 +39,7 @@ def list_network(network: Network, npu: EthosU | None, watch: Watch) -> list[Lis
     else:
         found = npu or find_accelerator(DEFAULT_NPU)
         with watch.stage("offload", f"compiling for {found.name} (Vela)"):
-            streams = [p.commands for p in offload(network, found).partitions]
+            streams = [stream_of(p).commands for p in offload(network, found).partitions]
     return [_listing(f"partition_{i}", found, stream) for i, stream in enumerate(streams)]
 
 

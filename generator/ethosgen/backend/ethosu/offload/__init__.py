@@ -51,6 +51,7 @@ from ethosgen.backend.ethosu.offload.vela import (
     SchedulerGoal,
     compile_network,
 )
+from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, RefusalError
 from ethosgen.values.integrity import is_compiled
@@ -190,14 +191,15 @@ def _plan(
         partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=sum(len(operators) for operators in origin.on_npu),
-        read_only=residual.read_only,
-        scratch_bytes=residual.scratch_bytes,
-        scratch_fast_bytes=residual.scratch_fast_bytes,
+        blobs=residual.blobs(partitions),
+        scratches=residual.scratches,
         offsets={i: at for i, at in residual.offsets.items() if i not in moved},
         lives=residual.lives,
         sram_bytes=compiled.peak_bytes.get("Sram", 0),
         npu_cycles=compiled.npu_cycles,
         reach=residual.reach,
+        compiler=VELA,
+        way_out=way_out(partitions),
     )
 
 

@@ -21,6 +21,7 @@ from ethosgen.backend.ethosu.offload.regions import (
     operations,
 )
 from ethosgen.backend.ethosu.offload.residual import Residual, placement
+from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.integrity import NPU_CUSTOM_CODE, NPU_MEMORIES
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
@@ -110,14 +111,15 @@ def plan_compiled(network: Network, accelerator: EthosU, io: IoStyle) -> Offload
         cpu_operators=on_cpu,
         npu_operators=None,
         npu_operations=sum(map(operations, streams)),
-        read_only=residual.read_only,
-        scratch_bytes=residual.scratch_bytes,
-        scratch_fast_bytes=residual.scratch_fast_bytes,
+        blobs=residual.blobs(partitions),
+        scratches=residual.scratches,
         offsets=residual.offsets,
         lives=residual.lives,
         sram_bytes=max([residual.scratch_bytes, *places]),
         npu_cycles=None,
         reach=residual.reach,
+        compiler=VELA,
+        way_out=way_out(partitions),
     )
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.backend.ethosu.isa import BY_NAME, CMD1, CONTROL_LSB, OPCODE_MASK, REGION_REGISTERS
+from ethosgen.backend.ethosu.stream import OWN_BASES
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.plan import OWN_BASES
 
 INPUT_REGION, OUTPUT_REGION = 3, 4
 FIRST_OWN_REGION = 3

@@ -23,11 +23,19 @@ from ethosgen.backend.ethosu.offload.regions import (
     copied_bytes,
     own_regions,
 )
+from ethosgen.backend.ethosu.stream import (
+    Base,
+    RegionKind,
+    Stream,
+    invoke,
+    make_blobs,
+    make_scratches,
+)
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.lives import lives
 from ethosgen.values.network import PLACEMENT, Graph, Network, Operator, Tensor
-from ethosgen.values.plan import Base, Partition, RegionKind
+from ethosgen.values.plan import Blob, Partition, Scratch
 
 _COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
 _FIRST_TENSOR = 4
@@ -62,10 +70,15 @@ class Residual:
             if tensor in self.offsets
         }
 
+    def blobs(self, partitions: tuple[Partition, ...]) -> tuple[Blob, ...]:
+        """Return the weights and tables that all partitions share, and the command streams."""
+        data = self._memory(_READ_ONLY).data if self._memories else None
+        return make_blobs(data or b"", partitions)
+
     @property
-    def read_only(self) -> bytes:
-        """The blob of weights and tables that all partitions share."""
-        return self._memory(_READ_ONLY).data or b"" if self._memories else b""
+    def scratches(self) -> tuple[Scratch, ...]:
+        """The memories that all partitions share while they run."""
+        return make_scratches(self.scratch_bytes, self._scratch_fast_bytes)
 
     @property
     def scratch_bytes(self) -> int:
@@ -73,7 +86,7 @@ class Residual:
         return self._memory(_SCRATCH).bytes if self._memories else 0
 
     @property
-    def scratch_fast_bytes(self) -> int:
+    def _scratch_fast_bytes(self) -> int:
         """Size of the fast scratch; 0 if it is the scratch itself."""
         if not self._memories or not self._has_fast_scratch():
             return 0
@@ -136,14 +149,12 @@ class Residual:
         return Partition(
             f"partition_{number}",
             operator.index,
-            commands,
-            payload.id_word,
-            payload.config_word,
-            tuple(bases),
+            invoke(number, tuple(bases)),
             inputs,
             outputs,
             operators,
             ending,
+            Stream(commands, payload.id_word, payload.config_word, tuple(bases)),
         )
 
     def _note_reach(self, owners: Sequence[int], commands: bytes) -> None:

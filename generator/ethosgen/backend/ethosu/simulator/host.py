@@ -10,9 +10,10 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.trace import Observer
+from ethosgen.backend.ethosu.stream import RegionKind, read_only, scratch_bytes, stream_of
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan, Partition, RegionKind
+from ethosgen.values.plan import OffloadPlan, Partition
 from ethosgen.values.trace import Trace
 
 _ALIGNMENT = 4096
@@ -49,16 +50,18 @@ class PartitionRunner:
         self._segments: list[Segment] = []
         self._next_addr = _ALIGNMENT
         self._memories = {
-            RegionKind.READ_ONLY: self._add_constant("read_only", plan.read_only),
-            RegionKind.SCRATCH: self._add("scratch", _zeros(plan.scratch_bytes)),
+            RegionKind.READ_ONLY: self._add_constant("read_only", read_only(plan)),
+            RegionKind.SCRATCH: self._add("scratch", _zeros(scratch_bytes(plan))),
         }
+        fast_bytes = scratch_bytes(plan, RegionKind.SCRATCH_FAST)
         self._memories[RegionKind.SCRATCH_FAST] = (
-            self._add("scratch_fast", _zeros(plan.scratch_fast_bytes))
-            if plan.scratch_fast_bytes
+            self._add("scratch_fast", _zeros(fast_bytes))
+            if fast_bytes
             else self._memories[RegionKind.SCRATCH]
         )
         self._streams = {
-            p.name: self._add_constant(f"{p.name} commands", p.commands) for p in plan.partitions
+            p.name: self._add_constant(f"{p.name} commands", stream_of(p).commands)
+            for p in plan.partitions
         }
         self._tensors = self._own_tensors()
         self._calls: dict[str, _Call] = {}
@@ -99,8 +102,8 @@ class PartitionRunner:
             [(t.name, self._view(t), t.shape) for t in given],
             [(t.name, self._view(t)) for t in (*made, *(t for t in given if t.is_variable))],
             self._streams[partition.name].start,
-            len(partition.commands),
-            tuple(self._base_addr(base) for base in partition.bases),
+            len(stream_of(partition).commands),
+            tuple(self._base_addr(base) for base in stream_of(partition).bases),
         )
 
     def _view(self, tensor: Tensor) -> Array:
@@ -118,7 +121,8 @@ class PartitionRunner:
 
     def _own_tensors(self) -> Mapping[int, Segment]:
         """Return a segment for each tensor that has its own base pointer."""
-        owned = {b for p in self._plan.partitions for b in p.bases if isinstance(b, int)}
+        bases = (base for p in self._plan.partitions for base in stream_of(p).bases)
+        owned = {base for base in bases if isinstance(base, int)}
         tensors = self._plan.residual.tensors
         return {
             i: self._add(tensors[i].name, _zeros(self._plan.buffer_bytes(tensors[i])))

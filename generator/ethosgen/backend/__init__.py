@@ -6,7 +6,6 @@ when a plan needs them.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -227,12 +226,19 @@ class Backend(Protocol):
         """
 
 
-@cache
-def backends() -> Sequence[Backend]:
-    """Return all backends; the first one's default is the default."""
+def _ethos_u() -> Backend:
     from ethosgen.backend.ethosu.family import ETHOS_U
 
-    return (ETHOS_U,)
+    return ETHOS_U
+
+
+FAMILIES: tuple[Callable[[], Backend], ...] = (_ethos_u,)
+"""Functions that load each backend; the default accelerator is that of the first one."""
+
+
+def backends() -> Sequence[Backend]:
+    """Return all backends, in display order."""
+    return tuple(load() for load in FAMILIES)
 
 
 def backend_of(accelerator: Accelerator) -> Backend:

@@ -62,7 +62,7 @@ extern const uint32_t {{ stream.symbol }}[];
 {% endfor %}
 
 {% if streams %}
-{% include "npu/invoke.c" %}
+{% include "npu/invoke.c" ignore missing %}
 {% endif %}
 
 {% set lock = platform is defined and platform == "zephyr" %}

@@ -85,7 +85,7 @@ extern "C" {
 #define {{ NAME }}_COMMANDS_BYTES {{ commands_bytes }}
 {% if npu %}
 
-{% include "npu/identity.h" %}
+{% include "npu/identity.h" ignore missing %}
 {% endif %}
 {% for kind, ports in (("Input", inputs), ("Output", outputs)) %}
 {% for port in ports %}

@@ -8,5 +8,5 @@ set(ETHOSGEN_QEMU_BOARDS {{ qemu_targets|join(" ") }})
 set(ETHOSGEN_PYOCD_TARGET {{ pyocd_target }})
 {% endif %}
 {% if npu %}
-{% include "npu/zephyr.cmake" %}
+{% include "npu/zephyr.cmake" ignore missing %}
 {% endif %}

@@ -13,7 +13,7 @@ from ethosgen.values.errors import UnsupportedError
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan
 from tests.support.litert_cases import arg_in_int64, matmul_int16_by_int8, shape_in_int64
 from tests.support.needs import needs_gcc
-from tests.support.networks import Spec
+from tests.support.networks import NetworkBuilder, Spec
 from tests.support.operator_bench import Bench
 
 
@@ -74,3 +74,15 @@ def test_a_value_that_litert_refuses_ends_the_network(code: str, tmp_path: Path)
     assert generated.run(good)[0] == 0
     bad = good | {"b": np.array([[2, 2, 2], [2, -1 if code == "POW" else 0, 2]], np.int32)}
     assert generated.run(bad)[0] == 15
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("code", ["ADD", "SUB"])
+def test_a_sum_that_no_interpreter_computes_is_refused(code: str, dtype: str) -> None:
+    """TFLite's kernels abort, but for LiteRT's SUB, which shifts by a negative number."""
+    point = 128 if dtype == "uint8" else 0
+    net = NetworkBuilder("sum", 1)
+    a, b = (net.input((1, 16), dtype, 0.3, point) for _ in range(2))
+    (y,) = net.operator(code, [a, b], [Spec((1, 16), dtype, 3.2e-7 if point else 1e-7, point)])
+    with pytest.raises(UnsupportedError, match="its output scale is too small"):
+        compile_program(cpu_plan(net.build(y)), "net")

@@ -91,13 +91,22 @@ def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def sum_multipliers(
     first: Tensor, second: Tensor, target: Tensor
 ) -> tuple[Multiplier, Multiplier, Multiplier]:
-    """Return the multipliers of both inputs of a sum and of its result (add_common.cc)."""
+    """Return the multipliers of both inputs of a sum and of its result (add_common.cc).
+
+    UnsupportedError for a result that TFLite would multiply by 1 or more: its kernels abort, but
+    for LiteRT's SUB, which shifts by a negative number.
+    """
     common = 2.0 * max(scale_of(first), scale_of(second))
-    widen = 1 << ADD_SHIFT[target.dtype]
+    factor = common / ((1 << ADD_SHIFT[target.dtype]) * scale_of(target))
+    if factor >= 1.0:
+        raise UnsupportedError(
+            "its output scale is too small for its inputs' scales, so that no interpreter computes "
+            "it; give it a larger output scale"
+        )
     return (
         quantize_multiplier(scale_of(first) / common),
         quantize_multiplier(scale_of(second) / common),
-        quantize_multiplier(common / (widen * scale_of(target))),
+        quantize_multiplier(factor),
     )
 
 

@@ -46,7 +46,7 @@ class WildSetting:
 
 @dataclass
 class Verdict:
-    """The verdict on a network: equal, differs, fault, refused, dropped, traceback, died, hang."""
+    """The verdict on a network: equal, refused, dropped, or one of `batch.BAD`."""
 
     seed: int
     verdict: str
@@ -136,7 +136,8 @@ def run_network(
     if said.outputs is None:
         verdict.verdict, verdict.why = "dropped", said.why
     elif refusal is not None:
-        verdict.verdict, verdict.why = "refused", refusal
+        verdict.verdict = "inexact" if "cannot be made exact" in refusal else "refused"
+        verdict.why = refusal
     else:
         _compare(outputs, said.outputs, network, verdict)
         if verdict.mismatches:

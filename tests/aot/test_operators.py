@@ -123,7 +123,26 @@ STEEP |= {
 }
 """Shifts beyond 15 bits, of the output and of the gate, and sums at the end of 16 bits."""
 
-CASES = LAYERS | OTHERS | ACTIVATIONS | STEEP
+
+def _wide(code: str, scale: float) -> Build:
+    def build(net: NetworkBuilder) -> int:
+        x = net.input((1, 16, 16, 2), "int16", scale)
+        return net.operator(code, [x], [Spec((1, 16, 16, 2), "int16", 2.0**-15, 0)])[0]
+
+    return build
+
+
+STEEP |= {f"{code} {2.0**-31}": _unary(code, 2.0**-31, 3) for code in ("LOGISTIC", "TANH")}
+STEEP |= {f"{code} {2.0**-28.5}": _unary(code, 2.0**-28.5, 3) for code in ("LOGISTIC", "TANH")}
+"""TFLite Micro shifts by a negative number, so all is low, or by -1, and most is high."""
+WRAPPING = {
+    f"{code} int16 {scale}": _wide(code, scale)
+    for code in ("LOGISTIC", "TANH")
+    for scale in (2e9, 1e5, 5.5, 65536 / 12288, 5.3)
+}
+"""The argument overflows 32 bits; with the first, even its factor does."""
+
+CASES = LAYERS | OTHERS | ACTIVATIONS | STEEP | WRAPPING
 
 
 @pytest.mark.slow
@@ -136,7 +155,7 @@ def test_llvm_equals_tflite_micro(case: str) -> None:
 
 
 @needs_gcc
-@pytest.mark.parametrize("case", [*LAYERS, *OTHERS, "TANH 0.05 0", "RELU 0.05 0"])
+@pytest.mark.parametrize("case", [*LAYERS, *OTHERS, *WRAPPING, "TANH 0.05 0", "RELU 0.05 0"])
 def test_c_equals_tflite_micro(case: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=6)
     plan = cpu_plan(net.build(CASES[case](net)))

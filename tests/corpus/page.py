@@ -3,9 +3,8 @@
 import textwrap
 from typing import Any
 
-from ethosgen.backend.ethosu.offload.errata import VELA, Erratum
+from ethosgen.backend.ethosu.offload.errata import Erratum
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
-from ethosgen.values.outcome import ORACLES
 from tests.corpus import ROOT
 from tests.corpus.known import KNOWN
 from tests.corpus.registry import NETWORKS
@@ -202,9 +201,8 @@ def elsewhere() -> list[Erratum]:
 def _elsewhere() -> str:
     lines = [f"## Errata beyond the corpus\n\n{ELSEWHERE}"]
     for erratum in elsewhere():
-        owner = "Vela" if erratum.owner == VELA else ORACLES[erratum.owner]
         sentence = erratum.sentence[0].upper() + erratum.sentence[1:]
-        lines.append(f"- **{owner}**, `{erratum.name}`: {sentence} ({erratum.source}).")
+        lines.append(f"- **{erratum.owner}**, `{erratum.name}`: {sentence} ({erratum.source}).")
     return "\n".join(lines) + "\n"
 
 

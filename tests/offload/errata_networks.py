@@ -262,6 +262,7 @@ NETWORKS: dict[str, Build] = {
     "transpose-into-part": _padded_transpose,
     "log-last-segment": _unary("LOG", "int16", 2.56e-5, 8.52e-6, 0, MANY),
     "logistic-fixed-point": _unary("LOGISTIC", "int8", 1 / 256, 1 / 256, -128),
+    "curve-overflow": _unary("TANH", "int16", 100.0, 2.0**-15),
     "rsqrt-int16": _unary("RSQRT", "int16", 6.4e-4, 6.5e-4, 0, (1, 8, 8, 16)),
     "softmax-int16": _unary("SOFTMAX", "int16", 2.1e-5, 2.0**-15, 0, MANY, {"beta": 1.0}),
     "factor-float": _unary("RELU", "int16", 3.396252577658743e-05, 1.2145474101998843e-05, 0, MANY),

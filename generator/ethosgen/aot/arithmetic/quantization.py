@@ -123,8 +123,14 @@ def apply(multiplier: Multiplier, x: int) -> int:
 
 
 def input_radius(integer_bits: int, shift: int) -> int:
-    """Return the smallest distance from zero at which a rescaled input saturates."""
-    return ((1 << integer_bits) - 1) * (1 << (31 - integer_bits)) // (1 << shift)
+    """Return the smallest distance from zero at which a rescaled input saturates.
+
+    A small scale gives a negative shift, which C++ leaves undefined. As in TFLite Micro's wheel, a
+    shift counts modulo 64, so the radius is 0, or -1 for a shift of -1.
+    """
+    divisor = 1 << (shift & 63)
+    divisor -= 1 << 64 if divisor >> 63 else 0
+    return ((1 << integer_bits) - 1) * (1 << (31 - integer_bits)) // divisor
 
 
 def multiply(x: Any, multiplier: Multiplier) -> Any:

@@ -190,10 +190,25 @@ def sigmoid_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     half = 1 << (shift - 1) if shift else 0
 
     def formula(nest: Nest, a: Any, curve: Any) -> Any:
-        x = nest.let("x", (int32(a) * factor + half) >> shift)
+        if abs(factor) < 1 << 16:
+            x = nest.let("x", (int32(a) * factor + half) >> shift)
+        else:
+            x = nest.let("x", _wrapped_product(a, factor))
         return interpolate(nest, op.code, x, curve)
 
     return pointwise([source], target, formula, {"sigmoid": sigmoid_table()})
+
+
+def _wrapped_product(a: Any, factor: int) -> Any:
+    """Return an int16 times a factor modulo 2**32; the lowest results, all saturating, as -2**30.
+
+    The lowest integer has no magnitude in int32.
+    """
+    least = int32(-(1 << 30))
+    if factor == -(1 << 31):
+        return tirx.Select((int32(a) & 1) == 0, int32(0), least)
+    wide = tirx.Cast("int64", a) * tirx.const(factor, "int64")
+    return tirx.max(tirx.Cast("int32", wide), least)
 
 
 def interpolate(nest: Nest, code: str, x: Any, curve: Any) -> Any:
@@ -224,7 +239,8 @@ def _argument_scale(code: str, scale: float) -> tuple[int, int]:
     multiplier, shift = scale * 4096.0 * 3.0, 0
     while multiplier <= 32767.0 / 2.0 and shift <= 30:
         multiplier, shift = 2.0 * multiplier, shift + 1
-    return int(multiplier), shift
+    fits = multiplier < 2.0**31  # if not, x86 converts it to the lowest integer
+    return int(multiplier) if fits else -(2**31), shift
 
 
 @operator("LOGISTIC", dtypes=("float32",), ulp=LIBRARY_ULP)

@@ -253,6 +253,16 @@ def curves_otherwise(site: Site) -> bool:
     return not np.array_equal(theirs.astype(np.int8), ours)
 
 
+def overflows_curve(site: Site) -> bool:
+    """Return whether the argument of an int16 LOGISTIC or TANH exceeds 32 bits in TFLite.
+
+    It multiplies each input by a factor, the scale in units of 1 / (3 * 4096), in int32.
+    """
+    if site.code not in ("LOGISTIC", "TANH") or site.dtype != "int16":
+        return False
+    return scale_of(site.inputs[0]) * 4096.0 * 3.0 >= (1 << 16) + 1
+
+
 def _clamped_sigmoid(reals: Array) -> Array:
     """Return the logistic function, clamped to 0 and 1 beyond ±8 (Regor's ClampSigmoid8)."""
     inside = 1 / (1 + np.exp(-np.clip(reals, -_RADIUS, _RADIUS)))

@@ -272,6 +272,15 @@ ERRATA: tuple[Erratum, ...] = (
         (TFLM,),
     ),
     Erratum(
+        "curve-overflow",
+        "TFLite Micro",
+        when.overflows_curve,
+        "with an input scale above 5.33 its argument overflows 32 bits in TFLite, and saturates on "
+        "the NPU",
+        "TFLite, tensorflow/lite/kernels/internal/reference/integer_ops/tanh.h and logistic.h, "
+        "which multiply the input by input_multiplier in int32",
+    ),
+    Erratum(
         "square-overflow",
         "TFLite Micro",
         when.squares_beyond_32_bits,

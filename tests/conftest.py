@@ -1,10 +1,12 @@
 """Skips tests whose needs are not met, and prints the new seeds at the end."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.needs import NEEDS, unmet
+from tests.support.needs import NEEDS, extra_of, unmet
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -12,6 +14,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes long even without a compiler or QEMU")
     for name, (what, _) in NEEDS.items():
         config.addinivalue_line("markers", f"{name}: {what}")
+
+
+class TestModule(pytest.Module):
+    """A file of tests; it is skipped if it imports a package of an extra that is not installed."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Import the file and return its tests."""
+        try:
+            return super().collect()
+        except self.CollectError as error:
+            if extra := extra_of(error.__cause__):
+                pytest.skip(extra, allow_module_level=True)
+            raise
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+    """Collect every file as a TestModule."""
+    module: pytest.Module = TestModule.from_parent(parent, path=module_path)
+    return module
 
 
 @pytest.hookimpl(tryfirst=True)

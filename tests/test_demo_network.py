@@ -1,23 +1,17 @@
 """The committed demo network: what it promises, and the rules that its quantizer keeps."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import train_digits
+from digits import CALIBRATION, Digits, load_split
+from quantize import NetworkSpec, quantize_network
+from tflite_writer import write_tflite
+
+from ethosgen.frontend import read
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "demo"))
-
-sklearn = pytest.importorskip("sklearn", reason="the demo's data comes with scikit-learn")
-
-import train_digits  # noqa: E402
-from digits import CALIBRATION, Digits, load_split  # noqa: E402
-from quantize import NetworkSpec, quantize_network  # noqa: E402
-from tflite_writer import write_tflite  # noqa: E402
-
-from ethosgen.frontend import read  # noqa: E402
-
 MODEL = ROOT / "demo" / "digits_int8.tflite"
 CODES = [
     "CONV_2D",

@@ -9,7 +9,10 @@ from ethosgen.board.any_board import any_board
 from ethosgen.host.resources import resource_folder
 from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.project import LIBRARY_ONLY, render, write
+from tests.support.needs import needs_build
 from tests.support.programs import SCRATCH_BYTES, make_program
+
+pytestmark = needs_build
 
 VENDOR_SCRIPT = """
 ENTRY(Reset_Handler)

@@ -26,6 +26,7 @@ from tests.pack.pack_files import (
     write_index,
     write_pack,
 )
+from tests.support.needs import needs_packs
 from tests.support.recipes import recipe
 
 CUT_AT = "<device Dname="
@@ -57,6 +58,7 @@ def facts_of(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text())
 
 
+@needs_packs
 def test_a_board_file_has_what_the_pack_says(tmp_path: Path, index: str) -> None:
     path = tmp_path / "e7.toml"
     device = "Alif Semiconductor::AE722F80:M55_HP"
@@ -91,6 +93,7 @@ def memory(start: int, size: int, kind: str, access: str, **more: str) -> dict[s
     return {"start_addr": start, "size_bytes": size, "kind": kind, "access": access, **more}
 
 
+@needs_packs
 def test_a_pack_that_cmsis_pack_manager_gives_up(
     tmp_path: Path, index: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -108,6 +111,7 @@ def test_a_pack_that_cmsis_pack_manager_gives_up(
     assert facts["memories"]["iram1"]["kind"] == "?", "TCM or SRAM: the pack does not tell"
 
 
+@needs_packs
 def test_a_pack_that_cmsis_pack_manager_does_not_survive(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -138,6 +142,7 @@ def test_a_file_with_a_space_in_its_name_is_quoted_in_what_to_type_next(tmp_path
     assert "ethosgen boards show './my board.toml'" in file.read_text()
 
 
+@needs_packs
 @pytest.mark.parametrize(
     ("device", "sentence"),
     [
@@ -212,6 +217,7 @@ def test_no_file_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "mine.toml").read_text() == "mine"
 
 
+@needs_packs
 def test_without_a_network_it_ends_with_a_sentence() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -222,6 +228,7 @@ def test_without_a_network_it_ends_with_a_sentence() -> None:
         start_from_pack("AE722F40", index="index.pidx")
 
 
+@needs_packs
 def test_a_server_that_never_answers_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/index.pidx"

@@ -4,6 +4,7 @@ A test without its needs is skipped, with the reason; `-m "not qemu"` selects th
 which nothing is marked runs everywhere, so it must not start a compiler or QEMU.
 """
 
+import importlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,6 +17,16 @@ from tests.support.small_models import SHARED_MODELS
 
 BUILD = ("arm-none-eabi-gcc", "cmake", "ninja")
 
+EXTRAS = {
+    "cmsis_pack_manager": "packs",
+    "devicetree": "dev",
+    "hypothesis": "dev",
+    "kconfiglib": "dev",
+    "sklearn": "demo",
+    "west": "dev",
+}
+"""By package, the extra of ethosgen that installs it."""
+
 needs_gcc = pytest.mark.compiler("gcc")
 """A compiler for this machine."""
 needs_arm_gcc = pytest.mark.compiler("arm-none-eabi-gcc")
@@ -23,6 +34,7 @@ needs_build = pytest.mark.compiler(*BUILD)
 needs_qemu = pytest.mark.qemu
 needs_models = pytest.mark.models
 needs_zephyr = pytest.mark.zephyr
+needs_packs = pytest.mark.packs
 
 
 def _without_programs(*names: str) -> str | None:
@@ -43,6 +55,23 @@ def _without_variable(name: str) -> str | None:
     return None if name in os.environ else f"{name} is not set"
 
 
+def extra_of(error: BaseException | None) -> str | None:
+    """Return which extra is missing, if that is why an import failed."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    package = (name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return f"{package} is missing: install ethosgen[{EXTRAS[package]}]"
+
+
+def _without_package(name: str) -> str | None:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        return extra_of(error)
+    return None
+
+
 NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     "compiler": ("compiles with the programs named", _without_programs),
     "qemu": (
@@ -51,6 +80,7 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     ),
     "zephyr": ("builds with Zephyr", lambda: _without_variable("ZEPHYR_BASE")),
     "freertos": ("builds with FreeRTOS's kernel", lambda: _without_variable("FREERTOS_KERNEL")),
+    "packs": ("reads CMSIS packs", lambda: _without_package("cmsis_pack_manager")),
     "models": (
         "reads the networks in ../shared/models",
         lambda: None if SHARED_MODELS.is_dir() else f"{SHARED_MODELS} does not exist",

@@ -27,7 +27,7 @@ def answer(
         sys.exit(1)
 
 
-def tell_next(command: str, quiet: bool = False) -> None:
+def suggest_next(command: str, quiet: bool = False) -> None:
     """Print the next command to type, with ethosgen's name as the user typed it."""
     if quiet:
         return

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ethosgen.commands.answers import tell_next
+from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.options import DIR, ON_THE_BOARDS
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import size_lines
@@ -21,4 +21,4 @@ def build(directory: Path, on: str | None) -> None:
     with Progress() as progress:
         built = pipeline.build_project(directory, on=on, watch=progress.watch())
     click.echo(f"{built.elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
-    tell_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}")
+    suggest_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}")

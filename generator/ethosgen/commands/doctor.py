@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from ethosgen.commands.answers import tell_next
+from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.options import JSON
 
 
@@ -30,4 +30,4 @@ def doctor(as_json: bool) -> None:
                 click.echo(f"         remedy:  {finding.remedy}")
     if not all(finding.found for finding in findings):
         sys.exit(3)
-    tell_next("ethosgen verify MODEL.tflite --board corstone300", quiet=as_json)
+    suggest_next("ethosgen verify MODEL.tflite --board corstone300", quiet=as_json)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ethosgen.commands.answers import tell_next
+from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.options import BOARD_OR_NONE, PLATFORM_OR_LIBRARY, with_recipe
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import written_text
@@ -47,12 +47,12 @@ def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: 
         )
     click.echo(written_text(written))
     if recipe.platform == "library":
-        tell_next(
+        suggest_next(
             f"add_subdirectory({written.directory}/model) in your CMakeLists.txt, as "
             f"{written.directory}/README.md shows"
         )
     else:
-        tell_next(f"ethosgen build {shlex.quote(str(written.directory))}{_way(recipe.board)}")
+        suggest_next(f"ethosgen build {shlex.quote(str(written.directory))}{_way(recipe.board)}")
 
 
 def _way(board: str | None) -> str:

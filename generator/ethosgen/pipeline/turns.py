@@ -200,7 +200,7 @@ def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
 
 
 def _report_samples(watch: Watch, on: str) -> Callable[[int, int], None]:
-    def tell(done: int, count: int) -> None:
+    def report(done: int, count: int) -> None:
         watch.say(f"running on {on}: {done} of {counted(count, 'sample')}")
 
-    return tell
+    return report

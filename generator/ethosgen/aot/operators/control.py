@@ -53,29 +53,30 @@ def while_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         raise UnsupportedError("its condition subgraph does not return a single bool")
     ends = zip(body.graph.inputs, body.graph.outputs, strict=True)
     changing = [n for n, (source, target) in enumerate(ends) if source != target]
-    less = replace(body.graph, outputs=tuple(body.graph.outputs[n] for n in changing))
-    made = [op.outputs[n] for n in changing]
-    routine = frame.compile(replace(body, graph=less), "body", makes=made, replaces=changing)
-    beside = [k for k in range(len(changing)) if k not in routine.direct]
-    room = frame.reserve([tensors[made[k]] for k in beside])
-    new = dict(zip(beside, room, strict=True))
+    reduced = replace(body.graph, outputs=tuple(body.graph.outputs[n] for n in changing))
+    outputs = [op.outputs[n] for n in changing]
+    routine = frame.compile(replace(body, graph=reduced), "body", makes=outputs, replaces=changing)
+    copied = [k for k in range(len(changing)) if k not in routine.direct]
+    temporaries = frame.reserve([tensors[outputs[k]] for k in copied])
+    new = dict(zip(copied, temporaries, strict=True))
     carried = {f"input {n}": frame.pointers[f"output {n}"] for n in range(len(op.outputs))}
     places = {f"output {k}": new.get(k, carried[f"input {n}"]) for k, n in enumerate(changing)}
     goes_on = tirx.decl_buffer((1,), "bool", "goes_on")
 
-    def ask() -> list[Any]:
+    def run_condition() -> list[Any]:
         return frame.run(test, {**carried, "output 0": tirx.address_of(goes_on[0])})
 
-    moves = [
-        copy_bytes(carried[f"input {changing[k]}"], new[k], tensors[made[k]].bytes) for k in beside
+    copies = [
+        copy_bytes(carried[f"input {changing[k]}"], new[k], tensors[outputs[k]].bytes)
+        for k in copied
     ]
-    turn = tirx.stmt_seq(*frame.run(routine, {**carried, **places}), *moves, *ask())
+    iteration = tirx.stmt_seq(*frame.run(routine, {**carried, **places}), *copies, *run_condition())
     start = [
         copy_bytes(carried[f"input {n}"], frame.pointers[f"input {n}"], tensors[i].bytes)
         for n, i in enumerate(op.outputs)
     ]
-    loop = tirx.While(goes_on[0], turn)
-    return frame.kernel([tirx.AllocBuffer(goes_on), *start, *ask(), loop])
+    loop = tirx.While(goes_on[0], iteration)
+    return frame.kernel([tirx.AllocBuffer(goes_on), *start, *run_condition(), loop])
 
 
 class _Frame:

@@ -1,4 +1,4 @@
-"""Boards: what is read, and what is said of a board file that is wrong."""
+"""Boards: reading board files, and the messages about wrong ones."""
 
 import json
 from pathlib import Path

@@ -100,7 +100,7 @@ def test_a_uint8_network_has_an_int8_twin() -> None:
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, Any]:
-    """What the committed run of the whole corpus found."""
+    """Return the results of the committed run of the whole corpus."""
     figures: dict[str, Any] = json.loads(results.RESULTS.read_text())
     return figures
 

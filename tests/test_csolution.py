@@ -41,7 +41,7 @@ def _definition(define: str | dict[str, str]) -> str:
 
 
 class Solution:
-    """What cbuild reads out of the three files for one target type, as far as it concerns GCC."""
+    """Return GCC's inputs for one target type from the three files, as cbuild reads them."""
 
     def __init__(self, place: Path, target: str) -> None:
         self.place = place

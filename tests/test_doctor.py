@@ -1,4 +1,4 @@
-"""What `doctor` finds: the tools that will be used, and how to get the others."""
+"""`doctor`: the tools that will be used, and the remedies for missing ones."""
 
 import os
 import sys

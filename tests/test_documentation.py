@@ -28,7 +28,7 @@ def lines_of_code(page: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Any]:
-    """What the committed bench measured."""
+    """Return the figures of the committed bench."""
     measured: dict[str, Any] = json.loads(tables.RESULTS.read_text())
     return measured
 

@@ -81,7 +81,7 @@ def test_control_flow_and_variables(npu: str, io: str, tmp_path: Path) -> None:
 @needs_qemu
 @pytest.mark.parametrize(("npu", "io"), [("ethos-u55-128", "arena"), ("none", "caller")])
 def test_a_network_that_waits_for_inputs(npu: str, io: str, tmp_path: Path) -> None:
-    """It has outputs in every sixth inference, as TFLite Micro."""
+    """The network has outputs in every sixth inference, as in TFLite Micro."""
     inputs = Inputs(None, 13, 9)
     report = verify(waiting, tmp_path, npu=npu, io=io, inputs=inputs)
     assert report.passed and report.samples == 13

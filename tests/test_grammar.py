@@ -26,7 +26,7 @@ from tests.support.recipes import recipe
 
 ROOT = Path(__file__).parent.parent
 PLURAL = re.compile(r"[ -](?:(?:more|other|further|different|zero|available) )?([a-z]+s)\b")
-"""What follows a number that is a count: a noun in the plural, perhaps after an adjective."""
+"""A plural noun after a count, optionally preceded by an adjective."""
 VERBS = frozenset(
     "accesses asks cannot compiles contradicts contains counts creates declares differs does ends "
     "exceeds gives has holds is lacks leaves lies makes names needs passes reads runs says takes "

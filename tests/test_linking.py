@@ -1,4 +1,4 @@
-"""Where the library's memory lies by linker scripts that know nothing of ethosgen, or little."""
+"""The library's memory with linker scripts that know little or nothing of ethosgen."""
 
 import subprocess
 from pathlib import Path
@@ -194,7 +194,7 @@ int main(void)
 
 
 def configure_two(folder: Path, name: str = "plus_two", npu: str = "ethos-u55-128") -> str:
-    """Configure a build that has two libraries, and build it; return what CMake said."""
+    """Configure and build a project with two libraries; return CMake's output."""
     programs = {"one": make_program(), "two": make_program(name=name, npu=npu)}
     for place, program in programs.items():
         write(render(program, any_board(), platform=LIBRARY_ONLY), folder / place)

@@ -100,7 +100,7 @@ def _constant_by_place(net: NetworkBuilder) -> int:
 
 
 def _two_tables_behind_a_sum(net: NetworkBuilder) -> int:
-    """What reads the first look-up twice is one byte's function too, but of two operators."""
+    """An operator that reads the first lookup twice is also a function of one byte."""
     z = net.logistic(net.sub(net.input(SHAPE), net.input(SHAPE, scale=0.07)))
     return net.sub(net.operator("RELU6", [z], [net._like(z)])[0], z)
 

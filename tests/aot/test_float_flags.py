@@ -24,7 +24,7 @@ CORE = ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-std=c11"]
 HARMFUL = [
     "-ffast-math", "-fmath-errno", "-ffp-contract=fast", "-fsingle-precision-constant",
 ]  # fmt: skip
-"""errno is of no number, but a call of sqrtf that sets it is other code."""
+"""errno affects no result, but a sqrtf that sets it compiles to different code."""
 
 
 def float_network() -> bytes:

@@ -217,7 +217,7 @@ def test_a_fully_offloaded_network_has_velas_arena() -> None:
 
 
 def test_what_lives_between_partitions_leaves_the_scratch_alone() -> None:
-    """What the first partition leaves there for the second is in no graph."""
+    """Tensors from the first partition to the second are not in the graph."""
     plan = make_plan(
         [100, 100, 50, 100, 10],
         [(NPU, (0,), (1,)), ("SOFTMAX", (1,), (2,)), ("SOFTMAX", (2,), (3,)), (NPU, (3,), (4,))],

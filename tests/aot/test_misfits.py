@@ -43,7 +43,7 @@ def test_an_input_that_does_not_broadcast_is_named() -> None:
 
 
 def _custom(code: str, custom: str | None) -> str:
-    """Return what is said of a float operator that there is no code for."""
+    """Return the message about a float operator without code."""
     net = NetworkBuilder("real", 1)
     x = net.input((1, 4), "float32", None)
     more = [] if custom else [x]
@@ -69,6 +69,6 @@ def test_only_what_a_converter_quantizes_is_to_be_quantized() -> None:
     ],
 )
 def test_a_custom_operator_that_nobody_has_is_called_so(custom: str, said: str) -> None:
-    """It said that there was no code for float32, as if another type would do."""
+    """The message once claimed a lack of code for float32, as if another type would help."""
     words = _custom("CUSTOM", custom)
     assert said in words and "float32" not in words

@@ -41,7 +41,7 @@ def test_a_plan_as_made_holds(plan: OffloadPlan) -> None:
 
 
 def test_what_vela_places_over_each_other_is_refused_for_another_choice(plan: OffloadPlan) -> None:
-    """It was refused only after the choice of operators, and with it the network."""
+    """The plan was refused only after the choice of operators, and so the network was."""
     require_places(plan)
     with pytest.raises(RefusalError, match="at overlapping addresses") as refused:
         require_places(replace(plan, offsets=dict.fromkeys(plan.offsets, 0)))

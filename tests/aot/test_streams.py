@@ -26,7 +26,7 @@ from tests.support.stream_networks import STREAMS, add, framers, network_of, wai
 @needs_gcc
 @pytest.mark.parametrize("name", STREAMS)
 def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
-    """What is said to be invalid TFLite Micro leaves to chance; here it is 0."""
+    """Outputs that are reported as invalid are uninitialized in TFLite Micro, and 0 here."""
     network = network_of(STREAMS[name])
     samples = random_samples(network, 6, seed=3)
     golden = golden_outputs(network, samples)

@@ -131,7 +131,7 @@ def test_one_rounding_in_integers_is_one_in_doubles(seed: int) -> None:
 
 
 def test_a_layer_whose_weights_have_a_zero_point_takes_the_micro_kernel() -> None:
-    """Of 9 bits each, they are sums of two int8 values."""
+    """Weights of 9 bits become sums of two int8 values."""
     for point in (77, 128, 151):
         net = NetworkBuilder("layer")
         net.unsigned_weights_point = point

@@ -1,4 +1,4 @@
-"""What stays from one inference to the next: on the NPU in its scratch, on the CPU outside it."""
+"""State that persists between inferences: the NPU's in its scratch, the CPU's outside the arena."""
 
 from collections.abc import Callable
 from dataclasses import replace

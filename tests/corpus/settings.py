@@ -45,7 +45,7 @@ class Setting:
         return _U65_DRAM if self.memory_mode.startswith("Dedicated") else None
 
     def table_of(self, operator: Operator, graph: Graph) -> Table | None:
-        """Return the CPU's table of an 8-bit operator, None if it has none."""
+        """Return the CPU's lookup table of an 8-bit operator, None if it has none."""
         from ethosgen.aot import table_of
 
         return table_of(operator, graph)

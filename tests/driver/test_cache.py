@@ -33,7 +33,7 @@ pytestmark = needs_gcc
 
 
 class Cache:
-    """What a processor sees through its cache, and what the NPU sees: main memory."""
+    """The processor's view through its cache, and the NPU's view: main memory."""
 
     def __init__(self, seed: int) -> None:
         self.memory = bytearray(SIZE)
@@ -143,7 +143,7 @@ def test_an_omission_is_caught(maintain: Maintain, skip: str) -> None:
 
 
 def test_a_neighbour_in_a_line_spoils_the_output(maintain: Maintain) -> None:
-    """That is why buffers are whole lines: the last is 16 bytes here, and the neighbour next."""
+    """Buffers must be whole lines: here the last has 16 bytes, followed by a neighbour."""
     assert any(differences(maintain, 512 + 80, seed, size=80) for seed in SEEDS)
 
 

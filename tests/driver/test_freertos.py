@@ -36,7 +36,7 @@ NO_HOOKS = """
 
 static SemaphoreHandle_t npu_ended;
 """
-"""What is left of the documented hooks where the library's own are to do."""
+"""The documented hooks without those that the library replaces."""
 VECTORS = """
     [11] = SVC_Handler,
     [14] = PendSV_Handler,

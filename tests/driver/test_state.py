@@ -1,4 +1,4 @@
-"""What a run that fails leaves of a network's state, in the C that a project has."""
+"""A network's state after a failed run, in a project's C."""
 
 import ctypes
 import dataclasses

@@ -98,7 +98,7 @@ def test_rounding_follows_the_ofm_precision(mode: int, expected: int) -> None:
 
 @pytest.mark.parametrize("mode", [0, 2])
 def test_one_output_is_what_it_is_among_others(mode: int) -> None:
-    """It has arithmetic of its own; what it is among two is what a row of pixels is, too."""
+    """A single pixel has separate arithmetic, but must equal one of a row of pixels."""
     taps, scale = [77], record(-700, 1_500_000_001, 36)
     pixels = [n - 128 for n in range(256)]
     rows = []

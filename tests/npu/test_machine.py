@@ -1,4 +1,4 @@
-"""Whole streams: order, reports, and what ends in a fault."""
+"""Whole streams: order, reports and faults."""
 
 import time
 import warnings

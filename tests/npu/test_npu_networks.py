@@ -82,7 +82,7 @@ def strided_slice(net: NetworkBuilder, dtype: str) -> int:
 
 
 def block(net: NetworkBuilder, dtype: str) -> int:
-    """What real networks are made of: a residual block."""
+    """A residual block, as in real networks."""
     x = net.conv2d(source(net, dtype, (1, 20, 20, 3)), 24, (3, 3), (2, 2), activation="RELU6")
     y = net.conv2d(net.depthwise(x, (3, 3)), 24, (1, 1))
     return net.average_pool(net.add(x, y), (2, 2), padding="SAME")

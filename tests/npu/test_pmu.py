@@ -16,7 +16,7 @@ POOL: Program = [
     ("NPU_OP_POOL", {"pooling_mode": 1}),
 ]
 CYCLES = 1856
-"""Of that pool on ethos-u55-128, as test_cycles.py works it out; the MAC unit is busy for 1024."""
+"""Cycles of that pool on ethos-u55-128, see test_cycles.py; the MAC unit is busy for 1024."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What a trace says of each operation, and what a dump keeps."""
+"""Traces: the entry of each operation, and the arrays of a dump."""
 
 import zlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What stays on the CPU because it is estimated faster there, operator by operator."""
+"""The choice of operators that stay on the CPU because they are estimated faster there."""
 
 from pathlib import Path
 from typing import Any

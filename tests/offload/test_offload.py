@@ -1,4 +1,4 @@
-"""What Vela makes of a network: partitions, the I/O contract, and every reason in words."""
+"""Vela's result for a network: partitions, the I/O contract, and every reason in words."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -62,7 +62,7 @@ def test_a_life_that_vela_does_not_know_of_is_refused_where_vela_placed_it() -> 
 
 
 def test_a_partition_cannot_run_in_two_parts() -> None:
-    """It makes what is assigned, and reads what is read after that."""
+    """A partition writes the assigned value, and reads the value read afterwards."""
     graph = graph_of(
         Operator(0, READ, (), (1,)), npu(1, (0, 1), (2, 3)), Operator(2, ASSIGN, (2,), ())
     )
@@ -107,7 +107,7 @@ def test_what_only_the_cpu_uses_is_named_where_it_must_lie_elsewhere() -> None:
 
 
 def test_a_life_between_other_partitions_is_another_life() -> None:
-    """What only partitions use may lie there, and no graph shows it."""
+    """Tensors that only partitions use can be there, and are not in the graph."""
     graph = graph_of(
         npu(0, (0,), (1,)), Operator(1, READ, (), (2,)), Operator(2, ASSIGN, (2,), ()),
         npu(3, (1,), (3,)), npu(4, (3,), (4,)),

@@ -38,7 +38,7 @@ def test_only_outputs_are_settled() -> None:
 
 
 def test_the_check_draws_until_there_are_outputs(tmp_path: Path) -> None:
-    """It drew five samples, all of which ended where a buffer waits, and compared nothing."""
+    """The check drew five samples that all ended at a waiting buffer, and compared nothing."""
     net = NetworkBuilder("waiting", 3)
     path = tmp_path / "waiting.tflite"
     path.write_bytes(net.build(*waiting(net)))

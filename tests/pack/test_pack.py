@@ -115,7 +115,7 @@ def test_a_pack_that_cmsis_pack_manager_gives_up(
 def test_a_pack_that_cmsis_pack_manager_does_not_survive(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It ends with SIGSEGV over a release without text."""
+    """cmsis-pack-manager crashes with SIGSEGV on a release without text."""
     with serving(tmp_path) as address:
         write_index(tmp_path, {("V", "P"): description("V", "P", ENSEMBLE, news="")}, address)
         path = tmp_path / "e.toml"

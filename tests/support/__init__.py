@@ -1,1 +1,1 @@
-"""What tests share: builders of networks, stand-ins for the NPU, and small helpers."""
+"""Shared by tests: builders of networks, stand-ins for the NPU, and small helpers."""

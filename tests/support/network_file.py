@@ -15,7 +15,7 @@ from ethosgen.values.network import Graph, Network, Operator, Quantization, Tens
 
 @dataclass(frozen=True)
 class Spec:
-    """What a tensor is. scale None means no quantization; tuples mean per-channel along `axis`.
+    """A tensor's properties. scale None means no quantization; tuples are per-channel along `axis`.
 
     `is_packed` stores int8 data in 4 bits each.
     """

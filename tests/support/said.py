@@ -1,4 +1,4 @@
-"""What a command printed on stderr, for tests."""
+"""The messages of a command on stderr, for tests."""
 
 
 def sentences(stderr: str) -> list[str]:

@@ -35,7 +35,7 @@ LATE_S = {
     "late": (0.05,),
     "in the next run": (1.5 * TIMEOUT_MS / 1000,),
 }
-"""How long after the end of a run its interrupts come."""
+"""Delays of interrupts after the end of a run."""
 
 Page = np.ndarray[Any, np.dtype[np.uint32]]
 Firmware = tuple[Path, ProjectInfo]

@@ -35,7 +35,7 @@ void ethosgen_npu_{what}_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
 """
 NEIGHBOUR = "    extern int8_t *neighbour;\n    (*neighbour)++;\n    stop_counting();\n"
 TAIL = f"\nint8_t *neighbour = &output_of_plus_one[{ELEMENTS}];\n"
-"""What another buffer would have there if the output's buffer ended with the tensor."""
+"""The content of a neighbouring buffer if the output's buffer ended with the tensor."""
 
 
 def make_samples() -> list[Arrays]:
@@ -105,7 +105,7 @@ def test_firmware_that_knows_no_cache_is_caught(firmware: Firmwares) -> None:
 
 
 def test_a_neighbour_in_the_last_line_is_written_over_the_output(differences: Differences) -> None:
-    """That is why buffers are whole lines: the NPU's output in this line gets lost."""
+    """Buffers must be whole lines: the NPU's output in a shared line is lost."""
     wrong = differences(
         IoStyle.CALLER,
         {

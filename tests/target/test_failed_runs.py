@@ -1,4 +1,4 @@
-"""What a run that fails on a target leaves behind: state, arena, buffers, other networks.
+"""The effects of a failed run on a target: on state, arena, buffers and other networks.
 
 The NPU model fails in the middle of a run, at each of its operations; the headers say what holds
 then. A caller's bad buffer is refused before anything has changed.

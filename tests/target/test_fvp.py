@@ -172,7 +172,7 @@ def test_boards_and_npus_without_an_fvp() -> None:
 @needs_build
 @pytest.mark.parametrize("name", ["corstone300", "corstone310", "corstone315"])
 def test_a_real_fvp_runs_the_firmware(tmp_path: Path, name: str) -> None:
-    """Of a network on the CPU: what the NPU of `make_program` does is no real command stream."""
+    """A network on the CPU, since `make_program` has no real command stream for the NPU."""
     from tests.support.programs import make_cpu_program
 
     board = load_board(name)

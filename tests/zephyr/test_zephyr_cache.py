@@ -60,7 +60,7 @@ pytestmark = needs_gcc
 
 
 class Note(ctypes.Structure):
-    """What the cache was told."""
+    """The maintenance operations that the cache received."""
 
     _fields_ = (("what", ctypes.c_int), ("addr", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
 

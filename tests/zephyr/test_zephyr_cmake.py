@@ -54,7 +54,7 @@ pytestmark = pytest.mark.compiler("cmake")
 
 
 def configure(place: Path, variables: dict[str, str], driver: str = NEW_DRIVER) -> tuple[int, str]:
-    """Configure the module; return the status and what was said, on one line."""
+    """Configure the module; return the status and the output on one line."""
     (place / "include").mkdir(parents=True)
     (place / "include" / "ethosu_driver.h").write_text(driver)
     common = place / "boards" / "common"

@@ -66,8 +66,8 @@ def judge(
 
     TFLite Micro decides unless the user names LiteRT, or TFLite Micro cannot run the network,
     as it lacks an operator or a type. Where each lacks something, each runs the operators that it
-    has. `original` is the network to ask instead of `network`: what a compiled file was made from.
-    Without it a compiled file has no golden answer.
+    has. `original` is the uncompiled original of a compiled `network`, which the oracles run;
+    without it a compiled file has no golden output.
     """
     if original is not None:
         theirs = read(original)

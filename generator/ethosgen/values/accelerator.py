@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 NO_NPU = "none"
-"""Used instead of an NPU's name to run the whole network on the CPU."""
+"""The name that selects no NPU: the whole network runs on the CPU."""
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def _bench(choices: Choices, dtype: str) -> Fragment | None:
     net.keep([chosen])
     made = net.operators[-1]
     if made.code == "FLOOR_DIV":
-        # The lowest value by -1: C++ leaves it open, and LiteRT's answer depends on its place.
+        # The lowest value divided by -1 is undefined in C++; LiteRT's result depends on the index.
         net.narrow = {n: (low, -2 if high == -1 else high) for n, (low, high) in net.narrow.items()}
     return Fragment(net, [*made.outputs], net.narrow)
 

@@ -234,8 +234,8 @@ def _assigned_values(graphs: Sequence[Graph]) -> dict[Key, Tensor]:
             value = graph.tensors[operator.outputs[0] if is_read else operator.inputs[1]]
             if sizes.setdefault(key, value.bytes) != value.bytes:
                 raise UnsupportedError(
-                    f"the variable '{key[-1]}' has {counted(sizes[key], 'byte')} in one place, and "
-                    f"{value.bytes} in '{value.name}'; its shape must stay the same"
+                    f"the variable '{key[-1]}' has {counted(sizes[key], 'byte')} in one place and "
+                    f"{value.bytes} in '{value.name}'; its shape must not change"
                 )
             if not is_read:
                 values.setdefault(key, _as_bytes(key[-1], value))

@@ -89,16 +89,16 @@ def offload(
     kept: Mapping[int, Kept] | None = None,
     require: Callable[[OffloadPlan], None] = lambda _plan: None,
 ) -> OffloadPlan:
-    """Split a model between NPU and CPU.
+    """Divide a network between NPU and CPU.
 
-    A precompiled model is used unchanged: the options do not apply to it. `ignore` names operators
-    (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode` are sections of Vela's
-    vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's optimisation
-    goal. With OffloadMode.AUTO, operators that are estimated slower on the NPU stay on the CPU if
-    `cpu_cycles` knows their cost there. Operators that are `kept`, by index, and
-    those for which Vela refuses the whole network also stay on the CPU, as do those without which
-    `require`, which raises RefusalError for a plan that the CPU cannot follow, accepts it. Raises
-    InputError or UnsupportedError if Vela, or a limit of the NPU, forbids the rest.
+    A precompiled network is used unchanged: the options do not apply to it. `ignore` names
+    operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode` are sections of
+    Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's
+    optimisation goal. With OffloadMode.AUTO, operators that are estimated slower on the NPU stay on
+    the CPU if `cpu_cycles` knows their cost there. Operators in `kept` (by index) stay on the CPU.
+    So do operators whose removal makes Vela accept the network, or makes `require` accept the plan;
+    `require` raises RefusalError for a plan that the CPU cannot execute. Raises InputError or
+    UnsupportedError if Vela, or a limit of the NPU, rejects the rest.
     """
     if is_compiled(network):
         if ignore:

@@ -71,7 +71,7 @@ def test_the_workflow_runs_the_test_and_keeps_its_verdicts(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_the_wheel_installs_and_has_all_that_a_project_is_made_of(tmp_path: Path) -> None:
-    """As pip would on a runner, but for the dependencies: those are in this environment."""
+    """Install as pip does on a runner, but with this environment's dependencies."""
     wheel, place = tmp_path / WHEEL_NAME, tmp_path / "installed"
     wheel.write_bytes(make_wheel())
     assert make_wheel() == wheel.read_bytes(), "the same files make the same wheel"

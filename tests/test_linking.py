@@ -35,7 +35,7 @@ SECTIONS
     ._user_heap_stack : { . = ALIGN(8); PROVIDE(end = .); . = . + 0x400; } > RAM
 }
 """
-"""As the tools of a maker of microcontrollers write it."""
+"""A linker script as written by a microcontroller vendor's tools."""
 
 CMAKE_LISTS = """
 cmake_minimum_required(VERSION 3.20)

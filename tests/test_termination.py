@@ -123,7 +123,7 @@ def test_a_signal_while_a_program_starts_ends_the_program(
 
 
 def test_a_signal_that_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As under nohup."""
+    """A signal can already be ignored at the start, as SIGHUP under nohup."""
     installed: dict[int, object] = {}
     monkeypatch.setattr(termination.signal, "getsignal", lambda _: signal.SIG_IGN)
     monkeypatch.setattr(termination.signal, "signal", installed.__setitem__)

@@ -1,4 +1,4 @@
-"""What a test needs besides Python and ethosgen's requirements, as markers.
+"""Markers for the needs of a test besides Python and ethosgen's requirements.
 
 A test without its needs is skipped, with the reason; `-m "not qemu"` selects the others. A test in
 which nothing is marked runs everywhere, so it must not start a compiler or QEMU.

@@ -194,7 +194,7 @@ def test_a_reset_command_that_fails(command: list[str], said: str) -> None:
 
 @needs_qemu
 def test_qemus_serial_line_is_as_good_as_a_boards(tmp_path: Path) -> None:
-    """What is built for the board runs on QEMU too where there is no NPU; constants are copied."""
+    """Without an NPU, a build for the board also runs on QEMU; constants are copied."""
     text = (Path(__file__).parent.parent.parent / "boards" / "corstone300.toml").read_text()
     text = text.replace('weights = "isram"', 'weights = "isram"\ncopied_from = "ddr"', 1)
     (tmp_path / "mine.toml").write_text(text)

@@ -57,7 +57,7 @@ manifest:
     - {name: hal_ethos_u, revision: 0123456789abcdef0123456789abcdef01234567}
     - {name: hal_somebody, revision: 3123456789abcdef0123456789abcdef01234567}
 """
-"""As much of Zephyr's west.yml as there is to import."""
+"""The parts of Zephyr's west.yml that the manifest imports."""
 
 
 def test_the_command_is_where_the_manifest_says() -> None:

@@ -136,10 +136,10 @@ class Listing:
 
 @dataclass(frozen=True)
 class Firmware:
-    """What a backend adds to a project.
+    """A backend's additions to a project.
 
     `templates` is its folder below templates/. `files` maps paths in the library to templates;
-    `sources` are those that every build compiles. `facts` are values for templates.
+    every build compiles `sources`. `facts` are values for templates.
     """
 
     templates: str

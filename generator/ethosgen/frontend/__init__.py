@@ -57,12 +57,12 @@ def open_source(path: Path, format_name: str | None = None) -> Source:
 
 
 def read_source(source: Source) -> Network:
-    """Read the network from what the user gave."""
+    """Read the network from its source."""
     return _named(source.format).read(source)
 
 
 def source_of(network: Network) -> Source:
-    """Return what the user gave; for a network that was made otherwise, its .tflite file."""
+    """Return a network's source; for a network without one, its .tflite file."""
     return network.source or tflite.written(network)
 
 

@@ -108,7 +108,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Compression:
-    """How a network's constants were compressed in its source.
+    """The compression of a network's constants in its source.
 
     `bytes_before` counts the encoded constants and their tables, each once.
     """

@@ -1,4 +1,4 @@
-"""What the user gave, before anything is read from it."""
+"""A network's file as the user passed it, before it is read."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 class Source:
     """A network's file: the name of its format, its own name for messages, and its bytes.
 
-    The format is the name of a front end. A project stores the bytes as they were given.
+    The format is the name of a front end. A project stores the bytes unchanged.
     """
 
     format: str

@@ -1,4 +1,4 @@
-"""What Ethos-U adds to a project: driver files, C sources, values for templates."""
+"""Ethos-U's additions to a project: driver files, C sources, values for templates."""
 
 from typing import Any
 

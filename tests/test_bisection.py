@@ -24,6 +24,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.watch import Watch
+from tests.support.needs import needs_qemu
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
@@ -75,6 +76,7 @@ def wrong_from(count: int, place: int) -> Make:
     return make
 
 
+@pytest.mark.slow
 def test_a_prefix_computes_what_the_whole_computes_there() -> None:
     network = chain(4)
     whole = parse_all(network)
@@ -102,6 +104,7 @@ def test_a_prefix_keeps_every_tensor_that_the_rest_reads() -> None:
     assert [len(part.outputs) for part in parts if part] == [1, 2, 2, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 3, 6])
 def test_the_layer_that_is_wrong_is_found(place: int) -> None:
     network = chain(7)
@@ -175,6 +178,7 @@ def test_simulate_names_the_layer_that_vela_compiles_wrongly(tmp_path: Path) -> 
     assert not answer["diagnosis"]["only_firmware"]
 
 
+@needs_qemu
 def test_verify_names_it_in_words_and_in_junit(tmp_path: Path) -> None:
     path, junit = tmp_path / "m.tflite", tmp_path / "junit.xml"
     path.write_bytes(mirrored().build())

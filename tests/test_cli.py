@@ -28,6 +28,7 @@ def network(tmp_path: Path) -> Path:
     return image_net(tmp_path / "net.tflite")
 
 
+@pytest.mark.slow
 def test_simulate_answers_in_json(network: Path, tmp_path: Path) -> None:
     done = ethosgen("simulate", network, "--json", "--output", tmp_path / "y.npz")
     assert done.returncode == 0, done.stderr
@@ -67,6 +68,7 @@ def test_a_bad_file_is_one_sentence(tmp_path: Path, command: str, content: bytes
     assert not place.exists()
 
 
+@pytest.mark.slow
 def test_a_float_network_is_told_what_to_do(tmp_path: Path) -> None:
     net = NetworkBuilder("floating")
     x = net.input((1, 4), "float32", scale=None)
@@ -101,6 +103,7 @@ def test_simulate_takes_one_network_and_says_what_takes_more(network: Path) -> N
     assert "simulate runs one network but got 2" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_directory_of_the_users_is_left_alone(network: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep me")
@@ -127,6 +130,7 @@ def test_an_edited_application_survives_and_an_edited_library_is_refused(
     assert (place / "model" / "net.c").read_text() == "/* edited */"
 
 
+@pytest.mark.slow
 def test_missing_tools_are_named(network: Path, tmp_path: Path, monkeypatch: object) -> None:
     place = tmp_path / "fw"
     assert ethosgen("project", network, "--board", "corstone300", "-o", place).returncode == 0

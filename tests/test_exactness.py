@@ -125,6 +125,7 @@ def mixed() -> Network:
     return parse_network(net.build(mean, made), "mixed")
 
 
+@pytest.mark.slow
 def test_samples_that_the_oracle_refuses_are_left_out_of_the_check(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

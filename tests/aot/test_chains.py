@@ -209,6 +209,7 @@ def test_what_is_never_stored_needs_no_memory() -> None:
     assert (_arena(schedule), _arena(fuse_chains(schedule, packed=True))) == (1152, 864)
 
 
+@pytest.mark.slow
 def test_no_chain_makes_the_arena_larger() -> None:
     for build, _, _ in CHAINS.values():
         schedule = make_schedule(_plan(build))

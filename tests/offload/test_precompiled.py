@@ -77,6 +77,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("build", "npu", "options", "least"), CASES)
 def test_a_compiled_file_gives_the_originals_answer(
     tmp_path: Path, build: Callable[[], bytes], npu: str, options: tuple[str, ...], least: int

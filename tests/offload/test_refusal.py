@@ -54,6 +54,7 @@ def _network(layer: Callable[[NetworkBuilder, int], int]) -> Network:
     return parse_network(net.build(y), "refused")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("io", IoStyle)
 @pytest.mark.parametrize(
     ("layer", "reason"),

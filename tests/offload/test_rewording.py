@@ -72,6 +72,7 @@ Build = Callable[[], bytes]
 ODD = (with_int4_weights, with_stale_signatures, with_an_empty_constant, with_a_placement)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", ODD, ids=lambda build: build.__name__)
 def test_the_npu_computes_what_tflite_micro_does(build: Build, tmp_path: Path) -> None:
     path = tmp_path / "odd.tflite"

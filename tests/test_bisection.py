@@ -62,7 +62,7 @@ def on_npu(network: Network) -> OffloadPlan:
 
 
 def wrong_from(count: int, place: int) -> Make:
-    """Return what plans a chain with another bias in one of its layers: a wrong compiler."""
+    """Return a planner that changes the bias of one layer of a chain, like a wrong compiler."""
 
     def make(network: Network) -> OffloadPlan:
         tensors = list(network.graph.tensors)

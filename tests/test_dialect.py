@@ -46,7 +46,7 @@ def _numbers(enumeration: str) -> dict[int, str]:
 
 
 def _fields(table: str) -> dict[str, tuple[str, int, Any]]:
-    """Return what the schema's class says: name → type, slot, default."""
+    """Return the fields of the schema's class: name → type, slot, default."""
     module, found = importlib.import_module(f"tflite.{table}"), {}
     for function in vars(module):
         if match := re.fullmatch(rf"{table}Add(\w+)", function):

@@ -102,7 +102,7 @@ def memory_of(elf: Path, symbol: str) -> tuple[str, int]:
 
 
 def flash_bytes(elf: Path) -> int:
-    """Return what a programmer writes."""
+    """Return the bytes to write to flash."""
     with elf.open("rb") as file:
         return sum(segment["p_filesz"] for segment in ELFFile(file).iter_segments("PT_LOAD"))
 

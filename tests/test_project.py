@@ -281,7 +281,7 @@ def project() -> Project:
 
 
 def changed(project: Project) -> Project:
-    """Return what the same network renders to after it was trained again."""
+    """Render the same network after another training."""
     program = make_program()
     plan = with_weights(program.plan, bytes(100))
     anew: Program = dataclasses.replace(program, plan=plan)

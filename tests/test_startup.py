@@ -40,7 +40,7 @@ bool constructed(void) { return filter.taps() == 42 && order == 12; }
 
 @needs_qemu
 def test_constructors_run_before_main(tmp_path: Path) -> None:
-    """With a file in C++ of the user's, whose object main() asks whether it was constructed."""
+    """Add a C++ file with a global object; main() checks that it was constructed."""
     place = tmp_path / "p"
     network = image_net(tmp_path / "image_net.tflite")
     pipeline.create_project(recipe(network), directory=place, watch=Watch())
@@ -72,7 +72,7 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 def test_the_stack_pointer_is_read_by_an_instruction() -> None:
-    """Clang takes a variable that is bound to sp and never set for anything, and paints nothing."""
+    """A variable bound to sp but never set is undefined: clang removes the painting."""
     source = (PLACE / "board" / "startup.c").read_text()
     assert "register uint32_t" not in source
     assert '"mov %0, sp" : "=r"(stack_pointer)' in source

@@ -61,7 +61,7 @@ def test_names_of_cmake_and_of_the_library_do_no_harm(tmp_path: Path) -> None:
 
 
 def test_it_builds_anywhere_with_cmake_and_gcc_alone(project: Path, tmp_path: Path) -> None:
-    """With a generator of cmake's choice, moved to a path with a blank, and none of our Python."""
+    """CMake chooses the generator; the path has a blank; none of our Python is installed."""
     elsewhere = tmp_path / "some where" / "else"
     elsewhere.parent.mkdir()
     project.rename(elsewhere)

@@ -115,7 +115,7 @@ def _assert_close(how: str, made: Arrays, golden: Arrays, owners: Mapping[str, s
 
 
 def _distance(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return how many numbers of the type lie between; 0 for integers that are equal, else 1."""
+    """Return the distance in numbers of the type; for integers 0 if equal, otherwise 1."""
     if a.dtype != np.float32:
         return (a != b).astype(np.int64)
     return np.abs(_ordinal(a) - _ordinal(b))

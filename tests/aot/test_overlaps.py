@@ -49,7 +49,7 @@ def test_what_vela_places_over_each_other_is_refused_for_another_choice(plan: Of
 
 
 def test_a_life_that_vela_does_not_know_is_seen(plan: OffloadPlan) -> None:
-    """By the compiler and by what runs the plan on this machine; no life known is none."""
+    """Both the compiler and `evaluate` refuse it; an unknown lifetime counts as none."""
     for lives in ({}, dict.fromkeys(plan.lives, (1, 1))):
         damaged = replace(plan, lives=lives)
         with pytest.raises(InternalError, match="when Vela could have reused its bytes"):

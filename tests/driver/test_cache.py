@@ -77,7 +77,7 @@ Maintain = Callable[[Cache, str, int, int], None]
 
 @pytest.fixture(scope="module")
 def maintain(tmp_path_factory: pytest.TempPathFactory) -> Maintain:
-    """Return what calls a hook of the library for one range of memory."""
+    """Return a function that calls one of the library's hooks for a range of memory."""
     place = tmp_path_factory.mktemp("hooks")
     files = render(make_program(), load_board("corstone300")).files
     for name in ("ethosgen_npu.h", "ethosgen_status.h", "ethosgen_npu_hooks.c"):
@@ -106,7 +106,7 @@ def maintain(tmp_path_factory: pytest.TempPathFactory) -> Maintain:
 def differences(
     maintain: Maintain | None, neighbour: int, seed: int, skip: str = "", size: int = 96
 ) -> int:
-    """Return how many bytes are wrong where the NPU adds one to `size` bytes at 512, in place.
+    """Return the number of wrong bytes after the NPU adds one to `size` bytes at 512, in place.
 
     The processor writes to `neighbour` meanwhile, and the cache evicts lines when it likes to.
     """

@@ -44,13 +44,13 @@ pytestmark = needs_gcc
 
 
 def drivers() -> list[str]:
-    """Return which drivers there are to test."""
+    """Return the names of the drivers to test."""
     return ["direct", "standin", *(["arm"] if os.environ.get("ETHOSU_CORE_DRIVER") else [])]
 
 
 @pytest.fixture
 def compile_driver(tmp_path: Path) -> Compile:
-    """Return what compiles a driver against the model, with one text in it replaced by another."""
+    """Return a function that compiles a driver, after replacing a text, with the model."""
     project = render(make_program(), load_board("corstone300"))
 
     def make(driver: str, old: str, new: str) -> Path:
@@ -83,7 +83,7 @@ def compile_driver(tmp_path: Path) -> Compile:
 
 
 def explore(program: Path, events: int, is_lazy: bool) -> tuple[str, dict[str, int]]:
-    """Return what the program says first, and what it counts."""
+    """Return the program's first line, and its counts."""
     command = [str(program), str(events), str(int(is_lazy))]
     said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300).stdout
     counts = re.findall(r"^(scenarios|status \d+) (\d+)$", said, re.MULTILINE)
@@ -105,6 +105,6 @@ def test_ok_is_what_the_npu_said_of_this_run(
 
 @pytest.mark.parametrize("what", MUTATIONS)
 def test_each_condition_is_needed(compile_driver: Compile, what: str) -> None:
-    """Without any one of them the driver is wrong in some order, so the search finds it."""
+    """Without any one of them the driver is wrong in some order, and the search finds it."""
     program = compile_driver("direct", *MUTATIONS[what])
     assert any(explore(program, 2, is_lazy)[0].startswith("wrong") for is_lazy in (False, True))

@@ -42,7 +42,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
 
 
 def _values(network: Network) -> Network:
-    """Return what was read, without the file, and what was said about a signature that is gone."""
+    """Return the network without its file, and without warnings about a missing signature."""
     return replace(network, source=None, is_as_given=False, contradictions=())
 
 

@@ -1,4 +1,4 @@
-"""From sums to elements: float64 must do what 64-bit integers do."""
+"""From sums to elements: float64 must give the same as 64-bit integers."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Each erratum is still Vela's, concerns its own network, and is avoided by default."""
+"""Vela still has each erratum; it applies to its network; by default it is avoided."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

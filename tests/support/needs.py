@@ -56,7 +56,7 @@ def _without_variable(name: str) -> str | None:
 
 
 def extra_of(error: BaseException | None) -> str | None:
-    """Return which extra is missing, if that is why an import failed."""
+    """Return how to get the missing extra, if that is why an import failed."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     package = (name or "").partition(".")[0]
     if package not in EXTRAS:

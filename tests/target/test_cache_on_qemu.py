@@ -63,7 +63,7 @@ def build_cached(place: Path, io: IoStyle, edits: dict[str, tuple[str, str]]) ->
 
 @pytest.fixture
 def differences(firmware: Firmwares, tmp_path: Path) -> Differences:
-    """Return what gives the elements of each sample that are wrong."""
+    """Return a function that lists the wrong elements of each sample."""
 
     def run(
         io: IoStyle, edits: dict[str, tuple[str, str]] | None = None, seed: int = 1

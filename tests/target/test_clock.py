@@ -44,7 +44,7 @@ def edit(path: Path, changes: Sequence[tuple[str, str]]) -> None:
 
 @needs_qemu
 def test_the_clock_counts_the_ticks_of_an_rtos(tmp_path: Path) -> None:
-    """Each tick wakes the wait at nearly the same count of SysTick."""
+    """Each tick wakes the wait at nearly the same SysTick count."""
     place = tmp_path / "p"
     write(render(make_program(), load_board("corstone300")), place)
     handler = "static void SysTick_Handler(void)\n{\n}\n\n/* Unused interrupts"

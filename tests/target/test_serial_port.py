@@ -45,7 +45,7 @@ def info(tmp_path_factory: pytest.TempPathFactory) -> ProjectInfo:
 
 @pytest.fixture
 def terminal() -> Iterator[Callable[[Twin], str]]:
-    """Return what puts a twin behind a pseudo-terminal and returns its name."""
+    """Return a function that puts a twin behind a pseudo-terminal and returns its name."""
     ends = []
 
     def open_for(twin: Twin) -> str:

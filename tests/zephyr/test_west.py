@@ -15,7 +15,7 @@ from west.manifest import Manifest
 APP = Path(__file__).parent.parent.parent / "zephyr_app"
 MANIFESTS = {"west.yml": "v3.7.1", "west-4.3.yml": "v4.3.0"}
 CMSIS = {"west.yml": "cmsis", "west-4.3.yml": "cmsis_6"}
-"""Which of Arm's headers a version's Cortex-M port includes."""
+"""The Arm header that each version's Cortex-M port includes."""
 
 
 def load_command() -> ModuleType:

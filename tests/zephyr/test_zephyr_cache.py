@@ -81,7 +81,7 @@ class Hooks:
         self.c = ctypes.CDLL(str(library))
 
     def notes(self) -> list[tuple[int, int, int]]:
-        """Return what the cache was told since the last question."""
+        """Return the calls that the cache received since the last time."""
         count = ctypes.c_int.in_dll(self.c, "count")
         taken = (Note * 64).in_dll(self.c, "notes")[: count.value]
         count.value = 0

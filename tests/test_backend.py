@@ -1,6 +1,6 @@
 """A toy backend, added as CONTRIBUTING says: its accelerator runs ADD where scales are equal."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -158,7 +158,13 @@ class Toy:
     ) -> list[Listing]:
         raise UnsupportedError("the adder has no commands")
 
-    def firmware(self, accelerator: Accelerator, memories: Memories, platform: str) -> Firmware:
+    def firmware(
+        self,
+        accelerator: Accelerator,
+        memories: Memories,
+        platform: str,
+        partitions: Sequence[Mapping[str, Any]],
+    ) -> Firmware:
         return Firmware("", {}, (), {})
 
     def partition_facts(

@@ -21,6 +21,7 @@ VALUES = {
     f"{ETHOS_U}.firmware",
     f"{ETHOS_U}.isa",
     f"{ETHOS_U}.memory_system",
+    f"{ETHOS_U}.payload",
     f"{ETHOS_U}.pmu_event",
     f"{ETHOS_U}.invocation",
     f"{ETHOS_U}.stream",

@@ -4,7 +4,8 @@ import struct
 
 import pytest
 
-from ethosgen.backend.ethosu.stream import RegionKind, driver_header, invoke, stream_of
+from ethosgen.backend.ethosu.payload import driver_header
+from ethosgen.backend.ethosu.stream import RegionKind, invoke, stream_of
 from ethosgen.values.plan import Address, Call, Function, Partition
 
 

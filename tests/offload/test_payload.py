@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from ethosgen.backend.ethosu.offload.payload import strip_header
+from ethosgen.backend.ethosu.payload import strip_header
 from ethosgen.values.errors import UnsupportedError
 
 COMMANDS = struct.pack("<5I", 0x10F, 0x4000, 0x1234, 0x2, 0xFFFF0000)

@@ -9,10 +9,11 @@ import yaml
 from devicetree import edtlib
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.firmware import npu_ports
 from ethosgen.board import load_board
 from ethosgen.project import ZEPHYR, open_project, render, write
 from ethosgen.project.manifest import MANIFEST
-from ethosgen.project.zephyr import heap_bytes, npu_ports
+from ethosgen.project.zephyr import heap_bytes
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle
 from tests.support.programs import make_cpu_program, make_program

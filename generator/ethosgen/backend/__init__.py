@@ -214,8 +214,17 @@ class Backend(Protocol):
         Without `accelerator`, the source's accelerator or the default is used.
         """
 
-    def firmware(self, accelerator: Accelerator, memories: Memories, platform: str) -> Firmware:
-        """Return what it adds to a project; UnsupportedError if the platform has no driver."""
+    def firmware(
+        self,
+        accelerator: Accelerator,
+        memories: Memories,
+        platform: str,
+        partitions: Sequence[Mapping[str, Any]],
+    ) -> Firmware:
+        """Return what it adds to a project; UnsupportedError if the platform has no driver.
+
+        `partitions` are the facts of all networks' partitions.
+        """
 
     def partition_facts(
         self, plan: OffloadPlan, partition: Partition, ports: Mapping[str, int], arena_bytes: int

@@ -120,7 +120,8 @@ def _required_within(plan: OffloadPlan) -> OffloadPlan:
     if fault:
         raise UnsupportedError(
             f"the command stream of '{plan.network.name}' accesses memory that is not its own "
-            f"({fault}); nothing was written; pass the network before Vela, without --trust-vela"
+            f"({fault}); nothing was written; pass the network before {plan.compiler}, without "
+            "--trust-vela"
         )
     return plan
 

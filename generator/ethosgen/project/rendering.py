@@ -65,9 +65,11 @@ def render(
     check_names([program.name for program in programs])
     whole, board = board, shared_board(board) if platform == ZEPHYR else board
     check_capacity(programs, board, memory_mode)
-    firmware = _find_firmware(programs, board, memory_mode, platform)
+    is_shared = len(programs) > 1
+    own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
+    firmware = _find_firmware(programs, board, memory_mode, platform, own)
     environment = _environment(tuple(filter(None, (*layout.templates, firmware.templates))))
-    facts = _facts(programs, board, memory_mode, firmware)
+    facts = _facts(programs, board, memory_mode, firmware, own)
     facts["sources"] = [
         *(f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]),
         *facts["shared_sources"],
@@ -75,8 +77,7 @@ def render(
     ]
     facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
     if platform == ZEPHYR:
-        streams = [stream for network in facts["networks"] for stream in network["streams"]]
-        facts |= zephyr_facts(board, firmware.facts, streams)
+        facts |= zephyr_facts(board, firmware.facts)
     library = _render_library(environment, layout, firmware, programs, facts)
     digest = digest_of(library)
     facts["digest"] = digest
@@ -132,7 +133,11 @@ def _render(environment: jinja2.Environment, template: str, facts: Mapping[str, 
 
 
 def _facts(
-    programs: Sequence[Program], board: Board, memory_mode: str, firmware: Firmware
+    programs: Sequence[Program],
+    board: Board,
+    memory_mode: str,
+    firmware: Firmware,
+    networks: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the templates' values for the whole project."""
     npu = programs[0].plan.accelerator
@@ -140,7 +145,6 @@ def _facts(
     bell = qemu.bell if qemu and npu else None
     irqs = [board.console.rx_irq, board.npu.irq if npu else None, bell.rx_irq if bell else None]
     is_shared = len(programs) > 1
-    networks = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     kernels = {n for p in programs for n in p.sources if n.endswith(".c") and not is_own(p, n)}
     names = [program.name for program in programs]
     return {
@@ -179,25 +183,36 @@ def _facts(
         "bell": bell,
         "irq_count": max((irq for irq in irqs if irq is not None), default=0) + 1,
         "ways": list(ways(board)),
-        "ways_facts": [
-            {
-                "id": way,
-                "comment": comment,
-                "npu_base_addr": npu_base_addr(board, way),
-                **memory_map(board, way, memory_mode),
-            }
-            for way, comment in ways(board).items()
-        ],
+        "ways_facts": _ways_facts(board, memory_mode),
     }
 
 
-def _find_firmware(programs: Sequence[Program], board: Board, mode: str, platform: str) -> Firmware:
+def _ways_facts(board: Board, memory_mode: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": way,
+            "comment": comment,
+            "npu_base_addr": npu_base_addr(board, way),
+            **memory_map(board, way, memory_mode),
+        }
+        for way, comment in ways(board).items()
+    ]
+
+
+def _find_firmware(
+    programs: Sequence[Program],
+    board: Board,
+    mode: str,
+    platform: str,
+    networks: Sequence[Mapping[str, Any]],
+) -> Firmware:
     """Return what the programs' backend adds to the project."""
     npu = programs[0].plan.accelerator
     if npu is None:
         return _NO_BACKEND
     memories = board.memories_in(board.choose_memory_mode(mode, npu))
-    return backend_of(npu).firmware(npu, memories, platform)
+    partitions = [stream for network in networks for stream in network["streams"]]
+    return backend_of(npu).firmware(npu, memories, platform, partitions)
 
 
 def _render_library(

@@ -1,6 +1,6 @@
 """Additional values for a Zephyr application: configuration symbols and sizes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -15,13 +15,11 @@ _HEAP_OWN_BYTES = 48
 lib/heap/heap.c)."""
 
 
-def zephyr_facts(
-    board: Board, driver: Mapping[str, Any], streams: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def zephyr_facts(board: Board, driver: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values for a Zephyr project's templates.
 
     `driver` has the sizes in bytes of the kernel objects and of the memory that the NPU's driver
-    allocates; `streams` are the template facts of the networks' command streams.
+    allocates.
     """
     if not board.run.zephyr:
         raise InputError(
@@ -37,7 +35,6 @@ def zephyr_facts(
         "heap_bytes": heap_bytes(_POINTER_BYTES + size for size in objects),
         "malloc_bytes": heap_bytes(driver.get("allocations", ())),
         "stack_bytes": 1024,
-        "npu_ports": npu_ports(streams),
         "pyocd_target": _pyocd_target(board),
         **_program(board),
     }
@@ -76,24 +73,6 @@ def shared_board(board: Board) -> Board:
             )
             return board.model_copy(update={"memories": {**board.memories, known.program: rest}})
     return board
-
-
-def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
-    """Return the definitions for Arm's driver until April 2025, for each region's port.
-
-    They are by the names of its macros: NPU_QCONFIG, and NPU_REGIONCFG_0 to 7 for the regions in
-    use. None if the streams disagree; later drivers set the ports for each run.
-    """
-    found: dict[str, int] = {}
-    for stream in streams:
-        wanted = {"NPU_QCONFIG": stream["qconfig"]}
-        for region, bytes_ in enumerate(stream["base_bytes"]):
-            if bytes_:
-                wanted[f"NPU_REGIONCFG_{region}"] = stream["regioncfg"] >> (2 * region) & 3
-        if any(found.get(name, value) != value for name, value in wanted.items()):
-            return None
-        found |= wanted
-    return dict(sorted(found.items()))
 
 
 def heap_bytes(allocations: Iterable[int]) -> int:

@@ -148,9 +148,16 @@ class EthosUFamily:
             return list_file(source, name, npu)
         return list_network(source, npu, watch)
 
-    def firmware(self, accelerator: Accelerator, memories: Memories, platform: str) -> Firmware:
+    def firmware(
+        self,
+        accelerator: Accelerator,
+        memories: Memories,
+        platform: str,
+        partitions: Sequence[Mapping[str, Any]],
+    ) -> Firmware:
         """Return the driver and the values for the templates."""
-        return make_firmware(find_accelerator(accelerator.name), memories, platform)
+        npu = find_accelerator(accelerator.name)
+        return make_firmware(npu, memories, platform, partitions)
 
     def partition_facts(
         self, plan: OffloadPlan, partition: Partition, ports: Mapping[str, int], arena_bytes: int

@@ -1,5 +1,6 @@
 """Ethos-U's additions to a project: driver files, C sources, values for templates."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethosgen.backend import Firmware, Memories
@@ -36,7 +37,9 @@ _DEVICE_BYTES = 16
 bits. The firmware checks them at compile time: options such as CONFIG_POLL enlarge them."""
 
 
-def make_firmware(npu: EthosU, memories: Memories, platform: str) -> Firmware:
+def make_firmware(
+    npu: EthosU, memories: Memories, platform: str, streams: Sequence[Mapping[str, Any]]
+) -> Firmware:
     """Return the driver for a platform, and the values for the templates."""
     facts: dict[str, Any] = {
         "npu_config": npu.config_word,
@@ -48,6 +51,7 @@ def make_firmware(npu: EthosU, memories: Memories, platform: str) -> Firmware:
             "npu_symbol": _zephyr_symbol(npu),
             "kernel_objects": (_MUTEX_BYTES, _SEMAPHORE_BYTES, _SEMAPHORE_BYTES),
             "allocations": (_DEVICE_BYTES,),
+            "npu_ports": npu_ports(streams),
         }
     return Firmware("ethosu", _files(platform), tuple(sorted(_SHARED)), facts)
 
@@ -59,6 +63,24 @@ def _files(platform: str) -> dict[str, str]:
         return {_API: f"model/{_API}", **module}
     files = _BAREMETAL if platform == "csolution" else (*_BAREMETAL, _CMSIS)
     return {file: f"model/{file}" for file in files}
+
+
+def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
+    """Return the definitions for Arm's driver until April 2025, for each region's port.
+
+    They are by the names of its macros: NPU_QCONFIG, and NPU_REGIONCFG_0 to 7 for the regions in
+    use. None if the streams disagree; later drivers set the ports for each run.
+    """
+    found: dict[str, int] = {}
+    for stream in streams:
+        wanted = {"NPU_QCONFIG": stream["qconfig"]}
+        for region, bytes_ in enumerate(stream["base_bytes"]):
+            if bytes_:
+                wanted[f"NPU_REGIONCFG_{region}"] = stream["regioncfg"] >> (2 * region) & 3
+        if any(found.get(name, value) != value for name, value in wanted.items()):
+            return None
+        found |= wanted
+    return dict(sorted(found.items()))
 
 
 def _zephyr_symbol(npu: EthosU) -> str:

@@ -9,14 +9,13 @@ import numpy as np
 from ethosgen.backend import Listing, require_simulator
 from ethosgen.backend.ethosu.accelerator import DEFAULT_NPU, EthosU, find_accelerator
 from ethosgen.backend.ethosu.offload import (
-    HEADERS,
     accelerator_for,
     compiled_for,
     compiled_streams,
     offload,
     require_npu,
-    strip_header,
 )
+from ethosgen.backend.ethosu.payload import HEADERS, strip_header
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.disassembly import disassemble
 from ethosgen.backend.ethosu.stream import stream_of

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ethosgen.backend.ethosu.payload import driver_header
 from ethosgen.values.plan import (
     Address,
     Argument,
@@ -106,19 +107,6 @@ def read_only(plan: OffloadPlan) -> bytes:
 def scratch_bytes(plan: OffloadPlan, kind: RegionKind = RegionKind.SCRATCH) -> int:
     """Return the size of a scratch that all partitions of a plan share."""
     return sum(scratch.bytes for scratch in plan.scratches if scratch.name == kind.value)
-
-
-def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:
-    """Return the 32 bytes that Arm's core driver expects before a command stream.
-
-    Eight words: the letters COP1; OPTIMIZER_CONFIG with the CONFIG and ID words that the stream was
-    compiled for; three NOPs, to align the commands; COMMAND_STREAM with the length in words
-    (hal_ethos_u ethosu_driver.c).
-    """
-    words = len(commands) // 4
-    length = 2 | (words >> 16 & 0xFF) << 8 | (words & 0xFFFF) << 16
-    header = (0x31504F43, 0x00100001, config_word, id_word, 5, 5, 5, length)
-    return b"".join(word.to_bytes(4, "little") for word in header)
 
 
 def _address(base: Base) -> Address:

@@ -158,10 +158,11 @@ def _own_npus(device: Device, processor: Processor) -> list[NpuFeature]:
 
 
 def _configurations(npu: NpuFeature) -> list[str]:
-    start = f"ethos-{npu.product}-"
-    if npu.macs is not None:
-        return [f"{start}{npu.macs}"] if f"{start}{npu.macs}" in accelerators() else []
-    return [name for name in accelerators() if name.startswith(start)]
+    return [
+        name
+        for name, one in accelerators().items()
+        if one.product == npu.product and npu.macs in (None, one.macs)
+    ]
 
 
 def _memories(device: Device, processor: Processor) -> list[_Chosen]:

@@ -30,7 +30,6 @@ from ethosgen.backend.ethosu.offload.keeping import (
 )
 from ethosgen.backend.ethosu.offload.order import awaited, in_order, outgrown, stateful_operators
 from ethosgen.backend.ethosu.offload.origin import Origin
-from ethosgen.backend.ethosu.offload.payload import HEADERS, strip_header
 from ethosgen.backend.ethosu.offload.precompiled import (
     accelerator_for,
     compiled_for,
@@ -59,7 +58,6 @@ from ethosgen.values.network import ABSENT, Graph, Network
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, OffloadPlan
 
 __all__ = [
-    "HEADERS",
     "CompileTarget",
     "NpuOperator",
     "SchedulerGoal",
@@ -70,7 +68,6 @@ __all__ = [
     "npu_operators",
     "offload",
     "require_npu",
-    "strip_header",
     "vela_version",
 ]
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL, EthosU
-from ethosgen.backend.ethosu.offload.payload import Payload, strip_header
 from ethosgen.backend.ethosu.offload.reasons import why_it_ends
 from ethosgen.backend.ethosu.offload.regions import (
     INPUT_REGION,
@@ -21,6 +20,7 @@ from ethosgen.backend.ethosu.offload.regions import (
     operations,
 )
 from ethosgen.backend.ethosu.offload.residual import Residual, placement
+from ethosgen.backend.ethosu.payload import Payload, strip_header
 from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.integrity import NPU_CUSTOM_CODE, NPU_MEMORIES

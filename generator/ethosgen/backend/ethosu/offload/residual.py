@@ -14,7 +14,6 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ethosgen.backend.ethosu.offload.payload import strip_header
 from ethosgen.backend.ethosu.offload.regions import (
     FIRST_OWN_REGION,
     INPUT_REGION,
@@ -23,6 +22,7 @@ from ethosgen.backend.ethosu.offload.regions import (
     copied_bytes,
     own_regions,
 )
+from ethosgen.backend.ethosu.payload import strip_header
 from ethosgen.backend.ethosu.stream import (
     Base,
     RegionKind,

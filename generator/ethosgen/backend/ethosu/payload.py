@@ -25,6 +25,17 @@ class Payload:
     id_word: int
 
 
+def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:
+    """Return the 32 bytes that Arm's core driver expects before a command stream.
+
+    Eight words: COP1, with three NOPs to align the commands (hal_ethos_u ethosu_driver.c).
+    """
+    words = len(commands) // 4
+    length = _COMMAND_STREAM | (words >> 16 & 0xFF) << 8 | (words & 0xFFFF) << 16
+    entries = (_OPTIMIZER_CONFIG | 1 << 20, config_word, id_word, _NOP, _NOP, _NOP, length)
+    return _COP1 + struct.pack("<7I", *entries)
+
+
 def strip_header(payload: bytes) -> Payload:
     """Return the content of a driver payload; UnsupportedError if it is neither COP1 nor COP2."""
     try:

@@ -12,7 +12,7 @@ from ethosgen.cli import cli
 from ethosgen.commands.wording import edits_line
 from ethosgen.project import find_edits, open_project, render, write
 from ethosgen.values.errors import EthosgenError, InputError
-from tests.support.needs import needs_qemu
+from tests.support.needs import needs_build, needs_qemu
 from tests.support.programs import make_program
 from tests.support.small_models import image_net
 
@@ -95,6 +95,7 @@ def test_a_run_warns_of_an_edited_library(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["model_edits"] == {"model/image_net.h": "edited"}
 
 
+@needs_build
 def test_without_on_a_project_is_built_for_what_runs_its_board(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

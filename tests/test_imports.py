@@ -8,6 +8,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,7 @@ class Module:
     def is_in(self, package: str) -> bool:
         return f"{self.name}.".startswith(f"{package}.")
 
-    @property
+    @cached_property
     def tree(self) -> ast.Module:
         return ast.parse(self.source)
 
@@ -117,6 +118,7 @@ def unit_of(name: str) -> str:
 Rule = Callable[[Module], Iterator[str]]
 
 
+@cache
 def read_modules() -> list[Module]:
     modules = []
     for path in sorted(SOURCES.rglob("*.py")):

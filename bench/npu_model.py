@@ -76,7 +76,7 @@ def _memory(network: Any, sample: Any) -> Figures:
     """
     import numpy as np
 
-    from ethosgen.aot import evaluate
+    from ethosgen.aot import make_evaluator
     from ethosgen.backend.ethosu.accelerator import find_accelerator
     from ethosgen.backend.ethosu.offload import offload
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
@@ -86,8 +86,9 @@ def _memory(network: Any, sample: Any) -> Figures:
     compiled = len(read_only(plan)) + sum(len(stream_of(p).commands) for p in plan.partitions)
     tracemalloc.start()
     runner = PartitionRunner(plan)
+    evaluate = make_evaluator(plan)
     for _ in range(2):
-        evaluate(plan, sample, runner)
+        evaluate(sample, runner)
     held, peak = tracemalloc.get_traced_memory()
     of_numpy = tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)
     arrays = tracemalloc.take_snapshot().filter_traces([of_numpy])
@@ -114,14 +115,15 @@ def _seconds(action: Callable[[], object], count: int) -> float:
 
 def _runner(network: Any, npu: str, sample: Any) -> Callable[[], object]:
     """Return a function that runs a sample as `ethosgen simulate` does, on the compiled network."""
-    from ethosgen.aot import evaluate
+    from ethosgen.aot import make_evaluator
     from ethosgen.backend.ethosu.accelerator import find_accelerator
     from ethosgen.backend.ethosu.offload import offload
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
     plan = offload(network, find_accelerator(npu))
     runner = PartitionRunner(plan)
-    return lambda: evaluate(plan, sample, runner)
+    evaluate = make_evaluator(plan)
+    return lambda: evaluate(sample, runner)
 
 
 def _interpreter(path: Path, network: Any, sample: Any) -> Callable[[], object]:

@@ -11,7 +11,7 @@ import pytest
 import tvm_ffi
 from tvm import tirx
 
-from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
@@ -146,9 +146,10 @@ def test_a_chain_is_one_function_with_the_same_bits(name: str, tmp_path: Path) -
     assert len(_functions(program)) == functions
     assert program.summary().fused == (wanted[0].replace(" ", " + "),)
     generated = GeneratedC(program, tmp_path)
+    evaluate = make_evaluator(plan)
     for sample, golden in zip(*samples_and_golden(plan.network, 3), strict=True):
         assert_equal(generated.run(sample)[1], golden)
-        assert_equal(evaluate(plan, sample, _unused), golden)
+        assert_equal(evaluate(sample, _unused), golden)
 
 
 @needs_gcc
@@ -159,9 +160,10 @@ def test_what_has_a_micro_kernel_is_not_drawn_into_a_plain_loop(tmp_path: Path) 
     program = compile_program(plan, "net")
     assert {"ethosgen_add.c", "ethosgen_mul.c"} <= set(program.sources)
     generated = GeneratedC(program, tmp_path)
+    evaluate = make_evaluator(plan)
     for sample, golden in zip(*samples_and_golden(plan.network, 3), strict=True):
         assert_equal(generated.run(sample)[1], golden)
-        assert_equal(evaluate(plan, sample, _unused), golden)
+        assert_equal(evaluate(sample, _unused), golden)
 
 
 def _functions(program: Program) -> list[str]:
@@ -192,8 +194,9 @@ def test_one_element_of_many_is_no_function_of_the_first() -> None:
     (x,) = net.operator("SLICE", [net.input((9,)), place, size], [Spec((1,), "int8", 0.05, 3)])
     plan = cpu_plan(net.build(net.relu(x)))
     samples, golden = samples_and_golden(plan.network)
+    evaluate = make_evaluator(plan)
     for sample, wanted in zip(samples, golden, strict=True):
-        assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
+        assert_equal(evaluate(sample, lambda *_: {}), wanted)
 
 
 def test_a_clamp_costs_nothing() -> None:

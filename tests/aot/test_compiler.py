@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.backend.ethosu.stream import scratch_bytes, stream_of
@@ -126,12 +126,13 @@ def check_mixed(plan: OffloadPlan, folder: Path) -> Program:
     npu = MemoryNpu(program)
     npu.generated = GeneratedC(program, folder, npu)
     runner = PartitionRunner(plan)
+    evaluate = make_evaluator(plan)
     for sample, wanted in zip(*samples_and_golden(plan.network, 2), strict=True):
         for _ in range(2):
             status, outputs = npu.generated.run(sample)
             assert status == 0
             assert_equal(outputs, wanted)
-        assert_equal(evaluate(plan, sample, runner), wanted)
+        assert_equal(evaluate(sample, runner), wanted)
     return program
 
 
@@ -217,7 +218,7 @@ def test_inputs_and_constants_may_be_outputs(io: IoStyle, tmp_path: Path) -> Non
     assert status == 0
     np.testing.assert_array_equal(outputs["x"], sample["x"])
     np.testing.assert_array_equal(outputs["table"], np.arange(-3, 9))
-    assert_equal(outputs, evaluate(cpu_plan(network, io), sample, _never))
+    assert_equal(outputs, make_evaluator(cpu_plan(network, io))(sample, _never))
 
 
 @needs_arm_gcc
@@ -268,7 +269,7 @@ def test_evaluating_a_fully_offloaded_network_imports_no_tvm() -> None:
         "plan = make_program().plan\n"
         "x, y = plan.residual.tensors\n"
         "npu = lambda partition, inputs: {y.name: inputs[x.name] + 1}\n"
-        "made = ethosgen.aot.evaluate(plan, {x.name: np.zeros(x.shape, np.int8)}, npu)\n"
+        "made = ethosgen.aot.make_evaluator(plan)({x.name: np.zeros(x.shape, np.int8)}, npu)\n"
         "assert (made[y.name] == 1).all()\n"
         "assert 'tvm' not in sys.modules\n"
     )
@@ -316,7 +317,7 @@ def test_wrong_inputs_are_refused(inputs: Arrays, words: str) -> None:
     net = NetworkBuilder("small")
     plan = cpu_plan(net.build(net.relu(net.input((1, 5), name="x"))))
     with pytest.raises(InputError, match=words):
-        evaluate(plan, inputs, _never)
+        make_evaluator(plan)(inputs, _never)
 
 
 def test_names_from_the_file_cannot_break_the_c() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-from ethosgen.aot import compile_program, decided_by_litert, evaluate, is_exact
+from ethosgen.aot import compile_program, decided_by_litert, is_exact, make_evaluator
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.tflite.reader import parse_network
@@ -91,12 +91,13 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
     network, steps = CASES[name]
     samples, plan = samples_of(network, steps), cpu_plan(network)
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    evaluate = make_evaluator(plan)
     for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
         status, made = generated.run(sample)
         assert status == 0
         *_, count = golden.values()
         assert 0 < count.item() <= MOST
-        for outputs in (made, evaluate(plan, sample, lambda *_: {})):
+        for outputs in (made, evaluate(sample, lambda *_: {})):
             for tensor, wanted in golden.items():
                 _assert_first(outputs[tensor], wanted, int(count.item()))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ethosgen.aot import evaluate
+from ethosgen.aot import make_evaluator
 from ethosgen.aot.host.direct import find_direct
 from ethosgen.aot.host.graph import HostGraph
 from ethosgen.backend.ethosu.accelerator import find_accelerator
@@ -26,8 +26,9 @@ def make_plan(ignore: tuple[str, ...] = ()) -> OffloadPlan:
 def test_one_partition_gives_what_its_schedule_gives() -> None:
     plan = make_plan()
     assert find_direct(plan) is not None
+    evaluate = make_evaluator(plan)
     for sample in random_samples(plan.network, 3, 1):
-        direct = evaluate(plan, sample, PartitionRunner(plan))
+        direct = evaluate(sample, PartitionRunner(plan))
         by_steps = HostGraph(plan).run(sample, PartitionRunner(plan))
         assert direct.keys() == by_steps.keys()
         for name, value in by_steps.items():
@@ -50,5 +51,5 @@ def test_inputs_that_do_not_fit_are_refused(array: np.ndarray | None, message: s
     plan = make_plan()
     (tensor,) = plan.network.inputs
     with pytest.raises(InputError) as caught:
-        evaluate(plan, {} if array is None else {tensor.name: array}, PartitionRunner(plan))
+        make_evaluator(plan)({} if array is None else {tensor.name: array}, PartitionRunner(plan))
     assert message.replace("'x'", f"'{tensor.name}'") in str(caught.value)

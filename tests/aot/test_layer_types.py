@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ethosgen import pipeline
-from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.aot.operators import LIBRARY_ULP
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import golden_outputs
@@ -45,11 +45,12 @@ def test_random_layers_equal_tflite_micro(dtype: str, seed: int, tmp_path: Path)
     plan = cpu_plan(network, IoStyle.CALLER)
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
     samples = random_samples(network, 2, seed=3)
+    evaluate = make_evaluator(plan)
     for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
         status, made = generated.run(sample)
         assert status == 0
         _assert_close("C", made, golden, codes)
-        _assert_close("LLVM", evaluate(plan, sample, _unused), golden, codes)
+        _assert_close("LLVM", evaluate(sample, _unused), golden, codes)
 
 
 def _assert_close(how: str, made: Arrays, golden: Arrays, codes: dict[str, str]) -> None:
@@ -105,7 +106,7 @@ def test_a_share_of_less_than_half_a_step_is_none(tmp_path: Path) -> None:
     status, made = GeneratedC(compile_program(plan, "net"), tmp_path).run(sample)
     assert status == 0
     assert_equal(made, {t.name: np.full(t.shape, -128, np.int8) for t in network.outputs})
-    assert_equal(evaluate(plan, sample, lambda *_: {}), made)
+    assert_equal(make_evaluator(plan)(sample, lambda *_: {}), made)
 
 
 def _assert_equal(network: Network, folder: Path) -> None:

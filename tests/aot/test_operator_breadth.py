@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.aot import compile_program, evaluate, measured_by_litert
+from ethosgen.aot import compile_program, make_evaluator, measured_by_litert
 from ethosgen.aot.operators import registry
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import LITERT, golden_outputs
@@ -94,12 +94,13 @@ def _compare(
 ) -> None:
     plan = cpu_plan(network, io)
     generated = GeneratedC(compile_program(plan, "net"), folder)
+    evaluate = make_evaluator(plan)
     for sample, golden in zip(samples, wanted, strict=True):
         for _ in range(2):  # on both poisons
             status, made = generated.run(sample)
             assert status == 0
             _assert_close("C", made, golden, owners)
-        _assert_close("LLVM", evaluate(plan, sample, _unused), golden, owners)
+        _assert_close("LLVM", evaluate(sample, _unused), golden, owners)
 
 
 def _assert_close(how: str, made: Arrays, golden: Arrays, owners: Mapping[str, str]) -> None:
@@ -168,7 +169,7 @@ def test_places_outside_a_tensor_end_the_network_with_a_status(build: Any, tmp_p
         sample = good | {"places": np.full(shape, bad, np.int32)}
         assert generated.run(sample)[0] == 15
         with pytest.raises(InputError, match="does not accept"):
-            evaluate(plan, sample, _unused)
+            make_evaluator(plan)(sample, _unused)
 
 
 def test_a_missing_type_is_named_with_what_helps() -> None:

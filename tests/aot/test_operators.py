@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.values.plan import IoStyle
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_models
@@ -150,8 +150,9 @@ CASES = LAYERS | OTHERS | ACTIVATIONS | STEEP | WRAPPING
 def test_llvm_equals_tflite_micro(case: str) -> None:
     net = NetworkBuilder("network", seed=5)
     plan = cpu_plan(net.build(CASES[case](net)))
+    evaluate = make_evaluator(plan)
     for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
-        assert_equal(evaluate(plan, sample, _unused), wanted)
+        assert_equal(evaluate(sample, _unused), wanted)
 
 
 @needs_gcc

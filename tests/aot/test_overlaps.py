@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ethosgen.aot import compile_program, evaluate, require_places
+from ethosgen.aot import compile_program, make_evaluator, require_places
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
@@ -55,7 +55,7 @@ def test_a_life_that_vela_does_not_know_is_seen(plan: OffloadPlan) -> None:
         with pytest.raises(InternalError, match="when Vela could have reused its bytes"):
             compile_program(damaged, "net")
         with pytest.raises(InternalError, match="when Vela could have reused its bytes"):
-            evaluate(damaged, {}, PartitionRunner(damaged))
+            make_evaluator(damaged)({}, PartitionRunner(damaged))
 
 
 def test_blocks_over_each_other_are_seen(plan: OffloadPlan) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.reference import golden_outputs
 from ethosgen.values.errors import UnsupportedError
@@ -73,8 +73,9 @@ def test_floats_are_near(name: str) -> None:
     x = FLOAT[name](net)
     plan = cpu_plan(decode_network(net.build(x), "recurrent"))
     samples, golden = samples_and_golden(plan.network, 6)
+    evaluate = make_evaluator(plan)
     for sample, wanted in zip(samples, golden, strict=True):
-        made = evaluate(plan, sample, _never)
+        made = evaluate(sample, _never)
         for tensor, array in wanted.items():
             np.testing.assert_allclose(made[tensor], array, rtol=1e-5, atol=1e-6)
 
@@ -119,7 +120,8 @@ def test_sums_of_svdf_wrap_and_are_defined(
     golden = golden_outputs(plan.network, samples)
     flags = ["-fsanitize=signed-integer-overflow"]
     generated = GeneratedC(compile_program(plan, "net"), tmp_path, flags=flags)
+    evaluate = make_evaluator(plan)
     for sample, wanted in zip(samples, golden, strict=True):
         assert_equal(generated.run(sample)[1], wanted)
-        assert_equal(evaluate(plan, sample, lambda *_: {}), wanted)
+        assert_equal(evaluate(sample, lambda *_: {}), wanted)
     assert "runtime error" not in capfd.readouterr().err

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.aot import can_run, compile_program, evaluate
+from ethosgen.aot import can_run, compile_program, make_evaluator
 from ethosgen.aot.arithmetic.rounding import once_multiplier
 from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.graph.twins import TWINS, twin_builds
@@ -52,10 +52,11 @@ def _golden(network: Network, samples: list[Arrays]) -> list[Arrays]:
 def _compare(network: Network, samples: list[Arrays], folder: Path, io: IoStyle) -> None:
     plan = cpu_plan(network, io)
     generated = GeneratedC(compile_program(plan, "net"), folder)
+    evaluate = make_evaluator(plan)
     for sample, golden in zip(samples, _golden(network, samples), strict=True):
         status, made = generated.run(sample)
         assert status == 0
-        for how, found in (("C", made), ("LLVM", evaluate(plan, sample, _unused))):
+        for how, found in (("C", made), ("LLVM", evaluate(sample, _unused))):
             assert set(found) == set(golden)
             for name, wanted in golden.items():
                 assert found[name].dtype == wanted.dtype

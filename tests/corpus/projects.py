@@ -112,7 +112,7 @@ def _run(job: Job, check: Golden | str, golden: Golden | str) -> Outcome:
 
 
 def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
-    from ethosgen.aot import evaluate
+    from ethosgen.aot import make_evaluator
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
     setting, network = job.setting, job.network
@@ -127,7 +127,8 @@ def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
     )
     outcome.plan = plan.summary()
     runner = PartitionRunner(plan)
-    return [evaluate(plan, sample, runner) for sample in job.samples]
+    evaluate = make_evaluator(plan)
+    return [evaluate(sample, runner) for sample in job.samples]
 
 
 def _ask_all(asked: Sequence[tuple[Network, Sequence[Arrays]]]) -> list[Golden | str]:

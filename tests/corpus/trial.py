@@ -181,7 +181,7 @@ def run_case(key: Key, case: Case, settings: Sequence[Setting]) -> Run:
 
 
 def _run(trial: Trial, network: Network, samples: list[Arrays]) -> None:
-    from ethosgen.aot import evaluate
+    from ethosgen.aot import make_evaluator
     from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
     plan = trial.setting.compile(network)
@@ -193,7 +193,8 @@ def _run(trial: Trial, network: Network, samples: list[Arrays]) -> None:
     if any(tensor.is_variable for tensor in network.graph.tensors) and plan.offsets:
         trial.outputs = _run_with_state(plan, runner, samples)
     else:
-        trial.outputs = [evaluate(plan, sample, runner) for sample in samples]
+        evaluate = make_evaluator(plan)
+        trial.outputs = [evaluate(sample, runner) for sample in samples]
     trial.where = "npu"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.aot import evaluate
+from ethosgen.aot import make_evaluator
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import compiled_for, offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
@@ -98,7 +98,7 @@ def test_a_compiled_file_gives_the_originals_answer(
         got = []
         for sample in samples:
             renamed = dict(zip((t.name for t in network.inputs), sample.values(), strict=True))
-            made = evaluate(plan, renamed, runner)
+            made = make_evaluator(plan)(renamed, runner)
             got.append(dict(zip(names, (made[t.name] for t in network.outputs), strict=True)))
         assert compare("tflm", got, golden).mismatches == 0
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from ethosgen.aot import compile_program, evaluate
+from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
@@ -46,8 +46,9 @@ def _check(net: NetworkBuilder, outputs: Sequence[int], io: IoStyle) -> None:
     assert plan.partitions
     assert compile_program(plan, "renamed").sources
     samples = random_samples(network, 2, 1)
+    evaluate = make_evaluator(plan)
     for sample, wanted in zip(samples, golden_outputs(network, samples), strict=True):
-        for name, array in evaluate(plan, sample, PartitionRunner(plan)).items():
+        for name, array in evaluate(sample, PartitionRunner(plan)).items():
             np.testing.assert_array_equal(array, wanted[name])
 
 
@@ -67,6 +68,7 @@ def test_an_operator_writes_a_tensor_of_velas_own_with_the_scale_that_it_has(
     plan = offload(network, find_accelerator("ethos-u55-128"), ignore=("PAD",))
     assert len(plan.partitions) == 1 and plan.npu_operators == 1
     samples = random_samples(network, 2, 1)
+    evaluate = make_evaluator(plan)
     for sample, wanted in zip(samples, golden_outputs(network, samples), strict=True):
-        for name, array in evaluate(plan, sample, PartitionRunner(plan)).items():
+        for name, array in evaluate(sample, PartitionRunner(plan)).items():
             np.testing.assert_array_equal(array, wanted[name])

@@ -9,20 +9,19 @@
     fuse/        fuse operators into the producers of their inputs
     memory/      plan an address for every tensor, and prove that none is overwritten while live
     code/        build a Relax module, lower it to one entry PrimFunc, run TVM's C generator
-    host/        run the same PrimFuncs on this machine, for `evaluate`
+    host/        run the same PrimFuncs on this machine, for `make_evaluator`
 
 `compiler` calls them in this order.
 """
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from ethosgen.aot.host.direct import Evaluate, find_direct
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.program import Program
 
 Table = np.ndarray[Any, np.dtype[np.int8]]
@@ -131,28 +130,15 @@ def can_run(operator: Operator, graph: Graph) -> bool:
     return has_kernel(operator, graph.tensors)
 
 
-def evaluate(
-    plan: OffloadPlan, inputs: Arrays, invoke: Callable[[Partition, Arrays], Arrays]
-) -> Arrays:
-    """Run the residual graph in process and return its outputs by tensor name.
+def make_evaluator(plan: OffloadPlan) -> Evaluate:
+    """Return a function that runs the residual graph in process.
 
-    `inputs` are the network's, by name. `invoke` gets each partition and its inputs by tensor name;
-    it returns the partition's outputs and its variables' new values by tensor name. Variables keep
-    their values between calls with the same plan object, and restart with another. There are no
-    outputs while a CIRCULAR_BUFFER waits for more inputs. CPU operators run from the PrimFuncs that
-    `compile_program` emits, compiled by TVM for the host; tvm is imported only if there are any.
+    Its arguments are the network's inputs, by name, and a function that runs a partition: it gets
+    the inputs by tensor name and returns the outputs, and its variables' new values, in the same
+    way. It returns the outputs by tensor name, none if a CIRCULAR_BUFFER waits for more inputs.
+    Variables keep their values between calls. CPU operators run from the PrimFuncs that
+    `compile_program` emits, compiled by TVM for the host; tvm is imported only for them.
     """
-    if not _last or _last[0][0] is not plan:
-        _last[:] = [(plan, _evaluator(plan))]
-    return _last[0][1](inputs, invoke)
-
-
-_last: list[tuple[OffloadPlan, Callable[..., Arrays]]] = []
-"""The evaluator of the most recently used plan; samples of one plan usually run in sequence."""
-
-
-def _evaluator(plan: OffloadPlan) -> Callable[..., Arrays]:
-    from ethosgen.aot.host.direct import find_direct
     from ethosgen.aot.host.graph import HostGraph
 
     return find_direct(plan) or HostGraph(plan).run

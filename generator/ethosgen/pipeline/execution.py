@@ -17,7 +17,7 @@ def simulate_samples(
 
     `trace` observes every operation of the NPU. UnsupportedError if no model covers this NPU.
     """
-    from ethosgen.aot import evaluate
+    from ethosgen.aot import make_evaluator
 
     if plan.accelerator is not None:
         require_simulator(plan.accelerator)
@@ -26,12 +26,14 @@ def simulate_samples(
         runner = backend_of(plan.accelerator).runner(plan, trace) if plan.accelerator else _no_npu
     outputs = []
     with watch.stage("simulate", what):
+        with blaming(plan.network):
+            evaluate = make_evaluator(plan)
         for index, sample in enumerate(samples):
             watch.say(f"{what}: sample {index + 1} of {len(samples)}")
             if trace is not None:
                 trace.begin_sample()
             with blaming(plan.network):
-                outputs.append(evaluate(plan, sample, runner))
+                outputs.append(evaluate(sample, runner))
     if trace is not None:
         trace.check_dumps()
     return outputs

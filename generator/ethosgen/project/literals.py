@@ -4,24 +4,7 @@ from typing import Any
 
 import numpy as np
 
-_C_TYPES = {
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-    "int16": "int16_t",
-    "uint16": "uint16_t",
-    "int32": "int32_t",
-    "uint32": "uint32_t",
-    "int64": "int64_t",
-    "uint64": "uint64_t",
-    "float32": "float",
-    "bool": "bool",
-}
 _INT64_MIN = -(1 << 63)
-
-
-def c_type(dtype: str) -> str:
-    """Return C's name of an element type; KeyError for a type that earlier stages refuse."""
-    return _C_TYPES[dtype]
 
 
 def float_text(value: float) -> str:

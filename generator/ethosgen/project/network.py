@@ -6,8 +6,9 @@ from typing import Any
 from ethosgen.backend import backend_of
 from ethosgen.board import Board
 from ethosgen.project.capacity import own_alignment, part_sizes
-from ethosgen.project.literals import c_type, float_text
+from ethosgen.project.literals import float_text
 from ethosgen.project.words import ALIGNMENT, blob_symbol
+from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.network import Tensor
 from ethosgen.values.program import READ_ONLY, Port, Program, Variable
 
@@ -136,7 +137,7 @@ def _port_facts(program: Program, port: Port, alignment: int) -> dict[str, Any]:
         "buffer": f"{program.name}_{label}()" if port.offset is not None else f"{label}_buffer",
         "MACRO": f"{program.name}_{label}".upper(),
         "comment": tensor.name.replace("*/", "* /"),
-        "ctype": c_type(tensor.dtype),
+        "ctype": C_TYPES[tensor.dtype],
         "shape": tensor.shape or (1,),
         "elements": tensor.elements,
         "bytes": tensor.bytes,

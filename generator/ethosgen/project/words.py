@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ethosgen.project.literals import array_text, c_type, word_text
+from ethosgen.project.literals import array_text, word_text
+from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.plan import Blob
 from ethosgen.values.program import Program
 
@@ -18,7 +19,7 @@ def blob_arrays(program: Program, part: str) -> list[dict[str, Any]]:
         {
             "symbol": blob_symbol(program, blob),
             "comment": blob.comment,
-            "ctype": c_type(blob.dtype),
+            "ctype": C_TYPES[blob.dtype],
             "alignment": blob.alignment,
             **_text(blob),
         }
@@ -38,7 +39,7 @@ def constant_arrays(program: Program) -> list[dict[str, Any]]:
         {
             "symbol": constant.c_name,
             "comment": "",
-            "ctype": c_type(constant.dtype),
+            "ctype": C_TYPES[constant.dtype],
             "alignment": constant.alignment,
             **array_text(constant.dtype, constant.data),
         }

@@ -11,23 +11,10 @@ import ethosgen
 from ethosgen.aot.code.float_flags import GUARD, computes_floats
 from ethosgen.aot.code.passes import EntrySignature
 from ethosgen.aot.code.primfunc import READS, is_void_pointer
+from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.plan import Address, Blob, Function, OffloadPlan
 from ethosgen.values.program import Constant
-
-C_TYPES = {
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-    "int16": "int16_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "uint16": "uint16_t",
-    "uint32": "uint32_t",
-    "uint64": "uint64_t",
-    "float32": "float",
-    "bool": "bool",
-}
-"""C99 names of element types."""
 
 LONGEST_LINE = 100
 """Most characters per line of a function head; bodies are unchanged TVM output."""

@@ -9,7 +9,9 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
 
 Invoke = Callable[[Partition, Arrays], Arrays]
+"""Runs a partition: inputs by tensor name to outputs by tensor name."""
 Evaluate = Callable[[Arrays, Invoke], Arrays]
+"""Runs a network once: inputs by tensor name to outputs by tensor name."""
 
 
 def find_direct(plan: OffloadPlan) -> Evaluate | None:

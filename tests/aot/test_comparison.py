@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ethosgen.aot import evaluate
+from ethosgen.aot import make_evaluator
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.reference import litert_outputs
 from ethosgen.values.errors import UnsupportedError
@@ -29,7 +29,7 @@ def _differing(network: Network) -> tuple[int, int]:
     first, second = (tensor.name for tensor in network.inputs)
     sample = {first: near, second: rng.permutation(near).reshape(1, 64)}
     (golden,) = litert_outputs(network, [sample])
-    made = evaluate(cpu_plan(network), sample, lambda *_: {})
+    made = make_evaluator(cpu_plan(network))(sample, lambda *_: {})
     ((name, wanted),) = golden.items()
     return int(np.count_nonzero(made[name] != wanted)), int(np.count_nonzero(wanted))
 
@@ -54,4 +54,4 @@ def test_what_nobody_computes_is_refused() -> None:
     cases = (("NOT_EQUAL", (None, None)), ("LESS", (0.02, 0.01)), ("EQUAL", (0.9, 1.0)))
     for code, scales in cases:
         with pytest.raises(UnsupportedError, match=code):
-            evaluate(cpu_plan(_compare(code, scales)), {}, lambda *_: {})
+            make_evaluator(cpu_plan(_compare(code, scales)))({}, lambda *_: {})

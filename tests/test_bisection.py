@@ -14,7 +14,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.cli import cli
 from ethosgen.frontend.tflite.reader import decode_network
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline import bisection
 from ethosgen.pipeline.bisection import Make, diagnose, find_culprit
 from ethosgen.pipeline.prefix import first_operators

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ethosgen.frontend.tflite.reader import decode_network
-from ethosgen.oracle.reference import golden_outputs, litert_outputs
+from ethosgen.oracle.litert import litert_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import count_distributions, distribution_of, draw_samples
 from ethosgen.samples.spans import LOOPS
 from ethosgen.values.network import Network

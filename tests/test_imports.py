@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ethosgen.oracle import ORACLES
+
 SOURCES = Path(__file__).parent.parent / "generator" / "ethosgen"
 
 ETHOS_U = "backend.ethosu"
@@ -66,6 +68,7 @@ SHARED = {
     ("click", "commands"),  # the command line, a file for each command
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("elftools", "target"),  # a target loads the ELF, toolchain reads its sizes
+    ("oracle", f"{ETHOS_U}.offload"),  # an erratum says from which oracle the NPU differs
 }
 """A package, and one more that may import it."""
 EVERYBODYS = {"numpy"}
@@ -173,7 +176,7 @@ def stages_import_no_other_stage(module: Module) -> Iterator[str]:
     if module.unit in VALUES | JOINTS:
         return
     for unit, line in internal_imports(module):
-        if unit not in VALUES | {module.unit, READER}:
+        if unit not in VALUES | {module.unit, READER} and (unit, module.unit) not in SHARED:
             yield f"{module.at(line)}: '{module.unit}' imports '{unit}'; let pipeline join them"
 
 
@@ -214,6 +217,14 @@ def few_know_tflite(module: Module) -> Iterator[str]:
         is_there = f"{name}.".startswith("ethosgen.frontend.tflite.")
         if is_there and not any(map(module.is_in, KNOW_TFLITE)):
             yield f"{module.at(line)}: imports '{name}'; ask ethosgen.frontend instead"
+
+
+def only_oracle_names_an_oracle(module: Module) -> Iterator[str]:
+    if module.unit == "oracle":
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Constant) and node.value in ORACLES:
+            yield f"{module.at(node.lineno)}: names '{node.value}'; use ethosgen.oracle's values"
 
 
 def only_cli_prints(module: Module) -> Iterator[str]:
@@ -265,6 +276,7 @@ RULES: list[Rule] = [
     only_cli_imports_pipeline,
     dependencies_have_one_owner,
     few_know_tflite,
+    only_oracle_names_an_oracle,
     only_cli_prints,
     files_are_short,
     functions_are_short,
@@ -325,6 +337,8 @@ BREACHES: list[tuple[Rule, str, str]] = [
     (dependencies_have_one_owner, "aot", "from . import memory"),
     (few_know_tflite, "project.rendering", "from ethosgen.frontend.tflite.writer import file_of"),
     (few_know_tflite, "pipeline.judgement", "from ethosgen.frontend.tflite import FORMAT"),
+    (only_oracle_names_an_oracle, "pipeline.judgement", "if oracle == 'litert':\n    pass"),
+    (stages_import_no_other_stage, "aot", "from ethosgen.oracle import TFLM"),
     (only_cli_prints, "aot", "print('x')"),
     (only_cli_prints, "aot", "import sys\nsys.stderr.write('x')"),
     (files_are_short, "aot", "x = 1\n" * 501),
@@ -340,6 +354,8 @@ def test_a_breach_is_seen(rule: Rule, name: str, source: str) -> None:
 
 
 ALLOWED: list[tuple[Rule, str, str]] = [
+    (only_oracle_names_an_oracle, "oracle.litert", "NAME = 'litert'"),
+    (stages_import_no_other_stage, f"{ETHOS_U}.offload.errata", "from ethosgen.oracle import TFLM"),
     (few_know_tflite, "pipeline.cases", "from ethosgen.frontend.tflite.writer import file_of"),
     (few_know_tflite, "project.rendering", "from ethosgen.frontend import source_of"),
     (dependencies_have_one_owner, f"{SIMULATOR}.weights", "from ethosu import mlw_codec"),

@@ -13,14 +13,15 @@ from ethosgen import pipeline
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle import LITERT, TFLM
+from ethosgen.oracle.litert import for_litert
 from ethosgen.oracle.oddities import oddities
-from ethosgen.oracle.reference import LITERT, TFLM, for_litert, outputs_in_pieces
+from ethosgen.oracle.pieces import outputs_in_pieces, take_apart
 from ethosgen.pipeline import Inputs
-from ethosgen.pipeline.excerpt import single_operator
-from ethosgen.pipeline.pieces import take_apart
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import InternalError, UnsupportedError
+from ethosgen.values.excerpt import single_operator
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch

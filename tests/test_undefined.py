@@ -12,7 +12,7 @@ from ethosgen.cli import cli
 from ethosgen.commands.junit import make_suite
 from ethosgen.commands.wording import report_text
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline.bisection import diagnose
 from ethosgen.pipeline.judgement import judge
 from ethosgen.values.network import Network

@@ -14,8 +14,8 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.commands.wording import comparison_text
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.host.child import ChildError
-from ethosgen.oracle import reference
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle import DEFAULT, SECOND, interpreters
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline import Inputs, choose_samples, exactness, judge, judgement
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.drawing import draw_samples
@@ -97,15 +97,15 @@ def test_a_network_that_computes_much_gets_fewer_samples(monkeypatch: pytest.Mon
 
 
 def calls_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    made, call = [], reference.call
+    made, call = [], interpreters.call
 
     def counting(*arguments: Any, **more: Any) -> Any:
         made.append(len(arguments[3]))
         return call(*arguments, **more)
 
-    monkeypatch.setattr(reference, "call", counting)
-    monkeypatch.setattr(reference, "_SPLIT_WORK", 1)
-    monkeypatch.setattr(reference.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(interpreters, "call", counting)
+    monkeypatch.setattr(interpreters, "_SPLIT_WORK", 1)
+    monkeypatch.setattr(interpreters.os, "cpu_count", lambda: 2)
     return made
 
 
@@ -129,7 +129,7 @@ def test_samples_of_a_network_with_a_state_stay_together(monkeypatch: pytest.Mon
 
 
 def test_a_late_second_opinion_is_skipped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, call = convolved(), reference.call
+    network, call = convolved(), interpreters.call
     samples = draw_samples(network, 2, 0)
     outputs = golden_outputs(network, samples)
 
@@ -138,7 +138,7 @@ def test_a_late_second_opinion_is_skipped_and_said(monkeypatch: pytest.MonkeyPat
             raise ChildError("late", "it did not finish")
         return call(script, function, *arguments, limit_s=limit_s)
 
-    monkeypatch.setattr(reference, "call", slow)
+    monkeypatch.setattr(interpreters, "call", slow)
     golden, second = judge(network, samples, outputs, Watch())
     assert golden is not None and golden.mismatches == 0
     assert second is not None and "longer than 30 s" in second.skipped
@@ -146,7 +146,7 @@ def test_a_late_second_opinion_is_skipped_and_said(monkeypatch: pytest.MonkeyPat
 
 
 def test_litert_has_all_its_time_where_it_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, call = convolved(), reference.call
+    network, call = convolved(), interpreters.call
     samples = draw_samples(network, 2, 0)
     outputs = golden_outputs(network, samples)
 
@@ -157,7 +157,7 @@ def test_litert_has_all_its_time_where_it_decides(monkeypatch: pytest.MonkeyPatc
             raise ChildError("late", "it did not finish")
         return call(script, function, *arguments, limit_s=limit_s)
 
-    monkeypatch.setattr(reference, "call", other)
+    monkeypatch.setattr(interpreters, "call", other)
     golden, second = judge(network, samples, outputs, Watch())
     assert golden is not None and golden.oracle == "litert" and golden.elements and second is None
 
@@ -172,8 +172,8 @@ def test_both_oracles_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         spans.append((started, time.monotonic()))
         raise UnsupportedError("neither")
 
-    monkeypatch.setattr(reference, "TFLM", replace(reference.TFLM, run=slow))
-    monkeypatch.setattr(reference, "litert_outputs", slow)
+    monkeypatch.setattr(judgement, "DEFAULT", replace(DEFAULT, run=slow))
+    monkeypatch.setattr(judgement, "SECOND", replace(SECOND, run=slow))
     with suppress(UnsupportedError):  # without either, the operators are asked about one by one
         judge(network, draw_samples(network, 1, 0), [{}], Watch())
     (one_start, one_end), (other_start, other_end) = spans[:2]

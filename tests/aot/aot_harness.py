@@ -11,7 +11,7 @@ import numpy as np
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.stream import read_only
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.network import Network

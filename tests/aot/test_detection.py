@@ -11,7 +11,8 @@ from ethosgen.aot import compile_program, decided_by_litert, is_exact, make_eval
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import golden_outputs, litert_outputs
+from ethosgen.oracle.litert import litert_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.dialect import DETECTION
 from ethosgen.values.errors import UnsupportedError

@@ -42,9 +42,15 @@ def test_more_than_a_partition_needs_a_schedule() -> None:
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (None, "input 'x' is missing; there is none"),
-        (np.zeros((1, 6, 6, 4), np.uint8), "input 'x' is uint8 [1, 6, 6, 4]; the network expects"),
-        (np.zeros((1, 6, 6, 3), np.int8), "input 'x' is int8 [1, 6, 6, 3]; the network expects"),
+        (None, "input 'x' is missing; found: none"),
+        (
+            np.zeros((1, 6, 6, 4), np.uint8),
+            "input 'x' is uint8 [1, 6, 6, 4], but the network expects",
+        ),
+        (
+            np.zeros((1, 6, 6, 3), np.int8),
+            "input 'x' is int8 [1, 6, 6, 3], but the network expects",
+        ),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused(array: np.ndarray | None, message: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from ethosgen.aot import can_run, compile_program
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import LITERT
+from ethosgen.oracle import LITERT
 from ethosgen.values.errors import UnsupportedError
 from tests.aot.aot_harness import GeneratedC, cpu_plan
 from tests.support.needs import needs_gcc

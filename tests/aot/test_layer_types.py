@@ -13,7 +13,7 @@ from ethosgen import pipeline
 from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.aot.operators import LIBRARY_ULP
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import UnsupportedError

@@ -14,7 +14,8 @@ from ethosgen import pipeline
 from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.frontend.tflite.writer import file_of
-from ethosgen.oracle.reference import LITERT, golden_outputs
+from ethosgen.oracle import LITERT
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import random_samples
 from ethosgen.target import run

@@ -13,7 +13,8 @@ import pytest
 from ethosgen.aot import compile_program, make_evaluator, measured_by_litert
 from ethosgen.aot.operators import registry
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import LITERT, golden_outputs
+from ethosgen.oracle import LITERT
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.values.dialect import SIGNALS
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network

@@ -9,7 +9,7 @@ import pytest
 
 from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.frontend.tflite.reader import decode_network
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.outcome import Arrays
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden

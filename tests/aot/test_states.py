@@ -5,7 +5,7 @@ from pathlib import Path
 from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.aot.graph.states import add_states
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan
 from tests.support.control_networks import subgraph

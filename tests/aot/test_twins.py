@@ -13,7 +13,7 @@ from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.graph.twins import TWINS, twin_builds
 from ethosgen.aot.operators import registry
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import LITERT
+from ethosgen.oracle import LITERT
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays

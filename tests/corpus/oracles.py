@@ -106,7 +106,8 @@ def _serve() -> None:
 
 
 def _answer(oracle: str, data: bytes, samples: list[list[Array]], outputs: int) -> Answer:
-    from ethosgen.oracle.reference import run_litert, run_tflite_micro
+    from ethosgen.oracle.litert import run_litert
+    from ethosgen.oracle.tflm import run_tflite_micro
 
     try:
         if oracle == "tflm":

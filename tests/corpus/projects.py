@@ -104,7 +104,7 @@ def _run(job: Job, check: Golden | str, golden: Golden | str) -> Outcome:
         outcome.how, outcome.why = CRASH, traceback.format_exc(limit=-4)
     else:
         if isinstance(golden, Golden):
-            tolerance = tolerance_of(job.network)
+            tolerance = tolerance_of(job.network, golden.oracle)
             found = compare(golden.oracle, outputs, list(golden.outputs), tolerance)
             outcome.comparison = found
             outcome.how = DIFFERS if found.mismatches else EQUAL

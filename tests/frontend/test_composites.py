@@ -7,7 +7,7 @@ from flatbuffers import flexbuffers
 
 from ethosgen import pipeline
 from ethosgen.frontend.tflite.reader import decode_network, parse_network
-from ethosgen.oracle.reference import LITERT
+from ethosgen.oracle import LITERT
 from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError

@@ -11,7 +11,8 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.commands.wording import plan_lines
 from ethosgen.frontend.tflite.reader import decode_network, parse_network
-from ethosgen.oracle.reference import LITERT, golden_outputs
+from ethosgen.oracle import LITERT
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError

@@ -10,7 +10,7 @@ from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.stream import RegionKind, read_only, scratch_bytes, stream_of
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays

@@ -14,7 +14,7 @@ from ethosgen.backend.ethosu.offload.refusal import ATTEMPTS, LATE_S, compile_ar
 from ethosgen.backend.ethosu.offload.vela import Compiled, DeathError
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import golden_outputs
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Network

@@ -237,7 +237,7 @@ def test_firmware_of_another_project(firmware: Firmwares) -> None:
     ("sample", "said"),
     [
         ({}, "'serving/input:0' is missing"),
-        ({INPUT: np.zeros((1, 3), np.int8)}, r"is int8 \(1, 3\), but the network expects int8"),
+        ({INPUT: np.zeros((1, 3), np.int8)}, r"is int8 \[1, 3\], but the network expects int8"),
         ({INPUT: np.zeros((1, ELEMENTS), np.uint8)}, "is uint8 "),
     ],
 )

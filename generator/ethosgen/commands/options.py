@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.choices import ValueChoice
+from ethosgen.oracle import CHOICES
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
@@ -41,7 +42,7 @@ SEED = click.option(
 )
 ORACLE = click.option(
     "--oracle",
-    type=ValueChoice(["tflm", "litert"]),
+    type=ValueChoice(CHOICES),
     help="The oracle that decides: TensorFlow Lite Micro or LiteRT's reference kernels "
     "[default: the project's; else tflm, or litert if tflm lacks an operator].",
 )

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
-from ethosgen.values.outcome import FLOAT_TOLERANCE, ORACLES, Comparison
+from ethosgen.values.outcome import Comparison
 from ethosgen.values.plan import Check, CpuOperator
 from ethosgen.values.report import FirmwareReport
 
@@ -74,7 +75,7 @@ def _check_lines(check: Check | None) -> list[str]:
     if check.oracle is None:
         return [f"  check     skipped: {check.skipped}{_ACCESSES[check.has_checked_accesses]}"]
     of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
-    lines = [f"  check     {of} on the NPU model equal {ORACLES[check.oracle]}'s"]
+    lines = [f"  check     {of} on the NPU model equal {_title(check.oracle)}'s"]
     if check.left_out:
         count = counted(check.left_out, "output")
         lines.append(f"            {count} left out: {check.left_out_why}")
@@ -207,6 +208,11 @@ def _advice_lines(report: Any) -> list[str]:
     return []
 
 
+def _title(oracle: str) -> str:
+    """Return an oracle's full name; a manifest may come from an ethosgen with others."""
+    return ORACLES[oracle].title if oracle in ORACLES else oracle
+
+
 def comparison_text(comparison: Comparison) -> str:
     """Describe how many elements differ, and by how much."""
     far = f"by at most {comparison.max_abs_diff:g}"
@@ -215,7 +221,8 @@ def comparison_text(comparison: Comparison) -> str:
     if comparison.mismatches:
         return f"{comparison.mismatches} differ, {far}"
     if comparison.close:
-        near = f"up to {FLOAT_TOLERANCE:g} of the largest is allowed for expf and similar functions"
+        tolerance = ORACLES[comparison.oracle].tolerance
+        near = f"up to {tolerance:g} of the largest is allowed for expf and similar functions"
         return f"{comparison.close} differ within the tolerance, {far} ({near})"
     return "equal"
 

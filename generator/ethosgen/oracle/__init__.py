@@ -1,1 +1,75 @@
-"""Oracles: they compute the golden outputs, independently of the compiler."""
+"""Oracles: they compute the golden outputs, independently of the compiler.
+
+ORACLES is the only place that lists them. DEFAULT decides what is right, unless it cannot run a
+network or the user names another; SECOND gives the second opinion.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Protocol
+
+from ethosgen.oracle import litert, pieces, tflm
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
+
+_LOG = logging.getLogger(__name__)
+
+
+class Run(Protocol):
+    """Computes golden outputs."""
+
+    def __call__(
+        self, network: Network, samples: Sequence[Arrays], within_s: float | None = None
+    ) -> list[Arrays]:
+        """Run samples in order; return the outputs by tensor name.
+
+        Raises InputError for inputs that do not fit the network, UnsupportedError for a network
+        that the oracle cannot run, and LateError if it takes longer than `within_s`.
+        """
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Computes golden outputs.
+
+    `name` is for the command line and JSON, `title` for people; `packages` are the distributions
+    that have its versions. Float outputs may differ by `tolerance`, relative to the largest
+    magnitude in their tensor, if the network uses functions of the C library (expf, tanhf).
+    """
+
+    name: str
+    title: str
+    packages: tuple[str, ...]
+    run: Run
+    tolerance: float = 1e-5  # TFLite's own kernel tests use the same (ArrayFloatNear)
+
+    @property
+    def version(self) -> str:
+        """Return the installed version."""
+        return " and ".join(map(version, self.packages))
+
+    def opinion(self, network: Network, samples: Sequence[Arrays]) -> list[Arrays] | None:
+        """Run samples; None for a network that the oracle cannot run."""
+        try:
+            return self.run(network, samples)
+        except UnsupportedError as error:
+            _LOG.info("%s", error)
+            return None
+
+
+TFLM = Oracle(tflm.NAME, "TensorFlow Lite Micro", ("tflite-micro",), tflm.golden_outputs)
+LITERT = Oracle(litert.NAME, "LiteRT", ("ai-edge-litert",), litert.litert_outputs)
+"""LiteRT's reference kernels: the default ones differ from TensorFlow Lite Micro's nearly
+everywhere."""
+MIXED = Oracle(
+    "mixed", f"{TFLM.title} and {LITERT.title}", TFLM.packages + LITERT.packages, pieces.run
+)
+"""Both: each operator by the one that has it, TensorFlow Lite Micro if both have."""
+
+ORACLES: Mapping[str, Oracle] = {one.name: one for one in (TFLM, LITERT, MIXED)}
+DEFAULT, SECOND = TFLM, LITERT
+CHOICES = (DEFAULT.name, SECOND.name)
+"""Those that a user may name."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.oracle import litert
 from ethosgen.values.network import Network, Operator, Tensor
 
 _QUOTIENT = "computes the quotient of scales in double, LiteRT in float"
@@ -60,7 +61,7 @@ def undefined_elements(
         return none
     target = tensors[operator.outputs[0]]
     if operator.code == "CAST":
-        return none if oracle == "litert" else ~_fits(np.trunc(value), np.iinfo(target.dtype))
+        return none if oracle == litert.NAME else ~_fits(np.trunc(value), np.iinfo(target.dtype))
     if target.quantization is None or len(target.quantization.scale) != 1:
         return none
     (scale,), (point,) = target.quantization.scale, target.quantization.zero_point

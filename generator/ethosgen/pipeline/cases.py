@@ -14,15 +14,16 @@ from pathlib import Path
 
 from ethosgen.backend import backend_of
 from ethosgen.frontend.tflite.writer import file_of
-from ethosgen.pipeline.excerpt import single_operator
+from ethosgen.oracle import ORACLES
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.samples.files import save_samples
 from ethosgen.values.errors import EthosgenError, NpuFault
+from ethosgen.values.excerpt import single_operator
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import ORACLES, Arrays
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan
 from ethosgen.values.watch import Watch
 
@@ -129,7 +130,7 @@ def _text(code: str, found: _Found) -> str:
     return (
         f"{code}, compiled by {found.compiler}, on ethosgen's NPU model.\n{found.said}.\n\n"
         f"network.tflite  the network\ninputs.npz      samples\n"
-        f"expected.npz    {ORACLES[found.oracle]}'s outputs\n"
+        f"expected.npz    {ORACLES[found.oracle].title}'s outputs\n"
         "npu.npz         the NPU model's outputs\n\n"
         "In a case of one operator, the other operators' constants are all 0. Please report it.\n"
     )

@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethosgen.backend import Task, backend_of
+from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND
+from ethosgen.oracle.interpreters import awaited
+from ethosgen.oracle.pieces import undefined_outputs
 from ethosgen.pipeline.cases import keep_case
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
@@ -21,7 +24,7 @@ from ethosgen.values.errors import InputError, NpuFault, RefusalError, Unsupport
 from ethosgen.values.grammar import counted
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.outcome import ORACLES, Arrays, Comparison, LeftOut, compare
+from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
 from ethosgen.values.plan import Check, IoStyle, Kept, OffloadOptions, OffloadPlan
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, has_state, period
@@ -148,7 +151,6 @@ def _answered_meanwhile(
 ) -> tuple[list[Arrays], Golden | str]:
     """Run the oracle in a separate process while TVM loads here, which takes as long."""
     from ethosgen.aot import load
-    from ethosgen.oracle.reference import awaited
 
     with ThreadPoolExecutor(1) as pool:
         (answer,) = awaited([pool.submit(_answered, network, ask, oracle)], meanwhile=load)
@@ -185,9 +187,10 @@ def known_errata(
     backend, graph = backend_of(accelerator), network.graph
     task = Task(network, accelerator, io, aot)
     kept = backend.errata(task, oracle)
-    if oracle == "tflm":  # in a bisection each operator has its own
-        theirs = backend.errata(task, "litert")
-        kept |= {i: theirs[i] for i in aot.decided_by_litert(graph) if i in theirs}
+    lacking = aot.decided_by_litert(graph) if oracle == DEFAULT.name else []
+    if lacking:  # in a bisection each operator has its own
+        theirs = backend.errata(task, SECOND.name)
+        kept |= {i: theirs[i] for i in lacking if i in theirs}
     for index, why in kept.items():
         operator = graph.operators[index]
         if not aot.can_run(operator, graph):
@@ -205,8 +208,8 @@ def _oracle(golden: Golden | str, network: Network) -> str:
     from ethosgen.aot import decided_by_litert
 
     if isinstance(golden, Golden):
-        return "tflm" if golden.oracle == "mixed" else golden.oracle
-    return "litert" if any(map(decided_by_litert, network.graphs)) else "tflm"
+        return DEFAULT.name if golden.oracle == MIXED.name else golden.oracle
+    return (SECOND if any(map(decided_by_litert, network.graphs)) else DEFAULT).name
 
 
 def _planning(accelerator: Accelerator | None) -> str:
@@ -238,7 +241,7 @@ class _Check:
         self._samples = samples
         self._golden = golden
         self._asked = asked
-        self._tolerance = tolerance_of(network)
+        self._tolerance = tolerance_of(network, golden.oracle) if golden else 0.0
         self._left_out: LeftOut | None = None
         self._has_looked = False
         self._end = time.monotonic() + SEARCH_S
@@ -295,13 +298,11 @@ class _Check:
             return ""
         return (
             f"{found.mismatches} of {counted(found.elements, 'output')} differ from "
-            f"{ORACLES[self._golden.oracle]}'s, by at most {found.max_abs_diff:g}"
+            f"{ORACLES[self._golden.oracle].title}'s, by at most {found.max_abs_diff:g}"
         )
 
     def _compare(self, outputs: list[Arrays], golden: Golden) -> Comparison:
         """Compare outputs; find undefined elements once, and only if outputs differ."""
-        from ethosgen.pipeline.pieces import undefined_outputs
-
         theirs = list(golden.outputs)
         found = compare(golden.oracle, outputs, theirs, self._tolerance, self._left_out)
         if not found.mismatches or self._has_looked:

@@ -1,31 +1,30 @@
-"""Chooses samples, and compares outputs with TFLite Micro's and LiteRT's."""
+"""Chooses samples, and compares outputs with the oracles'."""
 
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ethosgen.frontend import read
+from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, Oracle
+from ethosgen.oracle.interpreters import LateError, awaited
 from ethosgen.oracle.oddities import oddities
+from ethosgen.oracle.pieces import take_apart, undefined_outputs
 from ethosgen.samples.drawing import count_distributions, draw_samples
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network, Tensor
-from ethosgen.values.outcome import FLOAT_TOLERANCE, Arrays, Comparison, compare
+from ethosgen.values.outcome import Arrays, Comparison, compare
 from ethosgen.values.report import Drawn
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import SAMPLES, default_samples
 
-if TYPE_CHECKING:
-    from ethosgen.oracle.reference import Oracle
-
 _log = logging.getLogger(__name__)
 
 SECOND_S = 30.0
-"""Time limit in seconds for LiteRT's second opinion, which decides nothing."""
+"""Time limit in seconds for the second opinion, which decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,10 @@ def judge(
 ) -> tuple[Comparison | None, Comparison | None]:
     """Compare outputs with those of the oracle that decides, and with the other oracle's.
 
-    TFLite Micro decides unless the user names LiteRT, or TFLite Micro cannot run the network,
-    as it lacks an operator or a type. Where each lacks something, each runs the operators that it
-    has. `original` is the uncompiled original of a compiled `network`, which the oracles run;
-    without it a compiled file has no golden output.
+    The default oracle decides unless the user names another, or it cannot run the network, as it
+    lacks an operator or a type. Where each lacks something, each runs the operators that it has.
+    `original` is the uncompiled original of a compiled `network`, which the oracles run; without
+    it a compiled file has no golden output.
     """
     if original is not None:
         theirs = read(original)
@@ -78,20 +77,21 @@ def judge(
         network = theirs
     if is_compiled(network):
         return None, None
-    with watch.stage("reference", "asking TFLite Micro and LiteRT"):
-        first, note, golden, second = _ask_both(network, samples, oracle)
+    with watch.stage("reference", f"asking {DEFAULT.title} and {SECOND.title}"):
+        answer, second = _ask_both(network, samples, oracle)
 
-    def against(who: "Oracle", theirs: list[Arrays], why: str) -> Comparison:
+    def against(who: Oracle, theirs: list[Arrays], why: str) -> Comparison:
         compared = compare_defined(network, samples, who.name, outputs, theirs)
         return replace(compared, title=who.title, version=who.version, note=why)
 
-    decided = against(first, golden, note)
-    other = _other(first)
+    decided = against(answer.oracle, answer.outputs, answer.note)
+    other = SECOND if answer.oracle is DEFAULT else DEFAULT
     if second is None:
         return decided, None
     if isinstance(second, str):
         return decided, Comparison(other.name, 0, 0, 0.0, title=other.title, skipped=second)
-    differing = compare("", golden, second, tolerance_of(network)).mismatches > 0
+    tolerance = tolerance_of(network, other.name)
+    differing = compare("", answer.outputs, second, tolerance).mismatches > 0
     return decided, against(other, second, "; ".join(oddities(network)) if differing else "")
 
 
@@ -103,106 +103,108 @@ def compare_defined(
     golden: Sequence[Arrays],
 ) -> Comparison:
     """Compare outputs with an oracle's; if they differ, without what C++ leaves undefined."""
-    from ethosgen.pipeline.pieces import undefined_outputs
-
-    found = compare(oracle, list(outputs), list(golden), tolerance_of(network))
+    tolerance = tolerance_of(network, oracle)
+    found = compare(oracle, list(outputs), list(golden), tolerance)
     if not found.mismatches:
         return found
     left_out = undefined_outputs(network, samples, oracle)
     if left_out is None:
         return found
-    return compare(oracle, list(outputs), list(golden), tolerance_of(network), left_out)
+    return compare(oracle, list(outputs), list(golden), tolerance, left_out)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Golden outputs, the oracle that decides, and the reason if that is not the default one."""
+
+    oracle: Oracle
+    outputs: list[Arrays]
+    note: str = ""
+
+
+Opinion = list[Arrays] | str | None
+"""The other oracle's outputs, the reason why they were skipped, or None if it has none."""
 
 
 def _ask_both(
-    network: Network, samples: Sequence[Arrays], oracle: str | None
-) -> tuple["Oracle", str, list[Arrays], list[Arrays] | str | None]:
-    """Return `_ask`'s result, and the other oracle's outputs or the reason why they are missing.
+    network: Network, samples: Sequence[Arrays], asked: str | None
+) -> tuple[Answer, Opinion]:
+    """Return the answer that decides, and the other oracle's opinion.
 
-    If TFLite Micro decides, both work at the same time; LiteRT then has SECOND_S.
+    If the default oracle decides, both work at the same time; the other then has SECOND_S.
     """
-    from ethosgen.oracle.reference import LITERT, TFLM, LateError, awaited, litert_outputs
-
-    if oracle == LITERT.name:
-        first, note, golden = _ask(network, samples, oracle)
-        return first, note, golden, TFLM.opinion(network, samples)
+    if asked not in (None, DEFAULT.name):
+        return _ask(network, samples, asked), DEFAULT.opinion(network, samples)
     with ThreadPoolExecutor(2) as pool:
-        asked = pool.submit(TFLM.run, network, samples)
-        other = pool.submit(litert_outputs, network, samples, SECOND_S)
-        second: list[Arrays] | str | None
+        first = pool.submit(DEFAULT.run, network, samples)
+        (second,) = awaited([pool.submit(_second_opinion, network, samples)])
         try:
-            (second,) = awaited([other])
-        except LateError as late:
-            second = str(late)
-        except UnsupportedError:
-            second = None
-        try:
-            (golden,) = awaited([asked])
+            (golden,) = awaited([first])
         except UnsupportedError as error:
-            if isinstance(second, str) and not oracle:
-                second = LITERT.opinion(network, samples)
-            if oracle:
+            if asked:
                 raise
-            if not isinstance(second, list):
-                return *_in_pieces(network, samples, error), None
-            return LITERT, str(error).partition(";")[0], second, None
-    return TFLM, "", golden, second
+            if isinstance(second, str):  # it may decide now, and has all its time
+                second = SECOND.opinion(network, samples)
+            return _instead(network, samples, error, second), None
+    return Answer(DEFAULT, golden), second
+
+
+def _second_opinion(network: Network, samples: Sequence[Arrays]) -> Opinion:
+    try:
+        return SECOND.run(network, samples, SECOND_S)
+    except LateError as late:
+        return str(late)
+    except UnsupportedError:
+        return None
 
 
 def decisive_outputs(
     network: Network, samples: Sequence[Arrays], oracle: str | None = None
 ) -> tuple[str, list[Arrays]]:
     """Return the name of the oracle that decides, and its outputs."""
-    who, _, outputs = _ask(network, samples, oracle)
-    return who.name, outputs
+    answer = _ask(network, samples, oracle)
+    return answer.oracle.name, answer.outputs
 
 
-def _ask(
-    network: Network, samples: Sequence[Arrays], oracle: str | None
-) -> tuple["Oracle", str, list[Arrays]]:
-    """Return the oracle that decides, the reason if not TFLite Micro, and its outputs."""
-    from ethosgen.oracle.reference import LITERT, TFLM
-
-    if oracle == LITERT.name:
-        return LITERT, "as --oracle asks", LITERT.run(network, samples)
+def _ask(network: Network, samples: Sequence[Arrays], asked: str | None) -> Answer:
+    """Return the answer that decides: the named oracle's, else of the first that has one."""
+    oracle = ORACLES[asked] if asked else DEFAULT
+    note = "" if oracle is DEFAULT else "as --oracle asks"
     try:
-        return TFLM, "", TFLM.run(network, samples)
+        return Answer(oracle, oracle.run(network, samples), note)
     except UnsupportedError as error:
-        if oracle == TFLM.name:
+        if asked:
             raise
-        theirs = None if oracle else LITERT.opinion(network, samples)
-        if theirs is None:
-            return _in_pieces(network, samples, error)
-        return LITERT, str(error).partition(";")[0], theirs
+        return _instead(network, samples, error, SECOND.opinion(network, samples))
 
 
-def _in_pieces(
-    network: Network, samples: Sequence[Arrays], lacking: UnsupportedError
-) -> tuple["Oracle", str, list[Arrays]]:
-    """Run each operator on an oracle that has it; `lacking` is why neither runs the network."""
-    from ethosgen.pipeline.pieces import MIXED, take_apart
+def _instead(
+    network: Network,
+    samples: Sequence[Arrays],
+    refusal: UnsupportedError,
+    second: list[Arrays] | None,
+) -> Answer:
+    """Return the answer that decides for a network that the default oracle refuses.
 
+    It is the second oracle's, or else each operator's comes from an oracle that has it.
+    """
+    if second is not None:
+        return Answer(SECOND, second, str(refusal).partition(";")[0])
     try:
         pieces = take_apart(network, samples)
     except UnsupportedError as error:
         _log.info("%s", error)
-        raise lacking from None
-    return MIXED, pieces.note(network), pieces.outputs(network)
+        raise refusal from None
+    return Answer(MIXED, pieces.outputs(network), pieces.note(network))
 
 
-def _other(oracle: "Oracle") -> "Oracle":
-    from ethosgen.oracle.reference import LITERT, TFLM
-
-    return LITERT if oracle is TFLM else TFLM
-
-
-def tolerance_of(network: Network) -> float:
+def tolerance_of(network: Network, oracle: str) -> float:
     """Return the tolerance of float outputs, 0 if all operators are exact."""
     from ethosgen.aot import is_exact
 
     if all(tensor.dtype != "float32" for tensor in network.outputs):
         return 0.0
-    return 0.0 if is_exact(network) else FLOAT_TOLERANCE
+    return 0.0 if is_exact(network) else ORACLES[oracle].tolerance
 
 
 def _renamed(

@@ -23,7 +23,8 @@ from ethosgen.target.kinds import (
 )
 from ethosgen.target.serial_port import SerialLine
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
-from ethosgen.values.errors import InputError, ProtocolError, TargetError
+from ethosgen.values.errors import ProtocolError, TargetError
+from ethosgen.values.fitting import fitting
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays, Outcome, Sample
@@ -188,7 +189,7 @@ def _run_sample(
     index, sample = job
     network = info.networks[index]
     for port, tensor in enumerate(network.inputs):
-        given, memory = _input_bytes(sample, tensor), target.buffer(Place(index, False, port))
+        given, memory = fitting(sample, tensor).tobytes(), target.buffer(Place(index, False, port))
         if memory is not None:
             memory[:] = np.frombuffer(given, np.uint8)
         else:
@@ -215,18 +216,6 @@ def _run_sample(
         stack_bytes=reply.stack_bytes,
         npu_pmu=_pmu_figures(reply, info.npu),
     )
-
-
-def _input_bytes(sample: Arrays, tensor: Tensor) -> bytes:
-    array = sample.get(tensor.name)
-    if array is None:
-        raise InputError(f"input '{tensor.name}' is missing; found: {', '.join(sample)}")
-    if array.shape != tensor.shape or array.dtype != np.dtype(tensor.dtype):
-        raise InputError(
-            f"input '{tensor.name}' is {array.dtype} {array.shape}, but the network expects "
-            f"{tensor.dtype} {tensor.shape}"
-        )
-    return np.ascontiguousarray(array).tobytes()
 
 
 def _output_array(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:

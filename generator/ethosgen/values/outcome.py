@@ -7,20 +7,8 @@ from typing import Any
 
 import numpy as np
 
-ORACLES = {
-    "tflm": "TensorFlow Lite Micro",
-    "litert": "LiteRT",
-    "mixed": "TensorFlow Lite Micro and LiteRT",
-}
-"""The oracles' full names, by their short names."""
-
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 """Tensors by name: one sample's inputs or outputs."""
-
-FLOAT_TOLERANCE = 1e-5
-"""The tolerance of float outputs, relative to the largest magnitude in their tensor, if the network
-uses functions of the C library (expf, tanhf). TFLite's own kernel tests use the same
-(ArrayFloatNear)."""
 
 
 @dataclass(frozen=True)

@@ -74,12 +74,12 @@ def use_asker(asker: Any) -> None:
     """
     from ethosgen.aot.host import llvm
     from ethosgen.backend.ethosu.offload import vela
-    from ethosgen.oracle import reference
+    from ethosgen.oracle import interpreters
 
     llvm.TARGET = {"kind": "llvm", "opt-level": 0}
 
     vela.call = asker.call  # type: ignore[attr-defined]
-    reference.call = asker.call  # type: ignore[attr-defined]
+    interpreters.call = asker.call  # type: ignore[attr-defined]
 
 
 def run_batch(seeds: Iterable[int]) -> Iterator[Verdict]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.frontend.tflite.reader import decode_network
-from ethosgen.pipeline.pieces import take_apart
+from ethosgen.oracle.pieces import take_apart
 from tests.corpus.wild.graph import WildNetwork
 from tests.support.networks import NetworkBuilder
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ethosgen.oracle import reference
 from ethosgen.oracle.oddities import answers_by_chance
-from ethosgen.pipeline.pieces import take_apart
+from ethosgen.oracle.pieces import take_apart
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -31,7 +31,7 @@ def golden(network: Network, samples: list[dict[str, Any]], limit_s: float) -> G
     first = "TFLite Micro answers by chance"
     if not _has_chance(network):
         try:
-            return Golden(reference.golden_outputs(network, samples), ("tflm",))
+            return Golden(golden_outputs(network, samples), ("tflm",))
         except InputError as error:
             first = str(error)
     try:

@@ -9,8 +9,8 @@ import numpy as np
 
 from ethosgen.board import Board, load_board
 from ethosgen.frontend.tflite.reader import decode_network
+from ethosgen.oracle.pieces import undefined_outputs
 from ethosgen.pipeline import exactness as checked
-from ethosgen.pipeline.pieces import undefined_outputs
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut, compare
@@ -167,9 +167,10 @@ def _compare(
     verdict: Verdict,
     left_out: LeftOut | None = None,
 ) -> None:
+    from ethosgen.oracle import DEFAULT
     from ethosgen.pipeline.judgement import tolerance_of
 
-    found = compare("oracle", outputs, wanted, tolerance_of(network), left_out)
+    found = compare("oracle", outputs, wanted, tolerance_of(network, DEFAULT.name), left_out)
     verdict.elements, verdict.mismatches = found.elements, found.mismatches
     verdict.verdict = "differs" if found.mismatches else "equal"
     verdict.why = ""

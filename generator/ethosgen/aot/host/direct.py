@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
-from ethosgen.values.errors import InputError
+from ethosgen.values.fitting import fitting
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
 
@@ -25,29 +23,14 @@ def find_direct(plan: OffloadPlan) -> Evaluate | None:
         return None
     if set(partition.inputs) != set(graph.inputs):
         return None
-    inputs = tuple((t.name, t.shape, np.dtype(t.dtype)) for t in graph.input_tensors())
+    inputs = graph.input_tensors()
     outputs = tuple(t.name for t in graph.output_tensors())
     is_all = partition.outputs == graph.outputs
 
     def evaluate(arrays: Arrays, invoke: Invoke) -> Arrays:
-        for name, shape, dtype in inputs:
-            array = arrays.get(name)
-            if array is None or array.shape != shape or array.dtype != dtype:
-                raise InputError(complaint(name, shape, dtype, arrays))
+        for tensor in inputs:
+            fitting(arrays, tensor)
         made = invoke(partition, arrays)
         return made if is_all else {name: made[name] for name in outputs}
 
     return evaluate
-
-
-def complaint(
-    name: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], arrays: Arrays
-) -> str:
-    """Return the error message for an input that does not fit."""
-    array = arrays.get(name)
-    if array is None:
-        return f"input '{name}' is missing; there is {', '.join(arrays) or 'none'}"
-    return (
-        f"input '{name}' is {array.dtype.name} {list(array.shape)}; the network expects "
-        f"{dtype.name} {list(shape)}"
-    )

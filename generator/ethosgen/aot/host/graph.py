@@ -7,10 +7,10 @@ import numpy as np
 from ethosgen.aot.graph.schedule import Schedule, Step, make_schedule, schedule_subgraph
 from ethosgen.aot.graph.subgraphs import Subgraph, subgraphs_of
 from ethosgen.aot.graph.variables import find_variables, initial_value
-from ethosgen.aot.host.direct import Invoke, complaint
+from ethosgen.aot.host.direct import Invoke
 from ethosgen.aot.host.step import Array, NotReadyError, Run
 from ethosgen.aot.memory.overlaps import check_lives
-from ethosgen.values.errors import InputError
+from ethosgen.values.fitting import fitting
 from ethosgen.values.network import CONTROL, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadPlan, Partition
@@ -41,7 +41,7 @@ class HostGraph:
         def run_partition(step: Step, values: Mapping[int, Array]) -> dict[int, Array]:
             return self._invoke(step, step.partition, values, invoke) if step.partition else {}
 
-        values = {t.index: _checked(inputs, t) for t in graph.input_tensors()}
+        values = {t.index: fitting(inputs, t) for t in graph.input_tensors()}
         try:
             values = self.steps.run(values, self.variables, run_partition)
         except NotReadyError:
@@ -155,13 +155,6 @@ def _compile(schedule: Schedule) -> dict[int, Run]:
     from ethosgen.aot.host.llvm import compile_steps
 
     return compile_steps(schedule)
-
-
-def _checked(inputs: Arrays, tensor: Tensor) -> Array:
-    array = inputs.get(tensor.name)
-    if array is None or array.shape != tensor.shape or array.dtype.name != tensor.dtype:
-        raise InputError(complaint(tensor.name, tensor.shape, np.dtype(tensor.dtype), inputs))
-    return np.ascontiguousarray(array).reshape(tensor.shape)
 
 
 def _empty(tensor: Tensor) -> Array:

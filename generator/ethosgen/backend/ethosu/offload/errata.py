@@ -10,11 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 from ethosgen.backend.ethosu.offload.errata_conditions import Condition
 from ethosgen.backend.ethosu.offload.site import Site, Table
+from ethosgen.oracle import ORACLES, litert, tflm
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.outcome import ORACLES
 from ethosgen.values.plan import IoStyle, Kept
 
-TFLM, LITERT = "tflm", "litert"
+TFLM, LITERT = tflm.NAME, litert.NAME
 VELA = "Vela"
 
 TableOf = Callable[[Operator, Graph], Table | None]
@@ -65,7 +65,7 @@ class Erratum:
         blame = (
             f"Vela {vela_version()} compiles it to something else"
             if self.owner == VELA
-            else f"the NPU computes it differently from {ORACLES[oracle]}, which decides"
+            else f"the NPU computes it differently from {ORACLES[oracle].title}, which decides"
         )
         return Kept(f"{blame}: {self.sentence} (erratum {self.name})", self.name)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle.reference import LITERT, golden_outputs
+from ethosgen.oracle import LITERT
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
@@ -86,7 +87,7 @@ def test_inputs_must_fit() -> None:
     with pytest.raises(InputError, match="input 'x' is missing; found: z"):
         golden_outputs(network, [{"z": np.zeros((1, 2, 3), np.int8)}])
     with pytest.raises(
-        InputError, match=r"'x' is int8\[6\], but the network expects int8\[1, 2, 3\]"
+        InputError, match=r"'x' is int8 \[6\], but the network expects int8 \[1, 2, 3\]"
     ):
         golden_outputs(network, [{"x": np.zeros(6, np.int8)}])
     with pytest.raises(InputError, match="'x' is uint8"):

@@ -1,0 +1,196 @@
+"""Golden outputs operator by operator, for networks that no single oracle runs completely."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.host.child import ChildError
+from ethosgen.oracle import litert, tflm
+from ethosgen.oracle.interpreters import Array, ask_child, file_of
+from ethosgen.oracle.oddities import answers_by_chance, may_be_undefined, undefined_elements
+from ethosgen.values.errors import InternalError, UnsupportedError
+from ethosgen.values.excerpt import single_operator
+from ethosgen.values.fitting import fitting
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays, LeftOut
+from ethosgen.values.workload import has_state
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Part = tuple[str, list[tuple[str, bytes, int]], list[int], list[tuple[int, tuple[int, ...], str]]]
+"""An operator; its files, each with an oracle and TFLite Micro's arena size; the indices of its
+inputs; the index, shape and type of each output."""
+
+_WITHIN_S = 300.0
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The value of every tensor by index, for each sample, and each operator's oracle."""
+
+    values: Sequence[dict[int, np.ndarray[Any, Any]]]
+    oracles: Sequence[str]
+
+    def outputs(self, network: Network) -> list[Arrays]:
+        """Return a network's outputs by name."""
+        return [{t.name: value[t.index] for t in network.outputs} for value in self.values]
+
+    def note(self, network: Network) -> str:
+        """Return a note that lists the operators that LiteRT ran."""
+        pairs = zip(network.graph.operators, self.oracles, strict=True)
+        lacking = dict.fromkeys(op.code for op, oracle in pairs if oracle == litert.NAME)
+        return f"operator by operator: LiteRT for {', '.join(lacking)}, TFLite Micro for the rest"
+
+
+def undefined_outputs(
+    network: Network, samples: Sequence[Arrays], oracle: str | None = None
+) -> LeftOut | None:
+    """Return the elements of the outputs that are undefined in C++, None if there are none.
+
+    The oracle's value for them depends on its compiler. Results computed from them are undefined
+    too, with state also in later samples. A network that cannot be taken apart has none.
+    """
+    if not any(may_be_undefined(op, network.graph.tensors) for op in network.graph.operators):
+        return None
+    try:
+        pieces = take_apart(network, samples)
+    except UnsupportedError:
+        return None
+    is_one = oracle in (tflm.NAME, litert.NAME)
+    oracles = [oracle] * len(pieces.oracles) if oracle and is_one else pieces.oracles
+    reached: dict[int, Mask] = {}
+    masks, why = [], ""
+    for value in pieces.values:
+        if not has_state(network):
+            reached.clear()
+        found = _spread(network, value, oracles, reached)
+        why = why or found
+        masks.append({t.name: reached[t.index] for t in network.outputs if t.index in reached})
+    if not any(masks):
+        return None
+    return LeftOut(masks, f"C++ leaves the result of {why} undefined for a float that does not fit")
+
+
+def _spread(
+    network: Network,
+    value: Mapping[int, np.ndarray[Any, Any]],
+    oracles: Sequence[str],
+    reached: dict[int, Mask],
+) -> str:
+    """Add a sample's undefined elements to `reached`; return the operator that causes them.
+
+    An operator that reads one has an undefined result, and so have its variables.
+    """
+    tensors, why = network.graph.tensors, ""
+    for op, oracle in zip(network.graph.operators, oracles, strict=True):
+        given = value.get(op.inputs[0]) if op.inputs else None
+        if not reached.keys().isdisjoint(op.inputs):
+            written = (*op.outputs, *(i for i in op.inputs if i >= 0 and tensors[i].is_variable))
+            reached |= {i: np.ones(tensors[i].shape, bool) for i in written}
+        elif given is not None:
+            mask = undefined_elements(op, tensors, oracle, given)
+            if mask.any():
+                why = why or f"{op.code} with output '{tensors[op.outputs[0]].name}'"
+                reached[op.outputs[0]] = mask.reshape(tensors[op.outputs[0]].shape)
+    return why
+
+
+def take_apart(network: Network, samples: Sequence[Arrays], within_s: float = _WITHIN_S) -> Pieces:
+    """Run a network operator by operator.
+
+    UnsupportedError for an operator that no oracle has, and for networks that cannot be taken
+    apart: those with subgraphs, resources or compressed constants.
+    """
+    operators = network.graph.operators
+    if len(network.graphs) > 1 or network.compression:
+        raise UnsupportedError(f"'{network.name}' cannot be taken apart")
+    pieces = [single_operator(network, op.index, with_states=True) for op in operators]
+    whole = [piece for piece in pieces if piece is not None]
+    if len(whole) < len(operators):
+        raise UnsupportedError(f"'{network.name}' cannot be taken apart: it keeps resources")
+    return Pieces(*outputs_in_pieces(network, whole, samples, within_s))
+
+
+def run(network: Network, samples: Sequence[Arrays], within_s: float | None = None) -> list[Arrays]:
+    """Run samples operator by operator; return the network's outputs by tensor name."""
+    return take_apart(network, samples, within_s or _WITHIN_S).outputs(network)
+
+
+def outputs_in_pieces(
+    network: Network, pieces: Sequence[Network], samples: Sequence[Arrays], within_s: float
+) -> tuple[list[dict[int, Array]], list[str]]:
+    """Run a network operator by operator, each by TFLite Micro if it has it, else by LiteRT.
+
+    `pieces` are its operators as networks whose tensors have the same names. Return the value of
+    every tensor by index, for each sample, and the short name of each operator's oracle.
+    UnsupportedError for an operator that neither has, InternalError for a bug of ours.
+    """
+    indices = {tensor.name: tensor.index for tensor in network.graph.tensors}
+    parts = [_part(piece, indices) for piece in pieces]
+    given = [{tensor.index: fitting(s, tensor) for tensor in network.inputs} for s in samples]
+    try:
+        answer = ask_child(Path(__file__), "run_pieces", parts, given, limit_s=within_s)
+    except ChildError as error:
+        why = f"'{network.name}' cannot be run piece by piece: {error}"
+        if error.how == "raised":  # what an interpreter raises is in the answer
+            raise InternalError(why) from error
+        raise UnsupportedError(why) from None
+    values, oracles, lacking = answer
+    if lacking:
+        raise UnsupportedError(f"'{network.name}' cannot be run piece by piece: {lacking}")
+    return values, oracles
+
+
+def _part(piece: Network, indices: Mapping[str, int]) -> Part:
+    (operator,) = piece.graph.operators
+    files = [(litert.NAME, litert.for_litert(piece), 0)]
+    dtype = piece.graph.tensors[operator.inputs[0]].dtype if operator.inputs else ""
+    if not answers_by_chance(operator.code, dtype):
+        files.insert(0, (tflm.NAME, file_of(piece), tflm.arena_bytes(piece)))
+    made = [(indices[tensor.name], tensor.shape, tensor.dtype) for tensor in piece.outputs]
+    return operator.code, files, [indices[tensor.name] for tensor in piece.inputs], made
+
+
+# ---- code that runs in the child -----------------------------------------------------------------
+
+
+def run_pieces(
+    parts: list[Part], samples: list[dict[int, Array]]
+) -> tuple[list[dict[int, Array]], list[str], str]:
+    """Return the value of every tensor for each sample, and which oracle ran each operator.
+
+    The last text says which operator no oracle runs; it is empty if each has one.
+    """
+    values, oracles = [dict(sample) for sample in samples], []
+    for code, files, given, made in parts:
+        inputs = [[value[i] for i in given] for value in values]
+        why = []
+        for oracle, data, arena_bytes in files:
+            try:
+                if oracle == tflm.NAME:
+                    outputs = tflm.run_tflite_micro(data, inputs, len(made), arena_bytes)
+                else:
+                    outputs = litert.run_litert(data, inputs)
+                made_values = [_as_declared(made, answer) for answer in outputs]
+            except Exception as error:  # whatever an interpreter raises means that it cannot
+                why.append(f"{oracle}: {type(error).__name__}: {str(error)[:200]}")
+                continue
+            for value, more in zip(values, made_values, strict=True):
+                value.update(more)
+            oracles.append(oracle)
+            break
+        else:
+            return values, oracles, f"no oracle runs {code}: {'; '.join(why)}"
+    return values, oracles, ""
+
+
+def _as_declared(
+    made: list[tuple[int, tuple[int, ...], str]], answer: list[Array]
+) -> dict[int, Array]:
+    """Return an interpreter's outputs by tensor; ValueError if they have other sizes."""
+    return {
+        index: array.reshape(shape).astype(dtype, copy=False)
+        for (index, shape, dtype), array in zip(made, answer, strict=True)
+    }

@@ -1,0 +1,101 @@
+"""TensorFlow Lite Micro's reference kernels."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ethosgen.host.child import ChildError
+from ethosgen.oracle.interpreters import (
+    Array,
+    LateError,
+    file_of,
+    named_outputs,
+    ordered_inputs,
+    run_in_children,
+)
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
+
+NAME = "tflm"
+
+
+def golden_outputs(
+    network: Network, samples: Sequence[Arrays], within_s: float | None = None
+) -> list[Arrays]:
+    """Run samples through TFLite Micro's reference kernels; return the outputs by tensor name.
+
+    A sample has no outputs if a CIRCULAR_BUFFER waits for more inputs.
+
+    Raises InputError for inputs that do not fit the network or a network that crashes the
+    interpreter, and UnsupportedError for one that TFLite Micro cannot run or on which it aborts.
+    """
+    inputs = ordered_inputs(network, samples)
+    data = network.source.data if network.compression and network.source else file_of(network)
+    arguments = (data, inputs, len(network.outputs), arena_bytes(network))
+    script = Path(__file__)
+    try:
+        runs = run_in_children(network, script, "run_tflite_micro", *arguments, within_s=within_s)
+    except ChildError as error:
+        raise _refusal(network, error, within_s) from None
+    return named_outputs(network, runs)
+
+
+def _refusal(network: Network, error: ChildError, within_s: float | None) -> InputError:
+    if error.how == "late" and within_s is not None:
+        return LateError(f"it took longer than {within_s:g} s")
+    if error.how == "raised":
+        return UnsupportedError(
+            f"TFLite Micro cannot run '{network.name}': {_last_words(error)}; nothing can be "
+            "checked without its golden outputs"
+        )
+    if "SIGABRT" in str(error):
+        return UnsupportedError(
+            f"TFLite Micro aborted on '{network.name}' ({error}): a check of one of its kernels "
+            "failed, on these inputs or on an option; nothing can be checked without its golden "
+            "outputs"
+        )
+    what = "did not finish" if error.how == "late" else "crashed on"
+    return InputError(
+        f"TFLite Micro {what} '{network.name}' ({error}); the file is probably damaged"
+    )
+
+
+def arena_bytes(network: Network) -> int:
+    """Estimate an arena for all activations at once and TFLite Micro's own records."""
+    activations = [t for graph in network.graphs for t in graph.tensors if t.data is None]
+    records = sum(len(graph.tensors) + len(graph.operators) for graph in network.graphs)
+    return (1 << 20) + 2 * sum(tensor.bytes for tensor in activations) + 4096 * records
+
+
+def _last_words(error: ChildError) -> str:
+    """Return TFLite Micro's message about its failure, without the noise."""
+    lines = [line.strip() for line in error.log.splitlines() if line.strip()]
+    return lines[0] if lines else str(error)
+
+
+# ---- code that runs in the child -----------------------------------------------------------------
+
+
+_ABORT = 15
+"""kTfLiteAbort, with which a CIRCULAR_BUFFER ends an inference (micro_context.h)."""
+
+
+def run_tflite_micro(
+    data: bytes, samples: list[list[Array]], output_count: int, arena_bytes: int
+) -> list[list[Array]]:
+    """Return the outputs of each sample in the signature's order."""
+    from tflite_micro.python.tflite_micro import runtime
+
+    try:
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=arena_bytes)
+    except RuntimeError:  # a kernel's scratch buffers may exceed the estimate
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=16 * arena_bytes)
+    outputs = []
+    for sample in samples:
+        for index, array in enumerate(sample):
+            interpreter.set_input(array, index)
+        count = 0 if interpreter.invoke() == _ABORT else output_count
+        outputs.append([np.array(interpreter.get_output(i)) for i in range(count)])
+    return outputs

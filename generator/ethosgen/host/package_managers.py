@@ -18,7 +18,7 @@ MANAGERS = (
     PackageManager(
         "apt-get",
         "sudo apt-get install -y",
-        {
+        {  # as tools/setup.sh installs them; QEMU's page in Debian's list of packages says the same
             "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
             "cmake": "cmake",
             "ninja": "ninja-build",
@@ -28,7 +28,7 @@ MANAGERS = (
     PackageManager(
         "dnf",
         "sudo dnf install -y",
-        {
+        {  # as installation guides of public firmware repositories give them for Fedora
             "arm-none-eabi-gcc": "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
             "cmake": "cmake",
             "ninja": "ninja-build",
@@ -38,7 +38,7 @@ MANAGERS = (
     PackageManager(
         "pacman",
         "sudo pacman -S --needed",
-        {
+        {  # the compiler as such guides give it for Arch; QEMU as Arch's list of packages has it
             "arm-none-eabi-gcc": "arm-none-eabi-gcc arm-none-eabi-newlib",
             "cmake": "cmake",
             "ninja": "ninja",
@@ -49,7 +49,8 @@ MANAGERS = (
         "brew",
         "brew install",
         {
-            # The formula arm-none-eabi-gcc has no C library; Arm's own release has newlib.
+            # Homebrew's formula arm-none-eabi-gcc is built without headers, so it has no C library;
+            # Arm's own release, the cask, has newlib. Such guides give both the cask and qemu.
             "arm-none-eabi-gcc": "--cask gcc-arm-embedded",
             "cmake": "cmake",
             "ninja": "ninja",
@@ -57,7 +58,10 @@ MANAGERS = (
         },
     ),
 )
-"""The system's own come before brew, which on Linux is an addition."""
+"""The system's own come before brew, which on Linux is an addition.
+
+The names were looked up in November 2026, where the comments say.
+"""
 
 
 def how_to_install(tool: str) -> str:

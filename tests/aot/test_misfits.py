@@ -17,6 +17,22 @@ MISFITS: dict[str, tuple[str, str, Sequence[int], Sequence[int], Sequence[int], 
     "BROADCAST_TO of a part": ("BROADCAST_TO", "int8", (2, 3), (4, 6), (4, 6), "does not fit"),
     "FILL with several values": ("FILL", "int32", (2,), (1, 2), (2,), "its value has the shape"),
     "BROADCAST_ARGS of matrices": ("BROADCAST_ARGS", "int32", (1, 2), (2, 2), (2,), "not shapes"),
+    "RESIZE_BILINEAR to more channels": (
+        "RESIZE_BILINEAR",
+        "int8",
+        (1, 2, 2, 1),
+        (4, 4),
+        (1, 4, 4, 2),
+        "more channels than its",
+    ),
+    "RESIZE_NEAREST_NEIGHBOR to more batches": (
+        "RESIZE_NEAREST_NEIGHBOR",
+        "int8",
+        (1, 2, 2, 1),
+        (4, 4),
+        (2, 4, 4, 1),
+        "more batches than",
+    ),
     "PAD of another rank": ("PAD", "int8", (2, 3), (0, 0, 1), (2, 4), "do not match"),
 }
 

@@ -146,6 +146,14 @@ def _clipped_lstm(net: NetworkBuilder) -> int:
     return lstm(net, net.input((1, 3, 4), "int8", 0.05, 0), 4, cell_clip=0.5)
 
 
+def _deepened(net: NetworkBuilder) -> int:
+    """Return a resized input with two channels, which the output declares as four."""
+    x, size = net.input((1, 4, 4, 2)), net.constant(np.array([8, 8], np.int32))
+    spec = net._like(x, (1, 8, 8, 4))
+    options = {"align_corners": False, "half_pixel_centers": False}
+    return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
+
+
 def _column(net: NetworkBuilder) -> int:
     x = net.max_pool(net.input((1, 4, 1, 1), "int8", 0.05, 0), (1, 1))
     size = net.constant(np.array([25, 1], np.int32))
@@ -259,6 +267,7 @@ NETWORKS: dict[str, Build] = {
     "product-into-part": _product_into_part,
     "lstm-cell-clip": _clipped_lstm,
     "resize-cascade": _column,
+    "resize-depth": _deepened,
     "transpose-into-part": _padded_transpose,
     "log-last-segment": _unary("LOG", "int16", 2.56e-5, 8.52e-6, 0, MANY),
     "logistic-fixed-point": _unary("LOGISTIC", "int8", 1 / 256, 1 / 256, -128),

@@ -8,6 +8,7 @@ from tvm import tirx
 
 from ethosgen.aot.loops.nest import Array, Nest, int32, number, real
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
+from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 
 _SINGLE = np.float32
@@ -17,13 +18,28 @@ def _options(op: Operator) -> tuple[bool, bool]:
     return bool(op.options.get("align_corners")), bool(op.options.get("half_pixel_centers"))
 
 
+def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Return input and output; UnsupportedError if TFLite Micro would read past the input.
+
+    It takes the output's batches and channels, and LiteRT the input's.
+    """
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    for place, axis in ((0, "batches"), (3, "channels")):
+        if target.shape[place] > source.shape[place]:
+            raise UnsupportedError(
+                f"its output {list(target.shape)} has more {axis} than its input "
+                f"{list(source.shape)}, so TFLite Micro reads past its end"
+            )
+    return source, target
+
+
 # ---- nearest neighbour ---------------------------------------------------------------------------
 
 
 @operator("RESIZE_NEAREST_NEIGHBOR", dtypes=("int8", "int16", "float32"))
 def resize_nearest_neighbor(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy the nearest pixel (reference/resize_nearest_neighbor.h)."""
-    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    source, target = _ends(op, tensors)
     batch, height, width, depth = target.shape
     nest = Nest()
     x = nest.read("input", source)
@@ -58,7 +74,7 @@ def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     LiteRT interpolates uint8 in single precision, adds 0.5 and truncates.
     """
-    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    source, target = _ends(op, tensors)
     batch, height, width, depth = target.shape
     was_unsigned = bool(op.options.get(UNSIGNED))
     single = source.dtype == "float32" or was_unsigned

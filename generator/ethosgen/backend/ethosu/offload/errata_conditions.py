@@ -178,6 +178,14 @@ def steps_once_with_batches(site: Site) -> bool:
     return steps == 1 and batches > 1
 
 
+def resizes_to_more_channels(site: Site) -> bool:
+    """Return whether a resized output has more batches or channels than the input."""
+    if site.code not in ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"):
+        return False
+    before, after = site.inputs[0].shape, site.output.shape
+    return after[0] > before[0] or after[3] > before[3]
+
+
 def enlarges_one_column(site: Site) -> bool:
     """Return whether a column of more than three rows is resized in steps that Vela can cascade.
 

@@ -84,6 +84,14 @@ ERRATA: tuple[Erratum, ...] = (
         "compiler/live_range.cpp, IsOp1To1",
     ),
     Erratum(
+        "resize-depth",
+        VELA,
+        when.resizes_to_more_channels,
+        "the output has more batches or channels than the input, and it reads past the input's end",
+        "Regor, tflite/tflite_supported_operators.cpp, which does not compare them; TFLite Micro "
+        "reads past the end too, LiteRT refuses the network",
+    ),
+    Erratum(
         "table-uint8",
         VELA,
         when.table_after_transposition_of_uint8,

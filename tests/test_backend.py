@@ -7,12 +7,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
-from ethosgen.oracle.reference import golden_outputs
 
 from ethosgen import backend, pipeline
 from ethosgen.backend import Attach, Backend, Firmware, Listing, Memories, Runner, Task
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline import Inputs
 from ethosgen.pipeline.coverage import survey
 from ethosgen.samples.drawing import draw_samples

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from ethosgen.oracle.reference import litert_outputs
 
 from ethosgen.aot import make_evaluator
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle.litert import litert_outputs
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from tests.aot.aot_harness import cpu_plan

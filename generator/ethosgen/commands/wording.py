@@ -9,7 +9,7 @@ from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
 from ethosgen.values.outcome import Comparison
-from ethosgen.values.plan import Check, CpuOperator
+from ethosgen.values.plan import Check, CpuOperator, OffloadPlan
 from ethosgen.values.report import FirmwareReport
 
 MOST_EDITS = 6
@@ -29,13 +29,20 @@ def written_text(written: Any) -> str:
         lines += [
             *([] if is_alone else [name]),
             *plan_lines(program.summary()),
-            f"  arena     {program.arena_bytes} B (Vela's own figure: {plan.sram_bytes} B)",
+            f"  arena     {program.arena_bytes} B{_own_figure(plan)}",
             f"  call      {name}_run(), documented in {written.directory}/model/{header}",
         ]
     if not is_alone:
         most = max(program.arena_bytes for program in written.programs)
         lines.append(f"together\n  arena     {most} B, which they share")
     return "\n".join(lines)
+
+
+def _own_figure(plan: OffloadPlan) -> str:
+    """Return the compiler's figure for the arena, if a compiler had a part in it."""
+    if plan.accelerator is None:
+        return ""
+    return f" ({plan.compiler}'s own figure: {plan.sram_bytes} B)"
 
 
 def plan_lines(plan: Any) -> list[str]:

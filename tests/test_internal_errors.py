@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         raise OverflowError("1 << 31 is\nno int32")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(kernels, "registry", lambda: {("ADD", "int8"): broken})
+    add = replace(kernels.registry()["ADD", "int8"], build=broken)
+    monkeypatch.setattr(kernels, "registry", lambda: {("ADD", "int8"): add})
 
     def call(*arguments: object) -> tuple[object, str]:
         monkeypatch.setattr("sys.argv", ["ethosgen", *map(str, arguments)])

@@ -152,6 +152,7 @@ def test_wrong_inputs_are_named(network: Path, tmp_path: Path) -> None:
     assert "'image'" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_unknown_operator_to_keep_is_refused(network: Path) -> None:
     done = ethosgen("simulate", network, "--cpu-ops", "NONSENSE")
     assert_one_sentence(done)

@@ -78,6 +78,7 @@ def test_errata_are_avoided_without_a_check_too() -> None:
     assert plan.check is None
 
 
+@pytest.mark.slow
 def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ def test_the_name_that_was_meant_is_suggested() -> None:
     assert nearest("mars", ["qemu", "fvp"]) == ""
 
 
+@pytest.mark.slow
 def test_a_suggested_command_quotes_its_path(tmp_path: Path) -> None:
     net, place = NetworkBuilder("net"), tmp_path / "my firmware"
     net.relu(net.input((1, 4)))

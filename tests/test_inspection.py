@@ -175,6 +175,7 @@ def test_a_dump_needs_a_number_and_a_file(text: str) -> None:
         make_trace([text])
 
 
+@pytest.mark.slow
 def test_two_runs_give_one_trace_and_dumps_are_kept(network: Path, tmp_path: Path) -> None:
     kept = tmp_path / "2.npz"
     options = ("simulate", network, "--trace", "--no-times", "--dump", kept)
@@ -206,6 +207,7 @@ def test_simulate_says_that_a_compiled_file_has_no_golden_answer(compiled: Path)
     assert answer["mismatches"] is None and answer["oracles"] == {}
 
 
+@pytest.mark.slow
 def test_the_original_judges_a_compiled_file(compiled: Path, network: Path) -> None:
     done = ethosgen("simulate", compiled, "--golden", network, "--samples", 3)
     assert done.returncode == 0, done.stderr
@@ -215,6 +217,7 @@ def test_the_original_judges_a_compiled_file(compiled: Path, network: Path) -> N
         assert refused.returncode == 2 and says in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_compiled_file_becomes_a_project_for_its_own_npu(compiled: Path, tmp_path: Path) -> None:
     place = tmp_path / "fw"
     options = (compiled, "--board", "corstone300", "-o", place)

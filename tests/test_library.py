@@ -95,6 +95,7 @@ def test_a_library_is_neither_built_nor_run_by_ethosgen(tmp_path: Path) -> None:
         pipeline.flash_project(place, watch=Watch())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says"),
     [

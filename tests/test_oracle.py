@@ -58,6 +58,7 @@ def _simulate(data: bytes, tmp_path: Path, npu: str, oracle: str | None = None) 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
 @pytest.mark.parametrize("version", [1, 3])
 def test_litert_decides_where_tflite_micro_lacks_an_operator(

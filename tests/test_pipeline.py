@@ -37,6 +37,7 @@ def npu_cycles(path: Path, cpu_ops: list[str]) -> int:
     return sum(load(stream_of(p).commands, accelerator).activity.cycles for p in plan.partitions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("npu", list(ACCELERATORS))
 def test_simulate_equals_tflm_on_every_npu(tmp_path: Path, npu: str) -> None:
     report = pipeline.simulate(

@@ -163,6 +163,7 @@ def test_other_networks_do_not_mix(tmp_path: Path) -> None:
             write(render(other, BOARD), tmp_path / "p")
 
 
+@pytest.mark.slow
 def test_one_of_two_is_generated_again(tmp_path: Path) -> None:
     one, two = image_net(tmp_path / "one.tflite"), two_inputs(tmp_path / "two.tflite")
     place = tmp_path / "p"

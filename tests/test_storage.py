@@ -57,6 +57,7 @@ def in_namespace(script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @needs_mounts
 @pytest.mark.parametrize(
     "arguments",
@@ -99,6 +100,7 @@ def made_project(place: Path, network: Path, *options: str) -> str:
     return f"mount --bind {place} {place} && mount -o remount,bind,ro {place}"
 
 
+@pytest.mark.slow
 @needs_mounts
 @pytest.mark.parametrize("platform", ["baremetal", "zephyr", "csolution"])
 def test_a_read_only_project_is_not_built_but_said_to_be_one(
@@ -111,6 +113,7 @@ def test_a_read_only_project_is_not_built_but_said_to_be_one(
     assert f"'{place}' is not writable" in done.stderr
 
 
+@pytest.mark.slow
 @needs_mounts
 def test_a_solution_needs_more_than_its_build_folder(tmp_path: Path, network: Path) -> None:
     place = tmp_path / "firmware"

@@ -47,6 +47,7 @@ def start_verify(
     return started, temporary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_verify_leaves_no_temporary_folder(tmp_path: Path, number: signal.Signals) -> None:
     started, temporary = start_verify(tmp_path)

@@ -56,6 +56,7 @@ def judged(model: Network, samples: Sequence[Arrays], outputs: Sequence[Arrays])
     return Report("net", None, "simulate", plan, len(samples), golden, second, ended=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("far", [1e12, -3e38, np.nan, np.inf])
 def test_an_undefined_element_is_left_out_and_counted(far: float) -> None:
     model = parse_network(from_floats(), "floats")

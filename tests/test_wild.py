@@ -122,6 +122,7 @@ def test_an_asker_survives_what_it_calls(asker: Asker, tmp_path: Path) -> None:
     assert asker.call(script, "add", np.int64(1), 2).value == 3
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_its_log_ends(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     seeds = range(3, 5)

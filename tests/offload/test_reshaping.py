@@ -31,6 +31,7 @@ def _both(net: NetworkBuilder, x: int) -> int:
     return net.pad(_slice(net, net.pad(x, ((1, 2), (0, 3)))), ((0, 1), (1, 0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("io", IoStyle)
 @pytest.mark.parametrize("layer", [_slice, _pad, _both])
 def test_an_operator_reads_its_input_in_the_shape_that_it_has(layer: Layer, io: IoStyle) -> None:

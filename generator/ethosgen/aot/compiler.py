@@ -1,36 +1,32 @@
 """The compilation stage: schedule, kernels, memory plan, passes, C."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+
+import tvm
 
 from ethosgen.aot.code.comments import describe_functions, name_codes
 from ethosgen.aot.code.csource import generate
+from ethosgen.aot.code.entry import find_addresses, lower_body, make_body
 from ethosgen.aot.code.micro_kernels import HEADERS, read_micro_kernels
-from ethosgen.aot.code.module import (
-    blob_name,
-    build_module,
-    value_name,
-    variable_name,
-    workspace_name,
-)
-from ethosgen.aot.code.passes import Address, EntryParameter, EntrySignature, pipeline
+from ethosgen.aot.code.passes import Address, EntryParameter, EntrySignature, generator_passes
 from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.graph.variables import initial_byte, state_bytes
-from ethosgen.aot.kernels import choose_kernels, micro_kernels, workspace_bytes
+from ethosgen.aot.kernels import micro_kernels
 from ethosgen.aot.memory.overlaps import check_memory
-from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, plan_memory
+from ethosgen.aot.memory.plan import ALIGNMENT, MemoryPlan, plan_memory
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, OffloadPlan
-from ethosgen.values.program import READ_ONLY, ArenaTensor, Constant, Port, Program, Variable
+from ethosgen.values.program import READ_ONLY, ArenaTensor, Port, Program, Variable
 
 
 def compile_program(plan: OffloadPlan, name: str) -> Program:
     """Compile a plan; see `ethosgen.aot.compile_program`."""
     schedule = fuse_chains(make_schedule(plan), packed=True)
-    kernels, constants = choose_kernels(schedule, name, packed=True)
-    memory = plan_memory(schedule, workspace_bytes(kernels))
+    body = make_body(schedule, name)
+    kernels, constants, memory = body.kernels, body.constants, body.memory
     check_memory(schedule, memory)
     comments = describe_functions(schedule, kernels, name)
     functions = [p.call.function.symbol.format(name=name) for p in plan.partitions]
@@ -38,11 +34,13 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     inputs, outputs = _make_ports(schedule, memory, symbols)
     state = state_bytes(schedule, memory.variables)
     signature = _entry_signature(plan, inputs, outputs, bool(state), name)
-    addresses = _addresses(schedule, memory, inputs, outputs, constants, name)
-    module = build_module(schedule, kernels, constants, name, memory.in_place)
+    ports = {port.tensor.index: port.c_name for port in (*outputs, *inputs)}
+    variables = {h.tensor: Address("state", h.offset) for h in memory.variables if not h.on_npu}
+    addresses = find_addresses(body, "arena", ports, variables)
     memories = {"arena": memory.arena_bytes} | ({"state": state} if state else {})
     callees = {c.name: c.function for named in kernels.values() for c in named.kernel.callees}
-    module = pipeline(signature, addresses, memories, callees)(module)
+    module = lower_body(body, signature, addresses, memories)
+    module = tvm.transform.Sequential(generator_passes(callees))(module)
     written_by_hand = read_micro_kernels(micro_kernels(kernels))
     includes = HEADERS[:1] if written_by_hand else ()
     sources = generate(module, signature, comments, constants, plan, name, includes)
@@ -116,42 +114,6 @@ def _entry_signature(
 def _blob_parameters(plan: OffloadPlan) -> Iterable[str]:
     """Return the entry's parameters for blobs; every entry has the first one."""
     return dict.fromkeys((READ_ONLY, *(b.parameter for b in plan.blobs if b.parameter)))
-
-
-def _addresses(
-    schedule: Schedule,
-    memory: MemoryPlan,
-    inputs: Sequence[Port],
-    outputs: Sequence[Port],
-    constants: Sequence[Constant],
-    name: str,
-) -> Mapping[str, Address]:
-    """Return the address of each variable of the Relax module."""
-    pointers = {port.tensor.index: port.c_name for port in (*outputs, *inputs)}
-
-    def address(block: Block) -> Address:
-        if block.port is not None:
-            return Address(pointers[block.port])
-        return Address("arena", block.offset or 0)
-
-    found = {value_name(tensor): address(block) for tensor, block in memory.by_tensor.items()}
-    found |= {workspace_name(step): address(block) for step, block in memory.workspaces.items()}
-    found |= {
-        variable_name(held.tensor, index): Address("state", held.offset)
-        for held in memory.variables
-        if not held.on_npu
-        for index in range(len(schedule.steps))
-    }
-    found |= {constant.c_name: Address(constant.c_name) for constant in constants}
-    plan = schedule.plan
-    found |= {blob_name(b): Address(b.parameter or f"{name}_{b.name}") for b in plan.blobs}
-    outside = Address("arena")
-    return found | {
-        scratch.name: address(memory.scratches[scratch.name])
-        if scratch.name in memory.scratches
-        else outside
-        for scratch in plan.scratches
-    }
 
 
 def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[ArenaTensor, ...]:

@@ -1,12 +1,12 @@
-"""Lifetimes of tensors, on a clock common to Vela's order of operators and ours.
+"""Lifetimes of tensors, on a clock common to a backend's order of operators and ours.
 
-Vela reuses bytes of scratch according to its own order. Partitions run in the same order in both,
-so they are the clock: partition k runs at 2k + 1, and CPU operators just before it at 2k.
+A backend's compiler reuses bytes of scratch according to its own order. Partitions run in the same
+order in both, so they are the clock: partition k runs at 2k + 1, and CPU operators just before it
+at 2k.
 """
 
 from collections.abc import Iterable, Sequence
 
-from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.network import Graph, Operator
 
 Life = tuple[int, int]
@@ -22,12 +22,13 @@ def times(on_npu: Iterable[bool]) -> list[int]:
     return [*found, 2 * partitions]
 
 
-def lives(graph: Graph, operators: Sequence[Operator]) -> dict[int, Life]:
+def lives(graph: Graph, operators: Sequence[Operator], custom_code: str) -> dict[int, Life]:
     """Return the lifetime of each tensor if a graph's operators run in this order.
 
-    Inputs exist from the start, and outputs are read at the end.
+    Operators with the custom code stand for partitions. Inputs exist from the start, and outputs
+    are read at the end.
     """
-    *clock, end = times(op.custom_code == NPU_CUSTOM_CODE for op in operators)
+    *clock, end = times(op.custom_code == custom_code for op in operators)
     first, last = dict.fromkeys(graph.inputs, 0), dict.fromkeys(graph.inputs, 0)
     for now, operator in zip(clock, operators, strict=True):
         for tensor in operator.outputs:
@@ -39,10 +40,10 @@ def lives(graph: Graph, operators: Sequence[Operator]) -> dict[int, Life]:
     return {i: (first.get(i, 0), last[i]) for i in last if i >= 0}
 
 
-def outgrows(life: Life, velas: Life, end: int) -> bool:
-    """Return whether a tensor is live when Vela could have reused its bytes for another.
+def outgrows(life: Life, planned: Life, end: int) -> bool:
+    """Return whether a tensor is live when its backend could have reused its bytes for another.
 
     Before the first partition and after the last one, at `end`, the NPU keeps nothing in scratch.
     """
     first, last = max(life[0], 1), min(life[1], end - 1)
-    return first <= last and not (velas[0] <= first and last <= velas[1])
+    return first <= last and not (planned[0] <= first and last <= planned[1])

@@ -206,7 +206,7 @@ class PlanSummary:
     cpu_operators: tuple[CpuOperator, ...]
     sram_bytes: int
     npu_cycles: int | None
-    """Vela's estimate for one inference; None for a precompiled file."""
+    """The compiler's estimate for one inference; None for a precompiled file."""
     choices: tuple[Choice, ...] = ()
     fused: tuple[str, ...] = ()
     """CPU operators that share a function, "CONV_2D + RELU6"; () before compilation."""

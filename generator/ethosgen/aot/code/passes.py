@@ -1,6 +1,6 @@
 """The AoT executor for Relax: lower `main` to one entry PrimFunc, then run TVM's own lowering.
 
-`pipeline` returns all passes in order.
+`entry_passes` and then `generator_passes` are all of them, in order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,26 +44,26 @@ class EntrySignature:
     parameters: tuple[EntryParameter, ...]
 
 
-def pipeline(
-    signature: EntrySignature,
-    addresses: Mapping[str, Address],
-    memories: Mapping[str, int],
-    callees: Mapping[str, Any],
-) -> Any:
-    """Return the passes from the Relax module to PrimFuncs for the C generator.
+def entry_passes(
+    signature: EntrySignature, addresses: Mapping[str, Address], memories: Mapping[str, int]
+) -> list[Any]:
+    """Return the passes from the Relax module to PrimFuncs: the entry and what it calls.
 
-    `memories` are the sizes of the entry's parameters that hold several tensors. `callees` are
-    functions that kernels call.
+    `memories` are the entry's parameters that contain several buffers, with their sizes.
     """
-    return tvm.transform.Sequential(
-        [
-            drop_copies_in_place(addresses),
-            drop_unused_functions(),
-            lower_main_to_entry(signature, addresses, memories),
-            add_functions(callees),
-            *lowering(),
-        ]
-    )
+    return [
+        drop_copies_in_place(addresses),
+        drop_unused_functions(),
+        lower_main_to_entry(signature, addresses, memories),
+    ]
+
+
+def generator_passes(callees: Mapping[str, Any]) -> list[Any]:
+    """Return the passes from there to PrimFuncs that the C generator takes.
+
+    `callees` are functions that kernels call.
+    """
+    return [add_functions(callees), *lowering()]
 
 
 def lowering() -> list[Any]:

@@ -1,6 +1,6 @@
 """Compile a subgraph to a C function, with separate functions for its operators.
 
-The stages are those of a whole network: schedule, kernels, memory plan, Relax module, one entry.
+The stages are those of a whole network (entry.py).
 Intermediate tensors are in a workspace that the caller provides, so they share the arena with all
 tensors that are not live while the subgraph runs.
 """
@@ -9,23 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import tvm
-
 from ethosgen.aot.code.comments import describe_step
-from ethosgen.aot.code.module import build_module, value_name, variable_name, workspace_name
-from ethosgen.aot.code.passes import (
-    Address,
-    EntryParameter,
-    EntrySignature,
-    drop_copies_in_place,
-    drop_unused_functions,
-    lower_main_to_entry,
-)
+from ethosgen.aot.code.entry import Body, find_addresses, lower_body, make_body
+from ethosgen.aot.code.passes import Address, EntryParameter, EntrySignature
 from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.code.primfunc import READS, drop_unused_parameters
 from ethosgen.aot.graph.schedule import Schedule, schedule_subgraph
 from ethosgen.aot.graph.subgraphs import Subgraph
-from ethosgen.aot.kernels import NamedKernel, choose_kernels, micro_kernels, workspace_bytes
+from ethosgen.aot.kernels import NamedKernel, micro_kernels
 from ethosgen.aot.memory import plan as memory
 from ethosgen.aot.operators import Callee
 from ethosgen.values.program import Constant
@@ -61,21 +52,15 @@ def compile_routine(
     iteration; it is empty outside of loops. UnsupportedError names an operator without code.
     """
     schedule = schedule_subgraph(subgraph.graph, place)
-    kernels, constants = choose_kernels(schedule, name, packed=True)
-    plan = memory.plan_memory(schedule, workspace_bytes(kernels))
+    body = make_body(schedule, name)
+    kernels, constants, plan = body.kernels, body.constants, body.memory
     direct, steps = _direct_outputs(schedule, plan, replaces)
     roles = _roles(schedule, subgraph, constants, plan.arena_bytes)
     signature = EntrySignature(name, tuple(roles))
-    addresses = _addresses(schedule, subgraph, plan, list(roles), roles)
+    names = {role: parameter.name for parameter, role in roles.items()}
+    addresses = _addresses(body, subgraph, names)
     memories = {WORKSPACE: plan.arena_bytes} if plan.arena_bytes else {}
-    module = build_module(schedule, kernels, constants, name, plan.in_place | steps)
-    lowered = tvm.transform.Sequential(
-        [
-            drop_copies_in_place(addresses),
-            drop_unused_functions(),
-            lower_main_to_entry(signature, addresses, memories),
-        ]
-    )(module)
+    lowered = lower_body(body, signature, addresses, memories, steps)
     reads = len(schedule.graph.inputs) + len(constants)
     entry, kept = drop_unused_parameters(lowered[name].with_attr(READS, reads))
     chosen = list(roles.values())
@@ -137,32 +122,12 @@ def _state(number: int) -> str:
     return f"state_{number}"
 
 
-def _addresses(
-    schedule: Schedule,
-    subgraph: Subgraph,
-    plan: memory.MemoryPlan,
-    parameters: Sequence[EntryParameter],
-    roles: Mapping[EntryParameter, str],
-) -> dict[str, Address]:
-    names = {roles[parameter]: parameter.name for parameter in parameters}
-    graph = schedule.graph
-    ports = {tensor: names[f"input {n}"] for n, tensor in enumerate(graph.inputs)}
-    ports |= {tensor: names[f"output {n}"] for n, tensor in enumerate(graph.outputs)}
-
-    def address(block: memory.Block) -> Address:
-        if block.port is not None:
-            return Address(ports[block.port])
-        return Address(WORKSPACE, block.offset or 0)
-
-    found = {value_name(tensor): address(block) for tensor, block in plan.by_tensor.items()}
-    found |= {workspace_name(step): address(block) for step, block in plan.workspaces.items()}
-    found |= {
-        variable_name(tensor, step): Address(_state(number))
-        for number, tensor in enumerate(subgraph.variables)
-        for step in range(len(schedule.steps))
-    }
-    constants = [name for role, name in names.items() if role.startswith("constant ")]
-    return found | {name: Address(name) for name in constants}
+def _addresses(body: Body, subgraph: Subgraph, roles: Mapping[str, str]) -> Mapping[str, Address]:
+    graph = body.schedule.graph
+    ports = {tensor: roles[f"input {n}"] for n, tensor in enumerate(graph.inputs)}
+    ports |= {tensor: roles[f"output {n}"] for n, tensor in enumerate(graph.outputs)}
+    states = {tensor: Address(_state(n)) for n, tensor in enumerate(subgraph.variables)}
+    return find_addresses(body, WORKSPACE, ports, states)
 
 
 def _direct_outputs(

@@ -120,7 +120,9 @@ def _last_ready_effect(waiting: Sequence[Operator], made_later: set[int]) -> int
 
 def outgrown(graph: Graph, order: Sequence[Operator]) -> frozenset[int]:
     """Return the tensors that are live in this order at steps at which Vela's order frees them."""
-    velas, ours = lives(graph, graph.operators), lives(graph, order)
+    velas, ours = (
+        lives(graph, operators, NPU_CUSTOM_CODE) for operators in (graph.operators, order)
+    )
     end = times(op.custom_code == NPU_CUSTOM_CODE for op in order)[-1]
     return frozenset(i for i, life in ours.items() if outgrows(life, velas[i], end))
 

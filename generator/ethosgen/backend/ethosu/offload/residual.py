@@ -66,7 +66,7 @@ class Residual:
         self.offsets = self._offsets() if spans is None else {}
         self.lives = {
             tensor: life
-            for tensor, life in lives(self.graph, self.graph.operators).items()
+            for tensor, life in lives(self.graph, self.graph.operators, NPU_CUSTOM_CODE).items()
             if tensor in self.offsets
         }
 

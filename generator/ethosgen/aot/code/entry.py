@@ -1,0 +1,93 @@
+"""A schedule as one function: kernels, memory plan, addresses, Relax module, entry.
+
+Networks and subgraphs take this path; only the parameters of their entries differ.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+
+from ethosgen.aot.code.module import (
+    blob_name,
+    build_module,
+    value_name,
+    variable_name,
+    workspace_name,
+)
+from ethosgen.aot.code.passes import Address, EntrySignature, entry_passes
+from ethosgen.aot.graph.schedule import Schedule
+from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
+from ethosgen.aot.memory.plan import Block, MemoryPlan, plan_memory
+from ethosgen.values.program import Constant
+
+
+@dataclass(frozen=True)
+class Body:
+    """The kernels of a schedule by step, their constants, and the memory plan.
+
+    `name` begins the C names of its functions and constants.
+    """
+
+    schedule: Schedule
+    name: str
+    kernels: Mapping[int, NamedKernel]
+    constants: tuple[Constant, ...]
+    memory: MemoryPlan
+
+
+def make_body(schedule: Schedule, name: str) -> Body:
+    """Choose the kernels of a schedule, and plan its memory."""
+    kernels, constants = choose_kernels(schedule, name, packed=True)
+    return Body(schedule, name, kernels, constants, plan_memory(schedule, workspace_bytes(kernels)))
+
+
+def find_addresses(
+    body: Body, arena: str, ports: Mapping[int, str], variables: Mapping[int, Address]
+) -> Mapping[str, Address]:
+    """Return the address of each variable of the Relax module.
+
+    `arena` is the entry's parameter for the arena, `ports` are those for tensors that the caller
+    owns; `variables` are the addresses of the network's variables on the CPU.
+    """
+    memory, plan = body.memory, body.schedule.plan
+
+    def address(block: Block) -> Address:
+        if block.port is not None:
+            return Address(ports[block.port])
+        return Address(arena, block.offset or 0)
+
+    found = {value_name(tensor): address(block) for tensor, block in memory.by_tensor.items()}
+    found |= {workspace_name(step): address(block) for step, block in memory.workspaces.items()}
+    found |= {
+        variable_name(tensor, step): place
+        for tensor, place in variables.items()
+        for step in range(len(body.schedule.steps))
+    }
+    found |= {constant.c_name: Address(constant.c_name) for constant in body.constants}
+    found |= {blob_name(b): Address(b.parameter or f"{body.name}_{b.name}") for b in plan.blobs}
+    outside = Address(arena)
+    return found | {
+        scratch.name: address(memory.scratches[scratch.name])
+        if scratch.name in memory.scratches
+        else outside
+        for scratch in plan.scratches
+    }
+
+
+def lower_body(
+    body: Body,
+    signature: EntrySignature,
+    addresses: Mapping[str, Address],
+    memories: Mapping[str, int],
+    in_place: Collection[int] = (),
+) -> Any:
+    """Return a module with the entry and the functions that it calls.
+
+    `memories` are the parameters that hold several things, with their sizes. The kernels of the
+    steps `in_place`, besides those of the memory plan, write where they read.
+    """
+    steps = body.memory.in_place.union(in_place)
+    module = build_module(body.schedule, body.kernels, body.constants, body.name, steps)
+    return tvm.transform.Sequential(entry_passes(signature, addresses, memories))(module)

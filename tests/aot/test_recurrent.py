@@ -80,6 +80,23 @@ def test_floats_are_near(name: str) -> None:
             np.testing.assert_allclose(made[tensor], array, rtol=1e-5, atol=1e-6)
 
 
+@needs_gcc
+@pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])
+def test_nan_becomes_a_bound_of_svdfs_activation(activation: str, tmp_path: Path) -> None:
+    net = NetworkBuilder("nan", seed=1)
+    plan = cpu_plan(net.build(svdf(net, _float(net, (1, 4)), 2, 3, activation=activation)))
+    name = plan.network.inputs[0].name
+    rows = ([np.nan, 1, 2, 3], [0, 1, -0.0, 3], [np.inf, 1, -np.inf, 3])
+    samples = [{name: np.array([row], np.float32)} for row in rows]
+    generated, run = GeneratedC(compile_program(plan, "nan"), tmp_path), make_evaluator(plan)
+    for sample, wanted in zip(samples, golden_outputs(plan.network, samples), strict=True):
+        status, outputs = generated.run(sample)
+        assert status == 0
+        for got in (outputs, run(sample, _never)):
+            for output, value in wanted.items():
+                np.testing.assert_array_equal(got[output], value)
+
+
 @pytest.mark.parametrize(
     ("place", "words"),
     [(9, "peepholes"), (16, "a projection"), (20, "layer normalization")],

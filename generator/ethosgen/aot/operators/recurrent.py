@@ -119,12 +119,21 @@ def svdf_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("SVDF", dtypes=("float32",))
 def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Compute float32, with the fused activation."""
+    """Compute float32, with the fused activation.
+
+    TFLite Micro compares with the upper bound and then with the lower one, so that NaN becomes a
+    bound (micro/kernels/activation_utils.h).
+    """
     layer = _read_svdf(op, tensors)
     if {t.dtype for t in (layer.features, layer.time, layer.bias, layer.state)} != {"float32"}:
         raise UnsupportedError("it mixes float32 with other types; only float32 is covered")
     activation = str(op.options.get("fused_activation_function", "NONE"))
-    bounds = {"NONE": None, "RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
+    bounds: dict[str, tuple[float, float | None] | None] = {
+        "NONE": None,
+        "RELU": (0.0, None),
+        "RELU6": (0.0, 6.0),
+        "RELU_N1_TO_1": (-1.0, 1.0),
+    }
     if activation not in bounds:
         raise UnsupportedError(f"the fused activation {activation} is not covered")
 
@@ -135,8 +144,11 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         chosen = bounds[activation]
         if chosen is None:
             return total
-        low = tirx.max(real(chosen[0] or 0.0), total)
-        return low if chosen[1] is None else tirx.min(real(chosen[1]), nest.let("raised", low))
+        low, high = chosen
+        value = nest.let("total_of_unit", total)
+        if high is not None:
+            value = nest.let("lowered", tirx.Select(value < real(high), value, real(high)))
+        return tirx.Select(value > real(low), value, real(low))
 
     return _svdf(layer, real(0.0), product, lambda _, total: total, product, finish)
 

@@ -58,20 +58,22 @@ def test_an_input_that_does_not_broadcast_is_named() -> None:
         compile_program(cpu_plan(parse_network(net.build(y), "damaged")), "net")
 
 
-def _custom(code: str, custom: str | None) -> str:
+def _custom(code: str, custom: str | None, dtype: str = "float32") -> str:
     """Return the message about a float operator without code."""
     net = NetworkBuilder("real", 1)
-    x = net.input((1, 4), "float32", None)
+    x = net.input((1, 4), dtype, None)
     more = [] if custom else [x]
-    (y,) = net.operator(code, [x, *more], [Spec((1, 4), "float32")], custom_code=custom)
+    (y,) = net.operator(code, [x, *more], [Spec((1, 4), dtype)], custom_code=custom)
     with pytest.raises(UnsupportedError) as error:
         compile_program(cpu_plan(parse_network(net.build(y), "real")), "net")
     return str(error.value)
 
 
 def test_only_what_a_converter_quantizes_is_to_be_quantized() -> None:
-    missing = _custom("RFFT2D", None)
-    assert "there is no CPU code for float32; quantize the network to int8" in missing
+    missing = _custom("ADD", None, "float64")
+    assert "there is no CPU code for float64; quantize the network to int8" in missing
+    never = _custom("RFFT2D", None)
+    assert "there is no CPU code for float32" in never and "quantize" not in never
     known = _custom("CUSTOM", "SignalDelay")
     assert "there is no CPU code for float32" in known and "quantize" not in known
 

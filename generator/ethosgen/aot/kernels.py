@@ -120,8 +120,10 @@ def _what_is_missing(operator: Operator, dtype: str) -> str:
         return f"it holds {foreign}; pass the file from which it was compiled"
     if is_custom and all(code != code_of(operator) for code, _ in registry()):
         return "it is a custom operator, which TFLite Micro does not have either"
-    hint = QUANTIZE_HINT if dtype.startswith("float") and not is_custom else ""
-    return f"there is no CPU code for {dtype}{hint}"  # converters do not quantize custom operators
+    # Quantized, it must run: RFFT2D has no integer form, nor have custom operators.
+    helps = not is_custom and (operator.code, "int8") in registry()
+    hint = QUANTIZE_HINT if dtype.startswith("float") and helps else ""
+    return f"there is no CPU code for {dtype}{hint}"
 
 
 def is_hybrid(operator: Operator, tensors: Sequence[Tensor]) -> bool:

@@ -29,9 +29,9 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays, Outcome, Sample
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
+from ethosgen.values.status import Status
 
 __all__ = [
-    "STATUS_NAMES",
     "TARGETS",
     "Attach",
     "Firmware",
@@ -48,28 +48,8 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 
-STATUS_NAMES = {
-    1: "ETHOSGEN_NOT_INITIALIZED",
-    2: "ETHOSGEN_BAD_BUFFER",
-    3: "ETHOSGEN_NPU_NO_RESET",
-    4: "ETHOSGEN_NPU_NO_ACCESS",
-    5: "ETHOSGEN_NPU_OTHER_PRODUCT",
-    6: "ETHOSGEN_NPU_OTHER_MACS",
-    7: "ETHOSGEN_NPU_OTHER_VERSION",
-    8: "ETHOSGEN_NPU_BUS_FAULT",
-    9: "ETHOSGEN_NPU_PARSE_FAULT",
-    10: "ETHOSGEN_NPU_WEIGHT_FAULT",
-    11: "ETHOSGEN_NPU_ECC_FAULT",
-    12: "ETHOSGEN_NPU_STOPPED",
-    13: "ETHOSGEN_NPU_TIMEOUT",
-    14: "ETHOSGEN_NPU_DRIVER",
-    15: "ETHOSGEN_BAD_VALUE",
-    16: "ETHOSGEN_NOT_READY",
-}
-"""enum ethosgen_status of the generated ethosgen_status.h."""
-_BAD_VALUE = 15
-_NOT_READY = 16
-_NPU_FAILURES = frozenset(code for code, name in STATUS_NAMES.items() if "_NPU_" in name)
+_FAILURES = frozenset(Status) - {Status.OK}
+_NPU_FAILURES = frozenset(status for status in Status if status.name.startswith("NPU_"))
 
 _NANOSECONDS = 1_000_000_000
 _ANSWER_S = 10.0
@@ -195,7 +175,7 @@ def _run_sample(
         else:
             session.write_input(port, given, _ANSWER_S, index)
     reply = session.run(timeout_s, index)
-    if reply.status not in (0, _NOT_READY):
+    if reply.status not in (Status.OK, Status.NOT_READY):
         raise _explain(reply, target, network)
     outputs = {}
     for port, tensor in enumerate(network.outputs if reply.status == 0 else ()):
@@ -236,7 +216,7 @@ def _explain(reply: RunReply, target: Target, network: NetworkInfo) -> Exception
     if target.last_fault is not None:
         return target.last_fault
     what = f"the inference of '{network.name}' failed with {_status_name(reply.status)}"
-    if reply.status == _BAD_VALUE:
+    if reply.status == Status.BAD_VALUE:
         return TargetError(
             f"{what}: an operator refuses an input value, such as an index outside its table "
             "or a divisor of 0; pass inputs that the network accepts with --input"
@@ -247,4 +227,4 @@ def _explain(reply: RunReply, target: Target, network: NetworkInfo) -> Exception
 
 
 def _status_name(status: int) -> str:
-    return STATUS_NAMES.get(status, f"status {status}")
+    return Status(status).c_name if status in _FAILURES else f"status {status}"

@@ -5,13 +5,17 @@ import re
 from ethosgen.values.errors import InputError
 
 _C_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
-_C_KEYWORDS = frozenset(
+C_KEYWORDS = frozenset(
     """alignas alignof asm atomic auto bool break case char complex const constexpr continue default
-    do double else enum extern false float for goto if imaginary inline int int8_t int16_t int32_t
-    int64_t long main memcpy memset noreturn nullptr register restrict return short signed size_t
-    sizeof static static_assert struct switch thread_local true typedef typeof uint8_t uint16_t
-    uint32_t uint64_t union unsigned void volatile while""".split()
+    do double else enum extern false float for goto if imaginary inline int long noreturn nullptr
+    register restrict return short signed sizeof static static_assert struct switch thread_local
+    true typedef typeof union unsigned void volatile while""".split()
 )
+LIBRARY_NAMES = frozenset(
+    """int8_t int16_t int32_t int64_t main memcpy memset size_t uint8_t uint16_t uint32_t
+    uint64_t""".split()
+)
+"""Names of C's library that the generated C uses."""
 
 
 def check_name(name: str) -> str:
@@ -20,7 +24,7 @@ def check_name(name: str) -> str:
         raise InputError(
             f"--name '{name}' is not a C identifier; use letters, digits and '_', a letter first"
         )
-    if name in _C_KEYWORDS or name.startswith("ethosgen"):
+    if _is_reserved(name):
         raise InputError(f"--name '{name}' is reserved by C or ethosgen; choose another")
     return name
 
@@ -28,7 +32,7 @@ def check_name(name: str) -> str:
 def name_from_file(stem: str) -> str:
     """Return a C identifier for a file's stem: "my_net_v2" for "my-net.v2"."""
     name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_").lower()
-    if not name or not name[0].isalpha() or name in _C_KEYWORDS or name.startswith("ethosgen"):
+    if not name or not name[0].isalpha() or _is_reserved(name):
         name = f"model_{name}".rstrip("_")
     return name
 
@@ -40,3 +44,7 @@ def unique_name(name: str, index: int, taken: set[str]) -> str:
         chosen = f"{chosen}_{index}"
     taken.add(chosen)
     return chosen
+
+
+def _is_reserved(name: str) -> bool:
+    return name in C_KEYWORDS | LIBRARY_NAMES or name.startswith("ethosgen")

@@ -3,21 +3,18 @@
 import re
 from collections.abc import Callable, Iterable, Set
 
+from ethosgen.values.naming import C_KEYWORDS, LIBRARY_NAMES
 from ethosgen.values.network import Tensor
+from ethosgen.values.program import READ_ONLY
 
 LONGEST = 40
 """Most characters of a name; TFLite's converter writes names of several hundred."""
 
-_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if "
-    "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while bool true false nullptr null asm "
-    "class delete new private protected public template this throw try using virtual".split()
+_KEYWORDS = C_KEYWORDS.union(
+    "class delete new null private protected public template this throw try using virtual".split()
 )
-_RESERVED = frozenset(
-    "arena read_only state status memcpy memset main int8_t uint8_t int16_t uint16_t int32_t "
-    "uint32_t int64_t uint64_t size_t".split()
-)
+"""Those of C, and the usual ones of C++."""
+_RESERVED = LIBRARY_NAMES.union(("arena", READ_ONLY, "state", "status"))
 
 
 def name_ports(

@@ -17,16 +17,17 @@ from ethosgen.aot.code.primfunc import pointer
 from ethosgen.aot.operators import Kernel
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
+from ethosgen.values.status import Status
 
 Array = np.ndarray[Any, Any]
 Formula = Callable[..., Any]
 
-BAD_VALUE = 15
-"""ETHOSGEN_BAD_VALUE: an input value for which TFLite Micro's operator returns an error."""
+BAD_VALUE = int(Status.BAD_VALUE)
+"""An input value for which TFLite Micro's operator returns an error."""
 
 
-NOT_READY = 16
-"""ETHOSGEN_NOT_READY: the inference ends here until there are enough inputs (kTfLiteAbort)."""
+NOT_READY = int(Status.NOT_READY)
+"""The inference ends here until there are enough inputs (kTfLiteAbort)."""
 
 _WORKSPACE_ALIGNMENT = 8
 

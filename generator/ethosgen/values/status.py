@@ -1,0 +1,30 @@
+"""The statuses of the generated firmware: enum ethosgen_status of ethosgen_status.h."""
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """A member's C name is ETHOSGEN_ and its name; the header explains each."""
+
+    OK = 0
+    NOT_INITIALIZED = 1
+    BAD_BUFFER = 2
+    NPU_NO_RESET = 3
+    NPU_NO_ACCESS = 4
+    NPU_OTHER_PRODUCT = 5
+    NPU_OTHER_MACS = 6
+    NPU_OTHER_VERSION = 7
+    NPU_BUS_FAULT = 8
+    NPU_PARSE_FAULT = 9
+    NPU_WEIGHT_FAULT = 10
+    NPU_ECC_FAULT = 11
+    NPU_STOPPED = 12
+    NPU_TIMEOUT = 13
+    NPU_DRIVER = 14
+    BAD_VALUE = 15
+    NOT_READY = 16
+
+    @property
+    def c_name(self) -> str:
+        """The name in C."""
+        return f"ETHOSGEN_{self.name}"

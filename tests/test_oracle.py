@@ -13,11 +13,11 @@ from ethosgen import pipeline
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle import LITERT, TFLM
+from ethosgen.oracle import LITERT, ORACLES, TFLM, Oracle
 from ethosgen.oracle.litert import for_litert
 from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.pieces import outputs_in_pieces, take_apart
-from ethosgen.pipeline import Inputs
+from ethosgen.pipeline import Inputs, judgement
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import InternalError, UnsupportedError
@@ -174,3 +174,17 @@ def test_networks_without_odd_operators_have_no_oddities() -> None:
     assert oddities(parse_network(_tiled(1), "net")) == ()
     assert len(oddities(parse_network(_odd(), "net"))) == 1
     assert TFLM.version and LITERT.version
+
+
+def test_a_registered_oracle_decides_under_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verdict takes the name, the title and the version from the registry."""
+    network = parse_network(_odd(), "odd")
+    samples = draw_samples(network, 2, 1)
+    toy = Oracle("toy", "Toy", ("numpy",), TFLM.run)
+    monkeypatch.setattr(judgement, "ORACLES", {**ORACLES, "toy": toy})
+    golden, second = judgement.judge(
+        network, samples, TFLM.run(network, samples), Watch(), oracle="toy"
+    )
+    assert golden is not None and second is not None and golden.mismatches == 0
+    assert (golden.oracle, golden.title, golden.version) == ("toy", "Toy", np.__version__)
+    assert second.oracle == TFLM.name

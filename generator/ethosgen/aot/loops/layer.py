@@ -120,8 +120,8 @@ def read_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer:
     if source.dtype == "float32":
         return Layer(source, weights, target, biases, (), plain_range(op, "float32"), "float32")
     _check_quantization(op, source, weights, target)
-    by_one_scale = op.code == "FULLY_CONNECTED" or op.options.get(UNSIGNED)
-    multipliers = (dense_multipliers if by_one_scale else _multipliers)(source, weights, target)
+    by_litert = bool(op.options.get(UNSIGNED))
+    multipliers = (litert_multipliers if by_litert else multipliers_of)(source, weights, target)
     if len(multipliers) not in (1, target.shape[-1]):
         raise UnsupportedError(f"the scales of '{weights.name}' are not along its channels")
     bounds, kind = activation_range(op, target), _sum_dtype(op, source, biases)
@@ -198,7 +198,7 @@ def _check_quantization(op: Operator, source: Tensor, weights: Tensor, target: T
             raise UnsupportedError(f"int16 '{tensor.name}' has a zero point other than 0")
 
 
-def _multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multiplier, ...]:
+def multipliers_of(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multiplier, ...]:
     """Return input scale * weight scale / output scale (PopulateConvolutionQuantizationParams)."""
     scales = weights.quantization.scale if weights.quantization else ()
     return tuple(
@@ -206,15 +206,15 @@ def _multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multi
     )
 
 
-def dense_multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multiplier, ...]:
-    """Return the same multipliers; with a single scale, the product is rounded to float32.
+def litert_multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multiplier, ...]:
+    """Return the same multipliers with the product of a single scale rounded to float32.
 
-    TFLite does so for FULLY_CONNECTED and BATCH_MATMUL, LiteRT for all uint8 layers
-    (GetQuantizedConvolutionMultipler).
+    LiteRT does so for uint8 layers and BATCH_MATMUL (GetQuantizedConvolutionMultipler). TFLite
+    Micro's wheel keeps the product in double precision, whatever its source says.
     """
     scales = weights.quantization.scale if weights.quantization else ()
     if len(scales) > 1:
-        return _multipliers(source, weights, target)
+        return multipliers_of(source, weights, target)
     product = float(np.float32(scale_of(source)) * np.float32(scales[0]))
     return (quantize_multiplier(product / scale_of(target)),)
 

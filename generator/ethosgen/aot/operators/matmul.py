@@ -15,7 +15,7 @@ from ethosgen.aot.arithmetic.quantization import (
     zero_point_of,
 )
 from ethosgen.aot.cost import per_depth
-from ethosgen.aot.loops.layer import dense_multipliers, less
+from ethosgen.aot.loops.layer import less, litert_multipliers, multipliers_of
 from ethosgen.aot.loops.nest import Nest, broadcast, int32, number
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
@@ -102,7 +102,9 @@ def _output(nest: Nest, total: Any, first: Tensor, second: Tensor, target: Tenso
     if target.dtype == "float32":
         return total
     scale_of(second)
-    (multiplier,) = dense_multipliers(first, second, target)
+    # TFLite Micro lacks int16 by int8 (ethosgen.oracle)
+    of_oracle = litert_multipliers if first.dtype != second.dtype else multipliers_of
+    (multiplier,) = of_oracle(first, second, target)
     if target.dtype == "int8":
         scaled = nest.rescale(total, multiplier)
         return clamp(scaled + zero_point_of(target), *limits("int8"))

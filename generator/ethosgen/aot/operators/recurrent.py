@@ -35,13 +35,6 @@ GATE_SCALE = 2.0**-12
 CURVE_SCALE = 2.0**-15
 
 
-def _single(*factors: float) -> np.float32:
-    product = np.float32(1)
-    for factor in factors:
-        product *= np.float32(factor)
-    return product
-
-
 # ---- SVDF ----------------------------------------------------------------------------------------
 
 
@@ -94,12 +87,8 @@ def svdf_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     if wide not in ("int8", "int16") or types != ["int8", wide, "int32", "int8"]:
         raise UnsupportedError(f"its types {', '.join([*types, wide])} are not covered")
     held = scale_of(layer.state)
-    into = quantize_multiplier(
-        float(_single(scale_of(layer.source), scale_of(layer.features)) / np.float32(held))
-    )
-    out = quantize_multiplier(
-        float(_single(held, scale_of(layer.time)) / np.float32(scale_of(layer.target)))
-    )
+    into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
+    out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
     point, start = zero_point_of(layer.state), zero_point_of(layer.source)
 
     def weigh(x: Any, weight: Any) -> Any:
@@ -360,8 +349,7 @@ def _integer_gate(layer: _Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]]
     def multiplier(x: Tensor, weights: Tensor) -> Multiplier:
         if zero_point_of(weights):
             raise UnsupportedError(f"the weights '{weights.name}' have a zero point other than 0")
-        product = float(_single(scale_of(x), scale_of(weights)))
-        return quantize_multiplier(product / GATE_SCALE)
+        return quantize_multiplier(scale_of(x) * scale_of(weights) / GATE_SCALE)
 
     into = [multiplier(layer.source, weights) for weights in layer.inputs]
     back = [multiplier(layer.hidden, weights) for weights in layer.recurrent]

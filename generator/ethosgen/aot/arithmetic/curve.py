@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import limits, scale_of, zero_point_of
 from ethosgen.aot.arithmetic.table import byte_table
@@ -51,9 +52,10 @@ def _word_kernel(source: Tensor, target: Tensor, function: Function) -> Kernel:
     if zero_point_of(source) or zero_point_of(target):
         raise UnsupportedError("its input and output are int16 and must have the zero point 0")
     table = curve(_single(scale_of(source)), 0, _single(scale_of(target)), function)
+    wraps = bool(np.abs(np.diff(table.astype(np.int32))).max() > limits("int16")[1])
 
     def formula(nest: Nest, a: Any, values: Any) -> Any:
-        return interpolated(values, nest.let("x", int32(a)))
+        return interpolated(values, nest.let("x", int32(a)), wraps)
 
     return pointwise([source], target, formula, {"curve": table})
 
@@ -81,11 +83,19 @@ def curve(scale: Any, zero_point: int, unit: Any, function: Function) -> Array:
     return bounded.astype(np.int16)
 
 
-def interpolated(table: Any, x: Any) -> Any:
-    """Return a curve's value at an int16 x, as an int32 expression (LUTLookup)."""
+def interpolated(table: Any, x: Any, wraps: bool = False) -> Any:
+    """Return a curve's value at an int16 x, as an int32 expression (LUTLookup).
+
+    TFLite keeps the step between two values, and the result, in 16 bits: both wrap around where a
+    curve is so steep that the step `wraps`.
+    """
     at = (x >> 7) + STEPS // 2
     left = int32(table[at])
-    return left + (((int32(table[at + 1]) - left) * (x & 0x7F) + 64) >> 7)
+    step = int32(table[at + 1]) - left
+    if not wraps:
+        return left + ((step * (x & 0x7F) + 64) >> 7)
+    value = left + ((int32(tirx.Cast("int16", step)) * (x & 0x7F) + 64) >> 7)
+    return int32(tirx.Cast("int16", value))
 
 
 def round_half_away(x: Array) -> Array:

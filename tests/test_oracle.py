@@ -134,6 +134,21 @@ def test_each_oracle_runs_what_it_has_where_neither_has_all(npu: str, tmp_path: 
     assert report.golden.version == f"{TFLM.version} and {LITERT.version}"
 
 
+@pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
+def test_litert_does_not_decide_about_operators_that_tflite_micro_has(
+    npu: str, tmp_path: Path
+) -> None:
+    """A RELU6 beside a TILE was judged by LiteRT, which differs, and failed."""
+    net = NetworkBuilder("beside", seed=3)
+    x = net.input((1, 64), scale=0.1, zero_point=0)
+    (limited,) = net.operator("RELU6", [x], [Spec((1, 64), "int8", 0.0235, -128)])
+    many = net.constant(np.array([1, 3], np.int32))
+    (tiled,) = net.operator("TILE", [limited, many], [Spec((1, 192), "int8", 0.0235, -128)])
+    report = _simulate(net.build(tiled), tmp_path, npu)
+    assert report.passed and report.golden is not None
+    assert (report.golden.oracle, report.golden.elements) == ("mixed", 5 * 192)
+
+
 def test_an_empty_constant_is_no_input_of_a_piece() -> None:
     net = NetworkBuilder("scalar", seed=3)
     x = net.input((1,))

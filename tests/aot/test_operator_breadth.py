@@ -173,10 +173,11 @@ def test_places_outside_a_tensor_end_the_network_with_a_status(build: Any, tmp_p
             make_evaluator(plan)(sample, _unused)
 
 
-def test_a_missing_type_is_named_with_what_helps() -> None:
+def test_a_missing_type_is_named() -> None:
+    """No integer type has code either, so quantizing it would not help."""
     net = Bench(1)
     y = net.make("MATRIX_DIAG", [net.given((4, 3), "float32")], Spec((4, 3, 3), "float32"))
-    with pytest.raises(UnsupportedError, match=r"MATRIX_DIAG.*no CPU code for float32.*quantize"):
+    with pytest.raises(UnsupportedError, match=r"MATRIX_DIAG.*no CPU code for float32; change"):
         compile_program(cpu_plan(net.build(y)), "net")
 
 

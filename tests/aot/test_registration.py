@@ -22,7 +22,7 @@ from tests.support.networks import NetworkBuilder, Spec
 TWICE = "Twice"
 
 
-@operator(TWICE, dtypes=("int8",), ulp=1, cycles=per_element(3.0))
+@operator(TWICE, dtypes=("int8",), ulp=1, cycles=per_element(3.0), in_place=True)
 def twice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """2 x, saturated."""
     source, target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -46,6 +46,7 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 def _forget() -> None:
     registry.cache_clear()
     operators._by_code.cache_clear()
+    operators._in_place.cache_clear()
 
 
 def _network() -> Network:
@@ -68,6 +69,7 @@ def test_a_registered_operator_runs_and_is_known_everywhere() -> None:
     assert aot.can_run(op, graph) and aot.cpu_operators()[TWICE] == {"int8": 1}
     assert not aot.is_exact(network), "it declares a tolerance"
     assert deciding_dtype(op, graph.tensors) == "int8"
+    assert operators.goes_in_place(op)
     assert aot.cpu_cycles(op, graph) == CALL + 3 * 600
 
 

@@ -67,6 +67,10 @@ Bugs in ethosgen, now fixed, each with its minimal network as a test:
 - int8 LOGISTIC and TANH with a table radius of 0, and int16 HARD_SWISH with a shift of more than 15
   bits, differed on the CPU.
 - The NPU model located an empty weight stream of the second core; now it reads nothing there.
+- FULLY_CONNECTED, BATCH_MATMUL, SVDF and LSTM rounded the product of two scales to single
+  precision, as TensorFlow Lite Micro's source says; its wheel does not. On the edge of a 16-bit
+  multiplier int16 outputs differed by 1 (`tests/aot/test_multipliers.py`).
+- Steep int16 EXP and LOG did not wrap around as LiteRT's (`tests/aot/test_curve.py`).
 - EQUAL and NOT_EQUAL compared int16 as stored; LiteRT compares quantized int16 in fixed point,
   which is coarse for small scales (`tests/aot/test_comparison.py`). Sums and comparisons that no
   interpreter computes, because a factor is 1 or more, are now refused.
@@ -74,9 +78,10 @@ Bugs in ethosgen, now fixed, each with its minimal network as a test:
 - NEG, SUM, TRANSPOSE, MIRROR_PAD, REDUCE_MAX, REDUCE_MIN and ARG_MAX lacked integer types on the
   CPU, where Vela's errata need them (`tests/support/operator_cases.py`).
 
-Of the 11,295 networks drawn from seed 136767574, 12 were wrong at first (11 differed, one made the
-NPU write outside its memories). After the fixes, all 474 networks that were not equal were run
-again; the tables above show the second run.
+Of the 20,000 networks drawn from seed 761803117, none differed on the simulator. `project` refused
+six because the CPU's code differed too; the causes are the last ones above and below. After the
+fixes, all 616 networks that were not equal were run again; the tables show the second run. Of
+11,295 networks drawn earlier from seed 136767574, 12 were wrong at first.
 
 Bugs in Vela that they found, now errata (`tests/errata` has a network for each): MEAN of five
 dimensions, an LSTM of one step, int32 RESHAPE with a scale at one end, pools that rescale, and

@@ -18,7 +18,7 @@ from ethosgen.aot.graph.schedule import Schedule, schedule_subgraph
 from ethosgen.aot.graph.subgraphs import Subgraph
 from ethosgen.aot.kernels import NamedKernel, micro_kernels
 from ethosgen.aot.memory import plan as memory
-from ethosgen.aot.operators import Callee
+from ethosgen.aot.operators import Callee, goes_in_place
 from ethosgen.values.program import Constant
 
 WORKSPACE = "workspace"
@@ -159,7 +159,7 @@ def _goes_in_place(schedule: Schedule, index: int, source: int) -> bool:
     step, tensors = schedule.steps[index], schedule.graph.tensors
     written = [tensors[i] for i in schedule.writes(step)]
     return (
-        step.operator.code in memory.IN_PLACE
+        goes_in_place(step.operator)
         and source in schedule.reads(step)
         and len(written) == 1
         and written[0].shape == tensors[source].shape

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from ethosgen.aot.graph.schedule import COPY, Schedule
 from ethosgen.aot.graph.variables import Held, find_variables
+from ethosgen.aot.operators import goes_in_place
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.plan import IoStyle
 
@@ -14,14 +15,6 @@ ALIGNMENT = 16
 
 SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY})
 """Operators whose output has the bytes of the first input, so both can share an address."""
-
-IN_PLACE = frozenset(
-    "ABS ADD CEIL COS DIV ELU EXP FLOOR FLOOR_DIV FLOOR_MOD GELU HARD_SWISH LEAKY_RELU LOG "
-    "LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MAXIMUM MINIMUM MUL NEG PRELU QUANTIZE RELU RELU6 "
-    "RELU_0_TO_1 RELU_N1_TO_1 ROUND RSQRT SIN SQRT SQUARE SQUARED_DIFFERENCE SUB TANH".split()
-)
-"""Elementwise operators: each element of an input of the output's size is last read before the
-output element is written, so both can share an address."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +183,7 @@ def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block
     """Let outputs overwrite inputs at the end of their lifetime; return blocks and those steps."""
     in_place = set()
     for index, step in enumerate(schedule.steps):
-        if not (step.in_place or (step.operator.code in IN_PLACE and step.kernel is None)):
+        if not (step.in_place or (goes_in_place(step.operator) and step.kernel is None)):
             continue
         (output,) = schedule.writes(step)
         target = next((b for b in blocks if output in b.values), None)

@@ -104,6 +104,7 @@ class Registration:
     litert: bool
     decided_by: int | None
     cycles: Cycles | None
+    in_place: bool
 
 
 def operator(
@@ -113,19 +114,22 @@ def operator(
     litert: bool = False,
     decided_by: int | None = None,
     cycles: Cycles | None = None,
+    in_place: bool = False,
 ) -> Callable[[Build], Build]:
     """Register the decorated function for these operators and dtypes.
 
     The dtype is that of the first input, of the present input number `decided_by`, or of the first
     output (OUTPUT). `ulp` is the largest allowed difference from the oracle's results in units in
     the last place. The oracle is TFLite Micro or, with `litert` (for operators that TFLite Micro
-    lacks), LiteRT's reference kernels. `cycles` estimates the cost. `decided_by` and `cycles` apply
-    to all dtypes of a code; one of its registrations declares them.
+    lacks), LiteRT's reference kernels. `cycles` estimates the cost. An operator that is `in_place`
+    goes element by element: it reads an input as large as the output for the last time before it
+    writes that element, so that both may have one address. `decided_by`, `cycles` and `in_place`
+    apply to all dtypes of a code; one of its registrations declares them.
     """
 
     def declare(build: Build) -> Build:
         found = [
-            Registration(code, dtype, build, ulp, litert, decided_by, cycles)
+            Registration(code, dtype, build, ulp, litert, decided_by, cycles, in_place)
             for code in codes
             for dtype in dtypes
         ]
@@ -172,6 +176,16 @@ def registry() -> dict[tuple[str, str], Registration]:
         for function in functions
         for one in getattr(function, "registrations", ())
     }
+
+
+def goes_in_place(op: Operator) -> bool:
+    """Return whether an operator's output may take the place of an input of the same size."""
+    return code_of(op) in _in_place()
+
+
+@cache
+def _in_place() -> frozenset[str]:
+    return frozenset(code for (code, _), one in registry().items() if one.in_place)
 
 
 @cache

@@ -55,7 +55,7 @@ def _ratio(op: Operator, source: Tensor, target: Tensor) -> float:
 # ---- RELU, RELU6 ---------------------------------------------------------------------------------
 
 
-@operator("RELU", dtypes=("int8", "int16"), cycles=LOOKUP)
+@operator("RELU", dtypes=("int8", "int16"), cycles=LOOKUP, in_place=True)
 def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute max(x, 0), rescaled (micro/kernels/activations_common.cc)."""
     source, target = _ends(op, tensors)
@@ -74,7 +74,7 @@ def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, formula)
 
 
-@operator("RELU6", dtypes=("int8", "int16"), cycles=LOOKUP)
+@operator("RELU6", dtypes=("int8", "int16"), cycles=LOOKUP, in_place=True)
 def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute min(max(x, 0), 6) in the input's quantization; TFLite Micro ignores the output's."""
     source, target = _ends(op, tensors)
@@ -87,7 +87,7 @@ def relu6_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, lambda _, a: clamp(int32(a), zero, six))
 
 
-@operator("RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("int8",), litert=True)
+@operator("RELU_N1_TO_1", "RELU_0_TO_1", dtypes=("int8",), litert=True, in_place=True)
 def relu_to_one(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute min(max(x, -1 or 0), 1), rescaled (lite/kernels/activations.cc)."""
     source, target = _ends(op, tensors)
@@ -124,7 +124,7 @@ def relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 # ---- LOGISTIC, TANH ------------------------------------------------------------------------------
 
 
-@operator("LOGISTIC", dtypes=("int8",), cycles=LOOKUP)
+@operator("LOGISTIC", dtypes=("int8",), cycles=LOOKUP, in_place=True)
 def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute 1 / (1 + exp(-x)) in fixed point; output scale 1/256 (integer_ops/logistic.h)."""
     source, target = _ends(op, tensors)
@@ -133,7 +133,7 @@ def logistic_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return byte_table(source, target, _curve(source, fixed_point.logistic, 23, LOW))
 
 
-@operator("TANH", dtypes=("int8",), cycles=LOOKUP)
+@operator("TANH", dtypes=("int8",), cycles=LOOKUP, in_place=True)
 def tanh_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute tanh(x) in fixed point; output scale 1/128 (integer_ops/tanh.h)."""
     source, target = _ends(op, tensors)
@@ -270,7 +270,7 @@ def tanh(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 # ---- LEAKY_RELU, PRELU ---------------------------------------------------------------------------
 
 
-@operator("LEAKY_RELU", dtypes=("int8", "int16"), cycles=LOOKUP)
+@operator("LEAKY_RELU", dtypes=("int8", "int16"), cycles=LOOKUP, in_place=True)
 def leaky_relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute x or alpha x, each with its own multiplier (reference/leaky_relu.h)."""
     source, target = _ends(op, tensors)
@@ -304,7 +304,7 @@ def leaky_relu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, lambda _, a: tirx.Select(a > real(0.0), a, a * alpha))
 
 
-@operator("PRELU", dtypes=("int8", "int16"))
+@operator("PRELU", dtypes=("int8", "int16"), in_place=True)
 def prelu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute x or alpha x; alpha is an int8 tensor for both dtypes (reference/prelu.h)."""
     source, alpha, target = (tensors[i] for i in (*op.inputs, *op.outputs))
@@ -333,7 +333,7 @@ def prelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 # ---- HARD_SWISH, ELU -----------------------------------------------------------------------------
 
 
-@operator("HARD_SWISH", dtypes=("int8",), cycles=LOOKUP)
+@operator("HARD_SWISH", dtypes=("int8",), cycles=LOOKUP, in_place=True)
 def hard_swish_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute x relu6(x + 3) / 6 in 16-bit fixed point (reference/hard_swish.h)."""
     source, target = _ends(op, tensors)
@@ -386,7 +386,7 @@ def hard_swish(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, formula)
 
 
-@operator("ELU", dtypes=("int8",))
+@operator("ELU", dtypes=("int8",), in_place=True)
 def elu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Look up x or exp(x) - 1 in a table computed in single precision (micro/kernels/elu.cc)."""
     source, target = _ends(op, tensors)

@@ -120,7 +120,7 @@ def widened(x: Any, tensor: Tensor, shift: int) -> Any:
     return (int32(x) - zero_point_of(tensor)) * (1 << shift)
 
 
-@operator("ADD", "SUB", "MUL", "DIV", dtypes=PLAIN)
+@operator("ADD", "SUB", "MUL", "DIV", dtypes=PLAIN, in_place=True)
 def plain(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute with C's arithmetic, within the bounds of the fused activation.
 
@@ -235,7 +235,7 @@ def _leading_sign_bits(x: int) -> int:
 # ---- SQUARED_DIFFERENCE, ADD_N -------------------------------------------------------------------
 
 
-@operator("SQUARED_DIFFERENCE", dtypes=QUANTIZED)
+@operator("SQUARED_DIFFERENCE", dtypes=QUANTIZED, in_place=True)
 def squared_difference_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Rescale both inputs to twice the larger scale, subtract, square, rescale the result."""
     first, second, target = ends(op, tensors)
@@ -311,6 +311,7 @@ def add_n_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     "MAXIMUM",
     dtypes=("int8", "int16", "int32", "int64", "float32"),
     cycles=per_element(7.0),
+    in_place=True,
 )
 def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compare stored values; TFLite requires the same quantization for all three tensors."""

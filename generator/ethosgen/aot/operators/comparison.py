@@ -100,7 +100,7 @@ def order_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return compare(op, tensors)
 
 
-@operator("LOGICAL_AND", "LOGICAL_OR", dtypes=("bool",))
+@operator("LOGICAL_AND", "LOGICAL_OR", dtypes=("bool",), in_place=True)
 def logical(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute a && b or a || b."""
     combine = tirx.all if op.code == "LOGICAL_AND" else tirx.any
@@ -111,7 +111,7 @@ def logical(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise(_inputs(op, tensors), tensors[op.outputs[0]], formula)
 
 
-@operator("LOGICAL_NOT", dtypes=("bool",))
+@operator("LOGICAL_NOT", dtypes=("bool",), in_place=True)
 def logical_not(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Not a."""
 

@@ -76,7 +76,7 @@ def _offset(source: Tensor, target: Tensor) -> int:
     return 128 if source.dtype == "uint8" else -128
 
 
-@operator("QUANTIZE", dtypes=("float32",))
+@operator("QUANTIZE", dtypes=("float32",), in_place=True)
 def quantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute round(x / scale) + zero point, saturated; ties round away from zero (quantize.h)."""
     source, target = _ends(op, tensors)

@@ -31,7 +31,7 @@ WHOLE_EXPONENT = 1e-5
 # ---- FLOOR_DIV, FLOOR_MOD ------------------------------------------------------------------------
 
 
-@operator("FLOOR_DIV", dtypes=("float32",))
+@operator("FLOOR_DIV", dtypes=("float32",), in_place=True)
 def floor_div(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute floor(a / b), divided in double precision as in TFLite; b = 0 fails the inference."""
     first, second, target = ends(op, tensors)
@@ -61,7 +61,7 @@ def floor_div_of_integers(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise((first, second), target, formula)
 
 
-@operator("FLOOR_MOD", dtypes=("float32",))
+@operator("FLOOR_MOD", dtypes=("float32",), in_place=True)
 def floor_mod(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute the remainder with the divisor's sign."""
     first, second, target = ends(op, tensors)

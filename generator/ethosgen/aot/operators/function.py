@@ -45,13 +45,13 @@ ROUNDED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@operator(*EXACT, dtypes=("float32",))
+@operator(*EXACT, dtypes=("float32",), in_place=True)
 def exact_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Apply a function whose result IEEE 754 defines exactly."""
     return apply_function(op, tensors)
 
 
-@operator(*ROUNDED, dtypes=("float32",), ulp=LIBRARY_ULP)
+@operator(*ROUNDED, dtypes=("float32",), ulp=LIBRARY_ULP, in_place=True)
 def apply_function(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Apply a C library function to each element."""
     function = (EXACT | ROUNDED)[op.code]

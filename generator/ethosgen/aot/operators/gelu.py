@@ -20,7 +20,7 @@ _ROOT_TWO_BY_PI = float(np.float32(math.sqrt(2 / math.pi)))
 _CUBIC = float(np.float32(0.044715))
 
 
-@operator("GELU", dtypes=("float32",), ulp=_ULP, litert=True)
+@operator("GELU", dtypes=("float32",), ulp=_ULP, litert=True, in_place=True)
 def gelu(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute x times the normal distribution function of x, by erfc or approximated by tanh."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]

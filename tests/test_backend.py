@@ -218,6 +218,7 @@ def test_its_outputs_equal_the_oracles(toy: Toy, model: Path) -> None:
     assert report.plan.check is not None and report.plan.check.elements > 0
 
 
+@pytest.mark.slow
 def test_an_operator_may_stay_on_the_cpu(toy: Toy, model: Path) -> None:
     assert simulate(model, cpu_ops=("ADD",)).plan.partitions == 0
     toy.errata_of = {0: ERRATUM}
@@ -226,6 +227,7 @@ def test_an_operator_may_stay_on_the_cpu(toy: Toy, model: Path) -> None:
     assert report.plan.cpu_operators[0].erratum == ERRATUM.erratum
 
 
+@pytest.mark.slow
 def test_the_check_finds_operators_that_it_computes_wrongly(toy: Toy, model: Path) -> None:
     toy.is_wrong = True
     report = simulate(model)

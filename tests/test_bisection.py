@@ -165,6 +165,7 @@ def test_what_cannot_be_looked_at_widens_the_answer() -> None:
     assert "or one of the 1 before it" in found.text()
 
 
+@pytest.mark.slow
 def test_simulate_names_the_layer_that_vela_compiles_wrongly(tmp_path: Path) -> None:
     path = tmp_path / "m.tflite"
     path.write_bytes(mirrored().build())

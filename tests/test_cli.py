@@ -43,6 +43,7 @@ def test_simulate_answers_in_json(network: Path, tmp_path: Path) -> None:
     assert (tmp_path / "y.npz").is_file()
 
 
+@pytest.mark.slow
 def test_project_says_what_to_type_next(network: Path, tmp_path: Path) -> None:
     done = ethosgen("project", network, "--board", "corstone300", "-o", tmp_path / "fw")
     assert done.returncode == 0, done.stderr
@@ -56,6 +57,7 @@ def test_help_is_there_for_every_command() -> None:
         assert done.returncode == 0 and "Usage:" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"not a network", b"\x1c\x00\x00\x00TFL3", None])
 @pytest.mark.parametrize("command", ["simulate", "project"])
 def test_a_bad_file_is_one_sentence(tmp_path: Path, command: str, content: bytes | None) -> None:

@@ -57,6 +57,7 @@ def test_a_project_without_an_npu_has_no_driver(tmp_path: Path) -> None:
     assert about_npus == ["main.c"]  # which asks for ETHOSGEN_HAS_NPU first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(None, "none"), ("none", None)])
 def test_a_project_does_not_win_or_lose_its_npu(
     tmp_path: Path, before: str | None, after: str | None

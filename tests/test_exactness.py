@@ -213,6 +213,7 @@ def no_answer(_network: Network, _samples: Sequence[Arrays], _oracle: str | None
     return "no oracle has it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [EXACT, OffloadOptions(check=False)])
 def test_a_write_outside_the_memories_is_found_without_golden_outputs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: OffloadOptions

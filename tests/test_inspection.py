@@ -131,6 +131,7 @@ def test_a_file_for_one_npu_is_not_shown_as_for_another(tmp_path: Path, compiled
             list_streams(path, "ethos-u65-512", Watch())
 
 
+@pytest.mark.slow
 def test_disasm_on_the_command_line(tmp_path: Path, compiled: Path) -> None:
     text = ethosgen("disasm", compiled)
     assert text.returncode == 0, text.stderr
@@ -188,6 +189,7 @@ def test_two_runs_give_one_trace_and_dumps_are_kept(network: Path, tmp_path: Pat
     assert (tmp_path / "x.npz").is_file()
 
 
+@pytest.mark.slow
 def test_json_has_the_trace(network: Path) -> None:
     answer: Any = json.loads(ethosgen("simulate", network, "--trace", "--json").stdout)
     assert answer["trace"][0]["number"] == 0
@@ -197,6 +199,7 @@ def test_json_has_the_trace(network: Path) -> None:
 # ---- files that are compiled already -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_simulate_says_that_a_compiled_file_has_no_golden_answer(compiled: Path) -> None:
     done = ethosgen("simulate", compiled)
     assert done.returncode == 0, done.stderr

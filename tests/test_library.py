@@ -70,6 +70,7 @@ def test_the_readme_tells_what_the_board_file_knows() -> None:
     assert "as any board" not in library(make_program(), any_board()).files["README.md"].decode()
 
 
+@pytest.mark.slow
 def test_a_library_is_generated_again(tmp_path: Path) -> None:
     network, place = image_net(tmp_path / "n.tflite"), tmp_path / "lib"
     for _ in range(2):

@@ -90,6 +90,7 @@ def test_tflite_micro_decides_by_default_and_its_oddity_is_named(tmp_path: Path)
     assert report.findings["odd"].startswith("RELU6 of int8: TensorFlow Lite Micro clamps")
 
 
+@pytest.mark.slow
 def test_litert_decides_where_it_is_asked_for(tmp_path: Path) -> None:
     report = _simulate(_odd(), tmp_path, "none", "litert")
     assert report.verdict == "FAIL" and report.golden and report.second
@@ -99,6 +100,7 @@ def test_litert_decides_where_it_is_asked_for(tmp_path: Path) -> None:
         _simulate(_tiled(1), tmp_path, "none", "tflm")
 
 
+@pytest.mark.slow
 def test_the_command_line_and_junit_name_the_oracle(tmp_path: Path) -> None:
     path = tmp_path / "tiled.tflite"
     path.write_bytes(_tiled(3))
@@ -122,6 +124,7 @@ def _mixed() -> bytes:
     return net.build(tiled, window(net, plain(net, (1, 32), "int16"), 32, 12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
 def test_each_oracle_runs_what_it_has_where_neither_has_all(npu: str, tmp_path: Path) -> None:
     report = _simulate(_mixed(), tmp_path, npu)
@@ -134,6 +137,7 @@ def test_each_oracle_runs_what_it_has_where_neither_has_all(npu: str, tmp_path: 
     assert report.golden.version == f"{TFLM.version} and {LITERT.version}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
 def test_litert_does_not_decide_about_operators_that_tflite_micro_has(
     npu: str, tmp_path: Path

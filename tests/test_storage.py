@@ -146,6 +146,7 @@ def test_a_read_only_project_is_flashed(tmp_path: Path, network: Path) -> None:
     assert "firmware.hex" in got.read_text()
 
 
+@pytest.mark.slow
 @needs_mounts
 def test_packs_are_fetched_where_no_cache_can_be_kept(tmp_path: Path) -> None:
     """cmsis-pack-manager keeps descriptions below HOME."""

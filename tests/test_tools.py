@@ -67,6 +67,7 @@ def test_a_program_says_what_it_says_and_why_it_failed() -> None:
         run_command(["/none/at/all"], 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deaf", ["", "trap '' TERM; "])
 def test_what_does_not_end_is_ended_with_all_that_it_started(
     tmp_path: Path, deaf: str, monkeypatch: pytest.MonkeyPatch

@@ -73,6 +73,7 @@ def test_an_undefined_element_is_left_out_and_counted(far: float) -> None:
     assert any(WHY in (text or "") for text in texts)
 
 
+@pytest.mark.slow
 def test_a_defined_element_beside_it_is_compared() -> None:
     model = parse_network(from_floats(), "floats")
     samples = [given(1.0, 1e12, 2.0, 3.0)]
@@ -82,6 +83,7 @@ def test_a_defined_element_beside_it_is_compared() -> None:
     assert report.golden.first is not None and report.golden.first.index == (0, 1, 0, 0)
 
 
+@pytest.mark.slow
 def test_what_is_computed_from_it_is_left_out_too_and_nothing_compared_is_no_success() -> None:
     model = parse_network(from_floats(then_pool=True), "floats")
     samples = [given(1.0, 1e12, 2.0, 3.0)]

@@ -180,6 +180,7 @@ def test_elements_share_one_loop_and_store_nothing_between(name: str) -> None:
     assert len(re.findall(r"\bfor \(", body)) == (2 if name == "floats" else 1)  # by channel: two
 
 
+@pytest.mark.slow
 def test_functions_of_a_byte_become_one_table() -> None:
     program = compile_program(_plan(_chain_of_tables), "net")
     tables = [c for c in program.constants if len(c.data) == 256]

@@ -188,6 +188,7 @@ def plans(draw: st.DrawFn) -> OffloadPlan:
     )
 
 
+@pytest.mark.slow
 @given(plans(), st.data())
 @settings(max_examples=300, deadline=None)
 def test_nothing_needed_is_overwritten(plan: OffloadPlan, data: st.DataObject) -> None:

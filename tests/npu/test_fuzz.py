@@ -39,6 +39,7 @@ def test_damaged_streams(part: int) -> None:
     assert min(tally.ends[end] for end in ("stop", "parse", "bus")) > COUNT // PARTS // 20
 
 
+@pytest.mark.slow
 def test_every_mutation_and_victim_is_used() -> None:
     made = [make(number) for number in range(300)]
     assert {victim.name for victim, _, _ in made} == {victim.name for victim in victims()}

@@ -199,6 +199,7 @@ def test_velas_refusal_is_one_sentence() -> None:
         offload(two_inputs(), U55, ignore=("SOMETHING",))
 
 
+@pytest.mark.slow
 def test_a_death_a_hang_and_a_missing_vela_are_sentences(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

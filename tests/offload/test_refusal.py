@@ -215,6 +215,7 @@ def test_an_output_that_vela_leaves_unwritten_is_made(io: IoStyle) -> None:
     _check(plan)
 
 
+@pytest.mark.slow
 def test_a_tensor_that_vela_writes_in_two_partitions_is_written_once() -> None:
     """Vela puts a PAD's edges into a partition before an operator of the CPU, its middle behind."""
     net = NetworkBuilder("twice", seed=1)

@@ -111,6 +111,7 @@ def test_a_pack_that_cmsis_pack_manager_gives_up(
     assert facts["memories"]["iram1"]["kind"] == "?", "TCM or SRAM: the pack does not tell"
 
 
+@pytest.mark.slow
 @needs_packs
 def test_a_pack_that_cmsis_pack_manager_does_not_survive(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -228,6 +229,7 @@ def test_without_a_network_it_ends_with_a_sentence() -> None:
         start_from_pack("AE722F40", index="index.pidx")
 
 
+@pytest.mark.slow
 @needs_packs
 def test_a_server_that_never_answers_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:

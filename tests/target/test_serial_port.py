@@ -77,6 +77,7 @@ def test_a_board_on_a_terminal(info: ProjectInfo, terminal: Callable[[Twin], str
     check(run(info, terminal(Twin(info.digest)), samples), samples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [(1,), (2,), (2, 4, 6)])
 def test_a_restart_in_the_middle_is_made_good(
     info: ProjectInfo, terminal: Callable[[Twin], str], restarts: tuple[int, ...]
@@ -85,6 +86,7 @@ def test_a_restart_in_the_middle_is_made_good(
     check(run(info, terminal(Twin(info.digest, restarts=restarts)), samples), samples)
 
 
+@pytest.mark.slow
 def test_a_board_that_restarts_for_ever(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
     twin = Twin(info.digest, restarts=tuple(range(1, 50)))
     with pytest.raises(TargetError, match=r"restarted 4 times while it ran; check its power"):

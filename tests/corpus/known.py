@@ -442,11 +442,21 @@ KNOWN: tuple[Known, ...] = (
         "litert-rounds-once",
         "LiteRT",
         (LITERT,),
-        when.has("FULLY_CONNECTED", "UNIDIRECTIONAL_SEQUENCE_LSTM"),
+        when.rounds_once,
         "LiteRT's reference FULLY_CONNECTED rounds once, TFLite Micro's and the NPU's twice "
         "(measured; LiteRT's other reference operators round twice).",
         oracle=TFLM,
         witness=("FULLY_CONNECTED", "int16", 0),
+    ),
+    Known(
+        "litert-rounds-once-shifted",
+        "LiteRT",
+        (LITERT,),
+        when.shifts_weights,
+        "The same with uint8 weights whose zero point is not 128, which TFLite Micro's int8 kernel "
+        "refuses.",
+        value=value.rounded_twice,
+        witness=("FULLY_CONNECTED", "uint8", 7628579),
     ),
 )
 """In this order: the first entry that explains a difference is its reason."""

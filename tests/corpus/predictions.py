@@ -165,6 +165,21 @@ def saturated(site: Site, read: Values, right: Values) -> list[Array]:
     return [_limited(_ARITHMETIC[site.code](x, y), right[0])]
 
 
+def rounded_twice(site: Site, read: Values, right: Values) -> list[Array]:
+    """Compute a uint8 FULLY_CONNECTED that rounds its sums twice, as TFLite Micro's int8 one."""
+    source, weights = (
+        values.astype(np.int64) - point_of(tensor)
+        for values, tensor in zip(read[:2], site.inputs[:2], strict=True)
+    )
+    sums = source.reshape(-1, weights.shape[1]) @ weights.T
+    if len(read) > 2:
+        sums = sums + read[2].astype(np.int64)
+    factor = scale_of(site.inputs[0]) * scale_of(site.inputs[1]) / scale_of(site.output)
+    made = rescaled(sums, factor) + point_of(site.output)
+    activation = str(site.operator.options.get("fused_activation_function", "NONE"))
+    return [np.clip(made, *_limits(site, activation)).astype(np.uint8).reshape(right[0].shape)]
+
+
 def negated(_site: Site, read: Values, right: Values) -> list[Array]:
     """Negate values; the negative of the lowest value saturates."""
     return [_limited(-read[0].astype(np.int64), right[0])]

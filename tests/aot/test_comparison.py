@@ -55,3 +55,11 @@ def test_what_nobody_computes_is_refused() -> None:
     for code, scales in cases:
         with pytest.raises(UnsupportedError, match=code):
             make_evaluator(cpu_plan(_compare(code, scales)))({}, lambda *_: {})
+
+
+def test_litert_is_no_oracle_for_what_it_leaves_undefined() -> None:
+    network = _compare("EQUAL", (0.9, 1.0))
+    sample = {t.name: np.zeros(t.shape, np.int16) for t in network.inputs}
+    with pytest.raises(UnsupportedError, match="LiteRT leaves the result of EQUAL"):
+        litert_outputs(network, [sample])
+    assert litert_outputs(_compare("LESS", (0.9, 1.0)), [sample])

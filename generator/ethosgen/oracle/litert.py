@@ -21,6 +21,10 @@ from ethosgen.values.outcome import Arrays
 
 NAME = "litert"
 
+_COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+_SUB_SHIFT = {"int8": 20, "uint8": 20, "int16": 15}
+"""Left shift of SUB's inputs before rescaling."""
+
 
 def litert_outputs(
     network: Network, samples: Sequence[Arrays], within_s: float | None = None
@@ -46,8 +50,15 @@ def for_litert(network: Network) -> bytes:
     """Return the file as LiteRT's reference kernels accept it.
 
     They support TILE up to version 2. Version 3 only adds int8, which they copy like any other
-    type.
+    type. UnsupportedError for an operator whose result they leave undefined.
     """
+    for graph in network.graphs:
+        for op in graph.operators:
+            if _shifts_by_negative(op, graph):
+                raise UnsupportedError(
+                    f"LiteRT leaves the result of {op.code} in '{network.name}' undefined: its "
+                    "scales make a factor of 1 or more, and it shifts by a negative number"
+                )
     if any(_is_new_tile(op) for graph in network.graphs for op in graph.operators):
         network = network.edited(*map(_with_old_tiles, network.graphs))
     return file_of(network)
@@ -60,6 +71,23 @@ def _with_old_tiles(graph: Graph) -> Graph:
 
 def _is_new_tile(operator: Operator) -> bool:
     return operator.code == "TILE" and operator.version == 3
+
+
+def _shifts_by_negative(operator: Operator, graph: Graph) -> bool:
+    """Return whether LiteRT uses a multiplier for factors below 1 (comparisons.cc, sub.cc)."""
+    if operator.code not in (*_COMPARISONS, "SUB"):
+        return False
+    tensors = [graph.tensors[i] for i in (*operator.inputs, *operator.outputs)]
+    first, second, target = (t.quantization.scale if t.quantization else () for t in tensors)
+    dtype = tensors[0].dtype
+    if operator.code == "SUB":
+        if dtype not in _SUB_SHIFT or not (first and second and target):
+            return False
+        return 2 * max(first[0], second[0]) >= target[0] * (1 << _SUB_SHIFT[dtype])
+    is_scaled = dtype in ("int8", "uint8") or (
+        dtype == "int16" and operator.code in ("EQUAL", "NOT_EQUAL")
+    )
+    return is_scaled and any(scale >= 1 for scale in (*first[:1], *second[:1]))
 
 
 # ---- code that runs in the child -----------------------------------------------------------------

@@ -44,7 +44,7 @@ ORACLE = click.option(
     "--oracle",
     type=ValueChoice(CHOICES),
     help="The oracle that decides: TensorFlow Lite Micro or LiteRT's reference kernels "
-    "[default: the project's; else tflm, or litert if tflm lacks an operator].",
+    "[default: the project's; else tflm, and litert for operators that tflm lacks].",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 INPUT = click.option(

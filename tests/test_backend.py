@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ethosgen import backend, pipeline
-from ethosgen.backend import Attach, Backend, Firmware, Listing, Memories, Runner, Task
+from ethosgen.backend import Attach, Backend, Listing, Memories, ProjectFiles, Runner, Task
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
@@ -28,8 +28,8 @@ from ethosgen.values.plan import (
     IoStyle,
     Kept,
     OffloadOptions,
-    OffloadPlan,
     Partition,
+    Plan,
 )
 from ethosgen.values.report import Report
 from ethosgen.values.trace import Trace
@@ -73,7 +73,7 @@ def takes(operator: Operator, graph: Graph) -> bool:
 class Adder:
     """The simulator: a saturating sum, or one that is wrong."""
 
-    def __init__(self, plan: OffloadPlan, wrong: bool) -> None:
+    def __init__(self, plan: Plan, wrong: bool) -> None:
         self._tensors, self._wrong = plan.residual.tensors, wrong
 
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
@@ -116,7 +116,7 @@ class Toy:
     def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
         return self.errata_of
 
-    def compile(self, task: Task, kept: Mapping[int, Kept]) -> OffloadPlan:
+    def compile(self, task: Task, kept: Mapping[int, Kept]) -> Plan:
         graph = task.network.graph
         ignored = task.options.cpu_ops
         able = [op for op in graph.operators if takes(op, graph) and op.code not in ignored]
@@ -134,7 +134,7 @@ class Toy:
         )
         taken = {i for p in partitions for i in p.operators}
         rest = [op for op in graph.operators if op.index not in taken]
-        return OffloadPlan(
+        return Plan(
             task.network,
             task.io,
             graph,
@@ -144,7 +144,7 @@ class Toy:
             len(taken),
         )
 
-    def runner(self, plan: OffloadPlan, trace: Trace | None = None) -> Runner:
+    def runner(self, plan: Plan, trace: Trace | None = None) -> Runner:
         return Adder(plan, self.is_wrong)
 
     def attach(self, accelerator: Accelerator) -> Attach:
@@ -164,11 +164,11 @@ class Toy:
         memories: Memories,
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
-    ) -> Firmware:
-        return Firmware("", {}, (), {})
+    ) -> ProjectFiles:
+        return ProjectFiles("", {}, (), {})
 
     def partition_facts(
-        self, plan: OffloadPlan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
+        self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
     ) -> Mapping[str, Any]:
         return {}
 

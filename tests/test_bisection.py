@@ -22,7 +22,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Comparison, Difference
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_qemu
 from tests.support.network_file import Spec
@@ -57,14 +57,14 @@ def mirrored() -> NetworkBuilder:
     return net
 
 
-def on_npu(network: Network) -> OffloadPlan:
+def on_npu(network: Network) -> Plan:
     return offload(network, NPU)
 
 
 def wrong_from(count: int, place: int) -> Make:
     """Return a planner that changes the bias of one layer of a chain, like a wrong compiler."""
 
-    def make(network: Network) -> OffloadPlan:
+    def make(network: Network) -> Plan:
         tensors = list(network.graph.tensors)
         if place < len(network.graph.operators):
             bias = network.graph.tensors[network.graph.operators[place].inputs[2]]
@@ -141,7 +141,7 @@ def test_the_sample_is_counted_from_the_first_of_all() -> None:
 def test_a_fault_of_the_npu_model_names_its_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     network, simulate = chain(4), bisection.simulate_samples
 
-    def faulting(plan: OffloadPlan, *arguments: object) -> object:
+    def faulting(plan: Plan, *arguments: object) -> object:
         if len(plan.network.graph.operators) > 2:
             raise NpuFault("bus", "beyond its memory")
         return simulate(plan, *arguments)  # type: ignore[arg-type]
@@ -155,7 +155,7 @@ def test_a_fault_of_the_npu_model_names_its_operator(monkeypatch: pytest.MonkeyP
 def test_what_cannot_be_looked_at_widens_the_answer() -> None:
     network, right = chain(6), wrong_from(6, 3)
 
-    def make(part: Network) -> OffloadPlan:
+    def make(part: Network) -> Plan:
         if len(part.graph.operators) == 3:
             raise UnsupportedError("not this one")
         return right(part)

@@ -16,7 +16,7 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.coverage import Coverage, survey, table
 from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.network import Network
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from tests.support.operator_bench import Bench
 from tests.support.operator_cases import CASES
 
@@ -114,7 +114,7 @@ def test_vela_offloads_nothing_to_an_ethos_u85_that_is_not_listed() -> None:
     assert took <= {name for name, row in ROWS.items() if "u85" in row.npu}
 
 
-def _offloaded(plan: OffloadPlan) -> set[str]:
+def _offloaded(plan: Plan) -> set[str]:
     """Return the operators of which nothing stayed on the CPU."""
     stayed = {op.code for op in plan.residual.operators if op.custom_code != NPU_CUSTOM_CODE}
     return {op.code for op in plan.network.graph.operators} - stayed

@@ -16,7 +16,7 @@ from ethosgen.pipeline.exactness import Ask, Golden, ask_oracles, exact_plan, kn
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, OffloadPlan
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
@@ -47,10 +47,10 @@ def plan_of(
     options: OffloadOptions = EXACT,
     npu: str = "ethos-u55-128",
     ask: Ask = ask_oracles,
-) -> OffloadPlan:
+) -> Plan:
     accelerator = find_accelerator(npu)
 
-    def planner(part: Network, kept: Mapping[int, Kept]) -> OffloadPlan:
+    def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
         return offload(part, accelerator, kept=kept)
 
     return exact_plan(network, accelerator, IoStyle.ARENA, planner, options, Watch(), ask)

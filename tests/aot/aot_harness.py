@@ -16,7 +16,7 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.program import Port, Program
 
 Array = np.ndarray[Any, Any]
@@ -29,10 +29,10 @@ POISON = 0x5A
 GUARD_BYTES = 64
 
 
-def cpu_plan(data: bytes | Network, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
+def cpu_plan(data: bytes | Network, io: IoStyle = IoStyle.ARENA) -> Plan:
     """Return a plan that leaves every operator on the CPU."""
     network = data if isinstance(data, Network) else parse_network(data, "network.tflite")
-    return OffloadPlan(network, io, network.graph, ACCELERATOR)
+    return Plan(network, io, network.graph, ACCELERATOR)
 
 
 def samples_and_golden(network: Network, count: int = 5) -> tuple[list[Arrays], list[Arrays]]:

@@ -11,7 +11,7 @@ from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.stream import RegionKind, stream_of
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
 from tests.aot.aot_harness import GUARD_BYTES, GeneratedC, assert_equal, samples_and_golden
 
@@ -52,7 +52,7 @@ class ArenaNpu:
         return 0
 
 
-def check_program(plan: OffloadPlan, folder: Path, count: int = 3) -> Program:
+def check_program(plan: Plan, folder: Path, count: int = 3) -> Program:
     """Run the generated C twice over some samples, and `evaluate` once; check all outputs."""
     program = compile_program(plan, "net")
     npu = ArenaNpu(program)

@@ -16,7 +16,7 @@ from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
 from ethosgen.aot.memory.plan import plan_memory
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc
@@ -121,7 +121,7 @@ CHAINS: dict[str, tuple[Build, list[str], int]] = {
 }  # fmt: skip
 
 
-def _plan(build: Build) -> OffloadPlan:
+def _plan(build: Build) -> Plan:
     net = NetworkBuilder("network", seed=4)
     return cpu_plan(net.build(build(net)))
 

@@ -26,8 +26,8 @@ from ethosgen.values.plan import (
     CpuOperator,
     Function,
     IoStyle,
-    OffloadPlan,
     Partition,
+    Plan,
 )
 from ethosgen.values.program import Program
 from tests.aot.aot_harness import (
@@ -67,7 +67,7 @@ def branches() -> bytes:
     return net.build(net.add(pooled, total), pooled)
 
 
-def mixed_plan(data: bytes, io: IoStyle, keep: tuple[str, ...] = KEPT_ON_CPU) -> OffloadPlan:
+def mixed_plan(data: bytes, io: IoStyle, keep: tuple[str, ...] = KEPT_ON_CPU) -> Plan:
     return offload(parse_network(data, "mixed.tflite"), ACCELERATOR, io, ignore=keep)
 
 
@@ -121,7 +121,7 @@ class MemoryNpu:
             inside[offset : offset + data.size] = data
 
 
-def check_mixed(plan: OffloadPlan, folder: Path) -> Program:
+def check_mixed(plan: Plan, folder: Path) -> Program:
     program = compile_program(plan, "net")
     npu = MemoryNpu(program)
     npu.generated = GeneratedC(program, folder, npu)
@@ -374,7 +374,7 @@ def test_a_call_of_any_function_is_emitted(tmp_path: Path) -> None:
     tensors = tuple(Tensor(i, name, (4,), "uint8") for i, name in enumerate("xy"))
     graph = Graph("main", tensors, (Operator(0, "CUSTOM", (0,), (1,), "toy"),), (0,), (1,))
     call = Call(SCALE, (Address("table"), Address(0), Address(1), 4))
-    plan = OffloadPlan(
+    plan = Plan(
         Network("m", b"", (graph,)),
         IoStyle.CALLER,
         graph,

@@ -12,11 +12,11 @@ from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from tests.support.networks import NetworkBuilder
 
 
-def make_plan(ignore: tuple[str, ...] = ()) -> OffloadPlan:
+def make_plan(ignore: tuple[str, ...] = ()) -> Plan:
     net = NetworkBuilder("direct", 3)
     x = net.conv2d(net.input((1, 6, 6, 4)), 8, (3, 3))
     network = parse_network(net.build(net.max_pool(x, (2, 2), (2, 2))), "direct")

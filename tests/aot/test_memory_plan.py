@@ -13,7 +13,7 @@ from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, lifetimes, pl
 from ethosgen.backend.ethosu.stream import way_out
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator, Tensor
-from ethosgen.values.plan import Call, Function, IoStyle, OffloadPlan, Partition, Scratch
+from ethosgen.values.plan import Call, Function, IoStyle, Partition, Plan, Scratch
 from tests.aot.aot_harness import ACCELERATOR
 
 NPU = "CUSTOM"
@@ -30,7 +30,7 @@ def make_plan(
     fast_bytes: int = 0,
     alignment: int = 16,
     constants: tuple[int, ...] = (),
-) -> OffloadPlan:
+) -> Plan:
     """Return a plan of operators (code, inputs, outputs); CUSTOM ones are partitions."""
     tensors = tuple(
         Tensor(i, f"t{i}", (size,), "int8", data=bytes(size) if i in constants else None)
@@ -45,7 +45,7 @@ def make_plan(
         if op.code == NPU
     )
     graph = Graph("main", tensors, made, inputs, outputs)
-    return OffloadPlan(
+    return Plan(
         Network("m", (graph,)),
         io,
         graph,
@@ -62,9 +62,7 @@ def make_plan(
     )
 
 
-def plan_of(
-    plan: OffloadPlan, workspaces: dict[int, int] | None = None
-) -> tuple[Schedule, MemoryPlan]:
+def plan_of(plan: Plan, workspaces: dict[int, int] | None = None) -> tuple[Schedule, MemoryPlan]:
     schedule = make_schedule(plan)
     return schedule, plan_memory(schedule, workspaces or {})
 
@@ -146,7 +144,7 @@ def run_partition(schedule: Schedule, memory: MemoryPlan, held: Bytes, number: i
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> OffloadPlan:
+def plans(draw: st.DrawFn) -> Plan:
     """Draw a graph of a few operators; Vela's tensors lie side by side in scratch."""
     io = draw(st.sampled_from(IoStyle))
     sizes = [draw(st.integers(1, 300))]
@@ -191,7 +189,7 @@ def plans(draw: st.DrawFn) -> OffloadPlan:
 @pytest.mark.slow
 @given(plans(), st.data())
 @settings(max_examples=300, deadline=None)
-def test_nothing_needed_is_overwritten(plan: OffloadPlan, data: st.DataObject) -> None:
+def test_nothing_needed_is_overwritten(plan: Plan, data: st.DataObject) -> None:
     cpu = [op.index for op in plan.residual.operators if op.code == "SOFTMAX"]
     workspaces = {step: data.draw(st.integers(0, 100)) for step in cpu}
     schedule, memory = plan_of(plan, workspaces)

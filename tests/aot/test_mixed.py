@@ -7,7 +7,7 @@ import pytest
 
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.plan import IoStyle, Plan
 from tests.aot.aot_harness import ACCELERATOR
 from tests.aot.arena_npu import check_program
 from tests.support.needs import needs_gcc
@@ -16,7 +16,7 @@ from tests.support.networks import NetworkBuilder
 Build = Callable[[NetworkBuilder], tuple[int, ...]]
 
 
-def _plan(build: Build, io: IoStyle, keep: tuple[str, ...]) -> OffloadPlan:
+def _plan(build: Build, io: IoStyle, keep: tuple[str, ...]) -> Plan:
     net = NetworkBuilder("mixed", seed=11)
     network = parse_network(net.build(*build(net)), "mixed")
     return offload(network, ACCELERATOR, io, ignore=keep)

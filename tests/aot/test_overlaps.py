@@ -12,13 +12,13 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InternalError, RefusalError
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from tests.aot.aot_harness import ACCELERATOR
 from tests.support.networks import NetworkBuilder
 
 
 @pytest.fixture(scope="module")
-def plan() -> OffloadPlan:
+def plan() -> Plan:
     """Two partitions with an operator of the CPU between them, and one more at the end."""
     net = NetworkBuilder("parts", seed=3)
     x = net.conv2d(net.input((1, 8, 8, 4)), 8)
@@ -30,17 +30,17 @@ def plan() -> OffloadPlan:
     return made
 
 
-def planned(plan: OffloadPlan) -> tuple[Schedule, MemoryPlan]:
+def planned(plan: Plan) -> tuple[Schedule, MemoryPlan]:
     schedule = make_schedule(plan)
     return schedule, plan_memory(schedule, {1: 100})
 
 
-def test_a_plan_as_made_holds(plan: OffloadPlan) -> None:
+def test_a_plan_as_made_holds(plan: Plan) -> None:
     check_memory(*planned(plan))
     compile_program(plan, "net")
 
 
-def test_what_vela_places_over_each_other_is_refused_for_another_choice(plan: OffloadPlan) -> None:
+def test_what_vela_places_over_each_other_is_refused_for_another_choice(plan: Plan) -> None:
     """The plan was refused only after the choice of operators, and so the network was."""
     require_places(plan)
     with pytest.raises(RefusalError, match="at overlapping addresses") as refused:
@@ -48,7 +48,7 @@ def test_what_vela_places_over_each_other_is_refused_for_another_choice(plan: Of
     assert "use" not in refused.value.why
 
 
-def test_a_life_that_vela_does_not_know_is_seen(plan: OffloadPlan) -> None:
+def test_a_life_that_vela_does_not_know_is_seen(plan: Plan) -> None:
     """Both the compiler and `evaluate` refuse it; an unknown lifetime counts as none."""
     for lives in ({}, dict.fromkeys(plan.lives, (1, 1))):
         damaged = replace(plan, lives=lives)
@@ -58,7 +58,7 @@ def test_a_life_that_vela_does_not_know_is_seen(plan: OffloadPlan) -> None:
             make_evaluator(damaged)({}, PartitionRunner(damaged))
 
 
-def test_blocks_over_each_other_are_seen(plan: OffloadPlan) -> None:
+def test_blocks_over_each_other_are_seen(plan: Plan) -> None:
     schedule, memory = planned(plan)
     moved = [replace(b, offset=0) if "workspace" in b.name else b for b in memory.blocks]
     with pytest.raises(InternalError, match="share bytes of the arena"):

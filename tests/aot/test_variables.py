@@ -13,7 +13,7 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.plan import IoStyle, Plan
 from tests.aot.aot_harness import ACCELERATOR, assert_equal, samples_and_golden
 from tests.aot.arena_npu import check_program
 from tests.support.needs import needs_gcc
@@ -21,7 +21,7 @@ from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 
 
-def npu_plan(build: Callable[[NetworkBuilder], int], keep: tuple[str, ...] = ()) -> OffloadPlan:
+def npu_plan(build: Callable[[NetworkBuilder], int], keep: tuple[str, ...] = ()) -> Plan:
     net = NetworkBuilder("stateful", seed=5)
     network = parse_network(net.build(build(net)), "stateful")
     return offload(network, ACCELERATOR, ignore=keep)

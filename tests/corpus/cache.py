@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen.backend.ethosu.offload import vela
-from ethosgen.host.child import Answer, ChildError
+from ethosgen.host.child import ChildAnswer, ChildError
 from ethosgen.host.child import call as call_child
 from tests.corpus import ROOT
 
@@ -56,7 +56,7 @@ def _path(question: Any) -> Path:
     return FOLDER / name[:2] / name[2:]
 
 
-def _call(script: Path, function: str, *arguments: Any, limit_s: float) -> Answer:
+def _call(script: Path, function: str, *arguments: Any, limit_s: float) -> ChildAnswer:
     question = (script.read_bytes(), function, arguments)
     answer = find(question)
     if answer is None:
@@ -65,7 +65,7 @@ def _call(script: Path, function: str, *arguments: Any, limit_s: float) -> Answe
     returned, value, log = answer
     if not returned:
         raise ChildError(value[0], value[1], log)
-    return Answer(value, log)
+    return ChildAnswer(value, log)
 
 
 def _ask(

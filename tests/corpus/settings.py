@@ -7,7 +7,7 @@ from ethosgen.backend.ethosu.accelerator import EthosU, find_accelerator
 from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 from ethosgen.backend.ethosu.offload.site import Table
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.plan import IoStyle, Kept, OffloadPlan
+from ethosgen.values.plan import IoStyle, Kept, Plan
 from tests.corpus.choices import Choices
 
 PRODUCTS = {
@@ -50,7 +50,7 @@ class Setting:
 
         return table_of(operator, graph)
 
-    def compile(self, network: Network, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
+    def compile(self, network: Network, kept: Mapping[int, Kept] | None = None) -> Plan:
         """Compile a network with Vela, except the operators in `kept`; EthosgenError if refused."""
         return offload(
             network,

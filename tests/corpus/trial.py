@@ -10,7 +10,7 @@ from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.plan import Partition, Plan
 from tests.corpus.choices import seeded
 from tests.corpus.draft import Case
 from tests.corpus.expectation import expect, signed, unsigned
@@ -198,7 +198,7 @@ def _run(trial: Trial, network: Network, samples: list[Arrays]) -> None:
     trial.where = "npu"
 
 
-def _run_with_state(plan: OffloadPlan, runner: Runner, samples: list[Arrays]) -> list[Arrays]:
+def _run_with_state(plan: Plan, runner: Runner, samples: list[Arrays]) -> list[Arrays]:
     """Run a network with a state, which starts at the zero point and is updated in place.
 
     Vela lists every step's state as a separate output at the state's offset.

@@ -14,7 +14,7 @@ from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 
 STREAM, READ_ONLY, SCRATCH, FAST = (n << 28 for n in (1, 2, 3, 4))
 
@@ -22,7 +22,7 @@ STREAM, READ_ONLY, SCRATCH, FAST = (n << 28 for n in (1, 2, 3, 4))
 class Simulation:
     """A plan with one partition, on the NPU model."""
 
-    def __init__(self, plan: OffloadPlan) -> None:
+    def __init__(self, plan: Plan) -> None:
         assert len(plan.partitions) == 1 and not plan.cpu_operators, plan.cpu_operators
         (self.partition,) = plan.partitions
         self.plan = plan

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.backend.ethosu.simulator.trace import Observer
+from ethosgen.backend.ethosu.simulator.trace import TraceObserver
 from ethosgen.values.errors import InputError, NpuFault
 from ethosgen.values.trace import Trace
 from tests.npu.npu_bench import Bench, Program, ifm, kernel, ofm, sets
@@ -22,7 +22,7 @@ POOL: Program = [*ifm(0, (2, 2, 2)), *ofm(0, (1, 1, 2)), *kernel(2, 2), *MAXIMUM
 
 def run(trace: Trace | None, *parts: Program) -> Bench:
     bench = Bench(constants=bytes(range(1, 9)))
-    bench.machine.observer = Observer(trace) if trace is not None else None
+    bench.machine.observer = TraceObserver(trace) if trace is not None else None
     bench.run(*parts)
     return bench
 
@@ -45,7 +45,7 @@ def test_each_operation_is_listed_with_what_it_read_and_wrote() -> None:
 def test_a_second_sample_counts_from_0_and_its_entries_compare_without_times() -> None:
     trace = Trace()
     bench = Bench(constants=bytes(range(1, 9)))
-    bench.machine.observer = Observer(trace)
+    bench.machine.observer = TraceObserver(trace)
     for _ in range(2):
         trace.begin_sample()
         bench.run(COPY_IN, POOL)

@@ -21,7 +21,7 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions, OffloadPlan
+from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_models
 from tests.support.networks import NetworkBuilder
@@ -41,11 +41,11 @@ def large(path: Path) -> Network:
     return parse_network(image_net(path).read_bytes(), "large")
 
 
-def plan_of(network: Network, mode: OffloadMode, io: IoStyle = IoStyle.ARENA) -> OffloadPlan:
+def plan_of(network: Network, mode: OffloadMode, io: IoStyle = IoStyle.ARENA) -> Plan:
     return offload(network, ACCELERATOR, io, mode=mode, cpu_cycles=cpu_cycles)
 
 
-def check(plan: OffloadPlan) -> None:
+def check(plan: Plan) -> None:
     samples = random_samples(plan.network, 2, 1)
     runner = PartitionRunner(plan) if plan.partitions else _never
     evaluate = make_evaluator(plan)

@@ -20,7 +20,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
-from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadPlan
+from ethosgen.values.plan import EXACT, IoStyle, Kept, Plan
 from ethosgen.values.watch import Watch
 from tests.offload.errata_networks import (
     FOLDER,
@@ -43,20 +43,20 @@ def network_of(name: str) -> Network:
     return read(FOLDER / f"{name}.tflite")
 
 
-def compiled(name: str, network: Network, kept: Mapping[int, Kept] | None = None) -> OffloadPlan:
+def compiled(name: str, network: Network, kept: Mapping[int, Kept] | None = None) -> Plan:
     schedule = SchedulerGoal(OPTIMISE.get(name, "Performance"))
     return offload(network, find_accelerator(npu_of(name)), kept=kept, schedule=schedule)
 
 
-def plan_of(name: str, network: Network) -> OffloadPlan:
-    def planner(part: Network, kept: Mapping[int, Kept]) -> OffloadPlan:
+def plan_of(name: str, network: Network) -> Plan:
+    def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
         return compiled(name, part, kept)
 
     accelerator = find_accelerator(npu_of(name))
     return exact_plan(network, accelerator, IoStyle.ARENA, planner, EXACT, Watch())
 
 
-def differs(network: Network, plan: OffloadPlan) -> bool:
+def differs(network: Network, plan: Plan) -> bool:
     samples = draw_samples(network, 10, 1)
     oracle, golden = decisive_outputs(network, samples)
     try:

@@ -15,7 +15,7 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.outcome import Arrays, compare
-from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.plan import IoStyle, Plan
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
@@ -80,7 +80,7 @@ LAYOUTS = [
 ]  # fmt: skip
 
 
-def run(plan: OffloadPlan, sample: Arrays) -> Arrays:
+def run(plan: Plan, sample: Arrays) -> Arrays:
     """Run a plan without CPU operators; outputs by name."""
     runner = PartitionRunner(plan)
     values = dict(sample)

@@ -13,7 +13,7 @@ from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.plan import IoStyle, Plan
 from tests.support.needs import needs_models
 from tests.support.network_file import Spec, with_signatures
 from tests.support.networks import NetworkBuilder
@@ -37,7 +37,7 @@ def two_inputs(seed: int = 3) -> Network:
     return parse(net, last, total, b)
 
 
-def names(plan: OffloadPlan, indices: tuple[int, ...]) -> list[str]:
+def names(plan: Plan, indices: tuple[int, ...]) -> list[str]:
     return [plan.residual.tensors[index].name for index in indices]
 
 

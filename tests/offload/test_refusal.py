@@ -18,7 +18,7 @@ from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.plan import IoStyle, Plan
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
@@ -74,7 +74,7 @@ def test_what_is_refused_stays_and_the_rest_compiles(
     _check(plan)
 
 
-def _check(plan: OffloadPlan) -> None:
+def _check(plan: Plan) -> None:
     samples = random_samples(plan.network, 2, 1)
     runner = PartitionRunner(plan)
     evaluate = make_evaluator(plan)
@@ -184,7 +184,7 @@ def test_an_operator_stays_without_which_the_cpu_can_follow_the_plan() -> None:
         net.build(net.conv2d(net.average_pool(x, (2, 2)), 3, (1, 1))), "followed"
     )
 
-    def require(plan: OffloadPlan) -> None:
+    def require(plan: Plan) -> None:
         if any(1 in partition.operators for partition in plan.partitions):
             raise RefusalError("no room; use --npu none", "no room")
 

@@ -8,7 +8,7 @@ from ethosgen.backend.ethosu import stream
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.stream import RegionKind, Stream
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
-from ethosgen.values.plan import IoStyle, OffloadPlan, Partition
+from ethosgen.values.plan import IoStyle, Partition, Plan
 from ethosgen.values.program import Constant, Port, Program
 from ethosgen.values.source import Source
 
@@ -48,7 +48,7 @@ def make_program(
         payload=Stream(COMMANDS, accelerator.id_word, accelerator.config_word, bases),
     )
     source = Source("tflite", f"{name}.tflite", b"TFL3 stands here")
-    plan = OffloadPlan(
+    plan = Plan(
         network=Network(name, (graph,), source=source, is_as_given=True),
         accelerator=accelerator,
         io=io,
@@ -77,12 +77,12 @@ def make_program(
     )
 
 
-def with_weights(plan: OffloadPlan, data: bytes) -> OffloadPlan:
+def with_weights(plan: Plan, data: bytes) -> Plan:
     """Return a plan whose partitions share other data."""
     return dataclasses.replace(plan, blobs=stream.make_blobs(data, plan.partitions))
 
 
-def with_fast_scratch(plan: OffloadPlan, size: int) -> OffloadPlan:
+def with_fast_scratch(plan: Plan, size: int) -> Plan:
     """Return a plan with a fast scratch of `size` bytes."""
     scratches = stream.make_scratches(stream.scratch_bytes(plan), size)
     return dataclasses.replace(plan, scratches=scratches)

@@ -1,4 +1,4 @@
-"""OffloadPlan to Program: TVM compiles the operators on the CPU. Owns tvm.
+"""Plan to Program: TVM compiles the operators on the CPU. Owns tvm.
 
     graph/       prepare the residual graph: variables as tensors, subgraphs of IF, WHILE and
                  CALL_ONCE as values, uint8 as int8, ordered steps
@@ -21,7 +21,7 @@ import numpy as np
 
 from ethosgen.aot.host.direct import Evaluate, find_direct
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
 
 Table = np.ndarray[Any, np.dtype[np.int8]]
@@ -35,7 +35,7 @@ def load() -> None:
     registry()
 
 
-def compile_program(plan: OffloadPlan, name: str) -> Program:
+def compile_program(plan: Plan, name: str) -> Program:
     """Compile a plan to C whose symbols begin with `name`, a C identifier.
 
     UnsupportedError names a CPU operator without code.
@@ -45,7 +45,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     return run(plan, name)
 
 
-def require_places(plan: OffloadPlan) -> None:
+def require_places(plan: Plan) -> None:
     """Raise RefusalError if a CPU operator uses two tensors that a backend placed on each other."""
     if plan.offsets and plan.cpu_operators:
         from ethosgen.aot.compiler import require_places as run  # tvm takes a second
@@ -130,7 +130,7 @@ def can_run(operator: Operator, graph: Graph) -> bool:
     return has_kernel(operator, graph.tensors)
 
 
-def make_evaluator(plan: OffloadPlan) -> Evaluate:
+def make_evaluator(plan: Plan) -> Evaluate:
     """Return a function that runs the residual graph in process.
 
     Its arguments are the network's inputs, by name, and a function that runs a partition: it gets

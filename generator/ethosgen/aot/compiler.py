@@ -8,7 +8,7 @@ from ethosgen.aot.code.comments import describe_functions, name_codes
 from ethosgen.aot.code.csource import generate
 from ethosgen.aot.code.entry import find_addresses, lower_body, make_body
 from ethosgen.aot.code.micro_kernels import HEADERS, read_micro_kernels
-from ethosgen.aot.code.passes import Address, EntryParameter, EntrySignature, generator_passes
+from ethosgen.aot.code.passes import EntryParameter, EntrySignature, Location, generator_passes
 from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
@@ -18,11 +18,11 @@ from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import ALIGNMENT, MemoryPlan, plan_memory
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.network import Tensor
-from ethosgen.values.plan import IoStyle, OffloadPlan
+from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.program import READ_ONLY, ArenaTensor, Port, Program, Variable
 
 
-def compile_program(plan: OffloadPlan, name: str) -> Program:
+def compile_program(plan: Plan, name: str) -> Program:
     """Compile a plan; see `ethosgen.aot.compile_program`."""
     schedule = fuse_chains(make_schedule(plan), packed=True)
     body = make_body(schedule, name)
@@ -35,7 +35,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     state = state_bytes(schedule, memory.variables)
     signature = _entry_signature(plan, inputs, outputs, bool(state), name)
     ports = {port.tensor.index: port.c_name for port in (*outputs, *inputs)}
-    variables = {h.tensor: Address("state", h.offset) for h in memory.variables if not h.on_npu}
+    variables = {h.tensor: Location("state", h.offset) for h in memory.variables if not h.on_npu}
     addresses = find_addresses(body, "arena", ports, variables)
     memories = {"arena": memory.arena_bytes} | ({"state": state} if state else {})
     callees = {c.name: c.function for named in kernels.values() for c in named.kernel.callees}
@@ -62,7 +62,7 @@ def compile_program(plan: OffloadPlan, name: str) -> Program:
     )
 
 
-def require_places(plan: OffloadPlan) -> None:
+def require_places(plan: Plan) -> None:
     """Raise RefusalError if a CPU operator uses two tensors that a backend placed on each other.
 
     `compile_program` reports everything else that is unsupported.
@@ -93,7 +93,7 @@ def _make_ports(
 
 
 def _entry_signature(
-    plan: OffloadPlan,
+    plan: Plan,
     inputs: Sequence[Port],
     outputs: Sequence[Port],
     has_state: bool,
@@ -111,7 +111,7 @@ def _entry_signature(
     return EntrySignature(f"{name}_entry", tuple(parameters))
 
 
-def _blob_parameters(plan: OffloadPlan) -> Iterable[str]:
+def _blob_parameters(plan: Plan) -> Iterable[str]:
     """Return the entry's parameters for blobs; every entry has the first one."""
     return dict.fromkeys((READ_ONLY, *(b.parameter for b in plan.blobs if b.parameter)))
 

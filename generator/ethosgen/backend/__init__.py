@@ -15,7 +15,7 @@ from ethosgen.values.errors import EthosgenError, InputError, UnsupportedError
 from ethosgen.values.grammar import unknown
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, OffloadPlan, Partition
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Partition, Plan
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
@@ -32,13 +32,13 @@ class Memories:
     near_bytes: int
 
 
-class Cpu(Protocol):
+class CpuSide(Protocol):
     """The CPU's side of a plan: cost, layout and lookup tables of its operators."""
 
     def cpu_cycles(self, operator: Operator, graph: Graph, /) -> int | None:
         """Return an operator's estimated cycles, None if they are unknown or there is no code."""
 
-    def require_places(self, plan: OffloadPlan, /) -> None:
+    def require_places(self, plan: Plan, /) -> None:
         """Raise RefusalError for a plan whose layout the CPU's operators cannot use."""
 
     def table_of(
@@ -58,7 +58,7 @@ class Task:
     network: Network
     accelerator: Accelerator
     io: IoStyle
-    cpu: Cpu
+    cpu: CpuSide
     memories: Memories | None = None
     options: OffloadOptions = EXACT
 
@@ -135,7 +135,7 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Firmware:
+class ProjectFiles:
     """A backend's additions to a project.
 
     `templates` is its folder below templates/. `files` maps paths in the library to templates;
@@ -190,14 +190,14 @@ class Backend(Protocol):
     def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
         """Return the operators to keep on the CPU because their results differ from an oracle's."""
 
-    def compile(self, task: Task, kept: Mapping[int, Kept]) -> OffloadPlan:
+    def compile(self, task: Task, kept: Mapping[int, Kept]) -> Plan:
         """Compile the supported operators, except those in `kept` (by index), to partitions.
 
         With OffloadMode.AUTO, only those that are estimated to be faster there. RefusalError if the
         compiler refuses the network.
         """
 
-    def runner(self, plan: OffloadPlan, trace: Trace | None = None) -> Runner:
+    def runner(self, plan: Plan, trace: Trace | None = None) -> Runner:
         """Return a simulator of a plan's partitions, which reports its operations to `trace`."""
 
     def attach(self, accelerator: Accelerator) -> Attach:
@@ -220,14 +220,14 @@ class Backend(Protocol):
         memories: Memories,
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
-    ) -> Firmware:
+    ) -> ProjectFiles:
         """Return what it adds to a project; UnsupportedError if the platform has no driver.
 
         `partitions` are the facts of all networks' partitions.
         """
 
     def partition_facts(
-        self, plan: OffloadPlan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
+        self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
     ) -> Mapping[str, Any]:
         """Return a partition's values for the templates.
 

@@ -9,7 +9,7 @@ from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
 from ethosgen.values.outcome import Comparison
-from ethosgen.values.plan import Check, CpuOperator, OffloadPlan
+from ethosgen.values.plan import Check, CpuOperator, Plan
 from ethosgen.values.report import FirmwareReport
 
 MOST_EDITS = 6
@@ -38,7 +38,7 @@ def written_text(written: Any) -> str:
     return "\n".join(lines)
 
 
-def _own_figure(plan: OffloadPlan) -> str:
+def _own_figure(plan: Plan) -> str:
     """Return the compiler's figure for the arena, if a compiler had a part in it."""
     if plan.accelerator is None:
         return ""

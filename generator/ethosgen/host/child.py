@@ -22,7 +22,7 @@ MEMORY_BYTES = 16 << 30
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChildAnswer:
     """The function's return value, and what it printed."""
 
     value: Any
@@ -38,7 +38,7 @@ class ChildError(Exception):
         self.log = log
 
 
-def call(script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -> Answer:
+def call(script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -> ChildAnswer:
     """Run `function(*arguments)` of the file `script` in a child and return its answer.
 
     The script runs on its own, not as part of its package, so that the child imports only what
@@ -63,7 +63,7 @@ def call(script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -
     returned, value, log = pickle.loads(said)
     if not returned:
         raise ChildError("raised", value, log + errors)
-    return Answer(value, log + errors)
+    return ChildAnswer(value, log + errors)
 
 
 _RUNNING: set[subprocess.Popen[bytes]] = set()
@@ -100,7 +100,7 @@ def _memory_file() -> IO[bytes]:
 
 
 def _serve() -> None:
-    """Answer one call: arguments arrive on stdin, the answer goes to the original stdout."""
+    """ChildAnswer one call: arguments arrive on stdin, the answer goes to the original stdout."""
     _limit_resources()
     script, function = sys.argv[1:3]
     arguments = pickle.load(sys.stdin.buffer)

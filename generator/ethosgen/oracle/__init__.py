@@ -18,7 +18,7 @@ from ethosgen.values.outcome import Arrays
 _LOG = logging.getLogger(__name__)
 
 
-class Run(Protocol):
+class RunSamples(Protocol):
     """Computes golden outputs."""
 
     def __call__(
@@ -43,7 +43,7 @@ class Oracle:
     name: str
     title: str
     packages: tuple[str, ...]
-    run: Run
+    run: RunSamples
     tolerance: float = 1e-5  # TFLite's own kernel tests use the same (ArrayFloatNear)
 
     @property

@@ -1,6 +1,6 @@
 """Joins the stages: read, offload, compile, render, build, run, compare.
 
-    .tflite ──▶ Model ──▶ OffloadPlan ──▶ Program ──▶ Project ──▶ ELF ──▶ Outcome ──▶ Report
+    .tflite ──▶ Model ──▶ Plan ──▶ Program ──▶ Project ──▶ ELF ──▶ Outcome ──▶ Report
 
 Every function takes a Watch, which times the stages and reports the current one. Stages are
 imported on first use: Vela and TVM take seconds to load.

@@ -15,12 +15,12 @@ from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, Difference
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from ethosgen.values.report import Culprit, Diagnosis
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import has_state
 
-Make = Callable[[Network], OffloadPlan]
+Make = Callable[[Network], Plan]
 """Plans a network, or its first operators, with the whole network's settings."""
 
 LIMIT_S = 60.0
@@ -31,7 +31,7 @@ LIMIT_S = 60.0
 class _Look:
     """The result of a network, or a part of it: its plan, and the first difference or fault."""
 
-    plan: OffloadPlan
+    plan: Plan
     difference: Difference | None
     fault: str = ""
 

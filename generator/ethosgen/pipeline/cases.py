@@ -24,7 +24,7 @@ from ethosgen.values.excerpt import single_operator
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 
 SAMPLES = 10
@@ -40,7 +40,7 @@ def keep_case(
     network: Network,
     index: int,
     samples: Sequence[Arrays],
-    make: Callable[[Network], OffloadPlan],
+    make: Callable[[Network], Plan],
     asked: str | None = None,
 ) -> Path | None:
     """Write the smallest network that shows an operator's difference, and return its folder.
@@ -80,7 +80,7 @@ class _Found:
 def _look(
     network: Network,
     samples: Sequence[Arrays],
-    make: Callable[[Network], OffloadPlan],
+    make: Callable[[Network], Plan],
     asked: str | None,
 ) -> _Found | None:
     """Compare the NPU model's outputs with the oracle's; None if they are equal."""

@@ -3,12 +3,12 @@
 from ethosgen.values.errors import InputError
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
-from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
+from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 
 REASON = "there is no NPU"
 
 
-def plan_cpu_only(network: Network, io: IoStyle, reason: str = REASON) -> OffloadPlan:
+def plan_cpu_only(network: Network, io: IoStyle, reason: str = REASON) -> Plan:
     """Return the plan that leaves every operator on the CPU.
 
     InputError for a compiled file: its partitions are commands of an NPU.
@@ -28,4 +28,4 @@ def plan_cpu_only(network: Network, io: IoStyle, reason: str = REASON) -> Offloa
         )
         for operator in graph.operators
     )
-    return OffloadPlan(network, io, graph, cpu_operators=operators)
+    return Plan(network, io, graph, cpu_operators=operators)

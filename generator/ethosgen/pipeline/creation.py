@@ -18,7 +18,7 @@ from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
-from ethosgen.values.plan import OffloadOptions, OffloadPlan
+from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
@@ -135,7 +135,7 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
     ]
 
 
-def _make_program(plan: OffloadPlan, placement: Placement, watch: Watch) -> Program:
+def _make_program(plan: Plan, placement: Placement, watch: Watch) -> Program:
     """Compile, with fast scratch outside the arena if it has its own memory."""
     if placement.fast is None:
         return make_program(plan, watch)

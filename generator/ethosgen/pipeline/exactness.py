@@ -25,7 +25,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
-from ethosgen.values.plan import Check, IoStyle, Kept, OffloadOptions, OffloadPlan
+from ethosgen.values.plan import Check, IoStyle, Kept, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, has_state, period
 
@@ -44,7 +44,7 @@ UNKNOWN = "found-by-check"
 SEARCH_S = 60.0
 """Time limit in seconds for the search for operators that differ."""
 
-Planner = Callable[[Network, Mapping[int, Kept]], OffloadPlan]
+Planner = Callable[[Network, Mapping[int, Kept]], Plan]
 """Compiles a network with operators kept on the CPU, by index."""
 
 
@@ -82,7 +82,7 @@ def exact_plan(
     options: OffloadOptions,
     watch: Watch,
     ask: Ask = ask_oracles,
-) -> OffloadPlan:
+) -> Plan:
     """Return a plan whose outputs equal the oracle's, as far as errata and the check can tell.
 
     UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
@@ -109,7 +109,7 @@ def exact_plan(
     return _with_accesses(plan)
 
 
-def _with_accesses(plan: OffloadPlan) -> OffloadPlan:
+def _with_accesses(plan: Plan) -> Plan:
     """Return the plan; its check records whether the NPU's accesses were checked."""
     if plan.check is None or plan.accelerator is None or not plan.partitions:
         return plan
@@ -117,7 +117,7 @@ def _with_accesses(plan: OffloadPlan) -> OffloadPlan:
     return replace(plan, check=replace(plan.check, has_checked_accesses=is_checked))
 
 
-def _required_within(plan: OffloadPlan) -> OffloadPlan:
+def _required_within(plan: Plan) -> Plan:
     """Return the plan; UnsupportedError if it accesses memory that is not its own."""
     fault = _access_fault(plan)
     if fault:
@@ -129,7 +129,7 @@ def _required_within(plan: OffloadPlan) -> OffloadPlan:
     return plan
 
 
-def _access_fault(plan: OffloadPlan) -> str:
+def _access_fault(plan: Plan) -> str:
     """Return the first access outside a plan's memories, "" if there is none or no NPU model."""
     if not plan.partitions or plan.accelerator is None or not plan.accelerator.has_simulator:
         return ""
@@ -246,7 +246,7 @@ class _Check:
         self._has_looked = False
         self._end = time.monotonic() + SEARCH_S
 
-    def mended(self, plan: OffloadPlan, kept: Mapping[int, Kept]) -> OffloadPlan:
+    def mended(self, plan: Plan, kept: Mapping[int, Kept]) -> Plan:
         """Return the plan if it passes, else one that does; UnsupportedError if there is none."""
         if not plan.partitions:
             return plan
@@ -285,7 +285,7 @@ class _Check:
             self._network, index, self._samples, lambda part: self._planner(part, {}), self._asked
         )
 
-    def _against(self, plan: OffloadPlan) -> str:
+    def _against(self, plan: Plan) -> str:
         """Return the fault of a plan, "" if it has none."""
         if self._golden is None:
             return _access_fault(plan)
@@ -311,7 +311,7 @@ class _Check:
         self._left_out = undefined_outputs(self._network, self._samples, golden.oracle)
         return compare(golden.oracle, outputs, theirs, self._tolerance, self._left_out)
 
-    def _culprits(self, plan: OffloadPlan, kept: Mapping[int, Kept], said: str) -> dict[int, Kept]:
+    def _culprits(self, plan: Plan, kept: Mapping[int, Kept], said: str) -> dict[int, Kept]:
         """Return additional operators to keep so that nothing differs."""
         from ethosgen.aot import can_run
 

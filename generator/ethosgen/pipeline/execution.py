@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from ethosgen.backend import backend_of, require_simulator
 from ethosgen.pipeline.blame import blaming
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
 
 def simulate_samples(
-    plan: OffloadPlan, samples: Sequence[Arrays], watch: Watch, trace: Trace | None = None
+    plan: Plan, samples: Sequence[Arrays], watch: Watch, trace: Trace | None = None
 ) -> list[Arrays]:
     """Run samples in order and return their outputs by tensor name.
 

@@ -1,4 +1,4 @@
-"""The steps from a network to C code: Network, OffloadPlan, Program."""
+"""The steps from a network to C code: Network, Plan, Program."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.naming import check_name, name_from_file
 from ethosgen.values.network import Network
-from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, OffloadPlan
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, Plan
 from ethosgen.values.program import Program
 from ethosgen.values.project_info import NetworkInfo
 from ethosgen.values.watch import Watch
@@ -85,14 +85,14 @@ def make_plan(
     options: OffloadOptions = EXACT,
     memories: Memories | None = None,
     ask: Ask = ask_oracles,
-) -> OffloadPlan:
+) -> Plan:
     """Divide a network between the accelerator, if there is one, and the CPU.
 
     `memories` are the board's, `ask` runs the oracle for the check.
     """
     from ethosgen import aot
 
-    def planner(part: Network, kept: Mapping[int, Kept]) -> OffloadPlan:
+    def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
         if accelerator is None:
             return plan_cpu_only(part, io)
         if options.mode is OffloadMode.NONE:
@@ -105,7 +105,7 @@ def make_plan(
     return replace(plan, options=options)
 
 
-def make_program(plan: OffloadPlan, watch: Watch) -> Program:
+def make_program(plan: Plan, watch: Watch) -> Program:
     """Compile the CPU's operators to C with TVM."""
     with watch.stage("aot", "compiling for the CPU (TVM)"):
         from ethosgen.aot import compile_program

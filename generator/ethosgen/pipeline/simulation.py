@@ -10,7 +10,7 @@ from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
 from ethosgen.samples.files import save_samples
 from ethosgen.values.network import Network
-from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, OffloadPlan
+from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, Plan
 from ethosgen.values.report import Report
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
@@ -38,7 +38,7 @@ def simulate(
     samples = choose_samples(network, inputs)
     io = IoStyle.ARENA
 
-    def make_as_is(part: Network) -> OffloadPlan:
+    def make_as_is(part: Network) -> Plan:
         return make_plan(part, accelerator, io, Watch(), replace(options, check=False))
 
     plan = make_plan(network, accelerator, io, watch, options)

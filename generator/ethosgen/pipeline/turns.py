@@ -16,7 +16,7 @@ from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Outcome, Sample
-from ethosgen.values.plan import OffloadPlan
+from ethosgen.values.plan import Plan
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 
@@ -99,7 +99,7 @@ def _planner(info: "ProjectInfo", index: int) -> Make:
     memories = board.memories_in(mode)
     options = replace(info.networks[index].options, check=False)
 
-    def make(network: Network) -> OffloadPlan:
+    def make(network: Network) -> Plan:
         return make_plan(network, accelerator, info.io, Watch(), options, memories)
 
     return make

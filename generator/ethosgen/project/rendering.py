@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 from ethosgen import __version__
-from ethosgen.backend import Firmware, backend_of
+from ethosgen.backend import ProjectFiles, backend_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.host.resources import resource_folder
@@ -41,7 +41,7 @@ DIGEST_LENGTH = 16
 """Number of characters of the digest, which the firmware reports."""
 _DIGESTED = "ethosgen_networks.h"
 """The library's file that contains the digest."""
-_NO_BACKEND = Firmware("", {}, (), {})
+_NO_BACKEND = ProjectFiles("", {}, (), {})
 
 
 def render(
@@ -136,7 +136,7 @@ def _facts(
     programs: Sequence[Program],
     board: Board,
     memory_mode: str,
-    firmware: Firmware,
+    firmware: ProjectFiles,
     networks: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the templates' values for the whole project."""
@@ -205,7 +205,7 @@ def _find_firmware(
     mode: str,
     platform: str,
     networks: Sequence[Mapping[str, Any]],
-) -> Firmware:
+) -> ProjectFiles:
     """Return what the programs' backend adds to the project."""
     npu = programs[0].plan.accelerator
     if npu is None:
@@ -218,7 +218,7 @@ def _find_firmware(
 def _render_library(
     environment: jinja2.Environment,
     layout: Layout,
-    firmware: Firmware,
+    firmware: ProjectFiles,
     programs: Sequence[Program],
     facts: Mapping[str, Any],
 ) -> dict[str, bytes]:

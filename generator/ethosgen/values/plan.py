@@ -219,7 +219,7 @@ class PlanSummary:
 
 
 @dataclass(frozen=True)
-class OffloadPlan:
+class Plan:
     """The split of a model between NPU and CPU; the defaults are those of a plan without an NPU.
 
     `residual` is the graph with each partition folded into one CUSTOM operator. `offsets` has the
@@ -270,7 +270,7 @@ class OffloadPlan:
         """The size of the scratches that ask for fast memory."""
         return sum(scratch.bytes for scratch in self.scratches if scratch.is_fast)
 
-    def without_fast(self) -> "OffloadPlan":
+    def without_fast(self) -> "Plan":
         """Return the plan with its fast scratches outside the arena, in memory of their own."""
         outside = (replace(s, bytes=0) if s.is_fast else s for s in self.scratches)
         return replace(self, scratches=tuple(outside))

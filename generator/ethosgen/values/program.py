@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ethosgen.values.network import Tensor
-from ethosgen.values.plan import IoStyle, OffloadPlan, PlanSummary
+from ethosgen.values.plan import IoStyle, Plan, PlanSummary
 from ethosgen.values.workload import period
 
 READ_ONLY = "read_only"
@@ -73,7 +73,7 @@ class Program:
     """
 
     name: str
-    plan: OffloadPlan
+    plan: Plan
     io: IoStyle
     sources: Mapping[str, str] = field(repr=False)
     entry_parameters: tuple[str, ...]

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from ethosgen.host.child import Answer, ChildError, _cause_of_death, _limit_resources
+from ethosgen.host.child import ChildAnswer, ChildError, _cause_of_death, _limit_resources
 
 _SIZE = struct.Struct("<Q")
 _modules: dict[str, Any] = {}
@@ -38,7 +38,9 @@ class Asker:
             env=environment,
         )
 
-    def call(self, script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -> Answer:
+    def call(
+        self, script: Path, function: str, *arguments: Any, limit_s: float = 120.0
+    ) -> ChildAnswer:
         """Run a function of a file and return its answer, as ethosgen.host.child.call does."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with self._lock:  # the reference asks both oracles at once, from two threads
@@ -46,7 +48,7 @@ class Asker:
             how, value, log = _read(self._process.stdout)
         if how != "returned":
             raise ChildError(how, value, log)
-        return Answer(value, log)
+        return ChildAnswer(value, log)
 
     def close(self) -> None:
         """End the process."""

@@ -13,7 +13,7 @@ from ethosgen.aot.code.passes import EntrySignature
 from ethosgen.aot.code.primfunc import READS, is_void_pointer
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.errors import EthosgenError
-from ethosgen.values.plan import Address, Blob, Function, OffloadPlan
+from ethosgen.values.plan import Address, Blob, Function, Plan
 from ethosgen.values.program import Constant
 
 LONGEST_LINE = 100
@@ -38,7 +38,7 @@ def generate(
     signature: EntrySignature,
     comments: Mapping[str, str],
     constants: Sequence[Constant],
-    plan: OffloadPlan,
+    plan: Plan,
     name: str,
     includes: Sequence[str] = (),
 ) -> dict[str, str]:
@@ -140,13 +140,13 @@ def _entry_head(signature: EntrySignature) -> str:
     return _head(f"int32_t {signature.symbol}", parameters)
 
 
-def _is_named(blob: Blob, plan: OffloadPlan) -> bool:
+def _is_named(blob: Blob, plan: Plan) -> bool:
     """Return whether the C names a blob: a call has its address, and no parameter does."""
     arguments = (argument for p in plan.partitions for argument in p.call.arguments)
     return not blob.parameter and Address(blob.name) in arguments
 
 
-def _banner(plan: OffloadPlan) -> str:
+def _banner(plan: Plan) -> str:
     versions = f"ethosgen {ethosgen.__version__} with TVM {tvm.__version__}"
     processor = plan.accelerator.name if plan.accelerator else "the CPU alone"
     source = f"{plan.network.name} for {processor}"
@@ -158,7 +158,7 @@ def _comment(text: str) -> str:
     return "/* " + " ".join(text.split()).replace("*/", "* /") + " */"
 
 
-def _header(signature: EntrySignature, plan: OffloadPlan, name: str) -> str:
+def _header(signature: EntrySignature, plan: Plan, name: str) -> str:
     guard = f"{name.upper()}_GRAPH_H"
     called = dict.fromkeys(partition.call.function for partition in plan.partitions)
     declarations = "".join(_declaration(f, name) for f in called if f.parameters)

@@ -16,7 +16,7 @@ from ethosgen.aot.code.module import (
     variable_name,
     workspace_name,
 )
-from ethosgen.aot.code.passes import Address, EntrySignature, entry_passes
+from ethosgen.aot.code.passes import EntrySignature, Location, entry_passes
 from ethosgen.aot.graph.schedule import Schedule
 from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
 from ethosgen.aot.memory.plan import Block, MemoryPlan, plan_memory
@@ -44,8 +44,8 @@ def make_body(schedule: Schedule, name: str) -> Body:
 
 
 def find_addresses(
-    body: Body, arena: str, ports: Mapping[int, str], variables: Mapping[int, Address]
-) -> Mapping[str, Address]:
+    body: Body, arena: str, ports: Mapping[int, str], variables: Mapping[int, Location]
+) -> Mapping[str, Location]:
     """Return the address of each variable of the Relax module.
 
     `arena` is the entry's parameter for the arena, `ports` are those for tensors that the caller
@@ -53,10 +53,10 @@ def find_addresses(
     """
     memory, plan = body.memory, body.schedule.plan
 
-    def address(block: Block) -> Address:
+    def address(block: Block) -> Location:
         if block.port is not None:
-            return Address(ports[block.port])
-        return Address(arena, block.offset or 0)
+            return Location(ports[block.port])
+        return Location(arena, block.offset or 0)
 
     found = {value_name(tensor): address(block) for tensor, block in memory.by_tensor.items()}
     found |= {workspace_name(step): address(block) for step, block in memory.workspaces.items()}
@@ -65,9 +65,9 @@ def find_addresses(
         for tensor, place in variables.items()
         for step in range(len(body.schedule.steps))
     }
-    found |= {constant.c_name: Address(constant.c_name) for constant in body.constants}
-    found |= {blob_name(b): Address(b.parameter or f"{body.name}_{b.name}") for b in plan.blobs}
-    outside = Address(arena)
+    found |= {constant.c_name: Location(constant.c_name) for constant in body.constants}
+    found |= {blob_name(b): Location(b.parameter or f"{body.name}_{b.name}") for b in plan.blobs}
+    outside = Location(arena)
     return found | {
         scratch.name: address(memory.scratches[scratch.name])
         if scratch.name in memory.scratches
@@ -79,7 +79,7 @@ def find_addresses(
 def lower_body(
     body: Body,
     signature: EntrySignature,
-    addresses: Mapping[str, Address],
+    addresses: Mapping[str, Location],
     memories: Mapping[str, int],
     in_place: Collection[int] = (),
 ) -> Any:

@@ -15,7 +15,7 @@ from ethosgen.aot.graph.schedule import Schedule, Step
 from ethosgen.aot.kernels import NamedKernel
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
-from ethosgen.values.plan import Address, Argument, Blob, OffloadPlan, Partition
+from ethosgen.values.plan import Address, Argument, Blob, Partition, Plan
 from ethosgen.values.program import Constant
 
 
@@ -152,11 +152,11 @@ def blob_name(blob: Blob) -> str:
     return blob.parameter or blob.name
 
 
-def _blobs(plan: OffloadPlan) -> list[str]:
+def _blobs(plan: Plan) -> list[str]:
     return [blob_name(blob) for blob in plan.blobs]
 
 
-def _scratches(plan: OffloadPlan) -> list[str]:
+def _scratches(plan: Plan) -> list[str]:
     return [scratch.name for scratch in plan.scratches]
 
 
@@ -164,7 +164,7 @@ def _partition_reads(schedule: Schedule, step: Step) -> list[str]:
     return [*_blobs(schedule.plan), *map(value_name, schedule.reads(step))]
 
 
-def _variable(plan: OffloadPlan, address: Address) -> str:
+def _variable(plan: Plan, address: Address) -> str:
     if isinstance(address.of, int):
         return value_name(address.of)
     return next((blob_name(b) for b in plan.blobs if b.name == address.of), address.of)

@@ -20,7 +20,7 @@ from ethosgen.aot.code.primfunc import (
 
 
 @dataclass(frozen=True)
-class Address:
+class Location:
     """The address of a Relax variable: `offset` bytes after a C pointer or symbol."""
 
     base: str
@@ -45,7 +45,7 @@ class EntrySignature:
 
 
 def entry_passes(
-    signature: EntrySignature, addresses: Mapping[str, Address], memories: Mapping[str, int]
+    signature: EntrySignature, addresses: Mapping[str, Location], memories: Mapping[str, int]
 ) -> list[Any]:
     """Return the passes from the Relax module to PrimFuncs: the entry and what it calls.
 
@@ -84,7 +84,7 @@ def lowering() -> list[Any]:
     ]
 
 
-def drop_copies_in_place(addresses: Mapping[str, Address]) -> Any:
+def drop_copies_in_place(addresses: Mapping[str, Location]) -> Any:
     """Pass: remove each copy whose source and target have the same address."""
 
     @mutator
@@ -127,7 +127,7 @@ def add_functions(functions: Mapping[str, Any]) -> Any:
 
 
 def lower_main_to_entry(
-    signature: EntrySignature, addresses: Mapping[str, Address], memories: Mapping[str, int]
+    signature: EntrySignature, addresses: Mapping[str, Location], memories: Mapping[str, int]
 ) -> Any:
     """Pass: replace `main` by a PrimFunc that calls every step in order, with fixed addresses.
 
@@ -161,7 +161,7 @@ def lower_main_to_entry(
 
 
 def _as_argument(
-    parameter: Any, address: Address, pointers: Mapping[str, Any], buffers: Mapping[str, Any]
+    parameter: Any, address: Location, pointers: Mapping[str, Any], buffers: Mapping[str, Any]
 ) -> Any:
     """Return an address as an expression of the parameter's type."""
     base = pointers.get(address.base)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ethosgen.aot.code.comments import describe_step
 from ethosgen.aot.code.entry import Body, find_addresses, lower_body, make_body
-from ethosgen.aot.code.passes import Address, EntryParameter, EntrySignature
+from ethosgen.aot.code.passes import EntryParameter, EntrySignature, Location
 from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.code.primfunc import READS, drop_unused_parameters
 from ethosgen.aot.graph.schedule import Schedule, schedule_subgraph
@@ -122,11 +122,11 @@ def _state(number: int) -> str:
     return f"state_{number}"
 
 
-def _addresses(body: Body, subgraph: Subgraph, roles: Mapping[str, str]) -> Mapping[str, Address]:
+def _addresses(body: Body, subgraph: Subgraph, roles: Mapping[str, str]) -> Mapping[str, Location]:
     graph = body.schedule.graph
     ports = {tensor: roles[f"input {n}"] for n, tensor in enumerate(graph.inputs)}
     ports |= {tensor: roles[f"output {n}"] for n, tensor in enumerate(graph.outputs)}
-    states = {tensor: Address(_state(n)) for n, tensor in enumerate(subgraph.variables)}
+    states = {tensor: Location(_state(n)) for n, tensor in enumerate(subgraph.variables)}
     return find_addresses(body, WORKSPACE, ports, states)
 
 

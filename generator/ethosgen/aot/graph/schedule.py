@@ -9,7 +9,7 @@ from ethosgen.aot.graph.subgraphs import lift
 from ethosgen.aot.graph.twins import sign
 from ethosgen.aot.operators import Kernel
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
-from ethosgen.values.plan import IoStyle, OffloadPlan, Partition
+from ethosgen.values.plan import IoStyle, Partition, Plan
 
 COPY = "COPY"
 """Code of the operator that copies an output whose bytes belong to another tensor."""
@@ -36,7 +36,7 @@ class Schedule:
     `place` names the subgraph for messages; it is empty for the entry graph.
     """
 
-    plan: OffloadPlan
+    plan: Plan
     graph: Graph
     steps: tuple[Step, ...]
     place: str = ""
@@ -73,7 +73,7 @@ class Schedule:
         return step.partition.outputs if step.partition else last.outputs
 
 
-def make_schedule(plan: OffloadPlan) -> Schedule:
+def make_schedule(plan: Plan) -> Schedule:
     """Return the plan's operators in order, with variables, states and subgraphs lifted.
 
     Adds a copy for an output that is a constant or a variable. If the caller owns the buffers, it
@@ -86,11 +86,11 @@ def make_schedule(plan: OffloadPlan) -> Schedule:
 
 def schedule_subgraph(graph: Graph, place: str) -> Schedule:
     """Return the schedule of a lifted subgraph, which runs on the CPU in its caller's buffers."""
-    plan = OffloadPlan(Network(graph.name, (graph,)), IoStyle.CALLER, graph)
+    plan = Plan(Network(graph.name, (graph,)), IoStyle.CALLER, graph)
     return replace(schedule_graph(plan, graph), place=place)
 
 
-def schedule_graph(plan: OffloadPlan, lifted: Graph) -> Schedule:
+def schedule_graph(plan: Plan, lifted: Graph) -> Schedule:
     """Return the schedule of a plan whose residual graph is already lifted."""
     ready = _with_output_copies(widen_constants(lifted), plan.io)
     graph = fuse_paddings(sign(ready), plan.offsets)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ethosgen.values.fitting import fitting
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.plan import Partition, Plan
 
 Invoke = Callable[[Partition, Arrays], Arrays]
 """Runs a partition: inputs by tensor name to outputs by tensor name."""
@@ -12,7 +12,7 @@ Evaluate = Callable[[Arrays, Invoke], Arrays]
 """Runs a network once: inputs by tensor name to outputs by tensor name."""
 
 
-def find_direct(plan: OffloadPlan) -> Evaluate | None:
+def find_direct(plan: Plan) -> Evaluate | None:
     """Return a function that runs such a plan on inputs by name, None for other plans."""
     graph = plan.residual
     if len(plan.partitions) != 1 or len(graph.operators) != 1:

@@ -13,7 +13,7 @@ from ethosgen.aot.memory.overlaps import check_lives
 from ethosgen.values.fitting import fitting
 from ethosgen.values.network import CONTROL, Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.plan import Partition, Plan
 
 RunStep = Callable[[Step, Mapping[int, Array]], dict[int, Array]]
 """Runs a partition's step on values by tensor index and returns its outputs."""
@@ -22,7 +22,7 @@ RunStep = Callable[[Step, Mapping[int, Array]], dict[int, Array]]
 class HostGraph:
     """A plan whose CPU operators are compiled for this machine."""
 
-    def __init__(self, plan: OffloadPlan) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.schedule = _fused(make_schedule(plan))
         check_lives(self.schedule)
         self.steps = HostSteps(self.schedule)

@@ -8,9 +8,9 @@ import numpy as np
 from ethosgen.backend import (
     Attach,
     Backend,
-    Firmware,
     Listing,
     Memories,
+    ProjectFiles,
     Runner,
     SharedMemory,
     Task,
@@ -29,7 +29,7 @@ from ethosgen.backend.ethosu.pmu_event import PmuEvent
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
-from ethosgen.values.plan import Kept, OffloadPlan, Partition
+from ethosgen.values.plan import Kept, Partition, Plan
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
@@ -81,7 +81,7 @@ class EthosUFamily:
         target = CompileTarget(task.accelerator.name, task.io, task.cpu.table_of)
         return find_errata(task.network, target, oracle)
 
-    def compile(self, task: Task, kept: Mapping[int, Kept]) -> OffloadPlan:
+    def compile(self, task: Task, kept: Mapping[int, Kept]) -> Plan:
         """Compile the operators that Vela supports."""
         from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 
@@ -105,7 +105,7 @@ class EthosUFamily:
             **memories,
         )
 
-    def runner(self, plan: OffloadPlan, trace: Trace | None = None) -> Runner:
+    def runner(self, plan: Plan, trace: Trace | None = None) -> Runner:
         """Return a simulator of a plan's partitions."""
         from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 
@@ -154,13 +154,13 @@ class EthosUFamily:
         memories: Memories,
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
-    ) -> Firmware:
+    ) -> ProjectFiles:
         """Return the driver and the values for the templates."""
         npu = find_accelerator(accelerator.name)
         return make_firmware(npu, memories, platform, partitions)
 
     def partition_facts(
-        self, plan: OffloadPlan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
+        self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
     ) -> Mapping[str, Any]:
         """Return the registers of a command stream, and the sizes of what it addresses."""
         return partition_facts(plan, partition, ports, arena_bytes)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ethosgen.backend import Firmware, Memories
+from ethosgen.backend import Memories, ProjectFiles
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.memory_system import max_beats
 from ethosgen.values.errors import UnsupportedError
@@ -39,7 +39,7 @@ bits. The firmware checks them at compile time: options such as CONFIG_POLL enla
 
 def make_firmware(
     npu: EthosU, memories: Memories, platform: str, streams: Sequence[Mapping[str, Any]]
-) -> Firmware:
+) -> ProjectFiles:
     """Return the driver for a platform, and the values for the templates."""
     facts: dict[str, Any] = {
         "npu_config": npu.config_word,
@@ -53,7 +53,7 @@ def make_firmware(
             "allocations": (_DEVICE_BYTES,),
             "npu_ports": npu_ports(streams),
         }
-    return Firmware("ethosu", _files(platform), tuple(sorted(_SHARED)), facts)
+    return ProjectFiles("ethosu", _files(platform), tuple(sorted(_SHARED)), facts)
 
 
 def _files(platform: str) -> dict[str, str]:

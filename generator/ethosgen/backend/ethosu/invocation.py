@@ -13,11 +13,11 @@ from ethosgen.backend.ethosu.stream import (
     stream_of,
 )
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.plan import Partition, Plan
 
 
 def partition_facts(
-    plan: OffloadPlan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
+    plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
 ) -> Mapping[str, Any]:
     """Return QCONFIG, REGIONCFG and the bytes behind each base pointer.
 
@@ -54,7 +54,7 @@ def _region(base: Base | None, ports: Mapping[str, int]) -> int:
     return 2 * ports["io"]
 
 
-def _base_bytes(plan: OffloadPlan, base: Base | None, arena_bytes: int) -> int:
+def _base_bytes(plan: Plan, base: Base | None, arena_bytes: int) -> int:
     if base is None:
         return 0
     if base is RegionKind.READ_ONLY:

@@ -10,8 +10,8 @@ from ethosgen.values.plan import (
     Blob,
     Call,
     Function,
-    OffloadPlan,
     Partition,
+    Plan,
     Scratch,
 )
 
@@ -99,12 +99,12 @@ def way_out(partitions: tuple[Partition, ...]) -> str:
     return "--io caller, which leaves their place to us"
 
 
-def read_only(plan: OffloadPlan) -> bytes:
+def read_only(plan: Plan) -> bytes:
     """Return the blob of weights and tables that all partitions of a plan share."""
     return next((blob.data for blob in plan.blobs if blob.name == WEIGHTS), b"")
 
 
-def scratch_bytes(plan: OffloadPlan, kind: RegionKind = RegionKind.SCRATCH) -> int:
+def scratch_bytes(plan: Plan, kind: RegionKind = RegionKind.SCRATCH) -> int:
     """Return the size of a scratch that all partitions of a plan share."""
     return sum(scratch.bytes for scratch in plan.scratches if scratch.name == kind.value)
 

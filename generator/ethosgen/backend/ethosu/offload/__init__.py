@@ -55,7 +55,7 @@ from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, RefusalError
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import ABSENT, Graph, Network
-from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, OffloadPlan
+from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, Plan
 
 __all__ = [
     "CompileTarget",
@@ -84,8 +84,8 @@ def offload(
     mode: OffloadMode = OffloadMode.ALL,
     cpu_cycles: CpuCycles = lambda _operator, _graph: None,
     kept: Mapping[int, Kept] | None = None,
-    require: Callable[[OffloadPlan], None] = lambda _plan: None,
-) -> OffloadPlan:
+    require: Callable[[Plan], None] = lambda _plan: None,
+) -> Plan:
     """Divide a network between NPU and CPU.
 
     A precompiled network is used unchanged: the options do not apply to it. `ignore` names
@@ -109,7 +109,7 @@ def offload(
 
     def compile_with(
         more: Mapping[int, str], limit_s: float | None = None
-    ) -> tuple[OffloadPlan, Compiled]:
+    ) -> tuple[Plan, Compiled]:
         shown = mark(offered, hidden | dict(more), waiting)
         compiled = compile_network(
             shown, npu, io, ignore, system_config, memory_mode, schedule, limit_s
@@ -127,11 +127,11 @@ def offload(
 
 
 def _faster(
-    plan: OffloadPlan,
+    plan: Plan,
     compiled: Compiled,
     cpu_cycles: CpuCycles,
-    compile_with: Callable[[dict[int, str]], OffloadPlan],
-) -> OffloadPlan:
+    compile_with: Callable[[dict[int, str]], Plan],
+) -> Plan:
     """Return the plan, or one that keeps operators on the CPU that are estimated faster there."""
     graph, best_plan = plan.network.graph, plan
     runnable = [cpu_cycles(op, graph) for op in graph.operators]
@@ -164,7 +164,7 @@ def _plan(
     compiled: Compiled,
     ignore: Sequence[str],
     kept: Mapping[int, Kept],
-) -> OffloadPlan:
+) -> Plan:
     """Return the plan from Vela's output."""
     spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
     residual = Residual(unmark(compiled.network, network), network, spans)
@@ -180,7 +180,7 @@ def _plan(
     marked = marked_operators(compiled.network)
     ordered = in_order(graph, marked, network, placed=bool(residual.offsets))
     moved = outgrown(graph, ordered.operators)  # only the CPU uses them, so they can move
-    return OffloadPlan(
+    return Plan(
         network=network,
         accelerator=accelerator,
         io=io,

@@ -14,7 +14,7 @@ from enum import IntEnum
 from ethosgen.backend.ethosu.offload.cost import INVOKE
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Graph, Operator
-from ethosgen.values.plan import Choice, OffloadPlan
+from ethosgen.values.plan import Choice, Plan
 
 WORTH = 0.98
 """The ratio of cycles below which a new plan is worthwhile: less than 2 % is noise."""
@@ -90,7 +90,7 @@ def describe(
     return tuple(choices)
 
 
-def total(plan: OffloadPlan, kept: Mapping[int, str], costs: Costs) -> int:
+def total(plan: Plan, kept: Mapping[int, str], costs: Costs) -> int:
     """Return the cycles of a plan, without operators that are on the CPU in any case."""
     on_npu = (plan.npu_cycles or 0) + INVOKE * len(plan.partitions)
     return on_npu + sum(costs.cpu[i] or 0 for i in kept)

@@ -25,7 +25,7 @@ from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.integrity import NPU_CUSTOM_CODE, NPU_MEMORIES
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
-from ethosgen.values.plan import CpuOperator, IoStyle, OffloadPlan
+from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 
 _COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(NPU_MEMORIES)
 _FAST_REGION = 2
@@ -82,7 +82,7 @@ def compiled_streams(network: Network) -> Iterator[Payload]:
         yield strip_header(network.graph.tensors[memories[_COMMANDS]].data or b"")
 
 
-def plan_compiled(network: Network, accelerator: EthosU, io: IoStyle) -> OffloadPlan:
+def plan_compiled(network: Network, accelerator: EthosU, io: IoStyle) -> Plan:
     """Return the plan of a compiled network.
 
     Raises UnsupportedError if it is compiled for another NPU or does not support the I/O style,
@@ -102,7 +102,7 @@ def plan_compiled(network: Network, accelerator: EthosU, io: IoStyle) -> Offload
     endings = [why_it_ends(residual.graph, index, on_cpu) for index in residual.npu_operators]
     places = [residual.graph.tensors[i].bytes + at for i, at in residual.offsets.items()]
     partitions = residual.partitions([()] * len(endings), endings)
-    return OffloadPlan(
+    return Plan(
         network=network,
         accelerator=accelerator,
         io=io,

@@ -9,11 +9,11 @@ import numpy as np
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
-from ethosgen.backend.ethosu.simulator.trace import Observer
+from ethosgen.backend.ethosu.simulator.trace import TraceObserver
 from ethosgen.backend.ethosu.stream import RegionKind, read_only, scratch_bytes, stream_of
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import OffloadPlan, Partition
+from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.trace import Trace
 
 _ALIGNMENT = 4096
@@ -41,7 +41,7 @@ class PartitionRunner:
     writable, and the scratch is exactly as large as Vela says, so an access outside faults.
     """
 
-    def __init__(self, plan: OffloadPlan, trace: Trace | None = None) -> None:
+    def __init__(self, plan: Plan, trace: Trace | None = None) -> None:
         """Prepare the plan's memories; `trace` observes each operation."""
         if plan.accelerator is None:
             raise ValueError("a plan without an NPU has no partitions to run")
@@ -66,7 +66,7 @@ class PartitionRunner:
         self._tensors = self._own_tensors()
         self._calls: dict[str, _Call] = {}
         npu = find_accelerator(plan.accelerator.name)
-        observer = Observer(trace) if trace is not None else None
+        observer = TraceObserver(trace) if trace is not None else None
         self._machine = Machine(npu, Bus(self._segments), observer)
         self.reports: list[RunReport] = []
 

@@ -119,7 +119,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class DataStream:
     """A range of a region: compressed weights or scale records of one core."""
 
     region: int
@@ -170,7 +170,7 @@ class StreamAccess:
 
     name: str
     channel: Channel
-    stream: Stream
+    stream: DataStream
 
     @property
     def region(self) -> int:
@@ -266,8 +266,8 @@ class Convolution(Windowed):
     """NPU_OP_CONV and NPU_OP_DEPTHWISE; one weight and scale stream for each core."""
 
     depthwise: bool
-    weights: tuple[Stream, ...]
-    scales: tuple[Stream, ...]
+    weights: tuple[DataStream, ...]
+    scales: tuple[DataStream, ...]
     layout: WeightLayout
 
     @property

@@ -25,6 +25,7 @@ from ethosgen.backend.ethosu.simulator.decode import Instruction
 from ethosgen.backend.ethosu.simulator.operation import (
     Activation,
     Convolution,
+    DataStream,
     Dma,
     Elementwise,
     FeatureMap,
@@ -34,7 +35,6 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Padding,
     Pool,
     Scale,
-    Stream,
     WeightLayout,
     Windowed,
 )
@@ -197,7 +197,7 @@ class Registers:
             raise NpuFault("parse", f"kernel and padding leave an IFM of {window.ifm_shape}")
         return window
 
-    def _streams(self, name: str) -> tuple[Stream, ...]:
+    def _streams(self, name: str) -> tuple[DataStream, ...]:
         region = self.value(f"{name}_REGION")
         cores = 1
         if self._accelerator.cores == 2:
@@ -205,7 +205,7 @@ class Registers:
             cores = 2 if mode is ParallelMode.DUAL_CORE_DEPTH else 1
         prefixes = (name, f"{name}1")[:cores]
         return tuple(
-            Stream(region, self.value(f"{prefix}_BASE"), self.value(f"{prefix}_LENGTH"))
+            DataStream(region, self.value(f"{prefix}_BASE"), self.value(f"{prefix}_LENGTH"))
             for prefix in prefixes
         )
 

@@ -13,6 +13,7 @@ from ethosgen.backend.ethosu.isa import (
 )
 from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
+    DataStream,
     Dma,
     Elementwise,
     FeatureMap,
@@ -20,7 +21,6 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Output,
     Pool,
     Shape,
-    Stream,
     Windowed,
 )
 from ethosgen.values.grammar import counted
@@ -128,7 +128,7 @@ def _feature_map(fm: FeatureMap) -> str:
     return text + (f" zero point {fm.zero_point}" if fm.zero_point else "")
 
 
-def _streams(name: str, streams: tuple[Stream, ...]) -> list[str]:
+def _streams(name: str, streams: tuple[DataStream, ...]) -> list[str]:
     places = " and ".join(f"{place(s.region, s.base)}+{s.length}" for s in streams)
     return [f"{name} {places}"]
 

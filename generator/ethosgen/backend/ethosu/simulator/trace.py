@@ -1,7 +1,7 @@
 """Observes the machine for a Trace: the data that each operation reads and writes, and the time.
 
     trace = Trace(dumps={3: Path("conv.npz")})
-    machine = Machine(accelerator, bus, observer=Observer(trace))
+    machine = Machine(accelerator, bus, observer=TraceObserver(trace))
 
 Each operand counts once, with its size in memory. The hardware can read it again, depending on its
 block schedule.
@@ -35,7 +35,7 @@ SHRAM = "shram"
 """Stands for SHRAM in place of a region's number."""
 
 
-class Observer:
+class TraceObserver:
     """Reports each operation of a machine to a trace."""
 
     def __init__(self, trace: Trace) -> None:

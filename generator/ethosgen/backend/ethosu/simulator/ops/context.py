@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.memory import Bus, Bytes
-from ethosgen.backend.ethosu.simulator.operation import Convolution, Stream
+from ethosgen.backend.ethosu.simulator.operation import Convolution, DataStream
 from ethosgen.backend.ethosu.simulator.weights import (
     MAX_WEIGHTS,
     Records,
@@ -162,18 +162,18 @@ class Context:
             raise NpuFault("bus", f"region {region} has no base pointer")
         return int(self.bases[region])
 
-    def view_stream(self, stream: Stream) -> Bytes:
+    def view_stream(self, stream: DataStream) -> Bytes:
         """Return a view of a weight or scale stream."""
         address = self.base(stream.region) + stream.base
         if stream.length and address % _STREAM_ALIGNMENT:
             raise NpuFault("parse", f"a weight or scale stream at 0x{address:x} is not aligned")
         return self.bus.view(address, stream.length)
 
-    def read_stream(self, stream: Stream) -> bytes:
+    def read_stream(self, stream: DataStream) -> bytes:
         """Return the bytes of a weight or scale stream."""
         return self.view_stream(stream).tobytes()
 
-    def is_constant(self, stream: Stream) -> bool:
+    def is_constant(self, stream: DataStream) -> bool:
         """Return whether a stream's bytes are constant."""
         return self.bus.is_constant(self.base(stream.region) + stream.base, stream.length)
 

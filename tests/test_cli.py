@@ -78,7 +78,8 @@ def test_a_float_network_is_told_what_to_do(tmp_path: Path) -> None:
     path.write_bytes(net.build(net.unary("MATRIX_DIAG", x)))
     done = ethosgen("simulate", path)
     assert_one_sentence(done)
-    assert "TFLITE_BUILTINS_INT8" in done.stderr
+    assert "no CPU code for float32" in done.stderr
+    assert "change the network: 'ethosgen ops' lists what runs where" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,12 @@ import tvm_ffi
 from tvm import tirx
 
 from ethosgen.aot import compile_program, make_evaluator
+from ethosgen.aot.arithmetic.quantization import bounded
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
 from ethosgen.aot.memory.plan import plan_memory
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
 from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
@@ -284,3 +286,24 @@ def _stack_elements(function: Any) -> int:
 
 def _unused(*_: object) -> dict[str, object]:
     raise AssertionError("there is no partition")
+
+
+@pytest.mark.parametrize("activation", ["RELU", "RELU_N1_TO_1"])
+def test_bounds_in_turn_need_not_overlap(activation: str) -> None:
+    """A QUANTIZE that saturates everything became the bounds -128 to -128 after a RELU's."""
+    net = NetworkBuilder("bounds", 3)
+    x = net.depthwise(net.input((1, 8, 8, 4)), activation=activation, scale=0.066, zero_point=127)
+    low = Spec(net.tensors[x].shape, "int8", 0.0069, -128)
+    (y,) = net.operator("QUANTIZE", [x], [low])
+    network = parse_network(net.build(y), "bounds")
+    samples, golden = samples_and_golden(network)
+    run = make_evaluator(cpu_plan(network))
+    for sample, wanted in zip(samples, golden, strict=True):
+        ((name, value),) = wanted.items()
+        assert np.array_equal(run(sample, lambda *_: {})[name], value)
+
+
+def test_bounds_compose() -> None:
+    assert bounded((112, 127), (-128, -128)) == (-128, -128)
+    assert bounded((-20, 90), (0, 100)) == (0, 90)
+    assert bounded(bounded((-128, 127), (-10, 50)), (60, 70)) == (60, 60)

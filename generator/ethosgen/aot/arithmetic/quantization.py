@@ -102,7 +102,13 @@ def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
     if upper is not None:
         high = min(high, quantize(upper, output))
     more = operator.options.get(BOUNDS)
-    return (max(low, more[0]), min(high, more[1])) if more else (low, high)
+    return bounded((low, high), more) if more else (low, high)
+
+
+def bounded(first: tuple[int, int], then: tuple[int, int]) -> tuple[int, int]:
+    """Return the bounds of two clamps in turn, which need not overlap."""
+    low, high = then
+    return min(max(first[0], low), high), min(max(first[1], low), high)
 
 
 def quantize(real: float, tensor: Tensor) -> int:

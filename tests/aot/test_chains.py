@@ -12,7 +12,7 @@ import tvm_ffi
 from tvm import tirx
 
 from ethosgen.aot import compile_program, make_evaluator
-from ethosgen.aot.arithmetic.quantization import bounded
+from ethosgen.aot.arithmetic.quantization import compose_bounds
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
@@ -304,6 +304,6 @@ def test_bounds_in_turn_need_not_overlap(activation: str) -> None:
 
 
 def test_bounds_compose() -> None:
-    assert bounded((112, 127), (-128, -128)) == (-128, -128)
-    assert bounded((-20, 90), (0, 100)) == (0, 90)
-    assert bounded(bounded((-128, 127), (-10, 50)), (60, 70)) == (60, 60)
+    assert compose_bounds((112, 127), (-128, -128)) == (-128, -128)
+    assert compose_bounds((-20, 90), (0, 100)) == (0, 90)
+    assert compose_bounds(compose_bounds((-128, 127), (-10, 50)), (60, 70)) == (60, 60)

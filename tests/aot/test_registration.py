@@ -46,7 +46,6 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 def _forget() -> None:
     registry.cache_clear()
     operators._by_code.cache_clear()
-    operators._in_place.cache_clear()
 
 
 def _network() -> Network:

@@ -56,7 +56,7 @@ def _without_variable(name: str) -> str | None:
 
 
 def extra_of(error: BaseException | None) -> str | None:
-    """Return how to get the missing extra, if that is why an import failed."""
+    """Name the extra to install for an import that failed; None if no extra has the package."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     package = (name or "").partition(".")[0]
     if package not in EXTRAS:

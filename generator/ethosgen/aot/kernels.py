@@ -33,7 +33,7 @@ DYNAMIC_RANGE = (
 
 _MISFIT = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 """Exceptions of a build function for contradictory ranks, sizes or options, or because of a bug.
-They cannot be told apart here: the functions check only what they would compute wrongly."""
+The cause is unknown here: the functions check only inputs that give wrong results."""
 
 _HYBRID = frozenset(
     """CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED BATCH_MATMUL SVDF RNN LSTM TRANSPOSE_CONV CONV_3D

@@ -221,7 +221,7 @@ class Backend(Protocol):
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
     ) -> ProjectFiles:
-        """Return what it adds to a project; UnsupportedError if the platform has no driver.
+        """Return its files and template values; UnsupportedError if the platform has no driver.
 
         `partitions` are the facts of all networks' partitions.
         """

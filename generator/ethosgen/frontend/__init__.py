@@ -19,7 +19,7 @@ class FrontEnd:
     """Reads one format.
 
     `name` identifies the format in manifests, `title` is for people. `recognizes` looks at a file's
-    bytes alone. `suffixes` are those of file names, in small letters; a project stores the network
+    bytes alone. `suffixes` are those of file names, in lower case; a project stores the network
     under the first. `read` raises InputError for a damaged file, UnsupportedError for a network
     that the front end cannot represent.
     """

@@ -206,7 +206,7 @@ def _find_firmware(
     platform: str,
     networks: Sequence[Mapping[str, Any]],
 ) -> ProjectFiles:
-    """Return what the programs' backend adds to the project."""
+    """Return the backend's files and template values, none without an accelerator."""
     npu = programs[0].plan.accelerator
     if npu is None:
         return _NO_BACKEND

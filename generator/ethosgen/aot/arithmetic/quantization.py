@@ -102,10 +102,10 @@ def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
     if upper is not None:
         high = min(high, quantize(upper, output))
     more = operator.options.get(BOUNDS)
-    return bounded((low, high), more) if more else (low, high)
+    return compose_bounds((low, high), more) if more else (low, high)
 
 
-def bounded(first: tuple[int, int], then: tuple[int, int]) -> tuple[int, int]:
+def compose_bounds(first: tuple[int, int], then: tuple[int, int]) -> tuple[int, int]:
     """Return the bounds of two clamps in turn, which need not overlap."""
     low, high = then
     return min(max(first[0], low), high), min(max(first[1], low), high)

@@ -16,7 +16,7 @@ def unsigned(value: Any, bits: int = 32) -> Any:
 
 
 def above(a: Any, b: Any) -> Any:
-    """Return a > b for uint32 as int64, because TVM's proofs subtract and need a sign."""
+    """Return a > b for uint32, compared in int64: TVM's proofs subtract and assume signed types."""
     return tirx.Cast("int64", unsigned(a)) > tirx.Cast("int64", unsigned(b))
 
 

@@ -14,7 +14,7 @@ A fusion is kept only if the arena does not grow.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ethosgen.aot.arithmetic.quantization import BOUNDS, bounded
+from ethosgen.aot.arithmetic.quantization import BOUNDS, compose_bounds
 from ethosgen.aot.fuse.element import Element, read_element
 from ethosgen.aot.fuse.graft import graft
 from ethosgen.aot.fuse.lookup import bounds_of, is_of_a_byte, tables
@@ -133,7 +133,7 @@ class _Chains:
     def bounded(self, step: Step, bounds: tuple[int, int]) -> Step:
         """Return a step whose operator clamps its output to `bounds`."""
         before = step.operator.options.get(BOUNDS)
-        both = bounded(before, bounds) if before else bounds
+        both = compose_bounds(before, bounds) if before else bounds
         operator = replace(step.operator, options={**step.operator.options, BOUNDS: both})
         kernel = build_kernel(self.schedule, operator, self.packed)
         return replace(step, operator=operator, kernel=kernel)

@@ -4,7 +4,7 @@ To add one, write a function from (Operator, tensors) to a Kernel, decorate it w
 name its module in `_FAMILIES` below. Nothing else needs to change.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -150,7 +150,7 @@ def code_of(op: Operator) -> str:
 
 def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
     """Return the dtype that selects an operator's build, "no input" if it has no inputs."""
-    position = _by_code()[0].get(code_of(op), 0)
+    position = _by_code().deciding.get(code_of(op), 0)
     if position == OUTPUT:
         return tensors[op.outputs[0]].dtype
     present = [i for i in op.inputs if i != ABSENT]
@@ -159,7 +159,7 @@ def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
 
 def estimate_cycles(op: Operator, tensors: Sequence[Tensor]) -> int | None:
     """Return the estimated cycles of one run on the CPU, None if there is no estimate."""
-    cycles = _by_code()[1].get(code_of(op))
+    cycles = _by_code().cycles.get(code_of(op))
     return total(cycles, op, tensors) if cycles is not None and op.outputs else None
 
 
@@ -180,17 +180,21 @@ def registry() -> dict[tuple[str, str], Registration]:
 
 def goes_in_place(op: Operator) -> bool:
     """Return whether an operator's output may take the place of an input of the same size."""
-    return code_of(op) in _in_place()
+    return code_of(op) in _by_code().in_place
+
+
+@dataclass(frozen=True)
+class _ByCode:
+    """The declarations that apply to all dtypes of a code."""
+
+    deciding: Mapping[str, int]
+    cycles: Mapping[str, Cycles]
+    in_place: frozenset[str]
 
 
 @cache
-def _in_place() -> frozenset[str]:
-    return frozenset(code for (code, _), one in registry().items() if one.in_place)
-
-
-@cache
-def _by_code() -> tuple[dict[str, int], dict[str, Cycles]]:
-    """Return the deciding input and the cost of each operator code, common to all dtypes."""
+def _by_code() -> _ByCode:
+    """Collect them; InternalError if two registrations of a code disagree."""
     deciding: dict[str, int] = {}
     costs: dict[str, Cycles] = {}
     for (code, dtype), one in registry().items():
@@ -199,4 +203,5 @@ def _by_code() -> tuple[dict[str, int], dict[str, Cycles]]:
             raise InternalError(f"{code} of {dtype} names a second deciding input")
         if one.cycles and costs.setdefault(code, one.cycles) is not one.cycles:
             raise InternalError(f"{code} of {dtype} declares a second estimate of its cycles")
-    return deciding, costs
+    in_place = frozenset(code for (code, _), one in registry().items() if one.in_place)
+    return _ByCode(deciding, costs, in_place)

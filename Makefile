@@ -41,7 +41,7 @@ exactness: setup  ## compare the NPU model with both oracles; writes docs/exactn
 	@$(BIN)/python -m tests.corpus table
 
 fuzz: setup  ## damage command streams and run them on the NPU model (COUNT=100000)
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.npu.npu_fuzz --count $(COUNT)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.support.npu_fuzz --count $(COUNT)
 
 clean:  ## remove generated files, but not .venv
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

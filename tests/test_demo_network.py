@@ -1,7 +1,5 @@
 """The committed demo network: what it promises, and the rules that its quantizer keeps."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import train_digits
@@ -10,8 +8,8 @@ from quantize import NetworkSpec, quantize_network
 from tflite_writer import write_tflite
 
 from ethosgen.frontend import read
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 MODEL = ROOT / "demo" / "digits_int8.tflite"
 CODES = [
     "CONV_2D",

@@ -13,8 +13,7 @@ import pytest
 from bench import cpu_only, npu_model, tables
 from bench.limits import NPUS, SIZES, TIMES
 from ethosgen.cli import cli
-
-ROOT = Path(__file__).parent.parent
+from tests import ROOT
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
 CODE = re.compile(r"^ {4}(.*)$", re.MULTILINE)

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from ethosgen.oracle import ORACLES
+from tests import ROOT
 
-SOURCES = Path(__file__).parent.parent / "generator" / "ethosgen"
+SOURCES = ROOT / "generator" / "ethosgen"
 
 ETHOS_U = "backend.ethosu"
 VALUES = {

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests import ROOT
+
 ORDINARY = (
     "awk bash cat cp chmod dirname env grep head id mkdir mktemp printf pwd rm sh sha256sum tail"
 ).split()

@@ -20,7 +20,7 @@ from ethosgen.aot.memory.plan import plan_memory
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
-from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder

@@ -8,7 +8,7 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.litert import litert_outputs
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
-from tests.aot.aot_harness import cpu_plan
+from tests.support.aot_harness import cpu_plan
 from tests.support.networks import NetworkBuilder, Spec
 
 CODES = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")

@@ -30,7 +30,8 @@ from ethosgen.values.plan import (
     Plan,
 )
 from ethosgen.values.program import Program
-from tests.aot.aot_harness import (
+from tests import ROOT
+from tests.support.aot_harness import (
     ACCELERATOR,
     WARNINGS,
     GeneratedC,
@@ -246,11 +247,11 @@ def test_the_same_network_gives_the_same_bytes_in_another_process(tmp_path: Path
     script = (
         "import sys; from pathlib import Path\n"
         "sys.path.insert(0, sys.argv[2])\n"
-        "from tests.aot.aot_harness import cpu_plan\nfrom ethosgen.aot import compile_program\n"
+        "from tests.support.aot_harness import cpu_plan\nfrom ethosgen.aot import compile_program\n"
         "program = compile_program(cpu_plan(Path(sys.argv[1]).read_bytes()), 'net')\n"
         "print(program.sources, program.constants, program.placements)\n"
     )
-    root = str(Path(__file__).parents[2])
+    root = str(ROOT)
     answers = {
         subprocess.run(
             [sys.executable, "-c", script, str(tmp_path / "net.tflite"), root],
@@ -273,7 +274,7 @@ def test_evaluating_a_fully_offloaded_network_imports_no_tvm() -> None:
         "assert (made[y.name] == 1).all()\n"
         "assert 'tvm' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", script, str(Path(__file__).parents[2])], check=True)
+    subprocess.run([sys.executable, "-c", script, str(ROOT)], check=True)
 
 
 @pytest.mark.parametrize("code", ["FULLY_CONNECTED", "CONV_2D"])

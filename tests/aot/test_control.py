@@ -13,14 +13,14 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
-from tests.aot.aot_harness import (
+from tests.support.aot_harness import (
     ACCELERATOR,
     GeneratedC,
     assert_equal,
     cpu_plan,
     samples_and_golden,
 )
-from tests.aot.arena_npu import check_program
+from tests.support.arena_npu import check_program
 from tests.support.control_networks import (
     BOOL,
     COUNT,

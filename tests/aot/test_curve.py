@@ -6,7 +6,7 @@ import pytest
 from ethosgen.aot import make_evaluator
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle import LITERT
-from tests.aot.aot_harness import cpu_plan
+from tests.support.aot_harness import cpu_plan
 from tests.support.networks import NetworkBuilder, Spec
 
 

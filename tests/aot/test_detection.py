@@ -18,7 +18,7 @@ from ethosgen.values.dialect import DETECTION
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from tests.aot.aot_harness import GeneratedC, cpu_plan
+from tests.support.aot_harness import GeneratedC, cpu_plan
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec
 

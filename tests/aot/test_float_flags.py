@@ -14,7 +14,7 @@ from ethosgen.pipeline import Inputs
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from tests.aot.aot_harness import cpu_plan, write_sources
+from tests.support.aot_harness import cpu_plan, write_sources
 from tests.support.layer_networks import LAYERS
 from tests.support.needs import needs_arm_gcc
 from tests.support.networks import NetworkBuilder

@@ -9,7 +9,7 @@ from ethosgen.aot import can_run, compile_program
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle import LITERT
 from ethosgen.values.errors import UnsupportedError
-from tests.aot.aot_harness import GeneratedC, cpu_plan
+from tests.support.aot_harness import GeneratedC, cpu_plan
 from tests.support.needs import needs_gcc
 from tests.support.networks import Spec
 from tests.support.operator_bench import Bench

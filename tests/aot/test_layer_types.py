@@ -21,7 +21,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
-from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan
+from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan
 from tests.support.layer_networks import LAYERS
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec

@@ -14,7 +14,7 @@ from ethosgen.backend.ethosu.stream import way_out
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.plan import Call, Function, IoStyle, Partition, Plan, Scratch
-from tests.aot.aot_harness import ACCELERATOR
+from tests.support.aot_harness import ACCELERATOR
 
 NPU = "CUSTOM"
 

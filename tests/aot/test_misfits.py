@@ -8,7 +8,7 @@ import pytest
 from ethosgen.aot import compile_program
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
-from tests.aot.aot_harness import cpu_plan
+from tests.support.aot_harness import cpu_plan
 from tests.support.networks import NetworkBuilder, Spec
 
 MISFITS: dict[str, tuple[str, str, Sequence[int], Sequence[int], Sequence[int], str]] = {

@@ -8,8 +8,8 @@ import pytest
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.plan import IoStyle, Plan
-from tests.aot.aot_harness import ACCELERATOR
-from tests.aot.arena_npu import check_program
+from tests.support.aot_harness import ACCELERATOR
+from tests.support.arena_npu import check_program
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
 

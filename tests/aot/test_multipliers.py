@@ -14,7 +14,7 @@ from ethosgen.aot.arithmetic.quantization import quantize_multiplier, shorten
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle import LITERT, TFLM, Oracle
 from ethosgen.values.network import Network
-from tests.aot.aot_harness import cpu_plan
+from tests.support.aot_harness import cpu_plan
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recurrent_networks import lstm
 

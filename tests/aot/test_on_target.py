@@ -40,7 +40,7 @@ PARTS = 3
 MOVED = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float32", "bool")
 """Types of which bytes are only moved."""
 CONTROL = {"ASSIGN_VARIABLE", "CALL_ONCE", "IF", "READ_VARIABLE", "VAR_HANDLE", "WHILE"}
-"""The networks that tests/test_firmware_graphs.py runs on QEMU."""
+"""The networks that tests/pipeline/test_firmware_graphs.py runs on QEMU."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
-from tests.aot.aot_harness import GeneratedC, cpu_plan
+from tests.support.aot_harness import GeneratedC, cpu_plan
 from tests.support.needs import needs_gcc
 from tests.support.networks import Spec
 from tests.support.operator_bench import Bench

@@ -7,7 +7,7 @@ import pytest
 
 from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.values.plan import IoStyle
-from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_models
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.small_models import SHARED_MODELS

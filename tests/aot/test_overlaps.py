@@ -13,7 +13,7 @@ from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InternalError, RefusalError
 from ethosgen.values.plan import Plan
-from tests.aot.aot_harness import ACCELERATOR
+from tests.support.aot_harness import ACCELERATOR
 from tests.support.networks import NetworkBuilder
 
 

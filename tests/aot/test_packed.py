@@ -13,7 +13,7 @@ from ethosgen.aot.kernels import choose_kernels
 from ethosgen.aot.packed import order
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
-from tests.aot.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe

@@ -12,8 +12,8 @@ from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.outcome import Arrays
-from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
-from tests.aot.arena_npu import check_program
+from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.arena_npu import check_program
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm, svdf

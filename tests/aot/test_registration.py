@@ -16,7 +16,7 @@ from ethosgen.aot.operators import Kernel, deciding_dtype, operator, registry
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InternalError
 from ethosgen.values.network import Network, Operator, Tensor
-from tests.aot.aot_harness import cpu_plan
+from tests.support.aot_harness import cpu_plan
 from tests.support.networks import NetworkBuilder, Spec
 
 TWICE = "Twice"

@@ -21,8 +21,8 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
-from tests.aot.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan
 from tests.support import signal_networks as signals
+from tests.support.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe

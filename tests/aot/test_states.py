@@ -7,7 +7,7 @@ from ethosgen.aot.graph.states import add_states
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
-from tests.aot.aot_harness import GeneratedC, assert_equal, cpu_plan
+from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan
 from tests.support.control_networks import subgraph
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec

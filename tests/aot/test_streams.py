@@ -16,8 +16,8 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from tests.aot.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan
-from tests.aot.arena_npu import check_program
+from tests.support.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan
+from tests.support.arena_npu import check_program
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.stream_networks import STREAMS, add, framers, network_of, waiting

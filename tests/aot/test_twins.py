@@ -18,8 +18,8 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
-from tests.aot.aot_harness import GeneratedC, cpu_plan
 from tests.support import unsigned_networks
+from tests.support.aot_harness import GeneratedC, cpu_plan
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.operator_bench import Bench

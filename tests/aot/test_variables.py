@@ -14,8 +14,8 @@ from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.plan import IoStyle, Plan
-from tests.aot.aot_harness import ACCELERATOR, assert_equal, samples_and_golden
-from tests.aot.arena_npu import check_program
+from tests.support.aot_harness import ACCELERATOR, assert_equal, samples_and_golden
+from tests.support.arena_npu import check_program
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm

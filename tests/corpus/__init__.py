@@ -9,7 +9,3 @@ A case is an operator, a dtype and a seed, and gives the same network on every m
 choose through `choices.Choices`, whose source is a seed or hypothesis, so that hypothesis can
 shrink a network that a seed has found (`shrink`).
 """
-
-from pathlib import Path
-
-ROOT = Path(__file__).parents[2]

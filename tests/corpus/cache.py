@@ -15,7 +15,7 @@ from typing import Any
 from ethosgen.backend.ethosu.offload import vela
 from ethosgen.host.child import ChildAnswer, ChildError
 from ethosgen.host.child import call as call_child
-from tests.corpus import ROOT
+from tests import ROOT
 
 FOLDER = ROOT / "build" / "corpus"
 PACKAGES = ("ethos-u-vela", "tflite-micro", "ai-edge-litert")

@@ -28,7 +28,7 @@ from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.plan import IoStyle
-from tests.corpus import ROOT
+from tests import ROOT
 from tests.corpus.registry import GENERATORS, NETWORKS, OPERATORS
 from tests.corpus.settings import PRODUCTS, Setting
 from tests.corpus.trial import Key, case_of, setting_of
@@ -76,7 +76,10 @@ UNUSED = {
     "strides of a DMA": "Vela 5.2 copies in one dimension only",
     "parallel modes other than by depth": "Vela 5.2 never uses them",
 }
-"""Modes of the ISA that no network reaches; tests/npu/ tests those that the model supports."""
+"""Modes of the ISA that no network reaches.
+
+tests/backend/ethosu/simulator/ tests those that the simulator supports.
+"""
 
 
 def setting_modes(setting: Setting) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ethosgen.backend.ethosu.offload.errata import Erratum
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
-from tests.corpus import ROOT
+from tests import ROOT
 from tests.corpus.known import KNOWN
 from tests.corpus.registry import NETWORKS
 from tests.corpus.settings import PRODUCTS
@@ -61,7 +61,7 @@ ELSEWHERE = """\
 `ethosgen project` keeps these operators on the CPU too; the random networks of `docs/random.md`
 found them. The corpus draws no network with them: they need several operators, or values beyond its
 range. `tests/errata/` has the smallest network for each under its name, and its test shows the
-difference (`tests/offload/test_errata.py`).
+difference (`tests/backend/ethosu/offload/test_errata.py`).
 """
 
 OTHER_NAMES = {"fully-connected-rounding": "litert-rounds-once"}

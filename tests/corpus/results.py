@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.corpus import ROOT
+from tests import ROOT
 from tests.corpus.projects import CRASH, DIFFERS, FAULT, REFUSED, Outcome
 from tests.corpus.trial import ORACLES, Difference, Trial
 

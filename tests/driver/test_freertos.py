@@ -14,7 +14,8 @@ import pytest
 from ethosgen.project import BAREMETAL, open_project
 from ethosgen.toolchain import build
 from ethosgen.values.network import Network
-from tests.driver.faulty_npu import (
+from tests import ROOT
+from tests.support.faulty_npu import (
     FAULTS,
     TIMEOUT_MS,
     Board,
@@ -25,7 +26,6 @@ from tests.driver.faulty_npu import (
 )
 from tests.support.needs import needs_qemu
 
-ROOT = Path(__file__).parent.parent.parent
 PARTS = Path(__file__).parent / "freertos"
 KERNEL = os.environ.get("FREERTOS_KERNEL")
 NO_HOOKS = """

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ethosgen.board import load_board
 from ethosgen.project import render
+from tests import ROOT
 from tests.support.needs import needs_gcc
 from tests.support.programs import make_program
 
-ROOT = Path(__file__).parent.parent.parent
 FREERTOS = """
 #include <stdint.h>
 typedef long BaseType_t;

@@ -10,7 +10,7 @@ import pytest
 
 from ethosgen.project import ZEPHYR, open_project
 from ethosgen.toolchain import build_zephyr
-from tests.driver.faulty_npu import (
+from tests.support.faulty_npu import (
     FAULTS,
     TIMEOUT_MS,
     Board,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of, write_network
 from ethosgen.values.dialect import OPS, Op, Option
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
+from tests import ROOT
 from tests.corpus.registry import ROWS
 from tests.corpus.trial import Key, case_of
 from tests.support import control_networks, recurrent_networks, signal_networks, stream_networks
@@ -21,8 +21,6 @@ from tests.support.networks import NetworkBuilder
 from tests.support.operator_bench import Bench
 from tests.support.operator_cases import CASES
 from tests.support.small_models import SHARED_MODELS
-
-ROOT = Path(__file__).parents[2]
 
 
 def _files() -> Iterator[tuple[str, bytes]]:

@@ -7,13 +7,12 @@ project copies from templates/ unchanged are not in it: read them there.
 """
 
 import shutil
-from pathlib import Path
 
 from ethosgen.board import load_board
 from ethosgen.project import Project, render
+from tests import ROOT
 from tests.support.programs import make_program
 
-ROOT = Path(__file__).parents[2]
 PLACE = ROOT / "tests" / "golden" / "plus_one"
 REPEATS = {"board/qemu.ld": "board.ld with QEMU's addresses"}
 

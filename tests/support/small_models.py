@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+from tests import ROOT
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 
-SHARED_MODELS = Path(__file__).parents[3] / "shared" / "models"
+SHARED_MODELS = ROOT.parent / "shared" / "models"
 """Public networks; not every machine has them."""
 
 

@@ -18,6 +18,7 @@ from ethosgen.values.errors import TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
+from tests import ROOT
 from tests.support.npu_stub import PlusOneNpu
 from tests.support.programs import ELEMENTS, make_program
 
@@ -135,7 +136,7 @@ def test_verify_fails_where_the_firmware_does_no_maintenance(
     """The cache is off in this firmware, so its hooks do nothing; and there is one all the same."""
     _ = firmware(IoStyle.ARENA)  # skips where there are no tools
     monkeypatch.setattr(target, "run", functools.partial(target.run, cache_seed=1))
-    network = Path(__file__).parents[2] / "demo" / "digits_int8.tflite"
+    network = ROOT / "demo" / "digits_int8.tflite"
     arguments = ["verify", str(network), "--board", "corstone300", "--npu", "ethos-u55-128"]
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 1

@@ -14,7 +14,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.project_info import ProjectInfo
 from tests.support.npu_stub import PlusOneNpu
 from tests.support.programs import ELEMENTS
-from tests.target.soak import soak
+from tests.support.soak import soak
 
 Firmwares = Callable[[IoStyle], tuple[Built, ProjectInfo]]
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"

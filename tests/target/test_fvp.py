@@ -21,12 +21,12 @@ from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, TargetError, ToolError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
+from tests import ROOT
 from tests.support.needs import needs_arm_gcc, needs_build
 from tests.support.programs import ELEMENTS, make_program
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
 RECORDED = Path(__file__).parent / "fvp_commands.txt"
-HERE = Path(__file__).parent
 
 
 def command_lines() -> str:
@@ -88,7 +88,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
         program = tmp_path / "FVP_Corstone_SSE-300_Ethos-U55"
         program.write_text(
             f"#!{sys.executable}\n"
-            f"import sys\nsys.path.insert(0, {str(HERE.parents[1])!r})\n" + textwrap.dedent(what)
+            f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n" + textwrap.dedent(what)
         )
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{Path('/usr/bin')}")
@@ -98,7 +98,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
 
 LISTEN = """
     import socket
-    from tests.target.firmware_twin import Twin, serve
+    from tests.support.firmware_twin import Twin, serve
     port = next(int(a.split("=")[1]) for a in sys.argv if "telnetterminal0.start_port" in a)
     assert "--timelimit" in sys.argv and "-a" in sys.argv
     listener = socket.create_server(("127.0.0.1", port))

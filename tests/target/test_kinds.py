@@ -14,8 +14,8 @@ from ethosgen.target import TARGETS, Firmware, TargetKind, default_target, run, 
 from ethosgen.target.buffers import Place
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
+from tests.support.firmware_twin import Twin
 from tests.support.programs import ELEMENTS, make_program
-from tests.target.firmware_twin import Twin
 
 
 class TwinTarget:

@@ -23,9 +23,10 @@ from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, ProtocolError, TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.project_info import ProjectInfo
+from tests import ROOT
+from tests.support.firmware_twin import Twin, serve
 from tests.support.needs import needs_qemu
 from tests.support.programs import ELEMENTS, make_cpu_program, make_program
-from tests.target.firmware_twin import Twin, serve
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
 ELF = Path("firmware.elf")
@@ -197,7 +198,7 @@ def test_a_reset_command_that_fails(command: list[str], said: str) -> None:
 @needs_qemu
 def test_qemus_serial_line_is_as_good_as_a_boards(tmp_path: Path) -> None:
     """Without an NPU, a build for the board also runs on QEMU; constants are copied."""
-    text = (Path(__file__).parent.parent.parent / "boards" / "corstone300.toml").read_text()
+    text = (ROOT / "boards" / "corstone300.toml").read_text()
     text = text.replace('weights = "isram"', 'weights = "isram"\ncopied_from = "ddr"', 1)
     (tmp_path / "mine.toml").write_text(text)
     board = load_board(str(tmp_path / "mine.toml"))

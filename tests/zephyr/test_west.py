@@ -12,7 +12,9 @@ import pytest
 import yaml
 from west.manifest import Manifest
 
-APP = Path(__file__).parent.parent.parent / "zephyr_app"
+from tests import ROOT
+
+APP = ROOT / "zephyr_app"
 MANIFESTS = {"west.yml": "v3.7.1", "west-4.3.yml": "v4.3.0"}
 CMSIS = {"west.yml": "cmsis", "west-4.3.yml": "cmsis_6"}
 """The Arm header that each version's Cortex-M port includes."""

@@ -25,13 +25,14 @@ from ethosgen.toolchain import build_zephyr
 from ethosgen.values.errors import BuildError, TargetError
 from ethosgen.values.project_info import NetworkInfo
 from ethosgen.values.watch import Watch
+from tests import ROOT
 from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
 pytestmark = [needs_zephyr, needs_qemu]
 
-DEMO = Path(__file__).parent.parent.parent / "demo" / "digits_int8.tflite"
+DEMO = ROOT / "demo" / "digits_int8.tflite"
 FLASH_BYTES = 37_000
 RAM_BYTES = 11_500
 """At most, beside command streams, weights and arena: half of Zephyr's sample (zephyr#90787)."""

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.support.needs import needs_gcc
 
-SOURCE = Path(__file__).parent.parent.parent / "zephyr_app" / "lib" / "npu" / "cache.c"
+SOURCE = ROOT / "zephyr_app" / "lib" / "npu" / "cache.c"
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-shared", "-fPIC")
 
 DRIVER = """

@@ -8,9 +8,10 @@ import pytest
 
 from ethosgen.board import load_board
 from ethosgen.project import ZEPHYR, render, write
+from tests import ROOT
 from tests.support.programs import make_program
 
-APP = Path(__file__).parent.parent.parent / "zephyr_app"
+APP = ROOT / "zephyr_app"
 CMAKE = shutil.which("cmake")
 NEW_DRIVER = """
 unsigned int ethosu_config_select(uint64_t address, int index);

@@ -17,7 +17,7 @@ from ethosgen.project.zephyr import heap_bytes
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle
 from tests.support.programs import make_cpu_program, make_program
-from tests.zephyr.zephyr_tree import DEVICETREE, write_bindings, write_kconfig
+from tests.support.zephyr_tree import DEVICETREE, write_bindings, write_kconfig
 
 BOARD = load_board("corstone300")
 TARGETS = {"ARM_ETHOS_": "before_4_2", "ETHOS_": "since_4_2"}

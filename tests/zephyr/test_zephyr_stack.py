@@ -7,9 +7,10 @@ from types import ModuleType
 
 import pytest
 
+from tests import ROOT
 from tests.support.needs import needs_arm_gcc
 
-SCRIPT = Path(__file__).parent.parent.parent / "zephyr_app" / "lib" / "stack.py"
+SCRIPT = ROOT / "zephyr_app" / "lib" / "stack.py"
 INTERRUPT = 40
 
 

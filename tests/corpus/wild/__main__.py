@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.corpus import ROOT
+from tests import ROOT
 from tests.corpus.shrink import describe
 from tests.corpus.wild.batch import BAD, read_log, run_batch, run_logged
 from tests.corpus.wild.graph import make_network

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from tests.corpus import ROOT
+from tests import ROOT
 from tests.corpus.wild.batch import BAD
 
 PAGE = ROOT / "docs" / "random.md"
@@ -59,9 +59,10 @@ Bugs in ethosgen, now fixed, each with its minimal network as a test:
 
 - Vela omits an output that a BATCH_MATMUL in the same partition reads transposed, and writes the
   edges of a PAD in one partition and its middle in a later one. Both raised a KeyError; now the
-  operators that cause it run on the CPU (`tests/offload/test_refusal.py`).
+  operators that cause it run on the CPU (`tests/backend/ethosu/offload/test_refusal.py`).
 - Vela lets an operator on the CPU read the result of RESHAPE or EXPAND_DIMS in place of its input.
-  Because of that, int32 SLICE and PAD were reported as damaged (`tests/offload/test_reshaping.py`).
+  Because of that, int32 SLICE and PAD were reported as damaged
+  (`tests/backend/ethosu/offload/test_reshaping.py`).
 - TVM assumes that a uint32 cast to an int32 is positive, and removes the lower bound of a clamp
   after it: QUANTIZE from int16 to int8 wrapped (`tests/aot/test_exponents.py`).
 - int8 LOGISTIC and TANH with a table radius of 0, and int16 HARD_SWISH with a shift of more than 15

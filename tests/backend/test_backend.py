@@ -1,0 +1,280 @@
+"""A toy backend, added as CONTRIBUTING says: its accelerator runs ADD where scales are equal."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pytest
+
+from ethosgen import backend, pipeline
+from ethosgen.backend import Attach, Backend, Listing, Memories, ProjectFiles, Runner, Task
+from ethosgen.board import load_board
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle.tflm import golden_outputs
+from ethosgen.pipeline import Inputs
+from ethosgen.pipeline.coverage import survey
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.network import Graph, Network, Operator
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import (
+    Address,
+    Call,
+    CpuOperator,
+    Function,
+    IoStyle,
+    Kept,
+    OffloadOptions,
+    Partition,
+    Plan,
+)
+from ethosgen.values.report import Report
+from ethosgen.values.trace import Trace
+from ethosgen.values.watch import Watch
+from tests.support.aot_harness import GeneratedC
+from tests.support.needs import needs_gcc
+from tests.support.networks import NetworkBuilder
+
+ADDER = Accelerator("adder-8", "adder", 8, family="toy")
+ADD = Function("toy_add", ("const int8_t *a", "const int8_t *b", "int8_t *sum", "int32_t count"))
+DRIVER = """\
+#include <stdint.h>
+int32_t toy_add(const int8_t *a, const int8_t *b, int8_t *sum, int32_t count);
+int32_t toy_add(const int8_t *a, const int8_t *b, int8_t *sum, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        int total = a[i] + b[i];
+        sum[i] = (int8_t)(total > 127 ? 127 : total < -128 ? -128 : total);
+    }
+    return 0;
+}
+"""
+ERRATUM = Kept("the adder forgets its last element (erratum last-element)", "last-element")
+
+
+def takes(operator: Operator, graph: Graph) -> bool:
+    """Return whether the sum needs no rescaling: int8, one scale, zero points 0, no activation."""
+    if (
+        operator.code != "ADD"
+        or operator.options.get("fused_activation_function", "NONE") != "NONE"
+    ):
+        return False
+    ends = [graph.tensors[i] for i in (*operator.inputs, *operator.outputs)]
+    scales = {t.quantization.scale for t in ends if t.quantization}
+    points = {t.quantization.zero_point for t in ends if t.quantization}
+    shapes = {t.shape for t in ends}
+    is_plain = {t.dtype for t in ends} == {"int8"} and not any(t.data for t in ends)
+    return is_plain and len(shapes) == 1 and len(scales) == 1 and points == {(0,)}
+
+
+class Adder:
+    """The simulator: a saturating sum, or one that is wrong."""
+
+    def __init__(self, plan: Plan, wrong: bool) -> None:
+        self._tensors, self._wrong = plan.residual.tensors, wrong
+
+    def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
+        a, b = (inputs[self._tensors[i].name].astype(np.int64) for i in partition.inputs)
+        total = np.clip(a + b, -128, 127).astype(np.int8)
+        if self._wrong:
+            total.flat[-1] = -100
+        return {self._tensors[partition.outputs[0]].name: total}
+
+    def check_accesses(self) -> None:
+        """Nothing can be outside: numpy checks."""
+
+
+class Toy:
+    """The family."""
+
+    family = "toy"
+    accelerators: Mapping[str, Accelerator] = {ADDER.name: ADDER}
+    default = ADDER.name
+    simulated = "the adder"
+    compiler = "the toy compiler"
+    events: Mapping[int, str] = {1: "sums"}
+
+    def __init__(self) -> None:
+        self.is_wrong = False
+        self.errata_of: dict[int, Kept] = {}
+
+    def compiler_version(self) -> str:
+        return "1"
+
+    def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+        return {"adder": {"ADD": ("int8",)}}
+
+    def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
+        return "" if memory_mode == "sram_only" else "it reads only SRAM"
+
+    def compiled_for(self, network: Network) -> Accelerator | None:
+        return None
+
+    def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
+        return self.errata_of
+
+    def compile(self, task: Task, kept: Mapping[int, Kept]) -> Plan:
+        graph = task.network.graph
+        ignored = task.options.cpu_ops
+        able = [op for op in graph.operators if takes(op, graph) and op.code not in ignored]
+        partitions = tuple(
+            Partition(
+                f"sum_{op.index}",
+                op.index,
+                Call(ADD, (*map(Address, (*op.inputs, *op.outputs)), _count(graph, op))),
+                op.inputs,
+                op.outputs,
+                (op.index,),
+            )
+            for op in able
+            if op.index not in kept
+        )
+        taken = {i for p in partitions for i in p.operators}
+        rest = [op for op in graph.operators if op.index not in taken]
+        return Plan(
+            task.network,
+            task.io,
+            graph,
+            task.accelerator,
+            partitions,
+            tuple(_left(graph, op, kept) for op in rest),
+            len(taken),
+        )
+
+    def runner(self, plan: Plan, trace: Trace | None = None) -> Runner:
+        return Adder(plan, self.is_wrong)
+
+    def attach(self, accelerator: Accelerator) -> Attach:
+        raise UnsupportedError("the adder is in no target")
+
+    def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
+        raise UnsupportedError("the adder serves nobody")
+
+    def listings(
+        self, source: Network | bytes, name: str, accelerator: Accelerator | None, watch: Watch
+    ) -> list[Listing]:
+        raise UnsupportedError("the adder has no commands")
+
+    def firmware(
+        self,
+        accelerator: Accelerator,
+        memories: Memories,
+        platform: str,
+        partitions: Sequence[Mapping[str, Any]],
+    ) -> ProjectFiles:
+        return ProjectFiles("", {}, (), {})
+
+    def partition_facts(
+        self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
+    ) -> Mapping[str, Any]:
+        return {}
+
+
+def _count(graph: Graph, operator: Operator) -> int:
+    return graph.tensors[operator.outputs[0]].elements
+
+
+def _left(graph: Graph, operator: Operator, kept: Mapping[int, Kept]) -> CpuOperator:
+    why = kept.get(operator.index, Kept("the adder only adds"))
+    output = graph.tensors[operator.outputs[0]].name
+    return CpuOperator(operator.index, operator.title, output, why.reason, why.erratum)
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> Toy:
+    made = Toy()
+    load: Callable[[], Backend] = lambda: made  # noqa: E731
+    monkeypatch.setattr(backend, "FAMILIES", (*backend.FAMILIES, load))
+    return made
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Two sums that the adder takes, between operators of the CPU, and one that needs rescaling."""
+    net = NetworkBuilder("sums", seed=3)
+    plain = {"scale": 0.05, "zero_point": 0}
+    x, y = net.input((1, 6), name="x", **plain), net.input((1, 6), name="y", **plain)
+    z = net.add(net.add(x, y, **plain), net.relu(x, **plain), **plain)
+    path = tmp_path / "sums.tflite"
+    path.write_bytes(net.build(net.add(z, y, scale=0.07, zero_point=2)))
+    return path
+
+
+def simulate(path: Path, npu: str = ADDER.name, **options: Any) -> Report:
+    wanted = OffloadOptions(**options)
+    return pipeline.simulate(
+        path, npu=npu, inputs=Inputs(None, 5, 0), options=wanted, watch=Watch()
+    )
+
+
+def test_its_outputs_equal_the_oracles(toy: Toy, model: Path) -> None:
+    report = simulate(model)
+    assert report.passed and report.plan.npu == ADDER.name
+    assert (report.plan.partitions, report.plan.npu_operators) == (2, 2)
+    assert [cpu.code for cpu in report.plan.cpu_operators] == ["RELU", "ADD"]
+    assert report.plan.check is not None and report.plan.check.elements > 0
+
+
+@pytest.mark.slow
+def test_an_operator_may_stay_on_the_cpu(toy: Toy, model: Path) -> None:
+    assert simulate(model, cpu_ops=("ADD",)).plan.partitions == 0
+    toy.errata_of = {0: ERRATUM}
+    report = simulate(model)
+    assert report.passed and report.plan.partitions == 1
+    assert report.plan.cpu_operators[0].erratum == ERRATUM.erratum
+
+
+@pytest.mark.slow
+def test_the_check_finds_operators_that_it_computes_wrongly(toy: Toy, model: Path) -> None:
+    toy.is_wrong = True
+    report = simulate(model)
+    assert report.passed and report.plan.partitions == 0
+    assert {cpu.erratum for cpu in report.plan.cpu_operators} == {"", "found-by-check"}
+    wrong = simulate(model, trust_vela=True)
+    assert not wrong.passed
+    assert wrong.diagnosis is not None and wrong.diagnosis.culprit is not None
+    assert (wrong.diagnosis.culprit.code, wrong.diagnosis.culprit.on) == ("ADD", "npu")
+
+
+@needs_gcc
+@pytest.mark.parametrize("io", IoStyle)
+def test_the_generated_c_calls_its_function(
+    toy: Toy, model: Path, io: IoStyle, tmp_path: Path
+) -> None:
+    network = parse_network(model.read_bytes(), "sums")
+    program = pipeline.make_program(pipeline.make_plan(network, ADDER, io, Watch()), Watch())
+    assert not any("ethosu" in text or "npu_invoke" in text for text in program.sources.values())
+    linked = replace(program, sources={**program.sources, "toy_add.c": DRIVER})
+    samples = draw_samples(network, 5, 1)
+    generated = GeneratedC(linked, tmp_path)
+    for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
+        status, outputs = generated.run(sample)
+        assert status == 0
+        for name, array in golden.items():
+            np.testing.assert_array_equal(outputs[name], array)
+
+
+def test_users_find_it_by_name(toy: Toy) -> None:
+    assert backend.find_accelerator(ADDER.name) is ADDER
+    with pytest.raises(InputError, match="did you mean 'adder-8'"):
+        backend.find_accelerator("adder-9")
+    assert backend.default_accelerator().family == "ethos-u"
+    row = next(row for row in survey() if row.operator == "ADD")
+    assert row.npu["adder"] == ("int8",)
+
+
+def test_a_board_asks_it_for_memory_modes(toy: Toy) -> None:
+    board = load_board("corstone300")
+    assert board.memory_modes(ADDER) == ["sram_only"]
+    with pytest.raises(InputError, match=r"adder-8 does not support .*: it reads only SRAM"):
+        board.choose_memory_mode("shared_sram", ADDER)
+    with pytest.raises(InputError, match="has no adder-8"):
+        board.accelerator(ADDER.name)
+
+
+def test_without_it_the_name_is_unknown() -> None:
+    with pytest.raises(InputError, match="NPU 'adder-8'"):
+        backend.find_accelerator(ADDER.name)

@@ -1,0 +1,222 @@
+"""Bare-metal projects of every board: they compile, and the linker obeys the board file."""
+
+import dataclasses
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+
+from ethosgen import pipeline
+from ethosgen.board import Board, board_names, load_board
+from ethosgen.host.tools import GCC
+from ethosgen.project import render, write
+from ethosgen.toolchain import build
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.program import Program
+from ethosgen.values.watch import Watch
+from tests import ROOT
+from tests.support.needs import needs_build
+from tests.support.programs import make_cpu_program, make_program, with_fast_scratch
+from tests.support.recipes import recipe
+from tests.support.small_models import image_net
+
+pytestmark = needs_build
+
+PARTS = {
+    ".vectors": "code",
+    ".text": "code",
+    ".rodata": "code",
+    ".data": "data",
+    ".bss": "data",
+    ".stack": "data",
+    ".ethosgen_commands": "commands",
+    ".ethosgen_weights": "weights",
+    ".ethosgen_arena": "arena",
+    ".ethosgen_io": "io",
+    ".ethosgen_fast": "fast",
+}
+
+
+def cases() -> list[tuple[str, str, str]]:
+    """Return board, NPU and memory mode: each pair of product and mode that a board can do."""
+    found = []
+    for name in board_names():
+        board = load_board(name)
+        if "baremetal" not in board.platforms:
+            continue
+        for npu in {npu[:10]: npu for npu in board.npu.configurations}.values():
+            accelerator = board.accelerator(npu)
+            found += [(name, npu, mode) for mode in board.memory_modes(accelerator)]
+        if name == "corstone320":
+            found += [(name, "none", mode) for mode in board.memory_modes(None)]
+    return found
+
+
+def program_for(npu: str, io: IoStyle, mode: str) -> Program:
+    if npu == "none":
+        return make_cpu_program()
+    program = make_program(io, npu)
+    if mode != "dedicated_sram":
+        return program
+    return dataclasses.replace(program, plan=with_fast_scratch(program.plan, 640))
+
+
+def check_sections(elf: Path, board: Board, mode: str) -> set[str]:
+    """Compare the ELF's sections with the board's memories; return the names of those in use."""
+    placement = board.placement(mode)
+    seen = set()
+    with elf.open("rb") as file:
+        image = ELFFile(file)
+        segments = [s for s in image.iter_segments() if s["p_type"] == "PT_LOAD"]
+        for section in image.iter_sections():
+            part, size = PARTS.get(section.name), section["sh_size"]
+            if not size or not section["sh_flags"] & SH_FLAGS.SHF_ALLOC:
+                continue
+            start, end = section["sh_addr"], section["sh_addr"] + size
+            homes = [
+                name
+                for name, memory in board.memories.items()
+                if memory.start_addr <= start and end <= memory.end_addr
+            ]
+            assert len(homes) == 1, f"{section.name} at 0x{start:x} is in {homes}"
+            if part is None:
+                continue
+            seen.add(section.name)
+            assert homes == [getattr(placement, part)], section.name
+            if section.name in (".ethosgen_commands", ".ethosgen_weights"):
+                segment = next(s for s in segments if s.section_in_segment(section))
+                load = segment["p_paddr"] + start - segment["p_vaddr"]
+                stored = board.memories[placement.copied_from or homes[0]]
+                assert stored.start_addr <= load < stored.end_addr, section.name
+    return seen
+
+
+@pytest.mark.parametrize(("name", "npu", "mode"), cases())
+def test_sections_lie_where_the_board_file_says(
+    tmp_path: Path, name: str, npu: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-Werror")
+    board = load_board(name)
+    program = program_for(npu, IoStyle.CALLER, mode)
+    write(render(program, board, memory_mode=mode), tmp_path / "p")
+    seen = check_sections(build(tmp_path / "p", "board").elf, board, mode)
+    assert {".vectors", ".text", ".stack", ".ethosgen_arena"} <= seen
+    assert npu == "none" or {".ethosgen_commands", ".ethosgen_weights", ".ethosgen_io"} <= seen
+    assert (".ethosgen_fast" in seen) == (mode == "dedicated_sram" and npu != "none")
+
+
+@pytest.mark.parametrize(
+    ("core", "mve", "arch"),
+    [
+        ("cortex-m33", False, "v8-M.mainline"),
+        ("cortex-m55", True, "v8.1-M.mainline"),
+        ("cortex-m55", False, "v8.1-M.mainline"),
+        ("cortex-m85", True, "v8.1-M.mainline"),
+        ("cortex-m85", False, "v8.1-M.mainline"),
+    ],
+)
+def test_every_core_with_and_without_mve(
+    tmp_path: Path, core: str, mve: bool, arch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-Werror")
+    has_cache = core != "cortex-m33"
+    board = board_with(tmp_path, core, f"mve = {str(mve).lower()}")
+    write(render(make_program(), board), tmp_path / "p")
+    elf = build(tmp_path / "p", "board").elf
+    check_sections(elf, board, "shared_sram")
+    readelf = GCC.find().parent / "arm-none-eabi-readelf"
+    told = subprocess.run([readelf, "-A", elf], capture_output=True, text=True, check=True).stdout
+    assert f"Tag_CPU_arch: {arch}" in told
+    assert ("Tag_MVE_arch" in told) == mve
+    symbols = subprocess.run([readelf, "-s", elf], capture_output=True, text=True, check=True)
+    assert ("board_enable_caches" in symbols.stdout) == has_cache
+
+
+def board_with(folder: Path, core: str, more: str) -> Board:
+    """Return a Corstone-300 with another core; a Cortex-M33 has no caches."""
+    has_cache = str(core != "cortex-m33").lower()
+    text = (ROOT / "boards" / "corstone300.toml").read_text()
+    for old, new in (
+        ('core = "cortex-m55"', f'core = "{core}"\n{more}'),
+        ("icache = true", f"icache = {has_cache}"),
+        ("dcache = true", f"dcache = {has_cache}"),
+    ):
+        assert old in text
+        text = text.replace(old, new, 1)
+    (folder / "mine.toml").write_text(text)
+    return load_board(str(folder / "mine.toml"))
+
+
+@pytest.mark.parametrize(
+    ("core", "more", "has_fpu"),
+    [
+        ("cortex-m33", 'fpu = "none"', False),
+        ("cortex-m55", 'mve = false\nfpu = "none"', False),
+        ("cortex-m55", "mve_float = false", True),
+        ("cortex-m85", 'mve = false\nfpu = "none"', False),
+    ],
+)
+def test_cores_without_floating_point(
+    tmp_path: Path, core: str, more: str, has_fpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-Werror")
+    write(render(make_program(), board_with(tmp_path, core, more)), tmp_path / "p")
+    elf = build(tmp_path / "p", "board").elf
+    readelf = GCC.find().parent / "arm-none-eabi-readelf"
+    told = subprocess.run([readelf, "-A", elf], capture_output=True, text=True, check=True).stdout
+    assert ("Tag_FP_arch" in told) == ("Tag_ABI_VFP_args" in told) == has_fpu
+    assert ("Tag_MVE_arch: MVE Integer only" in told) == (more == "mve_float = false")
+
+
+NEWER_GCC = """#!/bin/sh
+echo "$@" >> {said}
+for word; do
+    shift
+    case $word in -mcpu=cortex-m85*) word=-mcpu=cortex-m55 ;; esac
+    set -- "$@" "$word"
+done
+exec {gcc} "$@"
+"""
+
+
+def test_a_compiler_that_knows_the_core_is_told_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gcc = tmp_path / "arm-none-eabi-gcc"
+    gcc.write_text(NEWER_GCC.format(said=tmp_path / "said", gcc=GCC.find()))
+    gcc.chmod(0o755)
+    monkeypatch.setenv("ETHOSGEN_GCC", str(gcc))
+    for mve, flag in ((True, "-mcpu=cortex-m85 "), (False, "-mcpu=cortex-m85+nomve ")):
+        place = tmp_path / f"p{mve}"
+        board = board_with(tmp_path, "cortex-m85", f"mve = {str(mve).lower()}")
+        write(render(make_cpu_program(), board), place)
+        build(place, "board")
+        compiled = [
+            line for line in (tmp_path / "said").read_text().splitlines() if "startup.c" in line
+        ]
+        assert flag in compiled[-1]
+
+
+@pytest.mark.parametrize("core", ["cortex-m33", "cortex-m85"])
+def test_our_kernels_compile_without_helium(
+    tmp_path: Path, core: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole network on the CPU: what Helium does elsewhere has a form in plain C."""
+    monkeypatch.setenv("CFLAGS", "-Werror")
+    board = board_with(tmp_path, core, "mve = false")
+    network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
+    wanted = recipe(network, board=str(tmp_path / "mine.toml"), npu="none")
+    pipeline.create_project(wanted, directory=place, watch=Watch())
+    assert list((place / "model").glob("ethosgen_matrix.c")), "a kernel of ours is in it"
+    check_sections(build(place, "board").elf, board, "shared_sram")
+
+
+def test_a_board_without_known_start_up_is_refused() -> None:
+    from ethosgen.values.errors import InputError
+
+    with pytest.raises(
+        InputError, match=r"'ra8p1' has no platform 'baremetal'.* --platform library"
+    ):
+        render(make_program(), load_board("ra8p1"))

@@ -1,0 +1,336 @@
+"""The minimal network of each erratum, ready to be reported upstream.
+
+    .venv/bin/python -m tests.support.errata_networks
+
+writes them to tests/errata as NAME.tflite, with a README.md that describes each error.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.backend.ethosu.offload import vela_version
+from ethosgen.backend.ethosu.offload.errata_table import ERRATA
+from tests import ROOT
+from tests.support.networks import NetworkBuilder, Spec
+from tests.support.recurrent_networks import lstm
+
+FOLDER = ROOT / "tests" / "errata"
+PAGE = "README.md"
+MANY = (1, 32, 32, 16)
+"""A shape with enough elements to show errors that concern few int16 values."""
+
+KEPT = {"keep_dims": True}
+
+Build = Callable[[NetworkBuilder], int]
+
+
+def _unary(
+    code: str,
+    dtype: str,
+    scale: float,
+    out_scale: float,
+    point: int = 0,
+    shape: Sequence[int] = (1, 4, 4, 16),
+    options: dict[str, Any] | None = None,
+) -> Build:
+    def build(net: NetworkBuilder) -> int:
+        x = net.input(shape, dtype, scale, point)
+        spec = net._like(x, scale=out_scale)
+        return net.operator(code, (x,), (spec,), options)[0]
+
+    return build
+
+
+def _binary(code: str, dtype: str, scales: tuple[float, float, float] | None) -> Build:
+    def build(net: NetworkBuilder) -> int:
+        one, other, out = scales or (None, None, None)
+        x = net.input((1, 4, 4, 4), dtype, one, 0)
+        y = net.input((1, 4, 4, 4), dtype, other, 0)
+        spec = net._like(x, (1, 4, 4, 4), scale=out)
+        options = {"fused_activation_function": "NONE"} if code in ("ADD", "SUB", "MUL") else {}
+        return net.operator(code, (x, y), (spec,), options)[0]
+
+    return build
+
+
+def _with_constant(
+    code: str,
+    dtype: str,
+    shape: Sequence[int],
+    values: Any,
+    made: Sequence[int],
+    options: dict[str, Any] | None = None,
+    scale: float | None = 0.05,
+    out_scale: float | None = None,
+) -> Build:
+    def build(net: NetworkBuilder) -> int:
+        x = net.input(shape, dtype, scale, 0)
+        y = net.constant(np.array(values, np.int32))
+        spec = net._like(x, made, scale=out_scale or scale)
+        return net.operator(code, (x, y), (spec,), options)[0]
+
+    return build
+
+
+def _transposed(net: NetworkBuilder, x: int, order: Sequence[int]) -> int:
+    shape = net.tensors[x].shape
+    by = net.constant(np.array(order, np.int32))
+    return net.operator("TRANSPOSE", (x, by), (net._like(x, [shape[i] for i in order]),))[0]
+
+
+def _table_behind_transpose(dtype: str) -> Build:
+    def build(net: NetworkBuilder) -> int:
+        x = _transposed(net, net.input((1, 3, 5, 8), dtype, 0.05, 0), (0, 2, 1, 3))
+        spec = net._like(x, net.tensors[x].shape, scale=0.04)
+        return net.operator("HARD_SWISH", (x,), (spec,))[0]
+
+    return build
+
+
+def _high_rank(net: NetworkBuilder) -> int:
+    x = net.input((2, 3, 2, 4, 5), "int8", 0.05, 0)
+    y = net.input((3, 2, 4, 5), "int8", 0.05, 0)
+    spec = net._like(x, (2, 3, 2, 4, 5))
+    return net.operator("MAXIMUM", (x, y), (spec,))[0]
+
+
+def _pack_seven(net: NetworkBuilder) -> int:
+    inputs = [net.input((2, 2, 1, 2, 2, 3), "int8", 0.05, 0) for _ in range(2)]
+    spec = net._like(inputs[0], (2, 2, 1, 2, 2, 3, 2))
+    options = {"axis": 6, "values_count": 2}
+    return net.operator("PACK", inputs, (spec,), options)[0]
+
+
+def _groups(net: NetworkBuilder) -> int:
+    x = net.input((2, 6, 6, 4), "int8", 0.05, 0)
+    weights = net.constant(net.random_integers((4, 3, 3, 2)), None, (0.01,) * 4, (0,) * 4)
+    bias = net.constant(np.zeros(4, np.int32), None, (0.0005,) * 4, (0,) * 4)
+    spec = net._like(x, (2, 6, 6, 4), scale=0.05)
+    options = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
+    return net.operator("CONV_2D", (x, weights, bias), (spec,), options)[0]
+
+
+def _rescaling_pool(net: NetworkBuilder) -> int:
+    x = net.input((1, 4, 4, 8), "int8", 0.05, 0)
+    spec = net._like(x, (1, 2, 2, 8), scale=0.02)
+    options = {"padding": "VALID", "stride_w": 2, "stride_h": 2}
+    options |= {"filter_width": 2, "filter_height": 2}
+    return net.operator("AVERAGE_POOL_2D", (x,), (spec,), options)[0]
+
+
+def _large_scale(net: NetworkBuilder) -> int:
+    return net.conv2d(net.input((1, 2, 2, 8), "int8", 3e8, 0), 4, (1, 1), scale=3e9)
+
+
+def _one_step(net: NetworkBuilder) -> int:
+    return lstm(net, net.input((1, 3, 4), "int8", 0.05, 0), 6, by_time=True)
+
+
+def _squeeze_of_scaled_integers(net: NetworkBuilder) -> int:
+    x = net.input((1, 5, 6, 8), "int32", 48.5, 0)
+    return net.operator("SQUEEZE", (x,), (Spec((5, 6, 8), "int32"),), {"squeeze_dims": (0,)})[0]
+
+
+def _large_bias(net: NetworkBuilder) -> int:
+    x = net.input((1, 4, 4, 2), "int16", 0.001, 0)
+    weights = net.constant(net.random_integers((1, 3, 3, 2)), None, (0.01,) * 2, (0,) * 2, 3)
+    bias = net.constant(np.array([-(1 << 34), 0]), "int64", (0.00001,) * 2, (0,) * 2)
+    spec = net._like(x, (1, 4, 4, 2), scale=0.00006)
+    options = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "depth_multiplier": 1}
+    return net.operator("DEPTHWISE_CONV_2D", (x, weights, bias), (spec,), options)[0]
+
+
+def _clipped_lstm(net: NetworkBuilder) -> int:
+    return lstm(net, net.input((1, 3, 4), "int8", 0.05, 0), 4, cell_clip=0.5)
+
+
+def _deepened(net: NetworkBuilder) -> int:
+    """Return a resized input with two channels, which the output declares as four."""
+    x, size = net.input((1, 4, 4, 2)), net.constant(np.array([8, 8], np.int32))
+    spec = net._like(x, (1, 8, 8, 4))
+    options = {"align_corners": False, "half_pixel_centers": False}
+    return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
+
+
+def _column(net: NetworkBuilder) -> int:
+    x = net.max_pool(net.input((1, 4, 1, 1), "int8", 0.05, 0), (1, 1))
+    size = net.constant(np.array([25, 1], np.int32))
+    options = {"align_corners": True, "half_pixel_centers": False}
+    spec = net._like(x, (1, 25, 1, 1))
+    return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
+
+
+def _padded_transpose(net: NetworkBuilder) -> int:
+    x = net.transpose(net.input((1, 4, 6, 8), "int8", 0.01, 0), (0, 1, 3, 2))
+    return net.pad(net.tanh(x), ((0, 0), (0, 2), (2, 0), (0, 0)))
+
+
+def _unsigned_layer(net: NetworkBuilder) -> int:
+    x = net.input((16, 64), "uint8", 0.0096, 128)
+    return net.fully_connected(x, 16, scale=0.01, zero_point=128)
+
+
+def _part(net: NetworkBuilder, rows: int, step: int = 1) -> int:
+    """Add an input, and a part of it: all rows from row 2, or every second row."""
+    x = net.input((1, 8, 6, 8), "int8", 0.05, 0)
+    limits = ([0, 2, 0, 0], [1, 2 + rows * step, 6, 8], [1, step, 1, 1])
+    begin, end, steps = (net.constant(np.array(v, np.int32)) for v in limits)
+    spec = net._like(x, (1, rows, 6, 8))
+    return net.operator("STRIDED_SLICE", (x, begin, end, steps), (spec,))[0]
+
+
+def _padded_part(net: NetworkBuilder) -> int:
+    return net.depthwise(_part(net, 4), multiplier=2)
+
+
+def _stepped_padding(net: NetworkBuilder) -> int:
+    return net.depthwise(_part(net, 3, 2))
+
+
+def _stepped_operand(net: NetworkBuilder) -> int:
+    return net.maximum(_part(net, 3, 2), net.input((1, 3, 6, 8), "int8", 0.05, 0))
+
+
+def _reduced_part(net: NetworkBuilder) -> int:
+    x, axis = _part(net, 4), net.constant(np.array([3], np.int32))
+    return net.operator("REDUCE_MAX", (x, axis), (net._like(x, (1, 4, 6, 1)),), KEPT)[0]
+
+
+def _product(net: NetworkBuilder, x: int) -> int:
+    """Multiply with a matrix that is an input too."""
+    *before, rows, depth = net.tensors[x].shape
+    y = net.input((*before, depth, 5), "int8", 0.4, 7)
+    spec = net._like(x, (*before, rows, 5), scale=1.8, zero_point=3)
+    return net.operator("BATCH_MATMUL", (x, y), (spec,))[0]
+
+
+def _multiplied_part(net: NetworkBuilder) -> int:
+    x = net.input((1, 1, 8, 14), "int8", 0.05, 7)
+    begin, size = (net.constant(np.array(v, np.int32)) for v in ([0, 0, 2, 0], [1, 1, 3, 14]))
+    return _product(net, net.operator("SLICE", (x, begin, size), (net._like(x, (1, 1, 3, 14)),))[0])
+
+
+def _product_into_part(net: NetworkBuilder) -> int:
+    made = _product(net, net.input((1, 2, 3, 14), "int8", 0.05, 7))
+    return net.pad(made, ((0, 0), (1, 0), (0, 0), (0, 0)))
+
+
+def _flattened_product(net: NetworkBuilder) -> int:
+    x, weights = net.input((2, 2, 7), "int8", 0.05, 7), net.input((5, 14), "int8", 0.4, 7)
+    spec = net._like(x, (2, 5), scale=1.8, zero_point=3)
+    return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
+
+
+NETWORKS: dict[str, Build] = {
+    "mirror-pad-axes": _with_constant(
+        "MIRROR_PAD", "int8", (1, 2, 2, 4), [[0, 0], [0, 0], [0, 0], [1, 1]], (1, 2, 2, 6)
+    ),
+    "reduce-dropped-axis": _with_constant(
+        "REDUCE_MAX", "int8", (1, 4, 6, 8), [3], (1, 4, 6), {"keep_dims": False}
+    ),
+    "mean-five-dimensions": _with_constant(
+        "MEAN", "int8", (4, 1, 1, 3, 4), [0], (1, 1, 3, 4), {"keep_dims": False}
+    ),
+    "sum-several-axes": _with_constant(
+        "SUM", "int8", (1, 4, 5, 8), [1, 2], (1, 1, 1, 8), {"keep_dims": True}
+    ),
+    "sum-last-axis": _with_constant("SUM", "int16", (4, 5, 8), [2], (4, 5), {"keep_dims": False}),
+    "sum-rounding": _with_constant(
+        "SUM", "int8", (1, 16, 8, 8), [1], (1, 1, 8, 8), {"keep_dims": True}, 0.05, 0.11
+    ),
+    "transpose-uint8": lambda net: _transposed(
+        net, net.input((1, 3, 5, 8), "uint8", 0.05, 0), (0, 2, 1, 3)
+    ),
+    "table-uint8": _table_behind_transpose("uint8"),
+    "lut-beyond-shram": _table_behind_transpose("int8"),
+    "high-rank-operand": _high_rank,
+    "pack-seven": _pack_seven,
+    "groups-of-batches": _groups,
+    "lstm-one-step": _one_step,
+    "reshape-int32": _squeeze_of_scaled_integers,
+    "pool-rescales": _rescaling_pool,
+    "sum-wraps": _large_bias,
+    "scale-range": _large_scale,
+    "mul-int32": _binary("MUL", "int32", (1.0, 1.0, 1.0)),
+    "int32-saturates": _binary("ADD", "int32", None),
+    "neg-lowest": _unary("NEG", "int8", 0.05, 0.05),
+    "relu6-scale": _unary("RELU6", "int8", 0.1, 0.03),
+    "square-overflow": _binary("SQUARED_DIFFERENCE", "int16", (0.01, 0.01, 0.0001)),
+    "padded-part": _padded_part,
+    "stepped-padding": _stepped_padding,
+    "stepped-operand": _stepped_operand,
+    "reduced-part": _reduced_part,
+    "flattened-product": _flattened_product,
+    "multiplied-part": _multiplied_part,
+    "product-into-part": _product_into_part,
+    "lstm-cell-clip": _clipped_lstm,
+    "resize-cascade": _column,
+    "resize-depth": _deepened,
+    "transpose-into-part": _padded_transpose,
+    "log-last-segment": _unary("LOG", "int16", 2.56e-5, 8.52e-6, 0, MANY),
+    "logistic-fixed-point": _unary("LOGISTIC", "int8", 1 / 256, 1 / 256, -128),
+    "curve-overflow": _unary("TANH", "int16", 100.0, 2.0**-15),
+    "rsqrt-int16": _unary("RSQRT", "int16", 6.4e-4, 6.5e-4, 0, (1, 8, 8, 16)),
+    "softmax-int16": _unary("SOFTMAX", "int16", 2.1e-5, 2.0**-15, 0, MANY, {"beta": 1.0}),
+    "factor-float": _unary("RELU", "int16", 3.396252577658743e-05, 1.2145474101998843e-05, 0, MANY),
+    "fully-connected-rounding": _unsigned_layer,
+}
+"""Builders by the erratum's name."""
+
+NPU = "ethos-u55-32"
+OTHER_NPU = {"transpose-into-part": "ethos-u55-128"}
+"""The NPU for networks on which NPU shows another erratum."""
+OPTIMISE = {"resize-cascade": "Size"}
+"""Vela's --optimise if it is not Performance: it cascades such small networks."""
+
+
+def npu_of(name: str) -> str:
+    """Return the NPU on which an erratum's network shows the erratum."""
+    return OTHER_NPU.get(name, NPU)
+
+
+def build_network(name: str) -> bytes:
+    """Return the minimal network of an erratum."""
+    net = NetworkBuilder(name, seed=3)
+    return net.build(NETWORKS[name](net))
+
+
+HEAD = f"""# A network for each erratum
+
+Found with Vela {vela_version()} on ethosgen's model of the NPU. TensorFlow Lite Micro, or LiteRT
+where TensorFlow Lite Micro lacks the operator, answers otherwise to random samples.
+`tests/support/errata_networks.py` writes this folder, and
+`tests/backend/ethosu/offload/test_errata.py` shows the differences.
+
+| network | whose | what | source | Vela's options |
+|---|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """Return the page with the facts for reporting each erratum."""
+    return HEAD + "".join(
+        f"| {e.name} | {e.owner} | {e.sentence} | {e.source} | {_compile(e.name)} |\n"
+        for e in ERRATA
+    )
+
+
+def _compile(name: str) -> str:
+    optimise = OPTIMISE.get(name)
+    more = f" --optimise {optimise}" if optimise else ""
+    return f"`--accelerator-config {npu_of(name)}{more}`"
+
+
+def write(folder: Path) -> None:
+    """Write the networks and the page."""
+    folder.mkdir(exist_ok=True)
+    (folder / PAGE).write_text(page())
+    for name in NETWORKS:
+        (folder / f"{name}.tflite").write_bytes(build_network(name))
+
+
+if __name__ == "__main__":
+    write(FOLDER)

@@ -6,13 +6,16 @@ SAMPLES ?= 360
 COUNT   ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test lint format bench exactness fuzz clean
+.PHONY: help setup environments demo check test lint format bench exactness fuzz clean
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:  ## install what is missing: compiler, QEMU, .venv with the command ethosgen
 	@tools/setup.sh
+
+environments: setup  ## install PyTorch and TOSA's reference model, 2 GB, for the tests that need them
+	@$(BIN)/ethosgen doctor --install torch --install tosa
 
 demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)
 	@$(BIN)/python demo/show.py --samples $(SAMPLES)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.tools import TOOLS
 from ethosgen.values.errors import ToolError
 from tests.support.small_models import SHARED_MODELS
@@ -35,6 +36,8 @@ needs_qemu = pytest.mark.qemu
 needs_models = pytest.mark.models
 needs_zephyr = pytest.mark.zephyr
 needs_packs = pytest.mark.packs
+needs_torch = pytest.mark.environment("torch")
+needs_tosa = pytest.mark.environment("tosa")
 
 
 def _without_programs(*names: str) -> str | None:
@@ -53,6 +56,14 @@ def _without_programs(*names: str) -> str | None:
 
 def _without_variable(name: str) -> str | None:
     return None if name in os.environ else f"{name} is not set"
+
+
+def _without_environment(name: str) -> str | None:
+    try:
+        ENVIRONMENTS[name].find()
+    except ToolError as error:
+        return str(error)
+    return None
 
 
 def extra_of(error: BaseException | None) -> str | None:
@@ -80,6 +91,7 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     ),
     "zephyr": ("builds with Zephyr", lambda: _without_variable("ZEPHYR_BASE")),
     "freertos": ("builds with FreeRTOS's kernel", lambda: _without_variable("FREERTOS_KERNEL")),
+    "environment": ("uses the Python environment named", _without_environment),
     "packs": ("reads CMSIS packs", lambda: _without_package("cmsis_pack_manager")),
     "models": (
         "reads the networks in ../shared/models",

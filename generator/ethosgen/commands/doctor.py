@@ -1,33 +1,54 @@
-"""`ethosgen doctor`: list what is installed and what is missing."""
+"""`ethosgen doctor`: list what is installed and what is missing; install Python environments."""
 
 import json
 import sys
+from typing import Any
 
 import click
 
 from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.options import JSON
+from ethosgen.commands.progress import Progress
+from ethosgen.host.environments import ENVIRONMENTS
 
 
 @click.command()
+@click.option(
+    "--install",
+    "wanted",
+    type=click.Choice(list(ENVIRONMENTS)),
+    multiple=True,
+    help="Make the Python environment that some formats need, with pip, in a folder of its own; "
+    "may be repeated.",
+)
 @JSON
-def doctor(as_json: bool) -> None:
+def doctor(wanted: tuple[str, ...], as_json: bool) -> None:
     """List what is installed and what is missing, with the command that installs it."""
     from ethosgen.pipeline import doctor as examination
 
-    findings = examination.examine()
+    if wanted:
+        with Progress() as progress:
+            watch = progress.watch()
+            findings = [examination.install_environment(name, watch) for name in wanted]
+    else:
+        findings = examination.examine()
     if as_json:
         click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
     else:
         for finding in findings:
-            mark = (
-                click.style("ok     ", fg="green")
-                if finding.found
-                else click.style("missing", fg="red")
-            )
-            click.echo(f"{mark}  {finding.name:<20} {finding.detail}")
-            if not finding.found:
-                click.echo(f"         remedy:  {finding.remedy}")
-    if not all(finding.found for finding in findings):
+            _show(finding)
+    if not all(finding.found or finding.optional for finding in findings):
         sys.exit(3)
     suggest_next("ethosgen verify MODEL.tflite --board corstone300", quiet=as_json)
+
+
+def _show(finding: Any) -> None:
+    if finding.found:
+        mark = click.style("ok     ", fg="green")
+    elif finding.optional:
+        mark = click.style("without", fg="yellow")
+    else:
+        mark = click.style("missing", fg="red")
+    click.echo(f"{mark}  {finding.name:<20} {finding.detail}")
+    if not finding.found:
+        click.echo(f"         remedy:  {finding.remedy}")

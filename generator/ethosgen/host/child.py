@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -47,19 +48,17 @@ def call(script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -
     command = [sys.executable, "-P", __file__, str(script), function]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment, **pipes) as started:  # type: ignore[call-overload]
-        _RUNNING.add(started)
+    with (
+        subprocess.Popen(command, env=environment, **pipes) as started,  # type: ignore[call-overload]
+        registered(started),
+    ):
         try:
             said, errors_said = started.communicate(pickle.dumps(arguments), timeout=limit_s)
         except subprocess.TimeoutExpired:
             raise ChildError("late", f"it did not finish in {limit_s:g} s") from None
-        finally:
-            if started.poll() is None:
-                started.kill()
-            _RUNNING.discard(started)
     errors = errors_said.decode("utf-8", "replace")
     if started.returncode != 0:
-        raise ChildError("died", _cause_of_death(started.returncode), errors)
+        raise ChildError("died", cause_of_death(started.returncode), errors)
     returned, value, log = pickle.loads(said)
     if not returned:
         raise ChildError("raised", value, log + errors)
@@ -75,7 +74,20 @@ def end_children() -> None:
         started.kill()
 
 
-def _cause_of_death(status: int) -> str:
+@contextlib.contextmanager
+def registered(started: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Let `end_children` end a process during the block, and end it if the block leaves it."""
+    _RUNNING.add(started)
+    try:
+        yield
+    finally:
+        if started.poll() is None:
+            started.kill()
+        _RUNNING.discard(started)
+
+
+def cause_of_death(status: int) -> str:
+    """Say in a few words how a process ended, from its exit status."""
     if status < 0:
         try:
             return f"it was ended by {signal.Signals(-status).name}"

@@ -53,7 +53,7 @@ def run_command(
         raise CommandError(f"'{command[0]}' did not end within {limit_s:g} s") from None
     finally:
         if started is not None and started.returncode is None:
-            _end(started)
+            end_program(started)
     said = output.decode(errors="replace")
     _LOG.debug("%s", said)
     if started.returncode != 0:
@@ -61,7 +61,7 @@ def run_command(
     return said
 
 
-def _end(started: subprocess.Popen[bytes]) -> None:
+def end_program(started: subprocess.Popen[bytes]) -> None:
     """End a program and all that it started: Ninja's compilers, a flash tool's server.
 
     When asked to end, Ninja removes its half-written files; what is left after that is killed.

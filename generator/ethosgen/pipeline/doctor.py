@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ethosgen.host.environments import ENVIRONMENTS, Environment
 from ethosgen.host.tools import CBUILD, GCC, TOOLS, CommandError, Tool, run_command
 from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.watch import Watch
 
 _PACKAGES = {
     "apache-tvm": "compiles for the CPU",
@@ -25,12 +27,16 @@ _NAME = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True)
 class Finding:
-    """A package or tool to find; `remedy` is the command that installs it, or other advice."""
+    """A package or tool to find; `remedy` is the command that installs it, or other advice.
+
+    What is `optional` serves only some formats; without it, nothing is wrong.
+    """
 
     name: str
     found: bool
     detail: str
     remedy: str
+    optional: bool = False
 
     def as_json(self) -> dict[str, str | bool]:
         """Return the finding as an object of JSON types."""
@@ -39,6 +45,7 @@ class Finding:
             "found": self.found,
             "detail": self.detail,
             "remedy": self.remedy,
+            "optional": self.optional,
         }
 
 
@@ -48,7 +55,16 @@ def examine() -> list[Finding]:
     Each tool is the one that a build or a run would start. Those that only some projects need are
     examined if a variable names them.
     """
-    return [*_packages(), *map(_tool, TOOLS), *_configured()]
+    environments = map(_environment, ENVIRONMENTS.values())
+    return [*_packages(), *map(_tool, TOOLS), *_configured(), *environments]
+
+
+def install_environment(name: str, watch: Watch) -> Finding:
+    """Make the Python environment `name` if it is not complete, and find it then."""
+    from ethosgen.host.installation import install
+
+    install(ENVIRONMENTS[name], watch)
+    return _environment(ENVIRONMENTS[name])
 
 
 def _packages() -> Iterator[Finding]:
@@ -84,6 +100,19 @@ def _tool(tool: Tool) -> Finding:
         return Finding(tool.name, False, f"{tool.purpose}; {detail}", remedy)
     fault = _fault(tool, path)
     return Finding(tool.name, not fault, f"{path}; {fault or tool.purpose}", remedy)
+
+
+def _environment(one: Environment) -> Finding:
+    """Find an environment; only its installation imports the packages, which takes torch 10 s."""
+    named = os.environ.get(one.variable)
+    remedy = f"correct or unset {one.variable}" if named else one.install_command
+    try:
+        python = one.find()
+    except ToolError as error:
+        absent = not named and not one.folder.exists()
+        detail = "not installed" if absent else str(error)
+        return Finding(one.name, False, f"{one.purpose}; {detail}", remedy, optional=absent)
+    return Finding(one.name, True, f"{python}; {one.purpose}", remedy)
 
 
 def _fault(tool: Tool, path: Path) -> str:

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from ethosgen.host.child import ChildAnswer, ChildError, _cause_of_death, _limit_resources
+from ethosgen.host.child import ChildAnswer, ChildError, _limit_resources, cause_of_death
 
 _SIZE = struct.Struct("<Q")
 _modules: dict[str, Any] = {}
@@ -118,7 +118,7 @@ def _answer(script: str, function: str, arguments: Any, limit_s: float) -> tuple
         return "late", f"it did not finish in {limit_s:g} s", log
     code = os.waitstatus_to_exitcode(status)
     if code != 0:
-        return "died", _cause_of_death(code), log
+        return "died", cause_of_death(code), log
     returned, value = pickle.loads(data)
     return ("returned" if returned else "raised"), value, log
 

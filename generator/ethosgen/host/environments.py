@@ -1,0 +1,227 @@
+"""Python environments beside ethosgen's own, for packages that are too heavy or contradict it.
+
+An environment is an interpreter that has the packages of one of ethosgen's extras. It is looked for
+in the variable that names one, in the interpreter that runs ethosgen, and where `install` puts it.
+"""
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from ethosgen.host.tools import CommandError, run_command
+from ethosgen.values.errors import ToolError
+
+STAMP = ".ethosgen-environment"
+"""The file in each environment that ethosgen makes; when it is complete, it lists what is there."""
+
+_CHECKOUT = Path(__file__).parents[3]
+_NAME = re.compile(r"[\w.-]+")
+_PROBE = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
+_PROBE_S = 60.0
+_IMPORT_S = 300.0  # torch's first import, from a cold disk
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Packages that ethosgen uses in a process of their own.
+
+    `name` is that of ethosgen's extra. `modules` must be there for a Python to be such an
+    environment; `shared` are packages that ethosgen itself requires too. `within` names another
+    environment that has all of this one.
+    """
+
+    name: str
+    purpose: str
+    modules: tuple[str, ...]
+    shared: tuple[str, ...] = ()
+    within: str = ""
+
+    @property
+    def variable(self) -> str:
+        """The variable that names a Python which has the packages."""
+        return f"ETHOSGEN_{self.name.upper()}_PYTHON"
+
+    @property
+    def install_command(self) -> str:
+        """The command that makes the environment."""
+        return f"ethosgen doctor --install {self.name}"
+
+    @cached_property
+    def requirements(self) -> tuple[str, ...]:
+        """What pip installs into it: the extra's requirements, with ethosgen's versions."""
+        base = {_name_of(line): line for line in _declared("")}
+        return (*_declared(self.name), *(base.get(name, name) for name in self.shared))
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which `ethosgen doctor --install` makes the environment."""
+        if _is_checkout():
+            return _CHECKOUT / f".venv-{self.name}"
+        return _data_folder() / "environments" / self.name
+
+    def find(self) -> Path:
+        """Return a Python that has the packages; ToolError says what is missing, and the remedy."""
+        named = os.environ.get(self.variable)
+        if named:
+            return self._named(named)
+        if all(map(_is_here, self.modules)):
+            return Path(sys.executable)
+        own = python_of(self.folder)
+        if own.is_file():
+            if self.is_current and _has(own, self.modules, own.stat().st_mtime_ns):
+                return own
+            raise ToolError(
+                f"the Python environment '{self.name}' in '{self.folder}' is incomplete or made "
+                f"for other versions; make it again with: {self.install_command}"
+            )
+        if self.within:
+            try:
+                return ENVIRONMENTS[self.within].find()
+            except ToolError:
+                pass  # what is missing is this one
+        raise ToolError(
+            f"the Python environment '{self.name}', which {self.purpose}, is missing; "
+            f"make it with: {self.install_command}; or name a Python that has "
+            f"{shlex.join(self.requirements)} in {self.variable}"
+        )
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the environment in `folder` is complete and has what is required today."""
+        try:
+            installed = json.loads((self.folder / STAMP).read_text())
+        except (OSError, ValueError):
+            return False
+        return bool(installed == list(self.requirements))
+
+    def fault(self, python: Path) -> str:
+        """Import the packages; return why that fails in a few words, "" if it works."""
+        command = [str(python), "-P", "-c", f"import {', '.join(self.modules)}"]
+        try:
+            run_command(command, _IMPORT_S, child_variables(python))
+        except CommandError as error:
+            said = error.words.strip().splitlines()
+            return f"{error}" + f": {said[-1]}" * bool(said)
+        return ""
+
+    def _named(self, named: str) -> Path:
+        found = shutil.which(named)
+        if found is None:
+            raise ToolError(
+                f"{self.variable} names '{named}', which is not an executable program; "
+                "correct or unset it"
+            )
+        if not _has(Path(found), self.modules, 0):
+            raise ToolError(
+                f"{self.variable} names '{named}', which is no Python with the packages "
+                f"{', '.join(self.modules)}; install {shlex.join(self.requirements)} there, or "
+                "unset the variable"
+            )
+        return Path(found)
+
+
+ENVIRONMENTS = {
+    one.name: one
+    for one in (
+        Environment(
+            "torch",
+            "reads, runs and quantizes .pt2 files",
+            ("torch", "torchao", "executorch", "tvm"),
+            shared=("apache-tvm",),
+        ),
+        Environment(
+            "tosa",
+            "runs .tosa files on TOSA's reference model",
+            ("tosa_reference_model",),
+            within="torch",
+        ),
+    )
+}
+"""All of them, by name."""
+
+
+def python_of(folder: Path) -> Path:
+    """Return the path of a virtual environment's Python."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def child_variables(python: Path) -> dict[str, str]:
+    """Return the variables for a child of `python`: none that lead it to another's packages."""
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    variables["PYTHONDONTWRITEBYTECODE"] = "1"  # a named Python is the user's
+    if python == Path(sys.executable):
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    return variables
+
+
+def _is_here(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+@lru_cache(maxsize=16)
+def _has(python: Path, modules: tuple[str, ...], _changed: int) -> bool:
+    command = [str(python), "-P", "-c", _PROBE, *modules]
+    try:
+        ended = subprocess.run(
+            command,
+            env=child_variables(python),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_PROBE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return ended.returncode == 0
+
+
+def _is_checkout() -> bool:
+    return (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "generator").is_dir()
+
+
+def _declared(extra: str) -> Iterator[str]:
+    """Yield the requirements of an extra, "" for those of ethosgen itself.
+
+    The metadata of an editable installation are as old as the installation, so a checkout's
+    pyproject.toml comes first.
+    """
+    if _is_checkout():
+        project = tomllib.loads((_CHECKOUT / "pyproject.toml").read_text())["project"]
+        yield from project["optional-dependencies"][extra] if extra else project["dependencies"]
+        return
+    try:
+        lines = importlib.metadata.requires("ethosgen") or []
+    except importlib.metadata.PackageNotFoundError:
+        lines = []
+    for line in lines:
+        requirement, _, marker = line.partition(";")
+        found = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", marker)
+        if (found[1] if found else "") == extra:
+            yield requirement.strip()
+
+
+def _name_of(requirement: str) -> str:
+    found = _NAME.match(requirement)
+    return found[0] if found else requirement
+
+
+def _data_folder() -> Path:
+    """Return the folder for data of applications, as the platform's conventions have it."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "ethosgen"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "ethosgen"
+    named = os.environ.get("XDG_DATA_HOME")
+    return Path(named or Path.home() / ".local" / "share") / "ethosgen"

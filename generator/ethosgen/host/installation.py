@@ -1,0 +1,117 @@
+"""Makes Python environments with pip, in folders that are ethosgen's own."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ethosgen.host.environments import STAMP, Environment, python_of
+from ethosgen.host.termination import hold_signals
+from ethosgen.host.tools import end_program
+from ethosgen.values.errors import InputError, ToolError, cannot_write
+from ethosgen.values.watch import Watch
+
+_LIMIT_S = 3600.0  # two gigabytes over a slow line
+_LOOK_S = 0.5
+_STEPS = ("Collecting", "Downloading", "Processing", "Installing", "Building", "Preparing")
+
+
+def install(environment: Environment, watch: Watch) -> Path:
+    """Make an environment in its folder and return its Python; nothing is done if it is complete.
+
+    Raises InputError if the folder is somebody else's or cannot be written, ToolError if pip fails.
+    """
+    python = python_of(environment.folder)
+    if environment.is_current and python.is_file() and not environment.fault(python):
+        return python
+    with watch.stage("install", f"making '{environment.folder}'"):
+        _claim(environment)
+        _run([sys.executable, "-m", "venv", str(environment.folder)], environment, watch)
+        pip = [str(python), "-m", "pip", "install", "--no-input", "--progress-bar", "off"]
+        _run([*pip, *environment.requirements], environment, watch)
+    with watch.stage("import", f"importing {', '.join(environment.modules)}"):
+        fault = environment.fault(python)
+    if fault:
+        raise ToolError(
+            f"the Python environment '{environment.name}' in '{environment.folder}' is installed "
+            f"but does not work: {fault}"
+        )
+    stamp = json.dumps(list(environment.requirements), indent=2)
+    (environment.folder / STAMP).write_text(f"{stamp}\n")
+    return python
+
+
+def _claim(environment: Environment) -> None:
+    """Make an empty folder that is marked as ours; InputError if somebody else's is there."""
+    folder = environment.folder
+    try:
+        if folder.exists() or folder.is_symlink():
+            if not (folder / STAMP).exists() or folder.is_symlink():
+                raise InputError(
+                    f"'{folder}' was not made by ethosgen, so it stays as it is; move it away, or "
+                    f"name its Python in {environment.variable}"
+                )
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        (folder / STAMP).touch()
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+
+
+def _run(command: Sequence[str], environment: Environment, watch: Watch) -> None:
+    """Run a program and announce its steps; ToolError quotes the last error that it printed."""
+    started = None
+    deadline = time.monotonic() + _LIMIT_S
+    with tempfile.TemporaryDirectory(prefix="ethosgen-") as place:
+        log = Path(place) / "log"
+        try:
+            with hold_signals(), log.open("wb") as prints:
+                started = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=prints,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            while not _has_ended(started) and time.monotonic() < deadline:
+                _announce(log, environment, watch)
+            _announce(log, environment, watch)
+        finally:
+            if started is not None and started.returncode is None:
+                end_program(started)
+        if started.returncode != 0:
+            raise ToolError(_failure(environment, _lines(log)))
+
+
+def _has_ended(started: subprocess.Popen[bytes]) -> bool:
+    try:
+        started.wait(_LOOK_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _announce(log: Path, environment: Environment, watch: Watch) -> None:
+    steps = [line for line in map(str.strip, _lines(log)) if line.startswith(_STEPS)]
+    if steps:
+        step = " ".join(steps[-1].split()[:2]).lower().rstrip(",:")
+        watch.say(f"making '{environment.folder}': {step}")
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text(errors="replace").splitlines()
+
+
+def _failure(environment: Environment, lines: Sequence[str]) -> str:
+    said = [line for line in lines if line.strip()]
+    errors = [line for line in said if line.startswith(("ERROR", "Error"))]
+    last = next(iter((errors or said)[-1:]), "it ended without a word")
+    return (
+        f"cannot make the Python environment '{environment.name}' in '{environment.folder}': "
+        f"{last.removeprefix('ERROR: ').strip()}; correct that and repeat, or name a Python that "
+        f"has the packages in {environment.variable}"
+    )

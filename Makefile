@@ -14,7 +14,8 @@ help:  ## list these targets
 setup:  ## install what is missing: compiler, QEMU, .venv with the command ethosgen
 	@tools/setup.sh
 
-environments: setup  ## install PyTorch and TOSA's reference model, 2 GB, for the tests that need them
+environments: setup  ## install ONNX Runtime, PyTorch and TOSA's reference model, 2 GB, for their tests
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx]'
 	@$(BIN)/ethosgen doctor --install torch --install tosa
 
 demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)

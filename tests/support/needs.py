@@ -23,6 +23,8 @@ EXTRAS = {
     "devicetree": "dev",
     "hypothesis": "dev",
     "kconfiglib": "dev",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "sklearn": "demo",
     "west": "dev",
 }

@@ -1,0 +1,65 @@
+"""Reads an ONNX file through TVM's importer."""
+
+import contextlib
+import io
+import warnings
+from typing import Any
+
+from ethosgen.frontend.relax import import_module
+from ethosgen.values.errors import InputError, ToolError, UnsupportedError
+from ethosgen.values.network import Network
+from ethosgen.values.source import Source
+
+
+def read_network(source: Source) -> Network:
+    """Read a file; InputError if it is damaged, UnsupportedError for what has no form."""
+    model = _parsed(source)
+    module = _imported(model, source.name)
+    given = {initializer.name for initializer in model.graph.initializer}
+    inputs = [one.name for one in model.graph.input if one.name not in given]
+    outputs = [one.name for one in model.graph.output]
+    graph, _ = import_module(module, "main", inputs, outputs)
+    return Network(source.name.rsplit(".", 1)[0], (graph,), source=source)
+
+
+def _parsed(source: Source) -> Any:
+    try:
+        import onnx
+    except ModuleNotFoundError:
+        raise ToolError(
+            "reading .onnx files needs onnx; install it with: pip install 'ethosgen[onnx]'"
+        ) from None
+    try:
+        model = onnx.load_model_from_string(source.data)
+        onnx.checker.check_model(model)
+    except Exception as error:
+        first = " ".join(str(error).split())[:200]
+        raise InputError(f"'{source.name}' is not a valid ONNX file: {first}") from None
+    for node in model.graph.node:
+        if node.output:
+            node.name = node.output[0]  # the importer names variables after it
+    return model
+
+
+def _imported(model: Any, name: str) -> Any:
+    """Return the module; its variables have the names of the file's tensors."""
+    from tvm import relax
+    from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
+
+    class Importer(ONNXGraphImporter):  # type: ignore[misc]
+        """Binds each node's result to a variable of its own, which TVM's does only later."""
+
+        def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
+            made = super()._convert_operator(op_name, inputs, attrs, opset)
+            is_call = isinstance(made, relax.Call)
+            return self.bb.emit(made, attrs["tvm_custom"]["name"]) if is_call else made
+
+    opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 1)
+    importer = Importer({}, "float32", keep_params_in_input=False, sanitize=True)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return importer.from_onnx(model.graph, opset)
+    except Exception as error:
+        words = " ".join(str(error).split())[:300]
+        raise UnsupportedError(f"TVM cannot import '{name}': {words}") from None

@@ -1,0 +1,33 @@
+"""Relax modules to networks: what the front ends of ONNX and PyTorch share. Owns tvm here.
+
+normal      a dequantize for each use, the user's names
+patterns    the composites: which operators of Relax are one operator of ours
+composite   take a composite apart
+reading     module to graph, binding by binding
+layers, pools, elementwise, moves     translate operators, one family each
+draft       the graph in the making; reconciles orders of axes
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ethosgen.values.network import Graph
+
+
+def import_module(
+    module: Any,
+    name: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+) -> tuple[Graph, Mapping[str, str]]:
+    """Read the function main of an IRModule into a graph whose ends have the given names.
+
+    Returns the graph, and the reason for each result
+    that stays float although it is quantized. UnsupportedError names what has no form.
+    """
+    from ethosgen.frontend.relax.normal import normalized
+    from ethosgen.frontend.relax.partitioning import with_composites
+    from ethosgen.frontend.relax.reading import Reading
+
+    reading = Reading(with_composites(normalized(module)))
+    return reading.graph(name, inputs, outputs), reading.in_float

@@ -1,0 +1,121 @@
+"""Takes the function of a composite apart: its main operator, and what surrounds that."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.ir import Constant as RelaxConstant
+
+from ethosgen.frontend.relax.normal import bindings_of, operator_name
+from ethosgen.frontend.relax.patterns import PREFIX
+
+Clamp = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Island:
+    """The parts of a composite: `arranging` are the bindings before the main operator.
+
+    `name` is that of the result before it is quantized.
+    """
+
+    name: str
+    anchor: Any
+    quantize: Any
+    arranging: tuple[Any, ...]
+    bias: Any = None
+    clamp: Clamp | None = None
+
+
+def take_apart(function: Any) -> Island:
+    """Return the parts of a composite that `patterns` matched."""
+    bindings = list(bindings_of(function))
+    main = str(function.attrs["Composite"]).removeprefix(PREFIX)
+    values = {binding.var: binding.value for binding in bindings}
+    last = bindings[-1].value
+    while isinstance(last, relax.Var):
+        last = values[last]
+    top = last.args[0]
+    name = top.name if isinstance(top, relax.Var) else "value"
+    expression, clamp, bias = values[top], None, None
+    while True:
+        found = operator_name(expression).removeprefix("relax.").removeprefix("nn.")
+        bounds = _bounds(expression)
+        if found == main and (bounds is None or not _is_inner(expression, values, main)):
+            break
+        if bounds is not None:
+            clamp = _joined(bounds, clamp)
+            expression = values[_variable(expression)]
+        else:  # the bias
+            first, second = expression.args
+            is_second = _is_held(second, values)
+            bias = second if is_second else first
+            expression = values[first if is_second else second]
+    arranging = [b for b in bindings if b.var in _needed(expression, bias, values)]
+    return Island(name, expression, last, tuple(arranging), bias, clamp)
+
+
+def _needed(anchor: Any, bias: Any, values: Any) -> set[Any]:
+    """Return the variables on which the main operator and the bias depend."""
+    found: set[Any] = set()
+    waiting = [*anchor.args, *([bias] if bias is not None else [])]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, relax.Tuple):
+            waiting += list(one.fields)
+        elif isinstance(one, relax.Var) and one in values and one not in found:
+            found.add(one)
+            value = values[one]
+            waiting += list(value.args) if isinstance(value, relax.Call) else [value]
+    return found
+
+
+def _is_inner(expression: Any, values: Any, main: str) -> bool:
+    """Return whether a clamp stands before another operator of the same name."""
+    inner = values.get(_variable(expression))
+    return operator_name(inner).removeprefix("relax.").removeprefix("nn.") == main
+
+
+def _is_held(expression: Any, values: Any) -> bool:
+    """Return whether an expression is made of constants alone."""
+    if isinstance(expression, RelaxConstant):
+        return True
+    if not isinstance(expression, relax.Var) or expression not in values:
+        return False
+    value = values[expression]
+    return isinstance(value, relax.Call) and _is_held(value.args[0], values)
+
+
+def _variable(expression: Any) -> Any:
+    return next(one for one in expression.args if isinstance(one, relax.Var))
+
+
+def _bounds(expression: Any) -> Clamp | None:
+    """Return the bounds of a clamp, None for another operator."""
+    name = operator_name(expression)
+    if name == "relax.nn.relu":
+        return 0.0, np.inf
+    if name == "relax.clip":
+        return _number(expression.args[1]), _number(expression.args[2])
+    if name in ("relax.minimum", "relax.maximum"):
+        constant = next((a for a in expression.args if isinstance(a, RelaxConstant)), None)
+        if constant is None or constant.value.numpy().size != 1:
+            return None
+        bound = float(constant.value.numpy().reshape(()))
+        return (-np.inf, bound) if name == "relax.minimum" else (bound, np.inf)
+    return None
+
+
+def _joined(inner: Clamp, outer: Clamp | None) -> Clamp:
+    """Return the clamp that has the effect of `inner`, then `outer`."""
+    if outer is None:
+        return inner
+    low, high = (min(max(bound, outer[0]), outer[1]) for bound in inner)
+    return low, high
+
+
+def _number(expression: Any) -> float:
+    value = getattr(expression, "value", expression)
+    numpy = getattr(value, "numpy", None)
+    return float(numpy().reshape(())) if numpy else float(value)

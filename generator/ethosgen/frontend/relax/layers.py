@@ -1,0 +1,277 @@
+"""Convolutions and products with constant weights, and products of two activations."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ethosgen.frontend.relax.draft import (
+    Array,
+    Constant,
+    Order,
+    Scale,
+    Value,
+    channels_last,
+    in_order,
+)
+from ethosgen.frontend.relax.site import RANGES, NoIntegerForm, Site, ints, translates
+from ethosgen.values.errors import UnsupportedError
+
+Pads = tuple[tuple[int, int], tuple[int, int]]
+
+
+@translates("nn.conv2d", "nn.conv1d")
+def convolution(site: Site) -> Value:
+    """Translate a convolution to CONV_2D or DEPTHWISE_CONV_2D."""
+    weights = site.operands[1]
+    if not isinstance(weights, Constant):
+        raise UnsupportedError("its weights are not constant")
+    attributes = site.attributes
+    kernel = in_layout(weights, str(attributes.kernel_layout))
+    groups, channels = int(attributes.groups), kernel.shape[0]
+    source = spatial(site, site.value(0), str(attributes.data_layout))
+    strides, dilation = read_pair(attributes.strides), read_pair(attributes.dilation)
+    windows = [1 + (size - 1) * gap for size, gap in zip(kernel.shape[1:3], dilation, strict=True)]
+    source, padding = padded(site, source, read_pads(attributes.padding), windows, strides)
+    activation, is_fused = site.activation()
+    options: dict[str, Any] = {
+        "padding": padding,
+        "stride_h": strides[0],
+        "stride_w": strides[1],
+        "dilation_h_factor": dilation[0],
+        "dilation_w_factor": dilation[1],
+        "fused_activation_function": activation,
+    }
+    depth = source.shape[3]
+    code, axis = "CONV_2D", 0
+    if groups == depth and (groups > 1 or channels > 1) and kernel.shape[3] == 1:
+        code, axis = "DEPTHWISE_CONV_2D", 3
+        options["depth_multiplier"] = channels // groups
+        kernel = _moved(kernel, (3, 1, 2, 0), 3)
+    inputs = (source.tensor, *_parameters(site, source, kernel, axis, channels))
+    return _output(site, code, inputs, options, is_fused)
+
+
+@translates("nn.conv2d_transpose", "nn.conv1d_transpose")
+def transposed_convolution(site: Site) -> Value:
+    """Translate a transposed convolution of one group to TRANSPOSE_CONV."""
+    attributes = site.attributes
+    weights = site.operands[1]
+    if not isinstance(weights, Constant):
+        raise UnsupportedError("its weights are not constant")
+    if int(attributes.groups) != 1 or set(read_pair(attributes.dilation)) != {1}:
+        raise UnsupportedError("its transposed convolution has groups or a dilation")
+    layout = str(attributes.kernel_layout)
+    # Relax names the input's channels I; they are the first axis of ONNX's and PyTorch's weights.
+    kernel = in_layout(weights, layout)
+    source = spatial(site, site.value(0), str(attributes.data_layout))
+    strides, pads = read_pair(attributes.strides), read_pads(attributes.padding)
+    height, width = _plane(site)
+    full = [
+        (size - 1) * stride + taps
+        for size, stride, taps in zip(source.shape[1:3], strides, kernel.shape[1:3], strict=True)
+    ]
+    channels = kernel.shape[0]
+    options: dict[str, Any] = {
+        "padding": "VALID",
+        "stride_h": strides[0],
+        "stride_w": strides[1],
+        "fused_activation_function": "NONE",
+    }
+    if any(pad for pair in pads for pad in pair) or full != [height, width]:
+        same = [
+            max((size - 1) * stride + taps - out, 0)
+            for size, stride, taps, out in zip(
+                source.shape[1:3], strides, kernel.shape[1:3], (height, width), strict=True
+            )
+        ]
+        if [pair[0] for pair in pads] != [total // 2 for total in same] or any(
+            -(-out // stride) != size
+            for out, stride, size in zip((height, width), strides, source.shape[1:3], strict=True)
+        ):
+            raise UnsupportedError("the padding of its transposed convolution is not TFLite's SAME")
+        options["padding"] = "SAME"
+    shape = site.draft.add_constant(np.array((source.shape[0], height, width, channels), np.int32))
+    kernel_index, bias = _parameters(site, source, kernel, 0, channels)
+    return _output(site, "TRANSPOSE_CONV", (shape, kernel_index, source.tensor, bias), options)
+
+
+@translates("matmul")
+def product(site: Site) -> Value:
+    """Translate a product to FULLY_CONNECTED, or BATCH_MATMUL of two activations."""
+    first, second = site.operands
+    if isinstance(second, Constant) and second.array.ndim == 2 and len(first.shape) > 1:
+        return _fully_connected(site, second)
+    if isinstance(first, Constant) and isinstance(second, Constant):
+        raise UnsupportedError("both factors are constant")
+    left, right = site.value(0), site.value(1)
+    if site.bias is not None:
+        raise NoIntegerForm("a product of two activations has a bias")
+    if len(left.shape) != len(right.shape) or len(left.shape) < 2:
+        raise UnsupportedError("it is a product of values of different rank")
+    left, right = site.draft.plain(left), site.draft.plain(right)
+    options = {"adj_x": False, "adj_y": False}
+    return site.emit(
+        "BATCH_MATMUL", (left.tensor, right.tensor), tuple(range(len(site.shape))), options
+    )
+
+
+def _fully_connected(site: Site, second: Constant) -> Value:
+    source = site.draft.plain(site.value(0))
+    kernel = _moved(second, (1, 0), 0)
+    channels = kernel.shape[0]
+    weights, bias = _parameters(site, source, kernel, 0, channels)
+    activation, is_fused = site.activation()
+    options = {
+        "fused_activation_function": activation,
+        "keep_num_dims": len(source.shape) > 2,
+    }
+    order = tuple(range(len(site.shape)))
+    return site.emit(
+        "FULLY_CONNECTED", (source.tensor, weights, bias), order, options, None, is_fused
+    )
+
+
+def in_layout(weights: Constant, layout: str) -> Constant:
+    """Return weights as (output channel, row, column, input channel), with one row in 1-D."""
+    axes = [layout.index(letter) for letter in "OHWI" if letter in layout]
+    moved = _moved(weights, axes, axes.index(weights.scale.axis) if weights.scale else 0)
+    if len(axes) == 3:
+        moved = replace(moved, array=np.expand_dims(moved.array, 1))
+    return moved
+
+
+def _moved(constant: Constant, axes: Any, axis: int) -> Constant:
+    """Return a constant with its axes permuted; `axis` is where its scales are then."""
+    scale = constant.scale
+    if scale is not None and not scale.is_per_tensor:
+        axis = list(axes).index(scale.axis)
+    scale = replace(scale, axis=axis) if scale else None
+    return replace(constant, array=constant.array.transpose(axes), scale=scale)
+
+
+def _parameters(
+    site: Site, source: Value, kernel: Constant, axis: int, channels: int
+) -> tuple[int, int]:
+    """Add weights and bias; return their tensors."""
+    draft = site.draft
+    if not site.is_quantized:
+        bias = np.zeros(channels, np.float32) if site.bias is None else site.bias.real().reshape(-1)
+        return draft.add_constant(kernel.real()), draft.add_constant(bias.astype(np.float32))
+    scale = kernel.scale
+    if scale is None or kernel.dtype != "int8":
+        raise NoIntegerForm("its weights are not quantized to 8 bits")
+    if any(scale.zero_point):
+        raise NoIntegerForm("its weights are asymmetric: their zero point is not 0")
+    if not scale.is_per_tensor and scale.axis != axis:
+        raise NoIntegerForm("its weights have scales along an axis other than the output channels")
+    assert source.scale is not None
+    products = np.float32(source.scale.scale[0]) * np.array(scale.scale, np.float32)
+    bias = _integer_bias(site, products, channels)
+    biases = Scale(tuple(float(one) for one in products), (0,) * len(products))
+    return draft.add_constant(kernel.array, scale), draft.add_constant(bias, biases)
+
+
+def _integer_bias(site: Site, scales: Array, channels: int) -> Array:
+    """Return the bias in units of the products' scale: int32, int64 for int16 activations."""
+    dtype = "int64" if site.dtype == "int16" else "int32"
+    bias = site.bias
+    if bias is None:
+        return np.zeros(channels, dtype)
+    if bias.scale is not None and bias.dtype == "int32" and not any(bias.scale.zero_point):
+        theirs = np.array(bias.scale.scale, np.float32)
+        if theirs.size in (1, scales.size) and np.allclose(theirs, scales, 1e-6, 0):
+            return bias.array.reshape(-1).astype(dtype)
+    real = bias.real().reshape(-1).astype(np.float64)
+    if real.size == 1:
+        real = np.repeat(real, channels)
+    units = np.rint(real / scales)
+    if np.any(np.abs(units) >= 2**31):
+        raise NoIntegerForm("its bias does not fit into 32 bits")
+    return units.astype(dtype)
+
+
+def padded(
+    site: Site,
+    source: Value,
+    pads: Pads,
+    windows: list[int],
+    strides: tuple[int, int],
+    lowest: bool = False,
+) -> tuple[Value, str]:
+    """Return the input and its kind of padding; a PAD is added where TFLite has no such padding.
+
+    It pads with zeros, or with the lowest value of the type.
+    """
+    if not any(pad for pair in pads for pad in pair):
+        return source, "VALID"
+    sizes = source.shape[1:3]
+    same = []
+    for size, window, stride in zip(sizes, windows, strides, strict=True):
+        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        same.append((total // 2, total - total // 2))
+    if tuple(same) == pads:
+        return source, "SAME"
+    table = np.array(((0, 0), *pads, (0, 0)), np.int32)
+    shape = tuple(int(size + sum(pair)) for size, pair in zip(source.physical, table, strict=True))
+    inputs = [source.tensor, site.draft.add_constant(table)]
+    code = "PAD"
+    if lowest and (source.scale is None or source.scale.zero_point[0] != RANGES[source.dtype][0]):
+        code = "PADV2"
+        least = RANGES[source.dtype][0] if source.scale else np.finfo(np.float32).min
+        inputs.append(site.draft.add_constant(np.array([least], source.dtype), source.scale))
+    name = site.draft.derived(source.tensor, "padded")
+    made = site.draft.add_operator(code, inputs, shape, source.dtype, source.scale, None, name)
+    return replace(made, is_real=source.is_real), "VALID"
+
+
+def spatial(site: Site, source: Value, layout: str) -> Value:
+    """Return an input as (batch, row, column, channel), in that order."""
+    rank = len(source.shape)
+    order: Order = channels_last(rank) if layout.startswith("NC") else tuple(range(rank))
+    source = site.draft.ordered(source, order)
+    shape = source.physical
+    if rank == 3:
+        shape = (shape[0], 1, *shape[1:])
+    made = site.draft.reshaped(source.tensor, shape, source)
+    return replace(made, is_real=source.is_real)
+
+
+def _plane(site: Site) -> tuple[int, int]:
+    """Return height and width of the result."""
+    layout = str(site.attributes.out_layout) or str(site.attributes.data_layout)
+    sizes = dict(zip(layout, site.shape, strict=True))
+    return sizes.get("H", 1), sizes["W"]
+
+
+def _output(
+    site: Site, code: str, inputs: tuple[int, ...], options: dict[str, Any], is_fused: bool = False
+) -> Value:
+    """Add a layer whose result is (batch, row, column, channel)."""
+    rank = len(site.shape)
+    layout = str(site.attributes.out_layout) or str(site.attributes.data_layout)
+    order: Order = channels_last(rank) if layout.startswith("NC") else tuple(range(rank))
+    if rank == 4:
+        return site.emit(code, inputs, order, options, None, is_fused)
+    shape = in_order(site.shape, order)
+    made = site.draft.add_operator(
+        code, inputs, (shape[0], 1, *shape[1:]), site.dtype, site.scale, options
+    )
+    flat = site.draft.reshaped(made.tensor, shape, made)
+    flat = replace(flat, shape=site.shape, order=order, is_real=site.is_quantized)
+    return site.finished(flat, is_fused)
+
+
+def read_pair(values: Any) -> tuple[int, int]:
+    """Return (row, column) of one or two numbers."""
+    numbers = ints(values)
+    return (1, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def read_pads(values: Any) -> Pads:
+    """Return (before, after) of rows and columns, of Relax's top, left, bottom, right."""
+    numbers = ints(values)
+    if len(numbers) == 2:
+        return (0, 0), (numbers[0], numbers[1])
+    top, left, bottom, right = numbers
+    return (top, bottom), (left, right)

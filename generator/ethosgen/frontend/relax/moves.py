@@ -1,0 +1,244 @@
+"""Operators that move elements: they work on integers and floats alike, and on constants."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ethosgen.frontend.relax.draft import Constant, Operand, Value, in_order
+from ethosgen.frontend.relax.site import Site, ints, translates
+from ethosgen.values.errors import UnsupportedError
+
+
+@translates("reshape", "squeeze", "expand_dims", "flatten", "nn.batch_flatten")
+def reshape(site: Site) -> Operand:
+    """Translate to RESHAPE; a value keeps its order of axes if only axes of size 1 come or go."""
+    operand: Operand = site.operands[0]
+    if isinstance(operand, Constant):
+        return _reshaped_constant(operand, site.shape)
+    value = _reduced_axes(operand, site.shape)
+    if value is not None:
+        made = site.draft.reshaped(operand.tensor, value.physical, operand)
+        return replace(made, shape=value.shape, order=value.order, is_real=operand.is_real)
+    plain = site.draft.plain(operand)
+    made = site.draft.reshaped(plain.tensor, site.shape, plain)
+    return replace(made, is_real=operand.is_real)
+
+
+def _reshaped_constant(constant: Constant, shape: tuple[int, ...]) -> Constant:
+    scale = constant.scale
+    if scale is not None and not scale.is_per_tensor:
+        count = len(scale.scale)
+        axes = [axis for axis, size in enumerate(shape) if size == count]
+        if not axes or constant.array.size != count:
+            return Constant(constant.real().reshape(shape))
+        scale = replace(scale, axis=axes[0])
+    return replace(constant, array=constant.array.reshape(shape), scale=scale)
+
+
+def _reduced_axes(value: Value, shape: tuple[int, ...]) -> Value | None:
+    """Return the value's form with other axes of size 1, None if other axes change too."""
+    old = [axis for axis, size in enumerate(value.shape) if size != 1]
+    new = [axis for axis, size in enumerate(shape) if size != 1]
+    if [value.shape[axis] for axis in old] != [shape[axis] for axis in new]:
+        return None
+    places = sorted(value.order[axis] for axis in old)
+    ranks = {
+        logical: places.index(value.order[axis]) for axis, logical in zip(old, new, strict=True)
+    }
+    if list(ranks.values()) == sorted(ranks.values()):
+        return replace(value, shape=shape, order=tuple(range(len(shape))))
+    ordered = sorted(new, key=lambda logical: ranks[logical])
+    order = list(range(len(shape)))
+    for place, logical in zip(sorted(new), ordered, strict=True):
+        order[logical] = place
+    return replace(value, shape=shape, order=tuple(order))
+
+
+@translates("permute_dims")
+def permute(site: Site) -> Operand:
+    """Move axes without an operator: a value's order says where they are."""
+    operand: Operand = site.operands[0]
+    rank = len(operand.shape)
+    axes = site.attributes.axes
+    axes = tuple(reversed(range(rank))) if axes is None else tuple(a % rank for a in ints(axes))
+    if isinstance(operand, Constant):
+        scale = operand.scale
+        if scale is not None and not scale.is_per_tensor:
+            scale = replace(scale, axis=axes.index(scale.axis))
+        return replace(operand, array=operand.array.transpose(axes), scale=scale)
+    return replace(
+        operand,
+        shape=tuple(operand.shape[axis] for axis in axes),
+        order=tuple(operand.order[axis] for axis in axes),
+    )
+
+
+@translates("concat")
+def concatenate(site: Site) -> Value:
+    """Translate to CONCATENATION; inputs of another scale are rescaled first."""
+    parts = list(site.operands[0])
+    values = [part for part in parts if isinstance(part, Value)]
+    if not values:
+        raise UnsupportedError("all of its operands are constant")
+    scale, dtype = site.scale, site.dtype
+    if (
+        scale is None
+        and len(values) == len(parts)
+        and all(
+            one.is_real and (one.scale, one.dtype) == (values[0].scale, values[0].dtype)
+            for one in values
+        )
+    ):
+        scale, dtype = values[0].scale, values[0].dtype  # moving integers is exact
+    rank = len(site.shape)
+    order = next((v.order for v in values if not v.is_plain), tuple(range(rank)))
+    as_whole = replace(site, scale=scale, dtype=dtype)
+    inputs = []
+    for part in parts:
+        if isinstance(part, Constant):
+            value = as_whole.held(part, site.shape, order)
+        else:
+            value = site.draft.ordered(as_whole.usable(part), order)
+        if scale is not None:
+            value = site.draft.rescaled(value, scale, dtype)
+        inputs.append(value.tensor)
+    axis = site.attributes.axis
+    logical = 0 if axis is None else int(axis) % rank
+    options = {"axis": order[logical], "fused_activation_function": "NONE"}
+    return as_whole.emit("CONCATENATION", inputs, order, options)
+
+
+def moved(site: Site) -> Value:
+    """Return the operand of a move outside of composites, as integers if it has them."""
+    operand = site.operands[0]
+    if isinstance(operand, Constant):
+        raise UnsupportedError("its operand is constant")
+    if site.is_quantized:
+        return site.usable(operand)
+    assert isinstance(operand, Value)
+    return operand
+
+
+def emit_move(
+    site: Site,
+    code: str,
+    source: Value,
+    inputs: Sequence[int],
+    options: dict[str, Any] | None = None,
+) -> Value:
+    """Add an operator that keeps the quantization and the order of axes of its operand."""
+    shape = in_order(site.shape, source.order)
+    made = site.draft.add_operator(
+        code, (source.tensor, *inputs), shape, source.dtype, source.scale, options
+    )
+    made = replace(made, shape=site.shape, order=source.order, is_real=source.is_real)
+    return site.finished(made)
+
+
+@translates("strided_slice")
+def strided_slice(site: Site) -> Value:
+    """Translate to STRIDED_SLICE."""
+    source = moved(site)
+    rank = len(source.shape)
+    axes, begin, _, *rest = (ints_of(argument) for argument in site.call.args[1:])
+    step = rest[0] if rest else (1,) * len(axes)
+    starts, steps = [0] * rank, [1] * rank
+    for named, first, stride in zip(axes, begin, step, strict=True):
+        axis = named % rank
+        size = source.shape[axis]
+        if stride < 1:
+            raise UnsupportedError("it is a slice with a negative step")
+        starts[axis] = min(max(first + size if first < 0 else first, 0), size)
+        steps[axis] = stride
+    ends = [s + t * (n - 1) + 1 for s, t, n in zip(starts, steps, site.shape, strict=True)]
+    tables = [np.array(in_order(v, source.order), np.int32) for v in (starts, ends, steps)]
+    options = dict.fromkeys(
+        ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
+    )
+    inputs = [site.draft.add_constant(table) for table in tables]
+    return emit_move(site, "STRIDED_SLICE", source, inputs, options)
+
+
+def ints_of(expression: Any) -> tuple[int, ...]:
+    """Return the integers of a tuple, a shape or a constant."""
+    if hasattr(expression, "values"):
+        return ints(expression.values)
+    if hasattr(expression, "fields"):
+        return tuple(number for field in expression.fields for number in ints_of(field))
+    value = getattr(expression, "value", expression)
+    numpy = getattr(value, "numpy", None)
+    return tuple(int(n) for n in np.ravel(numpy())) if numpy else (int(value),)
+
+
+@translates("split")
+def split(site: Site) -> tuple[Value, ...]:
+    """Translate to STRIDED_SLICE for each part: Vela reads parts in place."""
+    source = moved(site)
+    rank = len(source.shape)
+    axis = int(site.attributes.axis) % rank
+    chosen = site.attributes.indices_or_sections
+    size = source.shape[axis]
+    if hasattr(chosen, "__len__"):
+        cuts = [0, *ints(chosen), size]
+    else:
+        count = int(chosen)
+        cuts = [min(i * -(-size // count), size) for i in range(count + 1)]
+    parts = []
+    for first, last in pairwise(cuts):
+        shape = (*source.shape[:axis], last - first, *source.shape[axis + 1 :])
+        begin = [first if i == axis else 0 for i in range(rank)]
+        tables = [np.array(in_order(numbers, source.order), np.int32) for numbers in (begin, shape)]
+        inputs = [site.draft.add_constant(table) for table in tables]
+        parts.append(emit_move(replace(site, shape=shape), "SLICE", source, inputs))
+    return tuple(parts)
+
+
+@translates("nn.pad")
+def pad(site: Site) -> Value:
+    """Translate to PAD with zeros, to PADV2 with another value."""
+    source = moved(site)
+    if str(site.attributes.pad_mode) != "constant":
+        raise UnsupportedError(f"its padding is of mode {site.attributes.pad_mode}")
+    numbers = np.array(ints(site.attributes.pad_width), np.int32).reshape(-1, 2)
+    table = np.zeros_like(numbers)
+    for logical, axis in enumerate(source.order):
+        table[axis] = numbers[logical]
+    value = float(getattr(site.attributes, "pad_value", 0.0))
+    inputs = [site.draft.add_constant(table)]
+    if value == 0.0:
+        return emit_move(site, "PAD", source, inputs)
+    if source.is_real:
+        source = site.draft.real(source)
+    inputs.append(site.draft.add_constant(np.array(value, source.dtype)))
+    return emit_move(site, "PADV2", source, inputs)
+
+
+@translates("tile", "broadcast_to")
+def tile(site: Site) -> Value:
+    """Translate a repetition along axes to TILE, a broadcast to BROADCAST_TO."""
+    source = moved(site)
+    if len(source.shape) != len(site.shape):
+        source = site.draft.plain(source)
+        full = (1,) * (len(site.shape) - len(source.shape)) + source.shape
+        source = replace(site.draft.reshaped(source.tensor, full, source), is_real=source.is_real)
+    counts = [out // size for out, size in zip(site.shape, source.shape, strict=True)]
+    table = np.array(in_order(counts, source.order), np.int32)
+    return emit_move(site, "TILE", source, [site.draft.add_constant(table)])
+
+
+@translates("take")
+def take(site: Site) -> Value:
+    """Translate to GATHER with constant or computed indices."""
+    source = site.draft.plain(moved(site))
+    indices = site.operands[1]
+    if isinstance(indices, Constant):
+        array = np.asarray(indices.array)
+        size = source.shape[int(site.attributes.axis)]
+        index = site.draft.add_constant(np.where(array < 0, array + size, array).astype(np.int32))
+    else:
+        index = site.draft.plain(indices).tensor
+    options = {"axis": int(site.attributes.axis), "batch_dims": 0}
+    return emit_move(site, "GATHER", source, [index], options)

@@ -1,0 +1,16 @@
+"""Fuses the operators of a Relax module to composites."""
+
+import tvm
+from tvm import relax
+
+from ethosgen.frontend.relax.normal import bindings_of, operator_name
+from ethosgen.frontend.relax.patterns import fusion_patterns
+
+
+def with_composites(module: tvm.IRModule) -> tvm.IRModule:
+    """Return the module with each match of a pattern in a function of its own."""
+    found = {operator_name(binding.value) for binding in bindings_of(module["main"])}
+    patterns = fusion_patterns(found)
+    if not patterns:
+        return module
+    return relax.transform.FuseOpsByPattern(patterns, bind_constants=True)(module)

@@ -1,0 +1,147 @@
+"""The composites: which operators of Relax become one operator of ours, as patterns.
+
+A quantized network in Relax is dequantize → float operators → quantize. Each pattern covers one
+such island with its optional members. `PATTERNS` lists them in order of priority; the name of a
+composite is that of its main operator.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tvm.relax.dpl import is_const, is_op, is_tuple, wildcard
+
+PREFIX = "ethosu."
+"""What names of composites begin with, as those of TVM's own partitioner for Ethos-U did."""
+
+Pattern = Any
+"""A pattern of TVM's (dpl.DFPattern), which has no types."""
+
+
+def dequantized(inner: Pattern | None = None) -> Pattern:
+    """Match a dequantized value, or constant."""
+    return is_op("relax.dequantize")(wildcard() if inner is None else inner, is_const(), is_const())
+
+
+def quantized(value: Pattern) -> Pattern:
+    """Match the quantization of a value."""
+    return is_op("relax.quantize")(value, is_const(), is_const())
+
+
+def clamped(value: Pattern) -> Pattern:
+    """Match a value with an optional clamp."""
+    bound = is_const()
+    return (
+        is_op("relax.nn.relu")(value)
+        | is_op("relax.clip")(value, wildcard(), wildcard())
+        | is_op("relax.minimum")(is_op("relax.maximum")(value, bound), bound)
+        | is_op("relax.maximum")(is_op("relax.minimum")(value, bound), bound)
+        | is_op("relax.maximum")(value, bound)
+        | is_op("relax.minimum")(value, bound)
+        | value
+    )
+
+
+def _constant() -> Pattern:
+    """Match a constant, quantized or not, also reshaped for a broadcast or transposed."""
+    held = dequantized(is_const()) | is_const()
+    return (
+        is_op("relax.reshape")(held, wildcard())
+        | is_op("relax.expand_dims")(held)
+        | is_op("relax.permute_dims")(held)
+        | held
+    )
+
+
+def with_bias(value: Pattern) -> Pattern:
+    """Match a value with an optional constant addend."""
+    return is_op("relax.add")(value, _constant()) | is_op("relax.add")(_constant(), value) | value
+
+
+def _layer(name: str) -> Pattern:
+    """Match pad?, a layer with constant weights, bias?, clamp?, quantize."""
+    return quantized(clamped(with_bias(is_op(name)(dequantized(), _constant()))))
+
+
+def _product() -> Pattern:
+    """Match a product of two activations."""
+    second = dequantized()
+    second = is_op("relax.permute_dims")(second) | second
+    return quantized(clamped(is_op("relax.matmul")(dequantized(), second)))
+
+
+def _binary(name: str) -> Pattern:
+    either = dequantized() | _constant()
+    both = is_op(name)(dequantized(), either) | is_op(name)(_constant(), dequantized())
+    return quantized(clamped(both))
+
+
+def _unary(name: str, extra: int = 0) -> Callable[[], Pattern]:
+    def pattern() -> Pattern:
+        return quantized(clamped(is_op(name)(dequantized(), *[wildcard()] * extra)))
+
+    return pattern
+
+
+def _concat(count: int) -> Pattern:
+    parts = [dequantized() | _constant() for _ in range(count)]
+    return quantized(clamped(is_op("relax.concat")(is_tuple(parts))))
+
+
+LAYERS = (
+    "relax.nn.conv1d",
+    "relax.nn.conv2d",
+    "relax.nn.conv1d_transpose",
+    "relax.nn.conv2d_transpose",
+    "relax.matmul",
+)
+BINARIES = (
+    "relax.add",
+    "relax.subtract",
+    "relax.multiply",
+    "relax.divide",
+    "relax.minimum",
+    "relax.maximum",
+    "relax.power",
+)
+"""Their second operand may be a constant."""
+UNARIES = dict.fromkeys(
+    """
+    nn.avg_pool1d nn.avg_pool2d nn.max_pool1d nn.max_pool2d nn.adaptive_avg_pool1d
+    nn.adaptive_avg_pool2d mean sum max min nn.softmax nn.log_softmax sigmoid tanh nn.leakyrelu
+    nn.gelu nn.gelu_tanh exp log sqrt rsqrt abs negative square sin cos erf nn.silu nn.relu
+    """.split(),
+    0,
+) | {"clip": 2, "image.resize2d": 1}
+"""Operators of one value, and how many further arguments each has."""
+
+
+@dataclass(frozen=True)
+class Composite:
+    """One entry of the table."""
+
+    operator: str
+    pattern: Callable[[], Pattern]
+
+    @property
+    def name(self) -> str:
+        """The name of the composite."""
+        return PREFIX + self.operator.removeprefix("relax.").removeprefix("nn.")
+
+
+PATTERNS: Sequence[Composite] = (
+    *(Composite(name, partial(_layer, name)) for name in LAYERS),
+    Composite("relax.matmul", _product),
+    *(Composite(name, partial(_binary, name)) for name in BINARIES),
+    *(
+        Composite(f"relax.{name}", _unary(f"relax.{name}", extra))
+        for name, extra in UNARIES.items()
+    ),
+    *(Composite("relax.concat", partial(_concat, count)) for count in range(2, 9)),
+)
+
+
+def fusion_patterns(operators: set[str]) -> list[tuple[str, Any]]:
+    """Return name and pattern of the composites whose main operator is among those given."""
+    return [(one.name, one.pattern()) for one in PATTERNS if one.operator in operators]

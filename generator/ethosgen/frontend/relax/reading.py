@@ -1,0 +1,260 @@
+"""Reads a Relax module into a graph of our dialect: each composite becomes one operator."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.ir import Constant as RelaxConstant
+
+from ethosgen.frontend.relax.composite import Island, take_apart
+from ethosgen.frontend.relax.draft import Constant, Draft, Operand, Scale, Value
+from ethosgen.frontend.relax.normal import bindings_of, operator_name
+from ethosgen.frontend.relax.site import TRANSLATORS, NoIntegerForm, Site, ints, quantize
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Graph
+
+_LOG = logging.getLogger(__name__)
+
+_FAMILIES = ("layers", "pools", "elementwise", "moves")
+_SHIFTED = {"uint8": ("int8", 128), "uint16": ("int16", 32768)}
+"""Unsigned types, their signed ones and the difference: the same values with another zero point."""
+
+
+@cache
+def translators() -> Mapping[str, Any]:
+    """Return the translators of all families by the operator's name."""
+    for family in _FAMILIES:
+        import_module(f"ethosgen.frontend.relax.{family}")
+    return TRANSLATORS
+
+
+@dataclass
+class Reading:
+    """A module on its way into a graph; `in_float` names results that stay float, and why."""
+
+    module: tvm.IRModule
+    draft: Draft = field(default_factory=Draft)
+    values: dict[Any, Any] = field(default_factory=dict)
+    in_float: dict[str, str] = field(default_factory=dict)
+
+    def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Graph:
+        """Return the graph of main; inputs and outputs get the user's names."""
+        function = self.module["main"]
+        for parameter, given in zip(function.params, inputs, strict=True):
+            shape, dtype = shape_of(parameter)
+            self.values[parameter] = self.draft.add_input(given, shape, dtype)
+        self.run(function)
+        results = self.evaluate(function.body.body)
+        listed = results if isinstance(results, tuple) else (results,)
+        made = [self.output(result, given) for result, given in zip(listed, outputs, strict=True)]
+        return self.draft.graph(name, made)
+
+    def run(self, function: Any) -> None:
+        """Translate the bindings of a function, in order."""
+        for binding in bindings_of(function):
+            if isinstance(binding, relax.MatchCast):
+                raise UnsupportedError(f"'{binding.var.name}' has a shape known only at run time")
+            self.draft.name = binding.var.name
+            self.values[binding.var] = self.bound(binding.value, binding.var)
+
+    def bound(self, expression: Any, variable: Any) -> Any:
+        if not isinstance(expression, relax.Call):
+            return self.evaluate(expression)
+        if isinstance(expression.op, relax.GlobalVar):
+            return self.composite(expression)
+        try:
+            return self.operator(expression, variable)
+        except UnsupportedError as error:
+            raise UnsupportedError(
+                f"'{variable.name}' ({operator_name(expression).removeprefix('relax.')}) "
+                f"cannot be imported: {error}"
+            ) from None
+
+    def evaluate(self, expression: Any) -> Any:
+        """Return the operand that an argument stands for."""
+        if isinstance(expression, relax.Var):
+            return self.values[expression]
+        if isinstance(expression, RelaxConstant):
+            return Constant(np.array(expression.value.numpy()))
+        if isinstance(expression, relax.Tuple):
+            return tuple(self.evaluate(part) for part in expression.fields)
+        if isinstance(expression, relax.TupleGetItem):
+            return self.evaluate(expression.tuple_value)[expression.index]
+        return expression
+
+    def composite(self, call: Any) -> Operand:
+        """Translate a composite to integers, or its operators one by one to floats."""
+        function = self.module[call.op]
+        for parameter, argument in zip(function.params, call.args, strict=True):
+            self.values[parameter] = self.evaluate(argument)
+        island = take_apart(function)
+        self.draft.name = island.name
+        before = len(self.draft.operators)
+        try:
+            return self.in_integers(island)
+        except NoIntegerForm as reason:
+            del self.draft.operators[before:]
+            self.in_float[island.name] = str(reason)
+            _LOG.info("'%s' stays float: %s", island.name, reason)
+        self.run(function)
+        result = self.evaluate(function.body.body)
+        assert isinstance(result, (Value, Constant))
+        return result
+
+    def in_integers(self, island: Island) -> Value:
+        scale, dtype = quantization(island.quantize)
+        if not scale.is_per_tensor:
+            raise NoIntegerForm("its result has several scales")
+        if dtype == "int16" and any(scale.zero_point):
+            raise NoIntegerForm("its int16 result has a zero point that is not 0")
+        if dtype not in ("int8", "int16"):
+            raise NoIntegerForm(f"its result is {dtype}")
+        for step in island.arranging:
+            self.values[step.var] = self.bound(step.value, step.var)
+        bias = None if island.bias is None else self.evaluate(island.bias)
+        site = Site(
+            self.draft,
+            island.anchor,
+            tuple(self.evaluate(argument) for argument in island.anchor.args),
+            shape_of(island.anchor)[0],
+            dtype,
+            scale,
+            bias,
+            island.clamp,
+        )
+        made = self.translated(site)
+        assert isinstance(made, Value)
+        return replace(made, is_real=False)
+
+    def translated(self, site: Site) -> Any:
+        translate = translators().get(operator_name(site.call))
+        if translate is None:
+            raise UnsupportedError("ethosgen has no such operator")
+        return translate(site)
+
+    def operator(self, call: Any, variable: Any) -> Any:
+        """Translate an operator outside of composites, on floats or by moving elements."""
+        name = operator_name(call)
+        if name == "relax.quantize":
+            return self.quantized(call)
+        if name == "relax.dequantize":
+            return self.dequantized(call)
+        operands = tuple(self.evaluate(argument) for argument in call.args)
+        folded = self.folded(call, operands)
+        if folded is not None:
+            return folded
+        shape, dtype = shape_of(variable) if not is_tuple(variable) else ((), "float32")
+        return self.translated(Site(self.draft, call, operands, shape, dtype))
+
+    def folded(self, call: Any, operands: tuple[Any, ...]) -> Operand | None:
+        """Compute an operator on constants alone by TVM; None if an operand is not constant."""
+        known = [one for one in operands if isinstance(one, (Value, Constant, tuple))]
+        if not known or not all(isinstance(one, Constant) for one in known):
+            return None
+        if operator_name(call) in ("relax.reshape", "relax.permute_dims", "relax.expand_dims"):
+            return None  # their translators keep scales
+        return Constant(compute(call, operands))
+
+    def quantized(self, call: Any) -> Operand:
+        operand: Operand = self.evaluate(call.args[0])
+        scale, dtype = quantization(call)
+        if isinstance(operand, Constant):
+            if not scale.is_per_tensor:
+                raise UnsupportedError("a constant is quantized with several scales")
+            return Constant(quantize(operand.real(), scale, dtype), scale)
+        if not scale.is_per_tensor:
+            raise UnsupportedError("an activation is quantized with several scales")
+        made = self.draft.rescaled(operand, scale, dtype)
+        return replace(made, is_real=False)
+
+    def dequantized(self, call: Any) -> Operand:
+        operand: Operand = self.evaluate(call.args[0])
+        scale, _ = quantization(call)
+        if isinstance(operand, Constant):
+            if operand.dtype in _SHIFTED:
+                shifted, difference = _SHIFTED[operand.dtype]
+                array = (operand.array.astype(np.int32) - difference).astype(shifted)
+                operand = Constant(array)
+            return replace(operand, scale=scale, is_real=True)
+        if operand.scale is None:
+            operand = self.given(operand, scale)
+        theirs = operand.scale
+        if theirs is not None and theirs != scale:
+            raise UnsupportedError(
+                f"its operand is quantized with {theirs.scale[0]:g} and dequantized with "
+                f"{scale.scale[0]:g}: give both the same scale and zero point"
+            )
+        return replace(operand, is_real=True)
+
+    def given(self, operand: Value, scale: Scale) -> Value:
+        """Give integers that came from outside their quantization; uint8 becomes int8."""
+        tensor = self.draft.tensors[operand.tensor]
+        if operand.dtype in _SHIFTED:
+            signed, difference = _SHIFTED[operand.dtype]
+            theirs = replace(scale, zero_point=tuple(z + difference for z in scale.zero_point))
+            self.draft.tensors[operand.tensor] = replace(tensor, quantization=theirs.quantization())
+            return self.draft.rescaled(operand, scale, signed)
+        self.draft.tensors[operand.tensor] = replace(tensor, quantization=scale.quantization())
+        return replace(operand, scale=scale)
+
+    def output(self, result: Any, name: str) -> int:
+        """Return the tensor of an output, in logical order and with the user's name."""
+        if isinstance(result, Constant):
+            raise UnsupportedError(f"the output '{name}' is constant")
+        self.draft.name = name
+        value = self.draft.plain(self.draft.real(result))
+        if value.tensor in self.draft.inputs:
+            raise UnsupportedError(f"the output '{name}' is an input as well")
+        tensor = self.draft.tensors[value.tensor]
+        self.draft.tensors[value.tensor] = replace(tensor, name=name)
+        return value.tensor
+
+
+def is_tuple(variable: Any) -> bool:
+    """Return whether a variable is a tuple."""
+    return isinstance(variable.ty, relax.TupleType)
+
+
+def shape_of(expression: Any) -> tuple[tuple[int, ...], str]:
+    """Return the shape and type of an expression; UnsupportedError if a size is open."""
+    kind = expression.ty
+    if not isinstance(kind, relax.TensorType) or kind.shape is None:
+        raise UnsupportedError("its shape is known only at run time")
+    return ints(kind.shape.values), str(kind.dtype)
+
+
+def quantization(call: Any) -> tuple[Scale, str]:
+    """Return scale and type of a quantize or dequantize, unsigned types as signed ones."""
+    scales, zeros = (argument.value.numpy() for argument in call.args[1:3])
+    dtype = str(zeros.dtype)
+    difference = 0
+    if dtype in _SHIFTED:
+        dtype, difference = _SHIFTED[dtype]
+    return (
+        Scale(
+            tuple(float(one) for one in np.ravel(scales)),
+            tuple(int(one) - difference for one in np.ravel(zeros)),
+            int(call.attrs.axis) if np.size(scales) > 1 else 0,
+        ),
+        dtype,
+    )
+
+
+def compute(call: Any, operands: tuple[Any, ...]) -> Any:
+    """Compute an operator on constants by TVM on this machine."""
+    builder = relax.BlockBuilder()
+    arguments = [
+        relax.const(one.real()) if isinstance(one, Constant) else argument
+        for one, argument in zip(operands, call.args, strict=True)
+    ]
+    with builder.function("main", []):
+        made = builder.emit(relax.Call(call.op, arguments, call.attrs, call.ty_args))
+        builder.emit_func_output(made)
+    executable = tvm.compile(builder.get(), target="llvm")
+    return relax.VirtualMachine(executable, tvm.cpu())["main"]().numpy()

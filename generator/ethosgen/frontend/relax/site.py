@@ -1,0 +1,183 @@
+"""One operator of Relax where it stands: its operands, and what follows it in its composite."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ethosgen.frontend.relax.draft import Array, Constant, Draft, Order, Scale, Value, in_order
+from ethosgen.values.errors import UnsupportedError
+
+RANGES = {"int8": (-128, 127), "int16": (-32768, 32767)}
+"""The integers that activations may have."""
+
+
+class NoIntegerForm(Exception):  # noqa: N818
+    """A composite has no form in integers; the message says why. It runs in float instead."""
+
+
+Clamp = tuple[float, float]
+
+ACTIVATIONS = {(0.0, 6.0): "RELU6", (-1.0, 1.0): "RELU_N1_TO_1", (0.0, np.inf): "RELU"}
+
+
+@dataclass(frozen=True)
+class Site:
+    """An operator, translated into the draft by a function of its family.
+
+    `scale` and `dtype` are those of the composite's result; without `scale` the operator stands
+    alone. `bias` and `clamp` are the composite's.
+    """
+
+    draft: Draft
+    call: Any
+    operands: tuple[Any, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    scale: Scale | None = None
+    bias: Constant | None = None
+    clamp: Clamp | None = None
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether this is a composite in integers."""
+        return self.scale is not None
+
+    @property
+    def attributes(self) -> Any:
+        """The operator's attributes."""
+        return self.call.attrs
+
+    def value(self, number: int) -> Value:
+        """Return an operand as the operator computes with it: integers, or floats."""
+        operand = self.operands[number]
+        if isinstance(operand, Constant):
+            operand = self.held(operand, self.shape)
+        return self.usable(operand)
+
+    def usable(self, value: Value) -> Value:
+        """Return a value as integers in a composite, else as floats."""
+        if not self.is_quantized:
+            return self.draft.real(value)
+        if not value.is_real or value.dtype != self.dtype:
+            raise NoIntegerForm(f"it mixes {value.dtype} and {self.dtype}")
+        return value
+
+    def held(self, constant: Constant, like: Sequence[int], order: Order | None = None) -> Value:
+        """Return a constant as a value of the rank of `like`, its axes in the given order."""
+        rank = len(like)
+        array = constant.array if self.is_quantized else constant.real()
+        scale = constant.scale if self.is_quantized else None
+        if self.is_quantized and (scale is None or constant.dtype != self.dtype):
+            array, scale = quantized_constant(constant.real(), self.dtype)
+        if scale is not None and not scale.is_per_tensor:
+            raise NoIntegerForm("a constant operand has several scales")
+        shape = (1,) * (rank - array.ndim) + array.shape
+        order = order or tuple(range(rank))
+        array = array.reshape(shape).transpose(np.argsort(order))
+        index = self.draft.add_constant(array, scale)
+        return Value(index, shape, order, str(array.dtype), scale, scale is not None)
+
+    def emit(
+        self,
+        code: str,
+        inputs: Sequence[int],
+        order: Order,
+        options: dict[str, Any] | None = None,
+        natural: Scale | None = None,
+        is_fused: bool = False,
+    ) -> Value:
+        """Add the operator that makes the result, in the given order of axes.
+
+        `natural` is the only output quantization that the operator has: a QUANTIZE follows if the
+        composite has another. Without `is_fused` the clamp follows too.
+        """
+        shape = in_order(self.shape, order)
+        scale = natural or self.scale
+        made = self.draft.add_operator(code, inputs, shape, self.dtype, scale, options)
+        made = replace(made, shape=self.shape, order=order, is_real=scale is not None)
+        return self.finished(made, is_fused)
+
+    def finished(self, made: Value, is_fused: bool = False) -> Value:
+        """Return a result in the composite's quantization, clamped."""
+        if self.scale is not None:
+            made = self.draft.rescaled(made, self.scale, self.dtype)
+        return made if is_fused or self.clamp is None else self._clamped(made, self.clamp)
+
+    def _clamped(self, value: Value, clamp: Clamp) -> Value:
+        """Add MAXIMUM and MINIMUM where the type's range does not imply them.
+
+        Rounding keeps order, so clamping before and after quantization is the same.
+        """
+        for code, bound, implied in zip(
+            ("MAXIMUM", "MINIMUM"), clamp, RANGES.get(self.dtype, clamp), strict=True
+        ):
+            if np.isinf(bound):
+                continue
+            limit: Array = np.array([bound], np.float32)
+            if self.scale is not None:
+                limit = quantize(limit, self.scale, self.dtype)
+                if int(limit[0]) == implied:
+                    continue
+            rank = len(value.shape)
+            held = self.draft.add_constant(limit.reshape((1,) * rank), self.scale)
+            made = self.draft.add_operator(
+                code, (value.tensor, held), value.physical, self.dtype, self.scale
+            )
+            value = replace(value, tensor=made.tensor)
+        return value
+
+    def activation(self) -> tuple[str, bool]:
+        """Return the fused activation for the clamp, and whether it is all of the clamp."""
+        if self.clamp is None:
+            return "NONE", True
+        if self.scale is not None:
+            low, high = RANGES[self.dtype]
+            bounds = quantize(np.array(self.clamp, np.float64), self.scale, self.dtype)
+            if bounds.tolist() == [low, high]:
+                return "NONE", True
+        found = ACTIVATIONS.get(self.clamp)
+        return (found, True) if found else ("NONE", False)
+
+
+Translate = Callable[[Site], Any]
+TRANSLATORS: dict[str, Translate] = {}
+"""The translator of each operator, by its name in Relax."""
+
+
+def translates(*names: str) -> Callable[[Translate], Translate]:
+    """Declare that a function translates these operators of Relax."""
+
+    def declare(function: Translate) -> Translate:
+        TRANSLATORS.update(dict.fromkeys((f"relax.{name}" for name in names), function))
+        return function
+
+    return declare
+
+
+def quantize(values: Array, scale: Scale, dtype: str) -> Array:
+    """Quantize floats as relax.quantize does: round half to even, then saturate."""
+    low, high = RANGES.get(dtype, (-(2**31), 2**31 - 1))
+    divided = np.nan_to_num(values / np.float32(scale.scale[0]), posinf=2.0**40, neginf=-(2.0**40))
+    made: Array = np.clip(np.rint(divided) + scale.zero_point[0], low, high).astype(dtype)
+    return made
+
+
+def quantized_constant(values: Array, dtype: str) -> tuple[Array, Scale]:
+    """Return a float constant as integers of its own scale, which loses least.
+
+    int8 is used as -127 to 127, symmetric.
+    """
+    most = RANGES[dtype][1]
+    greatest = float(np.max(np.abs(values), initial=0.0)) or 1.0
+    scale = Scale((float(np.float32(greatest / most)),), (0,))
+    return quantize(values, scale, dtype), scale
+
+
+def ints(values: Any) -> tuple[int, ...]:
+    """Return TVM's integers as Python's; UnsupportedError for an open size."""
+    try:
+        return tuple(int(value) for value in values)
+    except (TypeError, ValueError):
+        raise UnsupportedError(f"the shape {tuple(map(str, values))} has open sizes") from None

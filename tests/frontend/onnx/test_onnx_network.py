@@ -1,0 +1,59 @@
+"""A network in QDQ form becomes one in integers, and its results are ONNX Runtime's."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from ethosgen import frontend
+from ethosgen.oracle import TFLM
+from tests.support.onnx_networks import OnnxNetwork, quantized, random_samples
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    net = OnnxNetwork()
+    x = net.add_input("image", 1, 3, 16, 16)
+    weights = net.weights(8, 3, 3, 3), net.weights(8)
+    stem = net.add("Conv", [x, *weights], pads=[1, 1, 1, 1], strides=[2, 2])
+    stem = net.add("Relu", [stem])
+    deep = net.add("Conv", [stem, net.weights(8, 1, 3, 3)], pads=[1, 1, 1, 1], group=8)
+    deep = net.add("Clip", [deep, net.constant(0.0), net.constant(6.0)])
+    total = net.add("Add", [stem, deep])
+    pooled = net.add("MaxPool", [total], kernel_shape=[2, 2], strides=[2, 2])
+    wide = net.add("Conv", [pooled, net.weights(16, 8, 1, 1), net.weights(16)])
+    flat = net.add("Flatten", [net.add("GlobalAveragePool", [wide])])
+    net.add("Gemm", [flat, net.weights(10, 16), net.weights(10)], "scores", transB=1)
+    model = net.model({"scores": (1, 10)})
+    return quantized(model, tmp_path_factory.mktemp("onnx") / "small.onnx")
+
+
+def test_each_island_becomes_one_operator(small: Path) -> None:
+    network = frontend.read(small)
+
+    assert [op.code for op in network.graph.operators] == (
+        "QUANTIZE TRANSPOSE PAD CONV_2D DEPTHWISE_CONV_2D ADD MAX_POOL_2D CONV_2D MEAN RESHAPE "
+        "FULLY_CONNECTED DEQUANTIZE".split()
+    )
+    assert [(t.name, t.shape, t.dtype) for t in network.inputs] == [
+        ("image", (1, 3, 16, 16), "float32")
+    ]
+    assert [(t.name, t.shape) for t in network.outputs] == [("scores", (1, 10))]
+
+
+def test_results_are_within_a_step_of_onnx_runtimes(small: Path) -> None:
+    network = frontend.read(small)
+    samples = random_samples(onnx.load(small), 10, seed=2)
+    session = onnxruntime.InferenceSession(small)
+
+    ours = [run["scores"] for run in TFLM.run(network, samples)]
+
+    theirs = [session.run(None, sample)[0] for sample in samples]
+    last = network.graph.operators[-1]
+    step = network.graph.tensors[last.inputs[0]].quantization
+    assert step is not None
+    steps = np.abs(np.array(ours) - np.array(theirs)) / step.scale[0]
+    assert np.max(steps) < 1.5
+    assert np.mean(steps < 0.5) > 0.8

@@ -1,0 +1,111 @@
+"""Builds ONNX networks node by node, and quantizes them with ONNX Runtime's own quantizer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, TensorProto, checker, helper, numpy_helper, save
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    QuantFormat,
+    QuantType,
+    quantize_static,
+)
+
+OPSET = 21
+TYPES = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8, "int16": QuantType.QInt16}
+
+
+@dataclass
+class OnnxNetwork:
+    """A float network in the making; `add` returns the name of a node's output."""
+
+    seed: int = 0
+    nodes: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+    inputs: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(self.seed)
+
+    def add_input(self, name: str, *shape: int) -> str:
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        return name
+
+    def add(self, op: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
+        output = output or f"{op.lower()}_{len(self.nodes)}"
+        self.nodes.append(
+            helper.make_node(op, inputs, [output], name=f"node_{output}", **attributes)
+        )
+        return output
+
+    def constant(self, values: Any, dtype: Any = np.float32) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(values, dtype), name))
+        return name
+
+    def weights(self, *shape: int) -> str:
+        """Add random weights that keep the magnitude of activations about the same."""
+        fan_in = max(int(np.prod(shape[1:])), 1)
+        return self.constant(self.random.standard_normal(shape) * (1.5 / fan_in) ** 0.5)
+
+    def model(self, outputs: dict[str, Sequence[int] | None]) -> ModelProto:
+        """Return the checked network."""
+        results = [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            for name, shape in outputs.items()
+        ]
+        graph = helper.make_graph(self.nodes, "network", self.inputs, results, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
+        model.ir_version = 10
+        checker.check_model(model)
+        return model
+
+
+class _Samples(CalibrationDataReader):  # type: ignore[misc]
+    def __init__(self, samples: list[dict[str, Any]]) -> None:
+        self.samples = iter(samples)
+
+    def get_next(self) -> dict[str, Any] | None:
+        return next(self.samples, None)
+
+
+def random_samples(model: ModelProto, count: int, seed: int) -> list[dict[str, Any]]:
+    """Draw normal samples for each input of a network."""
+    random = np.random.default_rng(seed)
+    return [
+        {
+            one.name: random.standard_normal(
+                [size.dim_value for size in one.type.tensor_type.shape.dim]
+            ).astype(np.float32)
+            for one in model.graph.input
+        }
+        for _ in range(count)
+    ]
+
+
+def quantized(
+    model: ModelProto,
+    path: Path,
+    *,
+    activations: str = "int8",
+    weights: str = "int8",
+    per_channel: bool = True,
+    **options: Any,
+) -> Path:
+    """Write a network in QDQ form, as ONNX Runtime's quantizer makes it; return its path."""
+    original = path.with_suffix(".float.onnx")
+    save(model, original)
+    quantize_static(
+        original,
+        path,
+        _Samples(random_samples(model, 8, seed=1)),
+        quant_format=QuantFormat.QDQ,
+        per_channel=per_channel,
+        weight_type=TYPES[weights],
+        activation_type=TYPES[activations],
+        extra_options=options,
+    )
+    return path

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from ethosgen import backend, pipeline
-from ethosgen.backend import Attach, Backend, Listing, Memories, ProjectFiles, Runner, Task
+from ethosgen.backend import (
+    AcceleratorBackend,
+    Attach,
+    Listing,
+    Memories,
+    Offer,
+    ProjectFiles,
+    Runner,
+    Task,
+)
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
@@ -27,6 +36,7 @@ from ethosgen.values.plan import (
     Function,
     IoStyle,
     Kept,
+    OffloadMode,
     OffloadOptions,
     Partition,
     Plan,
@@ -90,7 +100,7 @@ class Adder:
 class Toy:
     """The family."""
 
-    family = "toy"
+    name = "toy"
     accelerators: Mapping[str, Accelerator] = {ADDER.name: ADDER}
     default = ADDER.name
     simulated = "the adder"
@@ -116,9 +126,18 @@ class Toy:
     def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
         return self.errata_of
 
-    def compile(self, task: Task, kept: Mapping[int, Kept]) -> Plan:
-        graph = task.network.graph
-        ignored = task.options.cpu_ops
+    def offers(self, asked: Task, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+        graph = asked.network.graph
+        return {
+            op.index: Offer(10 + _count(graph, op), group=op.index)
+            if takes(op, graph) and op.index not in kept
+            else Offer(refusal=_left(graph, op, kept).reason)
+            for op in graph.operators
+        }
+
+    def compile(self, asked: Task, kept: Mapping[int, Kept]) -> Plan:
+        graph = asked.network.graph
+        ignored = asked.options.cpu_ops
         able = [op for op in graph.operators if takes(op, graph) and op.code not in ignored]
         partitions = tuple(
             Partition(
@@ -135,10 +154,10 @@ class Toy:
         taken = {i for p in partitions for i in p.operators}
         rest = [op for op in graph.operators if op.index not in taken]
         return Plan(
-            task.network,
-            task.io,
+            asked.network,
+            asked.io,
             graph,
-            task.accelerator,
+            asked.accelerator,
             partitions,
             tuple(_left(graph, op, kept) for op in rest),
             len(taken),
@@ -158,14 +177,17 @@ class Toy:
     ) -> list[Listing]:
         raise UnsupportedError("the adder has no commands")
 
-    def firmware(
+    def files(self, made: Sequence[Plan]) -> ProjectFiles:
+        return ProjectFiles()
+
+    def firmware_facts(
         self,
         accelerator: Accelerator,
         memories: Memories,
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
-    ) -> ProjectFiles:
-        return ProjectFiles("", {}, (), {})
+    ) -> Mapping[str, Any]:
+        return {}
 
     def partition_facts(
         self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
@@ -186,7 +208,7 @@ def _left(graph: Graph, operator: Operator, kept: Mapping[int, Kept]) -> CpuOper
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> Toy:
     made = Toy()
-    load: Callable[[], Backend] = lambda: made  # noqa: E731
+    load: Callable[[], AcceleratorBackend] = lambda: made  # noqa: E731
     monkeypatch.setattr(backend, "FAMILIES", (*backend.FAMILIES, load))
     return made
 
@@ -225,6 +247,13 @@ def test_an_operator_may_stay_on_the_cpu(toy: Toy, model: Path) -> None:
     report = simulate(model)
     assert report.passed and report.plan.partitions == 1
     assert report.plan.cpu_operators[0].erratum == ERRATUM.erratum
+
+
+@pytest.mark.slow
+def test_what_is_faster_on_the_cpu_stays_there(toy: Toy, model: Path) -> None:
+    plan = simulate(model, mode=OffloadMode.AUTO).plan
+    assert (plan.partitions, len(plan.cpu_operators)) == (2, 2)  # 16 cycles against 40 and more
+    assert [choice.npu_cycles for choice in plan.choices] == [16, 16]
 
 
 @pytest.mark.slow

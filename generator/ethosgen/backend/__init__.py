@@ -1,12 +1,15 @@
-"""Backends: families of accelerators that run parts of a network instead of the CPU.
+"""Backends: what runs operators instead of the plain kernels of `ethosgen.aot`.
 
-Only this registry imports one. A family is loaded on first use, its compiler and its simulator only
-when a plan needs them.
+`Backend` is what all have in common: they offer operators at a cost, compile a choice of them, and
+add files to a project. An accelerator has a device besides (`AcceleratorBackend`); this registry
+alone imports one. A library of kernels for the CPU is a backend too; `ethosgen.aot.libraries` has
+their registry, since they are made of TVM's functions. Backends are loaded on first use, compilers
+and simulators only when a plan needs them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import numpy as np
 
@@ -52,7 +55,7 @@ class Task:
     """A network to divide between an accelerator and the CPU.
 
     Without `memories` the compiler assumes those of a usual board. Of the options, only `cpu_ops`
-    and `mode` are used.
+    is used.
     """
 
     network: Network
@@ -138,22 +141,69 @@ class Listing:
 class ProjectFiles:
     """A backend's additions to a project.
 
-    `templates` is its folder below templates/. `files` maps paths in the library to templates;
-    every build compiles `sources`. `facts` are values for templates.
+    `templates` is its folder below templates/, or any folder. `files` maps paths in the library to
+    files there, on the platforms in `instead` to others. Every build compiles `sources`. The
+    network's C includes `headers`.
     """
 
-    templates: str
-    files: Mapping[str, str]
-    sources: Sequence[str]
-    facts: Mapping[str, Any]
+    templates: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    sources: Sequence[str] = ()
+    headers: Sequence[str] = ()
+    instead: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def on(self, platform: str) -> Mapping[str, str]:
+        """Return the files on a platform."""
+        return self.instead.get(platform, self.files)
 
 
-class Backend(Protocol):
-    """A family of accelerators, as the stages use it."""
+@dataclass(frozen=True)
+class Offer:
+    """What a backend offers for an operator: the cycles of one run, or why it refuses.
+
+    `cycles` is None if they are unknown. Operators of one `group` run together, by one call, which
+    takes another `start` cycles.
+    """
+
+    cycles: int | None = None
+    refusal: str = ""
+    group: int | None = None
+    start: int = 0
+
+
+Asked_contra = TypeVar("Asked_contra", contravariant=True)
+Made = TypeVar("Made")
+
+
+class Backend(Protocol[Asked_contra, Made]):
+    """What runs operators: an accelerator, or a library of kernels for the CPU.
+
+    An accelerator is asked about a Task and compiles it to a Plan. A library is asked about the
+    operators of a graph, and compiles each to a kernel.
+    """
 
     @property
-    def family(self) -> str:
-        """The name of the family, as in Accelerator.family."""
+    def name(self) -> str:
+        """Its name, unique among the backends; that of an accelerator's family."""
+
+    def offers(self, asked: Asked_contra, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+        """Return the offer for each operator, by index, if it need not run those in `kept`.
+
+        An operator that disappears in others has no offer.
+        """
+
+    def compile(self, asked: Asked_contra, kept: Mapping[int, Kept]) -> Made:
+        """Compile all operators that it offers to run, except those in `kept` (by index).
+
+        RefusalError if that is impossible.
+        """
+
+    def files(self, made: Sequence[Made]) -> ProjectFiles:
+        """Return the files that projects need for what it compiled."""
+
+
+class AcceleratorBackend(Backend[Task, Plan], Protocol):
+    """A family of accelerators: devices with a memory interface, which can be simulated."""
 
     @property
     def accelerators(self) -> Mapping[str, Accelerator]:
@@ -190,13 +240,6 @@ class Backend(Protocol):
     def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
         """Return the operators to keep on the CPU because their results differ from an oracle's."""
 
-    def compile(self, task: Task, kept: Mapping[int, Kept]) -> Plan:
-        """Compile the supported operators, except those in `kept` (by index), to partitions.
-
-        With OffloadMode.AUTO, only those that are estimated to be faster there. RefusalError if the
-        compiler refuses the network.
-        """
-
     def runner(self, plan: Plan, trace: Trace | None = None) -> Runner:
         """Return a simulator of a plan's partitions, which reports its operations to `trace`."""
 
@@ -214,14 +257,16 @@ class Backend(Protocol):
         Without `accelerator`, the source's accelerator or the default is used.
         """
 
-    def firmware(
+    def firmware_facts(
         self,
         accelerator: Accelerator,
         memories: Memories,
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
-    ) -> ProjectFiles:
-        """Return its files and template values; UnsupportedError if the platform has no driver.
+    ) -> Mapping[str, Any]:
+        """Return a firmware's values for the templates.
+
+        UnsupportedError if the platform has no driver.
 
         `partitions` are the facts of all networks' partitions.
         """
@@ -235,24 +280,24 @@ class Backend(Protocol):
         """
 
 
-def _ethos_u() -> Backend:
+def _ethos_u() -> AcceleratorBackend:
     from ethosgen.backend.ethosu.family import ETHOS_U
 
     return ETHOS_U
 
 
-FAMILIES: tuple[Callable[[], Backend], ...] = (_ethos_u,)
+FAMILIES: tuple[Callable[[], AcceleratorBackend], ...] = (_ethos_u,)
 """Functions that load each backend; the default accelerator is that of the first one."""
 
 
-def backends() -> Sequence[Backend]:
-    """Return all backends, in display order."""
+def backends() -> Sequence[AcceleratorBackend]:
+    """Return the backends that have accelerators, in display order."""
     return tuple(load() for load in FAMILIES)
 
 
-def backend_of(accelerator: Accelerator) -> Backend:
+def backend_of(accelerator: Accelerator) -> AcceleratorBackend:
     """Return the backend that compiles for an accelerator and simulates it."""
-    return next(one for one in backends() if one.family == accelerator.family)
+    return next(one for one in backends() if one.name == accelerator.family)
 
 
 def accelerators() -> Mapping[str, Accelerator]:

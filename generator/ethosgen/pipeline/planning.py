@@ -15,6 +15,7 @@ from ethosgen.backend import (
 )
 from ethosgen.board import Board
 from ethosgen.pipeline.blame import blaming
+from ethosgen.pipeline.choice import faster_plan
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.pipeline.exactness import Ask, ask_oracles, exact_plan
 from ethosgen.values.accelerator import NO_NPU, Accelerator
@@ -98,7 +99,10 @@ def make_plan(
         if options.mode is OffloadMode.NONE:
             return plan_cpu_only(part, io, "you asked for --offload none")
         task = Task(part, accelerator, io, aot, memories, options)
-        return backend_of(accelerator).compile(task, kept)
+        backend = backend_of(accelerator)
+        if options.mode is OffloadMode.AUTO:
+            return faster_plan(backend, task, kept)
+        return backend.compile(task, kept)
 
     used = None if options.mode is OffloadMode.NONE else accelerator
     plan = exact_plan(network, used, io, planner, options, watch, ask)

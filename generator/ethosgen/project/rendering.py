@@ -33,6 +33,7 @@ from ethosgen.project.manifest import (
 from ethosgen.project.network import is_own, network_facts
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, blob_arrays, constant_arrays
 from ethosgen.project.zephyr import shared_board, zephyr_facts
+from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.program import Program
@@ -41,7 +42,6 @@ DIGEST_LENGTH = 16
 """Number of characters of the digest, which the firmware reports."""
 _DIGESTED = "ethosgen_networks.h"
 """The library's file that contains the digest."""
-_NO_BACKEND = ProjectFiles("", {}, (), {})
 
 
 def render(
@@ -67,9 +67,11 @@ def render(
     check_capacity(programs, board, memory_mode)
     is_shared = len(programs) > 1
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
-    firmware = _find_firmware(programs, board, memory_mode, platform, own)
-    environment = _environment(tuple(filter(None, (*layout.templates, firmware.templates))))
-    facts = _facts(programs, board, memory_mode, firmware, own)
+    npu = programs[0].plan.accelerator
+    driver = backend_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()
+    driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
+    environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
+    facts = {**_facts(programs, board, memory_mode, driver, own), **driver_facts}
     facts["sources"] = [
         *(f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]),
         *facts["shared_sources"],
@@ -77,8 +79,8 @@ def render(
     ]
     facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
     if platform == ZEPHYR:
-        facts |= zephyr_facts(board, firmware.facts)
-    library = _render_library(environment, layout, firmware, programs, facts)
+        facts |= zephyr_facts(board, driver_facts)
+    library = _render_library(environment, layout, driver.on(platform), programs, facts)
     digest = digest_of(library)
     facts["digest"] = digest
     library[f"{LIBRARY}/{_DIGESTED}"] = _render(environment, f"{LIBRARY}/{_DIGESTED}", facts)
@@ -136,7 +138,7 @@ def _facts(
     programs: Sequence[Program],
     board: Board,
     memory_mode: str,
-    firmware: ProjectFiles,
+    driver: ProjectFiles,
     networks: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the templates' values for the whole project."""
@@ -157,7 +159,6 @@ def _facts(
         "digest": "0" * DIGEST_LENGTH,
         "npu": npu.name if npu else None,
         "product": npu.product if npu else None,
-        **firmware.facts,
         "io": programs[0].io.value,
         "most_arena_bytes": max(network["arena_bytes"] for network in networks),
         "most_arena_alignment": max(network["arena_alignment"] for network in networks),
@@ -170,7 +171,7 @@ def _facts(
         },
         "shared_sources": [
             *(["ethosgen_arena.c"] if is_shared else []),
-            *firmware.sources,
+            *driver.sources,
             *sorted(kernels),
         ],
         "libraries": [
@@ -199,33 +200,32 @@ def _ways_facts(board: Board, memory_mode: str) -> list[dict[str, Any]]:
     ]
 
 
-def _find_firmware(
-    programs: Sequence[Program],
+def _driver_facts(
+    npu: Accelerator | None,
     board: Board,
     mode: str,
     platform: str,
     networks: Sequence[Mapping[str, Any]],
-) -> ProjectFiles:
-    """Return the backend's files and template values, none without an accelerator."""
-    npu = programs[0].plan.accelerator
+) -> Mapping[str, Any]:
+    """Return the backend's values for the templates, none without an accelerator."""
     if npu is None:
-        return _NO_BACKEND
+        return {}
     memories = board.memories_in(board.choose_memory_mode(mode, npu))
     partitions = [stream for network in networks for stream in network["streams"]]
-    return backend_of(npu).firmware(npu, memories, platform, partitions)
+    return backend_of(npu).firmware_facts(npu, memories, platform, partitions)
 
 
 def _render_library(
     environment: jinja2.Environment,
     layout: Layout,
-    firmware: ProjectFiles,
+    driver: Mapping[str, str],
     programs: Sequence[Program],
     facts: Mapping[str, Any],
 ) -> dict[str, bytes]:
     """Render the files that generating again replaces, except the manifest."""
     templates = {
         **layout.library,
-        **firmware.files,
+        **driver,
         **(layout.shared if len(programs) > 1 else {}),
     }
     files = {path: source.read_bytes() for path, source in layout.copies.items()}

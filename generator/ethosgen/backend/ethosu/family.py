@@ -1,15 +1,16 @@
 """Ethos-U as a backend: its configurations, its compiler Vela and its simulator."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from ethosgen.backend import (
+    AcceleratorBackend,
     Attach,
-    Backend,
     Listing,
     Memories,
+    Offer,
     ProjectFiles,
     Runner,
     SharedMemory,
@@ -22,7 +23,7 @@ from ethosgen.backend.ethosu.accelerator import (
     WITHOUT_MODEL,
     find_accelerator,
 )
-from ethosgen.backend.ethosu.firmware import make_firmware
+from ethosgen.backend.ethosu.firmware import FILES, firmware_facts
 from ethosgen.backend.ethosu.invocation import partition_facts
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.pmu_event import PmuEvent
@@ -33,14 +34,17 @@ from ethosgen.values.plan import Kept, Partition, Plan
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
+if TYPE_CHECKING:
+    from ethosgen.backend.ethosu.offload import Division
+
 
 class EthosUFamily:
-    """The Ethos-U family; Backend documents the methods.
+    """The Ethos-U family; AcceleratorBackend documents the methods.
 
     Compiler and simulator are imported on first use.
     """
 
-    family = FAMILY
+    name = FAMILY
     accelerators: Mapping[str, Accelerator] = {**ACCELERATORS, **WITHOUT_MODEL}
     default = DEFAULT_NPU
     simulated = "Ethos-U55 and U65"
@@ -81,29 +85,17 @@ class EthosUFamily:
         target = CompileTarget(task.accelerator.name, task.io, task.cpu.table_of)
         return find_errata(task.network, target, oracle)
 
-    def compile(self, task: Task, kept: Mapping[int, Kept]) -> Plan:
-        """Compile the operators that Vela supports."""
-        from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
+    def offers(self, asked: Task, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+        """Return Vela's estimates and refusals."""
+        return _divide(asked, kept).offers()
 
-        memories: dict[str, Any] = {}
-        if task.memories is not None:
-            mode = task.memories.mode
-            memories = {
-                "system_config": SYSTEM_CONFIGS[task.accelerator.product, mode].name,
-                "memory_mode": MEMORY_MODES[mode],
-                "schedule": SchedulerGoal(arena_bytes=task.memories.near_bytes),
-            }
-        return offload(
-            task.network,
-            find_accelerator(task.accelerator.name),
-            task.io,
-            ignore=task.options.cpu_ops,
-            mode=task.options.mode,
-            cpu_cycles=task.cpu.cpu_cycles,
-            require=task.cpu.require_places,
-            kept=kept,
-            **memories,
-        )
+    def compile(self, asked: Task, kept: Mapping[int, Kept]) -> Plan:
+        """Compile the operators that Vela supports."""
+        return _divide(asked, kept).plan
+
+    def files(self, made: Sequence[Plan]) -> ProjectFiles:
+        """Return the driver."""
+        return FILES
 
     def runner(self, plan: Plan, trace: Trace | None = None) -> Runner:
         """Return a simulator of a plan's partitions."""
@@ -148,16 +140,16 @@ class EthosUFamily:
             return list_file(source, name, npu)
         return list_network(source, npu, watch)
 
-    def firmware(
+    def firmware_facts(
         self,
         accelerator: Accelerator,
         memories: Memories,
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
-    ) -> ProjectFiles:
-        """Return the driver and the values for the templates."""
+    ) -> Mapping[str, Any]:
+        """Return the NPU's and the driver's configuration."""
         npu = find_accelerator(accelerator.name)
-        return make_firmware(npu, memories, platform, partitions)
+        return firmware_facts(npu, memories, platform, partitions)
 
     def partition_facts(
         self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
@@ -166,4 +158,26 @@ class EthosUFamily:
         return partition_facts(plan, partition, ports, arena_bytes)
 
 
-ETHOS_U: Backend = EthosUFamily()
+def _divide(task: Task, kept: Mapping[int, Kept]) -> "Division":
+    from ethosgen.backend.ethosu.offload import SchedulerGoal, divide
+
+    memories: dict[str, Any] = {}
+    if task.memories is not None:
+        mode = task.memories.mode
+        memories = {
+            "system_config": SYSTEM_CONFIGS[task.accelerator.product, mode].name,
+            "memory_mode": MEMORY_MODES[mode],
+            "schedule": SchedulerGoal(arena_bytes=task.memories.near_bytes),
+        }
+    return divide(
+        task.network,
+        find_accelerator(task.accelerator.name),
+        task.io,
+        ignore=task.options.cpu_ops,
+        require=task.cpu.require_places,
+        kept=kept,
+        **memories,
+    )
+
+
+ETHOS_U: AcceleratorBackend = EthosUFamily()

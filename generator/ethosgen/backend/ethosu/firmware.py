@@ -11,14 +11,17 @@ from ethosgen.values.errors import UnsupportedError
 _API = "ethosgen_npu.h"
 _SHARED = ("ethosgen_npu_hooks.c", "ethosgen_npu_pmu.c", "ethosgen_npu_identity.c")
 """Sources that every driver needs."""
-_BAREMETAL = (
-    _API,
-    "ethosgen_npu_run.h",
-    "ethosgen_npu_arm.h",
-    *_SHARED,
-    "ethosgen_npu_direct.c",
-    "ethosgen_npu_core.c",
-)
+_CSOLUTION = {
+    file: f"model/{file}"
+    for file in (
+        _API,
+        "ethosgen_npu_run.h",
+        "ethosgen_npu_arm.h",
+        *_SHARED,
+        "ethosgen_npu_direct.c",
+        "ethosgen_npu_core.c",
+    )
+}
 _CMSIS = "cmsis/cmsis_compiler.h"
 _ZEPHYR_MODULE = (
     "ethosgen_npu_pmu.c",
@@ -26,6 +29,17 @@ _ZEPHYR_MODULE = (
     "ethosgen_npu_run.h",
     "ethosgen_npu_arm.h",
 )
+_ZEPHYR = {_API: f"model/{_API}"} | {
+    f"ethosgen/lib/npu/{file}": f"model/{file}" for file in _ZEPHYR_MODULE
+}
+
+FILES = ProjectFiles(
+    "ethosu",
+    {**_CSOLUTION, _CMSIS: f"model/{_CMSIS}"},
+    sources=tuple(sorted(_SHARED)),
+    instead={"csolution": _CSOLUTION, "zephyr": _ZEPHYR},
+)
+"""The driver."""
 
 _WITHOUT_SYMBOL = ("ethos-u55-32",)
 """Configurations missing in Zephyr's Kconfig (drivers of 3.7 and 4.2)."""
@@ -37,10 +51,10 @@ _DEVICE_BYTES = 16
 bits. The firmware checks them at compile time: options such as CONFIG_POLL enlarge them."""
 
 
-def make_firmware(
+def firmware_facts(
     npu: EthosU, memories: Memories, platform: str, streams: Sequence[Mapping[str, Any]]
-) -> ProjectFiles:
-    """Return the driver for a platform, and the values for the templates."""
+) -> dict[str, Any]:
+    """Return the values for the templates."""
     facts: dict[str, Any] = {
         "npu_config": npu.config_word,
         "npu_id": npu.id_word,
@@ -53,16 +67,7 @@ def make_firmware(
             "allocations": (_DEVICE_BYTES,),
             "npu_ports": npu_ports(streams),
         }
-    return ProjectFiles("ethosu", _files(platform), tuple(sorted(_SHARED)), facts)
-
-
-def _files(platform: str) -> dict[str, str]:
-    """Return the files of the library, each with its template."""
-    if platform == "zephyr":
-        module = {f"ethosgen/lib/npu/{file}": f"model/{file}" for file in _ZEPHYR_MODULE}
-        return {_API: f"model/{_API}", **module}
-    files = _BAREMETAL if platform == "csolution" else (*_BAREMETAL, _CMSIS)
-    return {file: f"model/{file}" for file in files}
+    return facts
 
 
 def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:

@@ -5,21 +5,13 @@ child process (see ethosgen.host.child), so a crash becomes an error message.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from ethosgen.backend import Offer
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.offload.choice import (
-    WORTH,
-    Costs,
-    CpuCycles,
-    Reach,
-    choose,
-    describe,
-    total,
-)
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
-from ethosgen.backend.ethosu.offload.cost import npu_cycles
+from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
 from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
 from ethosgen.backend.ethosu.offload.keeping import (
     at_bool_ends,
@@ -47,15 +39,16 @@ from ethosgen.backend.ethosu.offload.vela import (
     FASTEST,
     MEMORY_MODE,
     Compiled,
+    Row,
     SchedulerGoal,
     compile_network,
 )
 from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.accelerator import Accelerator
-from ethosgen.values.errors import InputError, RefusalError
+from ethosgen.values.errors import InputError
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import ABSENT, Graph, Network
-from ethosgen.values.plan import CpuOperator, IoStyle, Kept, OffloadMode, Plan
+from ethosgen.values.plan import CpuOperator, IoStyle, Kept, Plan
 
 __all__ = [
     "CompileTarget",
@@ -64,6 +57,7 @@ __all__ = [
     "accelerator_for",
     "compiled_for",
     "compiled_streams",
+    "divide",
     "find_errata",
     "npu_operators",
     "offload",
@@ -72,7 +66,37 @@ __all__ = [
 ]
 
 
-def offload(
+@dataclass(frozen=True)
+class Division:
+    """A network divided between NPU and CPU, as Vela compiled it.
+
+    `on_cpu` maps the plan's CPU operators to the network's, where known. `tables` are Regor's.
+    """
+
+    plan: Plan
+    on_cpu: Mapping[int, int] = field(default_factory=dict)
+    tables: Mapping[str, Sequence[Row]] = field(default_factory=dict, repr=False)
+
+    def offers(self) -> dict[int, Offer]:
+        """Return an offer for each operator, with Vela's estimates; {} for a compiled network."""
+        plan = self.plan
+        if plan.npu_cycles is None:
+            return {}
+        cycles = npu_cycles(self.tables, len(plan.network.graph.operators), plan.npu_cycles)
+        left = ((self.on_cpu.get(cpu.operator), cpu) for cpu in plan.cpu_operators)
+        return {i: Offer(refusal=cpu.reason) for i, cpu in left if i is not None} | {
+            i: Offer(cycles[i], group=group, start=INVOKE)
+            for group, partition in enumerate(plan.partitions)
+            for i in partition.operators
+        }
+
+
+def offload(network: Network, npu: EthosU, io: IoStyle = IoStyle.ARENA, **how: Any) -> Plan:
+    """Return the plan of a network's division; see `divide`."""
+    return divide(network, npu, io, **how).plan
+
+
+def divide(
     network: Network,
     npu: EthosU,
     io: IoStyle = IoStyle.ARENA,
@@ -81,71 +105,42 @@ def offload(
     system_config: str | None = None,
     memory_mode: str = MEMORY_MODE,
     schedule: SchedulerGoal = FASTEST,
-    mode: OffloadMode = OffloadMode.ALL,
-    cpu_cycles: CpuCycles = lambda _operator, _graph: None,
     kept: Mapping[int, Kept] | None = None,
     require: Callable[[Plan], None] = lambda _plan: None,
-) -> Plan:
+) -> Division:
     """Divide a network between NPU and CPU.
 
     A precompiled network is used unchanged: the options do not apply to it. `ignore` names
     operators (CONV_2D) that must stay on the CPU. `system_config` and `memory_mode` are sections of
     Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's
-    optimisation goal. With OffloadMode.AUTO, operators that are estimated slower on the NPU stay on
-    the CPU if `cpu_cycles` knows their cost there. Operators in `kept` (by index) stay on the CPU.
-    So do operators whose removal makes Vela accept the network, or makes `require` accept the plan;
-    `require` raises RefusalError for a plan that the CPU cannot execute. Raises InputError or
-    UnsupportedError if Vela, or a limit of the NPU, rejects the rest.
+    optimisation goal. Operators in `kept` (by index) stay on the CPU. So do operators whose removal
+    makes Vela accept the network, or makes `require` accept the plan; `require` raises RefusalError
+    for a plan that the CPU cannot execute. Raises InputError or UnsupportedError if Vela, or a
+    limit of the NPU, rejects the rest.
     """
     if is_compiled(network):
         if ignore:
             raise InputError(f"'{network.name}' is already compiled: its operators cannot move now")
-        return plan_compiled(network, npu, io)
+        return Division(plan_compiled(network, npu, io))
 
     kept = kept or {}
     hidden = {index: why.reason for index, why in kept.items()}
     hidden |= at_bool_ends(network.graph) | stateful_operators(network.graph)
     offered, waiting = reworded(network), awaited(network)
 
-    def compile_with(
-        more: Mapping[int, str], limit_s: float | None = None
-    ) -> tuple[Plan, Compiled]:
+    def compile_with(more: Mapping[int, str], limit_s: float | None = None) -> Division:
         shown = mark(offered, hidden | dict(more), waiting)
         compiled = compile_network(
             shown, npu, io, ignore, system_config, memory_mode, schedule, limit_s
         )
         why = {index: Kept(reason) for index, reason in (hidden | dict(more)).items()}
         why.update(kept)
-        plan = _plan(network, npu, io, compiled, ignore, why)
-        require(plan)
-        return plan, compiled
+        division = _division(network, npu, io, compiled, ignore, why)
+        require(division.plan)
+        return division
 
-    (plan, compiled), refused = compile_around(compile_with, _kinds(network.graph))
-    if mode is OffloadMode.ALL or not plan.partitions:
-        return plan
-    return _faster(plan, compiled, cpu_cycles, lambda more: compile_with(refused | more)[0])
-
-
-def _faster(
-    plan: Plan,
-    compiled: Compiled,
-    cpu_cycles: CpuCycles,
-    compile_with: Callable[[dict[int, str]], Plan],
-) -> Plan:
-    """Return the plan, or one that keeps operators on the CPU that are estimated faster there."""
-    graph, best_plan = plan.network.graph, plan
-    runnable = [cpu_cycles(op, graph) for op in graph.operators]
-    costs = Costs(npu_cycles(compiled.tables, len(graph.operators), compiled.npu_cycles), runnable)
-    parts = [partition.operators for partition in plan.partitions]
-    best: dict[int, str] = {}
-    for reach in Reach:
-        chosen = choose(graph, parts, costs, reach)
-        if chosen and chosen != best:
-            with suppress(RefusalError):  # the current plan remains valid
-                other = compile_with(chosen)
-                if total(other, chosen, costs) < WORTH * total(best_plan, best, costs):
-                    best_plan, best = other, chosen
-    return replace(best_plan, choices=describe(parts, best, costs))
+    division, _ = compile_around(compile_with, _kinds(network.graph))
+    return division
 
 
 def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:
@@ -157,15 +152,15 @@ def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:
     ]
 
 
-def _plan(
+def _division(
     network: Network,
     accelerator: Accelerator,
     io: IoStyle,
     compiled: Compiled,
     ignore: Sequence[str],
     kept: Mapping[int, Kept],
-) -> Plan:
-    """Return the plan from Vela's output."""
+) -> Division:
+    """Return the division from Vela's output."""
     spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
     residual = Residual(unmark(compiled.network, network), network, spans)
     origin = Origin(network.graph, residual.graph, compiled.tables)
@@ -180,7 +175,7 @@ def _plan(
     marked = marked_operators(compiled.network)
     ordered = in_order(graph, marked, network, placed=bool(residual.offsets))
     moved = outgrown(graph, ordered.operators)  # only the CPU uses them, so they can move
-    return Plan(
+    plan = Plan(
         network=network,
         accelerator=accelerator,
         io=io,
@@ -198,6 +193,7 @@ def _plan(
         compiler=VELA,
         way_out=way_out(partitions),
     )
+    return Division(plan, origin.on_cpu, compiled.tables)
 
 
 def _with_reason(cpu: CpuOperator, kept: Kept | None) -> CpuOperator:

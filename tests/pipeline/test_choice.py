@@ -1,27 +1,31 @@
 """The choice of operators that stay on the CPU because they are estimated faster there."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ethosgen.aot import cpu_cycles, make_evaluator
+from ethosgen import aot
+from ethosgen.aot import make_evaluator
+from ethosgen.backend import Offer, Task
 from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.family import ETHOS_U
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.backend.ethosu.offload.choice import Costs, Reach, choose
 from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
 from ethosgen.backend.ethosu.offload.keeping import mark, unmark
 from ethosgen.backend.ethosu.offload.vela import Compiled, compile_network
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
+from ethosgen.pipeline.choice import Costs, Reach, choose, faster_plan
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions, Plan
+from ethosgen.values.plan import IoStyle, Kept, OffloadMode, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_models
 from tests.support.networks import NetworkBuilder
@@ -41,8 +45,17 @@ def large(path: Path) -> Network:
     return parse_network(image_net(path).read_bytes(), "large")
 
 
-def plan_of(network: Network, mode: OffloadMode, io: IoStyle = IoStyle.ARENA) -> Plan:
-    return offload(network, ACCELERATOR, io, mode=mode, cpu_cycles=cpu_cycles)
+def choice_of(network: Network, io: IoStyle = IoStyle.ARENA) -> Plan:
+    return faster_plan(ETHOS_U, Task(network, ACCELERATOR, io, aot), {})
+
+
+def costs_of(npu: Sequence[int], cpu: Sequence[int | None], *parts: Sequence[int]) -> Costs:
+    offers = {
+        i: Offer(npu[i], group=group, start=INVOKE)
+        for group, part in enumerate(parts)
+        for i in part
+    }
+    return Costs(offers, cpu)
 
 
 def check(plan: Plan) -> None:
@@ -56,8 +69,8 @@ def check(plan: Plan) -> None:
 
 @pytest.mark.parametrize("io", IoStyle)
 def test_a_tiny_network_stays_on_the_cpu(io: IoStyle) -> None:
-    assert len(plan_of(small(), OffloadMode.ALL, io).partitions) == 1
-    plan = plan_of(small(), OffloadMode.AUTO, io)
+    assert len(offload(small(), ACCELERATOR, io).partitions) == 1
+    plan = choice_of(small(), io)
     assert not plan.partitions and len(plan.cpu_operators) == 2
     assert "of which 300 are for starting it" in plan.cpu_operators[0].reason
     (choice,) = plan.summary().choices
@@ -67,23 +80,20 @@ def test_a_tiny_network_stays_on_the_cpu(io: IoStyle) -> None:
 
 
 def test_a_choice_that_vela_refuses_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Compiled] = []
-
-    def compile_once(*arguments: Any) -> Compiled:
-        if made:
+    def compile_whole(network: Network, *arguments: Any) -> Compiled:
+        if any(op.code == "CUSTOM" for op in network.graph.operators):
             raise RefusalError("Vela cannot compile it", "not so")
-        made.append(compile_network(*arguments))
-        return made[0]
+        return compile_network(network, *arguments)
 
-    monkeypatch.setattr("ethosgen.backend.ethosu.offload.compile_network", compile_once)
-    plan = plan_of(small(), OffloadMode.AUTO)
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.compile_network", compile_whole)
+    plan = choice_of(small())
     assert len(plan.partitions) == 1 and [choice.on for choice in plan.choices] == ["npu"]
 
 
 def test_work_goes_to_the_npu() -> None:
     net = NetworkBuilder("large", seed=1)
     y = net.conv2d(net.conv2d(net.input((1, 16, 16, 16)), 16), 16)
-    plan = plan_of(parse_network(net.build(y), "large"), OffloadMode.AUTO)
+    plan = choice_of(parse_network(net.build(y), "large"))
     assert len(plan.partitions) == 1 and not plan.cpu_operators
     assert [choice.on for choice in plan.choices] == ["npu"]
 
@@ -96,33 +106,34 @@ def test_none_leaves_everything(tmp_path: Path) -> None:
     assert {cpu.reason for cpu in plan.cpu_operators} == {"you asked for --offload none"}
 
 
-def test_what_the_cpu_has_no_code_for_is_not_moved() -> None:
-    plan = offload(
-        small(), ACCELERATOR, mode=OffloadMode.AUTO, cpu_cycles=lambda _operator, _graph: None
-    )
+def test_what_the_cpu_has_no_code_for_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aot, "cpu_cycles", lambda _operator, _graph: None)
+    plan = choice_of(small())
     assert len(plan.partitions) == 1
     assert [choice.cpu_cycles for choice in plan.choices] == [None]
 
 
 def test_ends_are_taken_as_long_as_they_are_cheaper(tmp_path: Path) -> None:
     graph = large(tmp_path / "n.tflite").graph  # six operators in a row
-    costs = Costs([100] * 6, [50, 900, 10, 900, 20, 30])
-    assert sorted(choose(graph, [range(6)], costs, Reach.ENDS)) == [0, 4, 5]
-    assert choose(graph, [range(6)], costs, Reach.PARTS) == {}
-    assert sorted(choose(graph, [[1], [5]], costs, Reach.ENDS)) == [5]
+    cycles = [100] * 6, [50, 900, 10, 900, 20, 30]
+    costs = costs_of(*cycles, range(6))
+    assert sorted(choose(graph, costs, Reach.ENDS)) == [0, 4, 5]
+    assert choose(graph, costs, Reach.PARTS) == {}
+    assert sorted(choose(graph, costs_of(*cycles, [1], [5]), Reach.ENDS)) == [5]
 
 
 def test_the_middle_is_taken_where_that_pays_for_another_start(tmp_path: Path) -> None:
     graph = large(tmp_path / "n.tflite").graph
-    costs = Costs([100, 100, INVOKE + 150, INVOKE + 90, 100, 100], [900, 900, 100, 100, 900, 900])
-    assert choose(graph, [range(6)], costs, Reach.ENDS) == {}
-    assert list(choose(graph, [range(6)], costs, Reach.ANY)) == [2]
+    npu = [100, 100, INVOKE + 150, INVOKE + 90, 100, 100]
+    costs = costs_of(npu, [900, 900, 100, 100, 900, 900], range(6))
+    assert choose(graph, costs, Reach.ENDS) == {}
+    assert list(choose(graph, costs, Reach.ANY)) == [2]
 
 
 def test_an_end_without_a_figure_stays(tmp_path: Path) -> None:
     graph = large(tmp_path / "n.tflite").graph
-    costs = Costs([INVOKE] * 6, [None, 1, 1, 1, 1, None])
-    assert choose(graph, [range(6)], costs, Reach.ENDS) == {}
+    costs = costs_of([INVOKE] * 6, [None, 1, 1, 1, 1, None], range(6))
+    assert choose(graph, costs, Reach.ENDS) == {}
 
 
 def test_npu_figures_add_up_to_the_whole() -> None:
@@ -156,10 +167,25 @@ def test_an_lstm_on_the_cpu_keeps_its_absent_inputs() -> None:
 @needs_models
 def test_a_public_network_too_small_for_the_npu() -> None:
     network = parse_network((SHARED_MODELS / "hello_world_int8.tflite").read_bytes(), "hello_world")
-    plan = plan_of(network, OffloadMode.AUTO)
+    plan = choice_of(network)
     assert not plan.partitions
     check(plan)
 
 
 def _never(*_: object) -> Arrays:
     raise AssertionError("a partition in a plan without one")
+
+
+def test_offers_say_what_runs_where_and_why_not() -> None:
+    net = NetworkBuilder("offers", seed=1)
+    y = net.conv2d(net.relu(net.conv2d(net.input((1, 8, 8, 4)), 4)), 4)
+    network = parse_network(net.build(y), "offers")
+    task = Task(network, ACCELERATOR, IoStyle.ARENA, aot)
+    offers = ETHOS_U.offers(task, {1: Kept("you want it so")})
+    assert [offers[i].group for i in range(3)] == [0, None, 1]
+    assert [offers[i].refusal for i in range(3)] == ["", "you want it so", ""]
+    cycles = [offers[i].cycles or 0 for i in (0, 2)]
+    assert all(cycles) and offers[0].start == INVOKE
+    whole = ETHOS_U.compile(task, {1: Kept("you want it so")}).npu_cycles
+    assert whole is not None and abs(sum(cycles) - whole) <= 1
+    assert {offer.group for offer in ETHOS_U.offers(task, {}).values()} == {0}

@@ -1,0 +1,154 @@
+"""Choose operators to keep on the CPU because the accelerator is estimated to be slower.
+
+A partition that costs less on the CPU than on the accelerator, including its start, stays on the
+CPU completely. Otherwise operators at its ends can stay, one after another, as long as each is
+cheaper there: they split nothing, so no additional partition is needed. Finally, an operator in the
+middle can stay if it saves more than the start of an additional partition costs. The choice is used
+only if the compiler's estimate of the whole plan, in which operators overlap, confirms it.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from ethosgen.backend import AcceleratorBackend, Offer, Task
+from ethosgen.values.errors import RefusalError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Graph
+from ethosgen.values.plan import Choice, Kept, Plan
+
+WORTH = 0.98
+"""The ratio of cycles below which a new plan is worthwhile: less than 2 % is noise."""
+
+
+def faster_plan(backend: AcceleratorBackend, task: Task, kept: Mapping[int, Kept]) -> Plan:
+    """Return a plan with the operators on the accelerator that are not faster on the CPU."""
+    graph, offers = task.network.graph, backend.offers(task, kept)
+    costs = Costs(offers, [task.cpu.cpu_cycles(op, graph) for op in graph.operators])
+    best: dict[int, str] = {}
+    best_plan, least = None, sum(map(costs.on_npu, costs.parts))
+    for reach in Reach if costs.parts else ():
+        chosen = choose(graph, costs, reach)
+        if chosen and chosen != best:
+            with suppress(RefusalError):  # the current plan remains valid
+                more = {index: Kept(reason) for index, reason in chosen.items()}
+                plan = backend.compile(task, {**more, **kept})
+                if (total := costs.of_plan(plan, chosen)) < WORTH * least:
+                    best_plan, best, least = plan, chosen, total
+    plan = best_plan or backend.compile(task, kept)
+    return replace(plan, choices=describe(best, costs))
+
+
+@dataclass(frozen=True)
+class Costs:
+    """An accelerator's offers, and the CPU's cycles of each operator, None if unknown."""
+
+    offers: Mapping[int, Offer]
+    cpu: Sequence[int | None]
+
+    @property
+    def parts(self) -> list[list[int]]:
+        """The operators of each partition, if the accelerator runs all that it offers."""
+        parts: dict[int, list[int]] = {}
+        for index, offer in self.offers.items():
+            if offer.group is not None:
+                parts.setdefault(offer.group, []).append(index)
+        return list(parts.values())
+
+    def npu(self, index: int) -> int:
+        """Return the cycles of an operator on the accelerator."""
+        return self.offers[index].cycles or 0
+
+    def start(self, part: Sequence[int]) -> int:
+        """Return the cycles of a partition's start."""
+        return self.offers[part[0]].start
+
+    def on_npu(self, part: Sequence[int]) -> int:
+        """Return the cycles of a partition, including its start."""
+        return self.start(part) + sum(map(self.npu, part))
+
+    def on_cpu(self, operators: Sequence[int]) -> int | None:
+        """Return the cycles of operators on the CPU, None if one of them is unknown."""
+        cycles = [self.cpu[i] for i in operators]
+        return None if None in cycles else sum(c for c in cycles if c is not None)
+
+    def of_plan(self, plan: Plan, kept: Mapping[int, str]) -> int:
+        """Return the cycles of a plan, without operators that are on the CPU in any case."""
+        starts = self.start(self.parts[0]) * len(plan.partitions)
+        return (plan.npu_cycles or 0) + starts + sum(self.cpu[i] or 0 for i in kept)
+
+
+class Reach(IntEnum):
+    """The operators that can move to the CPU: whole partitions, ends of partitions, or any."""
+
+    PARTS = 0
+    ENDS = 1
+    ANY = 2
+
+
+def choose(graph: Graph, costs: Costs, reach: Reach) -> dict[int, str]:
+    """Return the operators that stay on the CPU, each with the reason for the user."""
+    kept: dict[int, str] = {}
+    for part in costs.parts:
+        alone, start = costs.on_cpu(part), costs.start(part)
+        if alone is not None and alone < costs.on_npu(part):
+            why = (
+                f"it is estimated faster here: its part takes {counted(alone, 'cycle')} on the CPU "
+                f"and {costs.on_npu(part):,} on the NPU, of which {start} are for starting it"
+            )
+            kept |= dict.fromkeys(part, why)
+            continue
+        taken = _cheap_ends(graph, part, costs) if reach >= Reach.ENDS else []
+        if reach is Reach.ANY:
+            taken += [i for i in part if i not in taken and _is_cheaper(costs, i, start)]
+        for index in taken:
+            cpu = counted(costs.cpu[index] or 0, "cycle")
+            kept[index] = (
+                f"it is estimated faster here: {cpu} on the CPU, {costs.npu(index):,} on the NPU"
+            )
+    return kept
+
+
+def describe(kept: Mapping[int, str], costs: Costs) -> tuple[Choice, ...]:
+    """Return both estimates for each part, and for its operators that stay on the CPU."""
+    choices = []
+    for number, part in enumerate(costs.parts):
+        for on, members in (
+            ("npu", [i for i in part if i not in kept]),
+            ("cpu", [i for i in part if i in kept]),
+        ):
+            if members:
+                start = costs.start(part) if on == "npu" or len(members) == len(part) else 0
+                npu = start + sum(map(costs.npu, members))
+                choices.append(Choice(number, len(members), npu, costs.on_cpu(members), on))
+    return tuple(choices)
+
+
+def _cheap_ends(graph: Graph, part: Sequence[int], costs: Costs) -> list[int]:
+    """Return operators to move from the ends of a part, as long as each is cheaper on the CPU."""
+    left = list(part)
+    taken: list[int] = []
+    while True:
+        end = next(
+            (i for i in left if _is_end(graph, left, i) and _is_cheaper(costs, i)),
+            None,
+        )
+        if end is None or len(left) == 1:
+            return taken
+        left.remove(end)
+        taken.append(end)
+
+
+def _is_cheaper(costs: Costs, index: int, more: int = 0) -> bool:
+    cpu = costs.cpu[index]
+    return cpu is not None and cpu + more < costs.npu(index)
+
+
+def _is_end(graph: Graph, part: Sequence[int], index: int) -> bool:
+    """Return whether an operator is the first or the last of its part."""
+    mine = graph.operators[index]
+    others = [graph.operators[i] for i in part if i != index]
+    is_first = not any(set(mine.inputs) & set(other.outputs) for other in others)
+    is_last = not any(set(mine.outputs) & set(other.inputs) for other in others)
+    return is_first or is_last

@@ -1,11 +1,12 @@
 """Skips tests whose needs are not met, and prints the new seeds at the end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.asker import shared_asker, use_asker
 from tests.support.needs import NEEDS, extra_of, unmet
 
 
@@ -33,6 +34,14 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     """Collect every file as a TestModule."""
     module: pytest.Module = TestModule.from_parent(parent, path=module_path)
     return module
+
+
+@pytest.fixture(scope="session", autouse=True)
+def children() -> Iterator[None]:
+    """Fork the child processes of Vela and the oracles, whose imports take most of their time."""
+    use_asker(shared_asker())
+    yield
+    shared_asker().close()
 
 
 @pytest.hookimpl(tryfirst=True)

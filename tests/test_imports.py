@@ -112,6 +112,14 @@ class Module:
     def tree(self) -> ast.Module:
         return ast.parse(self.source)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def imports(self) -> list[tuple[str, int]]:
+        return list(imports(self))
+
     def at(self, line: int) -> str:
         return f"{self.name or '__init__'}, line {line}"
 
@@ -137,7 +145,7 @@ def read_modules() -> list[Module]:
 
 def imports(module: Module) -> Iterator[tuple[str, int]]:
     """Yield each imported module's dotted name and the line, those inside functions included."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, node.lineno
@@ -155,13 +163,13 @@ def imports(module: Module) -> Iterator[tuple[str, int]]:
 
 
 def internal_imports(module: Module) -> Iterator[tuple[str, int]]:
-    for name, line in imports(module):
+    for name, line in module.imports:
         if name.startswith("ethosgen.") and name != "ethosgen.__version__":
             yield unit_of(name.removeprefix("ethosgen.")), line
 
 
 def third_party_imports(module: Module) -> Iterator[tuple[str, int]]:
-    for name, line in imports(module):
+    for name, line in module.imports:
         top = name.split(".")[0]
         if top not in sys.stdlib_module_names and top != "ethosgen":
             yield name, line
@@ -186,7 +194,7 @@ def stages_import_no_other_stage(module: Module) -> Iterator[str]:
 
 def only_the_registry_imports_a_backend(module: Module) -> Iterator[str]:
     own = module.name.split(".")[:2]
-    for name, line in imports(module):
+    for name, line in module.imports:
         parts = name.split(".")[1:]
         if not name.startswith("ethosgen.backend.") or parts[:2] == own:
             continue
@@ -217,7 +225,7 @@ def dependencies_have_one_owner(module: Module) -> Iterator[str]:
 
 
 def few_know_tflite(module: Module) -> Iterator[str]:
-    for name, line in imports(module):
+    for name, line in module.imports:
         is_there = f"{name}.".startswith("ethosgen.frontend.tflite.")
         if is_there and not any(map(module.is_in, KNOW_TFLITE)):
             yield f"{module.at(line)}: imports '{name}'; ask ethosgen.frontend instead"
@@ -226,7 +234,7 @@ def few_know_tflite(module: Module) -> Iterator[str]:
 def only_oracle_names_an_oracle(module: Module) -> Iterator[str]:
     if module.unit == "oracle":
         return
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Constant) and node.value in ORACLES:
             yield f"{module.at(node.lineno)}: names '{node.value}'; use ethosgen.oracle's values"
 
@@ -234,7 +242,7 @@ def only_oracle_names_an_oracle(module: Module) -> Iterator[str]:
 def only_cli_prints(module: Module) -> Iterator[str]:
     if module.unit in ("cli", "commands"):
         return
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in (
             "print",
             "sys.stdout.write",
@@ -257,7 +265,7 @@ def files_are_short(module: Module) -> Iterator[str]:
 
 
 def functions_are_short(module: Module) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.FunctionDef) and node.end_lineno is not None:
             lines = node.end_lineno - node.lineno + 1
             if lines > LONGEST_FUNCTION:
@@ -300,7 +308,7 @@ def test_the_weight_decoder_is_imported_in_one_module_only() -> None:
     importers = [
         module.name
         for module in read_modules()
-        if module.unit == SIMULATOR and any(name == WEIGHT_DECODER for name, _ in imports(module))
+        if module.unit == SIMULATOR and any(name == WEIGHT_DECODER for name, _ in module.imports)
     ]
     assert len(importers) <= 1, f"{WEIGHT_DECODER} is imported by {', '.join(importers)}"
 

@@ -1,11 +1,24 @@
-"""Calls into a child process: its values, its prints, and every way in which it can end."""
+"""Calls into a child process: its values, its prints, and every way in which it can end.
+
+The tests' own Asker, which replaces `call` to save time, must behave in the same way.
+"""
 
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ethosgen.host.child import ChildError, call
+from ethosgen.host import child
+from ethosgen.host.child import ChildAnswer, ChildError
+from tests.support.asker import shared_asker
+
+Call = Callable[..., ChildAnswer]
+
+
+@pytest.fixture(params=["child", "asker"])
+def call(request: pytest.FixtureRequest) -> Call:
+    return child.call if request.param == "child" else shared_asker().call
 
 
 @pytest.fixture
@@ -43,7 +56,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def test_the_value_comes_back_and_prints_are_kept(
-    script: Path, capfd: pytest.CaptureFixture[str]
+    script: Path, call: Call, capfd: pytest.CaptureFixture[str]
 ) -> None:
     answer = call(script, "double", [1, 2, 3])
     assert answer.value == [2, 4, 6]
@@ -52,7 +65,7 @@ def test_the_value_comes_back_and_prints_are_kept(
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_exception_is_told(script: Path) -> None:
+def test_an_exception_is_told(script: Path, call: Call) -> None:
     with pytest.raises(ChildError, match="ValueError: too bad") as caught:
         call(script, "complain")
     assert caught.value.how == "raised"
@@ -60,18 +73,25 @@ def test_an_exception_is_told(script: Path) -> None:
 
 
 @pytest.mark.parametrize(("function", "cause"), [("crash", "SIGABRT"), ("leave", "status 7")])
-def test_a_death_is_told(script: Path, function: str, cause: str) -> None:
+def test_a_death_is_told(script: Path, call: Call, function: str, cause: str) -> None:
     with pytest.raises(ChildError, match=cause) as caught:
         call(script, function)
     assert caught.value.how == "died"
 
 
-def test_a_hang_ends(script: Path) -> None:
+def test_a_hang_ends(script: Path, call: Call) -> None:
     with pytest.raises(ChildError, match=r"did not finish in 0\.5 s") as caught:
         call(script, "hang", limit_s=0.5)
     assert caught.value.how == "late"
 
 
-def test_memory_is_limited(script: Path) -> None:
+def test_memory_is_limited(script: Path, call: Call) -> None:
     with pytest.raises(ChildError, match="MemoryError"):
         call(script, "hoard")
+
+
+def test_a_file_that_cannot_be_loaded_is_told(call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text("import no_such_package")
+    with pytest.raises(ChildError, match="ModuleNotFoundError: No module named 'no_such_package'"):
+        call(script, "run")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.corpus.wild.trial import Verdict
+from tests.support.asker import Asker, use_asker
 
 DEADLINE_S = 120.0
 """The time limit for one network; the slowest took a tenth of it on a busy machine."""
@@ -53,11 +54,10 @@ class Worker:
 
 
 def _work(pipe: Connection) -> None:
-    from tests.corpus.wild.asker import Asker
     from tests.corpus.wild.trial import run_wild
 
     asker = Asker()
-    use_asker(asker)
+    spare_time(asker)
     while True:
         seed = pipe.recv()
         try:
@@ -67,19 +67,15 @@ def _work(pipe: Connection) -> None:
         pipe.send(verdict)
 
 
-def use_asker(asker: Any) -> None:
-    """Call Vela and the oracles through an Asker in this process.
+def spare_time(asker: Asker) -> None:
+    """Call Vela and the oracles through an Asker in this process, and do not optimize kernels.
 
     Kernels run only three times, so LLVM's optimizations cost more time than they save.
     """
     from ethosgen.aot.host import llvm
-    from ethosgen.backend.ethosu.offload import vela
-    from ethosgen.oracle import interpreters
 
     llvm.TARGET = {"kind": "llvm", "opt-level": 0}
-
-    vela.call = asker.call  # type: ignore[attr-defined]
-    interpreters.call = asker.call  # type: ignore[attr-defined]
+    use_asker(asker)
 
 
 def run_batch(seeds: Iterable[int]) -> Iterator[Verdict]:

@@ -19,10 +19,10 @@ from ethosgen.values.errors import EthosgenError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.corpus.choices import seeded
-from tests.corpus.wild.asker import Asker
-from tests.corpus.wild.batch import read_log, use_asker
+from tests.corpus.wild.batch import read_log, spare_time
 from tests.corpus.wild.graph import make_network
 from tests.corpus.wild.trial import BOARD, WildSetting, choose_wild_setting
+from tests.support.asker import Asker
 from tests.support.recipes import recipe
 
 TOGETHER = 6
@@ -40,7 +40,7 @@ def sample_of(log: Sequence[Any], count: int, seed: int) -> list[int]:
 def run_firmware(seeds: Sequence[int], log: Path, followed: dict[int, str]) -> Iterator[Any]:
     """Verify the networks on QEMU that are not in a log yet, and add each result to it."""
     asker = Asker()
-    use_asker(asker)
+    spare_time(asker)
     done = {entry["seed"] for entry in read_log(log)}
     board = load_board(BOARD)
 

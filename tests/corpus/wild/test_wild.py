@@ -4,13 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ethosgen.frontend.tflite.reader import decode_network
-from ethosgen.host.child import ChildError
 from tests.corpus.wild import page
-from tests.corpus.wild.asker import Asker
 from tests.corpus.wild.batch import BAD, Worker, read_log, run_logged
 from tests.corpus.wild.cutting import part_of
 from tests.corpus.wild.graph import MOST, make_network
@@ -94,32 +91,6 @@ def test_a_part_of_a_network_is_a_network() -> None:
     graph = decode_network(part.wild.data, "part").graph
     assert [op.code for op in graph.operators] == [whole.net.operators[i].code for i in (1, 3)]
     assert {graph.tensors[i].name for i in graph.inputs} == set(part.names.values())
-
-
-@pytest.fixture(scope="module")
-def asker() -> Iterator[Asker]:
-    made = Asker()
-    yield made
-    made.close()
-
-
-_SCRIPT = """
-import os, time
-def add(a, b): return a + b
-def fail(): raise ValueError("no")
-def die(): os.abort()
-def hang(): time.sleep(60)
-"""
-
-
-def test_an_asker_survives_what_it_calls(asker: Asker, tmp_path: Path) -> None:
-    script = tmp_path / "called.py"
-    script.write_text(_SCRIPT)
-    for function, how in (("fail", "raised"), ("die", "died"), ("hang", "late")):
-        with pytest.raises(ChildError) as raised:
-            asker.call(script, function, limit_s=0.5)
-        assert raised.value.how == how
-    assert asker.call(script, "add", np.int64(1), 2).value == 3
 
 
 @pytest.mark.slow

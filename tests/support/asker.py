@@ -1,4 +1,4 @@
-"""Calls functions in forked processes, since ethosgen.host.child takes 100 ms to start one.
+"""Calls functions in forked processes, since ethosgen.host.child takes 60 to 300 ms to start one.
 
 A small process imports Vela and both interpreters once. For each call it forks a child, which can
 die or hang: that raises the same ChildError as in ethosgen.host.child.
@@ -22,38 +22,58 @@ from typing import IO, Any
 from ethosgen.host.child import ChildAnswer, ChildError, _limit_resources, cause_of_death
 
 _SIZE = struct.Struct("<Q")
-_modules: dict[str, Any] = {}
 
 
 class Asker:
-    """The caller's side of the small process."""
+    """The caller's side of the small process, which the first call starts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", __file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-        )
+        self._process: subprocess.Popen[bytes] | None = None
 
     def call(
         self, script: Path, function: str, *arguments: Any, limit_s: float = 120.0
     ) -> ChildAnswer:
         """Run a function of a file and return its answer, as ethosgen.host.child.call does."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        with self._lock:  # the reference asks both oracles at once, from two threads
-            _write(self._process.stdin, (str(script), function, arguments, limit_s))
-            how, value, log = _read(self._process.stdout)
+        with self._lock:  # both oracles are asked at once, from two threads
+            process = self._process = self._process or _start()
+            assert process.stdin is not None and process.stdout is not None
+            _write(process.stdin, (str(script), function, arguments, limit_s))
+            how, value, log = _read(process.stdout)
         if how != "returned":
             raise ChildError(how, value, log)
         return ChildAnswer(value, log)
 
     def close(self) -> None:
         """End the process."""
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+_shared: dict[int, Asker] = {}
+"""By process, since a fork must not share a pipe."""
+
+
+def shared_asker() -> Asker:
+    """Return this process's Asker."""
+    return _shared.setdefault(os.getpid(), Asker())
+
+
+def use_asker(asker: Asker) -> None:
+    """Call Vela and the oracles through an Asker in this process."""
+    from ethosgen.backend.ethosu.offload import vela
+    from ethosgen.oracle import interpreters
+
+    vela.call = asker.call  # type: ignore[attr-defined]
+    interpreters.call = asker.call  # type: ignore[attr-defined]
+
+
+def _start() -> subprocess.Popen[bytes]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-P", __file__], env=environment, **pipes)  # type: ignore[call-overload,no-any-return]
 
 
 def _write(pipe: IO[bytes], value: Any) -> None:
@@ -86,26 +106,21 @@ def _serve() -> None:
 
 
 def _preload() -> None:
-    """Import the packages that take long to import."""
+    """Import what takes long to import."""
     import ai_edge_litert.interpreter  # noqa: F401
-    import numpy  # noqa: F401
     from ethosu import regor  # noqa: F401
     from tflite_micro.python.tflite_micro import runtime  # noqa: F401
 
+    from ethosgen import oracle  # noqa: F401
+
 
 def _answer(script: str, function: str, arguments: Any, limit_s: float) -> tuple[str, Any, str]:
-    if script not in _modules:
-        spec = importlib.util.spec_from_file_location(Path(script).stem, script)
-        assert spec is not None and spec.loader is not None
-        _modules[script] = importlib.util.module_from_spec(spec)
-        sys.modules[f"asked_{Path(script).stem}"] = _modules[script]
-        spec.loader.exec_module(_modules[script])
     reading, writing = os.pipe()
     with tempfile.TemporaryFile() as prints:
         child = os.fork()
         if child == 0:
             os.close(reading)
-            _run(getattr(_modules[script], function), arguments, writing, prints)
+            _run(script, function, arguments, writing, prints)
         os.close(writing)
         data, late = _collect(reading, limit_s)
         os.close(reading)
@@ -123,11 +138,16 @@ def _answer(script: str, function: str, arguments: Any, limit_s: float) -> tuple
     return ("returned" if returned else "raised"), value, log
 
 
-def _run(function: Any, arguments: Any, writing: int, prints: IO[bytes]) -> None:
+def _run(script: str, function: str, arguments: Any, writing: int, prints: IO[bytes]) -> None:
     os.dup2(prints.fileno(), 1)
     os.dup2(prints.fileno(), 2)
     try:
-        outcome = (True, function(*arguments))
+        spec = importlib.util.spec_from_file_location("child_script", script)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["child_script"] = module
+        spec.loader.exec_module(module)
+        outcome = (True, getattr(module, function)(*arguments))
     except Exception as error:
         outcome = (False, f"{type(error).__name__}: {error}")
     with contextlib.suppress(BaseException):

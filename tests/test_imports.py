@@ -56,7 +56,9 @@ OWNERS = {
     "ethosu": "backend.ethosu.offload",
     "flatbuffers": "frontend.tflite",
     "jinja2": "project",
+    "litert_quantizer": "quantization",
     "onnx": "frontend.onnx",
+    "onnxruntime": "oracle",
     "pydantic": "board",
     "rich": "commands",
     "serial": "target",
@@ -67,6 +69,9 @@ OWNERS = {
 }
 """Third-party package → the one package of ethosgen that may import it."""
 SHARED = {
+    ("ai_edge_litert", "quantization"),  # a quantized network is compared with its float original
+    ("onnx", "quantization"),  # so is a QDQ one, which onnxruntime's quantizer writes
+    ("onnxruntime", "quantization"),
     ("click", "commands"),  # the command line, a file for each command
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them

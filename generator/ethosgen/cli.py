@@ -18,6 +18,7 @@ from ethosgen.commands.doctor import doctor
 from ethosgen.commands.flash import flash
 from ethosgen.commands.ops import ops
 from ethosgen.commands.project import project
+from ethosgen.commands.quantize import quantize
 from ethosgen.commands.run import run
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
@@ -37,6 +38,7 @@ def cli(verbose: bool) -> None:
     ethosgen verify MODEL.tflite --board corstone300     does my network work on this board?
     ethosgen project MODEL.tflite --board corstone300    generate the firmware's sources
     ethosgen simulate MODEL.tflite                       only the NPU model: no compiler, no QEMU
+    ethosgen quantize FLOAT.onnx --data SAMPLES.npz -o MODEL.onnx    make a float network int8
     ethosgen doctor                                      is everything installed?
     """
     level = logging.DEBUG if verbose else logging.WARNING
@@ -49,6 +51,7 @@ for _command in (
     run,
     verify,
     simulate,
+    quantize,
     disasm,
     boards,
     flash,

@@ -23,6 +23,7 @@ EXTRAS = {
     "devicetree": "dev",
     "hypothesis": "dev",
     "kconfiglib": "dev",
+    "litert_quantizer": "quantize",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "sklearn": "demo",

@@ -22,6 +22,7 @@ from ethosgen.pipeline.planning import (
     make_program,
     read,
 )
+from ethosgen.pipeline.quantization import quantize
 from ethosgen.pipeline.simulation import simulate
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "judge",
     "make_plan",
     "make_program",
+    "quantize",
     "read",
     "run_project",
     "serve_npu",

@@ -1,8 +1,12 @@
-"""Inputs and outputs as .npz files: one array per tensor, samples along the first axis."""
+"""Inputs and outputs as .npz files: one array per tensor, samples along the first axis.
+
+Inputs may also be a folder of .npy files: one for each input, named after it, or any number of them
+for a network with one input.
+"""
 
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,11 @@ from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
 
+Array = np.ndarray[Any, Any]
+
+OPEN = -1
+"""The size of a dimension that the network leaves open."""
+
 _DAMAGE = (zipfile.BadZipFile, zlib.error)
 
 
@@ -20,21 +29,14 @@ def load_samples(path: Path, inputs: Sequence[Tensor]) -> list[Arrays]:
     """Read samples from `path`: one array for each input, by name, of that input's dtype.
 
     An array has the input's shape (one sample), or one more axis in front, N, for N samples. For an
-    input whose first dimension is 1, (N, rest of the shape) is also accepted. InputError names the
-    wrong array and the fault.
+    input whose first dimension is 1, (N, rest of the shape) is also accepted. An open dimension of
+    an input, -1, has the array's size; if it is the first, it is 1. InputError names the wrong
+    array and the fault.
     """
-    arrays = _read_npz(path)
-    names = [tensor.name for tensor in inputs]
-    wrong = sorted(set(arrays) - set(names))
-    if wrong:
-        raise InputError(f"{path}: no input is called '{wrong[0]}'; the inputs are: {_list(names)}")
-    batches = {}
-    for tensor in inputs:
-        if tensor.name not in arrays:
-            raise InputError(
-                f"{path}: input '{tensor.name}' is missing; it must hold {_list(names)}"
-            )
-        batches[tensor.name] = _as_batch(path, tensor, arrays[tensor.name])
+    if path.is_dir():
+        batches = _read_folder(path, inputs)
+    else:
+        batches = _batches(path, inputs, _read_npz(path))
     counts = {name: len(batch) for name, batch in batches.items()}
     if len(set(counts.values())) > 1:
         raise InputError(f"{path}: the inputs hold different numbers of samples: {counts}")
@@ -42,6 +44,13 @@ def load_samples(path: Path, inputs: Sequence[Tensor]) -> list[Arrays]:
     if count == 0:
         raise InputError(f"{path}: has no samples")
     return [{name: batch[i] for name, batch in batches.items()} for i in range(count)]
+
+
+def load_array(path: Path) -> Array:
+    """Read the array of an .npy file; InputError if it is none."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    return _read_npy(path)
 
 
 def save_samples(path: Path, samples: Sequence[Arrays]) -> None:
@@ -71,7 +80,44 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+def _batches(path: Path, inputs: Sequence[Tensor], arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return each input's samples, stacked."""
+    names = [tensor.name for tensor in inputs]
+    wrong = sorted(set(arrays) - set(names))
+    if wrong:
+        raise InputError(f"{path}: no input is called '{wrong[0]}'; the inputs are: {_list(names)}")
+    missing = next((name for name in names if name not in arrays), None)
+    if missing is not None:
+        raise InputError(f"{path}: input '{missing}' is missing; it must hold {_list(names)}")
+    return {tensor.name: _as_batch(path, tensor, arrays[tensor.name]) for tensor in inputs}
+
+
+def _read_folder(path: Path, inputs: Sequence[Tensor]) -> dict[str, Array]:
+    """Return the samples in a folder's .npy files, stacked, by input."""
+    files = sorted(path.glob("*.npy"))
+    if not files:
+        raise InputError(f"{path}: has no .npy files")
+    stems = {file.stem for file in files}
+    if len(inputs) != 1 or inputs[0].name in stems:
+        return _batches(path, inputs, {file.stem: _read_npy(file) for file in files})
+    only = inputs[0]
+    parts = [_as_batch(file, only, _read_npy(file)) for file in files]
+    if len({part.shape[1:] for part in parts}) > 1:
+        raise InputError(f"{path}: its files hold samples of different shapes")
+    return {only.name: np.concatenate(parts)}
+
+
+def _read_npy(path: Path) -> Array:
+    try:
+        with path.open("rb") as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except (OSError, ValueError, EOFError, TypeError):
+        raise InputError(
+            f"{path}: not an .npy file of a plain array; write it with numpy.save(path, array)"
+        ) from None
+
+
+def _read_npz(path: Path) -> dict[str, Array]:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
@@ -83,19 +129,35 @@ def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
         ) from None
 
 
-def _as_batch(path: Path, tensor: Tensor, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _as_batch(path: Path, tensor: Tensor, array: Array) -> Array:
     if array.dtype != np.dtype(tensor.dtype):
         raise InputError(
             f"{path}: input '{tensor.name}' is {array.dtype}, but must be {tensor.dtype}"
         )
-    shape = tensor.shape
+    shape = _settled(tensor.shape, array.shape)
     if array.shape == shape:
         return array[np.newaxis]
     if array.shape[1:] == shape:
         return array
     if shape[:1] == (1,) and array.ndim == len(shape) and array.shape[1:] == shape[1:]:
         return array.reshape(len(array), *shape)
+    sizes = ["any" if size == OPEN else str(size) for size in shape]
+    rest = "".join(f", {size}" for size in sizes)
+    only = "," if len(sizes) == 1 else ""
     raise InputError(
-        f"{path}: input '{tensor.name}' has shape {array.shape}, but must have {shape}, "
-        f"or (N, {', '.join(map(str, shape))}) for N samples"
+        f"{path}: input '{tensor.name}' has shape {array.shape}, but must have "
+        f"({', '.join(sizes)}{only}), or (N{rest}) for N samples"
     )
+
+
+def _settled(shape: tuple[int, ...], given: tuple[int, ...]) -> tuple[int, ...]:
+    """Return an input's shape with the sizes that an array gives to its open dimensions."""
+    if len(given) not in (len(shape), len(shape) + 1):
+        return shape
+    own = given[len(given) - len(shape) :]
+    is_batch = len(given) == len(shape)
+    sizes = (
+        wanted if wanted != OPEN else 1 if axis == 0 and is_batch else size
+        for axis, (wanted, size) in enumerate(zip(shape, own, strict=True))
+    )
+    return tuple(sizes)

@@ -1,0 +1,158 @@
+"""`ethosgen quantize`: from a float network to a quantized one."""
+
+import json
+import math
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.options import JSON
+from ethosgen.commands.progress import Progress
+from ethosgen.values.grammar import counted
+from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
+
+_LONGEST_NAME = 40
+
+
+@click.command()
+@click.argument("network", metavar="FLOAT", type=click.Path(path_type=Path))
+@click.option(
+    "--data",
+    required=True,
+    metavar="DATA",
+    type=click.Path(path_type=Path),
+    help="Calibration data: typical inputs as .npz, one array for each input, by name; or a folder "
+    "of .npy files.",
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="NETWORK",
+    type=click.Path(path_type=Path),
+    help="The quantized network to write, in FLOAT's format.",
+)
+@click.option(
+    "--activations",
+    type=ValueChoice(["int8", "int16"]),
+    default="int8",
+    show_default=True,
+    help="Type of the activations; weights are int8, with a scale for each channel.",
+)
+@click.option(
+    "--keep",
+    metavar="LAYER",
+    multiple=True,
+    help="Keep a layer in float; its name is in the table. Repeatable.",
+)
+@click.option(
+    "--labels",
+    metavar="FILE.npy",
+    type=click.Path(path_type=Path),
+    help="Classes of the samples in --test-data (or --data): compare the accuracy.",
+)
+@click.option(
+    "--test-data",
+    metavar="DATA",
+    type=click.Path(path_type=Path),
+    help="Samples that --labels classifies, in the same form as --data [default: --data].",
+)
+@click.option("--force", is_flag=True, help="Replace NETWORK if it exists.")
+@JSON
+def quantize(
+    network: Path,
+    data: Path,
+    output: Path,
+    activations: str,
+    keep: tuple[str, ...],
+    labels: Path | None,
+    test_data: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Quantize a float network (.onnx, .tflite) to int8 with calibration data.
+
+    Each format is quantized by the quantizer of its own world: ONNX Runtime, LiteRT. The table
+    shows how far each layer's result is from the float network's; if it is too far, the layers to
+    keep in float are named.
+    """
+    from ethosgen import pipeline
+
+    asked = QuantizationRequest(network, data, output, activations, keep, test_data, labels, force)
+    with Progress() as progress:
+        report = pipeline.quantize(asked, progress.watch())
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2))
+    else:
+        for line in report_lines(report):
+            click.echo(line)
+    suggest_next(f"ethosgen verify {shlex.quote(str(output))} --board corstone300", quiet=as_json)
+
+
+def report_lines(report: QuantizationReport) -> Iterator[str]:
+    """Yield the report for people."""
+    measured = counted(report.measured, "sample")
+    yield (
+        f"{report.output}: weights int8 by channel, activations {report.activations}, calibrated "
+        f"with {counted(report.samples, 'sample')}"
+    )
+    yield f"  layers    error of each result against float on {measured}, earlier layers' included"
+    yield from (f"            {line}" for line in _table(report.layers))
+    yield f"  outputs   {_noise_text(report.sqnr_db)}"
+    left = report.left_in_float
+    if left:
+        yield f"  float     {counted(len(left), 'layer')} of {len(report.layers)} not quantized"
+    for layer in report.kept_in_vain:
+        yield (
+            f"  note      '{layer.name}' is {layer.dtype} all the same: it has no weights, and its "
+            "neighbours are quantized; keep those too"
+        )
+    if report.accuracy:
+        of = report.accuracy
+        yield (
+            f"  accuracy  {of.before:.1%} before, {of.after:.1%} after "
+            f"({of.right_before} and {of.right_after} of {counted(of.samples, 'sample')})"
+        )
+    yield f"  size      {report.bytes_before:,} B before, {report.bytes_after:,} B after"
+    for number, one in enumerate(report.advice):
+        yield (
+            f"  {'advice' if not number else '':<9} {shlex.join(one.options)} raises the outputs' "
+            f"ratio from {_ratio(report.sqnr_db)} to {_ratio(one.sqnr_db)}"
+        )
+
+
+def _table(layers: Any) -> Iterator[str]:
+    """Yield a row for each layer, and a heading."""
+    rows = [("layer", "operator", "type", "error", "ratio")]
+    for layer in layers:
+        energy = layer.energy
+        error = "0" if not energy.noise else f"{energy.error:.2%}"
+        rows.append(
+            (_short(layer.name), layer.operator, layer.dtype, error, _ratio(energy.sqnr_db))
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    for name, operator, dtype, error, ratio in rows:
+        yield (
+            f"{name:<{widths[0]}}  {operator:<{widths[1]}}  {dtype:<{widths[2]}}  "
+            f"{error:>{widths[3]}}  {ratio:>{widths[4]}}"
+        )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}"
+
+
+def _ratio(decibels: float) -> str:
+    return f"{decibels:.1f} dB".replace("-0.0", "0.0") if math.isfinite(decibels) else "exact"
+
+
+def _noise_text(decibels: float) -> str:
+    if not math.isfinite(decibels):
+        return "equal the float network's"
+    share = 10 ** (-decibels / 20)
+    return f"signal-to-noise ratio {_ratio(decibels)}: the error is {share:.2%} of the values"

@@ -1,0 +1,234 @@
+"""Quantizes a float network: read, calibrate, write, and measure what it costs."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.host.storage import require_writable
+from ethosgen.quantization import find_quantizer
+from ethosgen.quantization.advice import Advice, advice, hurts, trials
+from ethosgen.quantization.layers import Layer, layers_of, worst_db
+from ethosgen.quantization.scripts import Answer, Arrays, Quantizer
+from ethosgen.samples.files import load_array, load_samples
+from ethosgen.values.errors import InputError, cannot_write
+from ethosgen.values.grammar import counted, nearest
+from ethosgen.values.network import Tensor
+from ethosgen.values.quantization import Accuracy, QuantizationReport, QuantizationRequest
+from ethosgen.values.watch import Watch
+
+MOST_MEASURED = 16
+"""The number of samples on which layers are compared: keeping all tensors of more takes long."""
+
+Samples = Sequence[Mapping[str, np.ndarray[Any, Any]]]
+
+
+def quantize(asked: QuantizationRequest, watch: Watch) -> QuantizationReport:
+    """Write the quantized network and return what quantization costs.
+
+    Raises InputError for unusable files and data, ToolError if the quantizer is not installed,
+    UnsupportedError if it fails. Nothing is written then.
+    """
+    quantizer = find_quantizer(asked.network)
+    output = _checked_output(asked, quantizer)
+    if not asked.network.is_file():
+        raise InputError(f"cannot read '{asked.network}': no such file")
+    quantizer.require()
+    with tempfile.TemporaryDirectory(prefix="ethosgen-") as folder:
+        job = _Job(quantizer, asked, Path(folder), watch)
+        report = job.run()
+        _deliver(job.result, output)
+    return report
+
+
+@dataclass
+class _Job:
+    """One quantization, with the folder that its scripts share."""
+
+    quantizer: Quantizer
+    asked: QuantizationRequest
+    folder: Path
+    watch: Watch
+    outputs: int = 1
+
+    @property
+    def result(self) -> Path:
+        return self.folder / f"quantized{self.quantizer.suffix}"
+
+    def run(self) -> QuantizationReport:
+        asked, watch = self.asked, self.watch
+        with watch.stage("read", f"reading '{asked.network}'"):
+            self.quantizer.checks(asked.network)
+            inputs = self.inputs()
+            samples = _finite(asked.data, load_samples(asked.data, inputs))
+            inputs = [_as_given(tensor, samples[0]) for tensor in inputs]
+            labelled = self.labelled(inputs, samples)
+            shapes = {tensor.name: list(tensor.shape) for tensor in inputs}
+            layers = self.ask("prepare", shapes=shapes)["layers"]
+            _check_names(asked.keep, layers)
+        with watch.stage("quantize", f"calibrating with {counted(len(samples), 'sample')}"):
+            self.ask("quantize", _stacked(samples), keep=asked.keep)
+        some = _stacked(_spread(samples, MOST_MEASURED))
+        with watch.stage("measure", "measuring each layer's error"):
+            measured = layers_of(self.ask("measure", some)["layers"])
+            ratio = self.output_ratio(some)
+        accuracy = self.accuracy(labelled)
+        return QuantizationReport(
+            network=asked.network,
+            output=asked.output,
+            activations=asked.activations,
+            keep=asked.keep,
+            samples=len(samples),
+            measured=min(len(samples), MOST_MEASURED),
+            inputs={tensor.name: tensor.shape for tensor in inputs},
+            layers=measured,
+            sqnr_db=ratio,
+            accuracy=accuracy,
+            advice=self.advice(measured, ratio, accuracy, some),
+            bytes_before=asked.network.stat().st_size,
+            bytes_after=self.result.stat().st_size,
+        )
+
+    def ask(self, function: str, arrays: Arrays | None = None, **request: Any) -> dict[str, Any]:
+        """Call a function of the script and return the values of its answer."""
+        return self.answer(function, arrays, **request)[0]
+
+    def answer(self, function: str, arrays: Arrays | None, **request: Any) -> Answer:
+        common = {
+            "source": str(self.asked.network),
+            "output": self.result.name,
+            "activations": self.asked.activations,
+        }
+        return self.quantizer.run(function, common | request, self.folder, arrays or {})
+
+    def inputs(self) -> list[Tensor]:
+        """Return the network's inputs; also note the number of its outputs."""
+        found = self.ask("inspect")
+        self.outputs = len(found["outputs"])
+        if not found["inputs"]:
+            raise InputError(f"'{self.asked.network}' has no inputs, so nothing can be calibrated")
+        return [
+            Tensor(index, name, tuple(shape), dtype)
+            for index, (name, shape, dtype) in enumerate(found["inputs"])
+        ]
+
+    def output_ratio(self, arrays: Arrays) -> float:
+        """Return the lowest signal-to-noise ratio of the outputs."""
+        trial = {"activations": self.asked.activations, "keep": list(self.asked.keep)}
+        return worst_db(self.ask("explore", arrays, trials=[trial])["trials"][0])
+
+    def labelled(self, inputs: Sequence[Tensor], samples: Samples) -> tuple[Samples, Any] | None:
+        """Return the samples with labels, None if there are none."""
+        asked = self.asked
+        if asked.labels is None:
+            if asked.test_data is not None:
+                raise InputError("--test-data is compared with labels; name them with --labels")
+            return None
+        if self.outputs != 1:
+            raise InputError(f"--labels needs a network with one output; this has {self.outputs}")
+        tested = samples
+        if asked.test_data is not None:
+            tested = _finite(asked.test_data, load_samples(asked.test_data, inputs))
+        return tested, _labels(asked.labels, len(tested))
+
+    def accuracy(self, labelled: tuple[Samples, Any] | None) -> Accuracy | None:
+        if labelled is None:
+            return None
+        samples, labels = labelled
+        right = []
+        with self.watch.stage("test", f"classifying {counted(len(samples), 'sample')} twice"):
+            for output in ("", self.result.name):
+                found = self.answer("answers", _stacked(samples), output=output)[1]["largest"]
+                right.append(int(np.sum(found == labels)))
+        return Accuracy(len(samples), *right)
+
+    def advice(
+        self, layers: Sequence[Layer], ratio: float, accuracy: Accuracy | None, some: Arrays
+    ) -> list[Advice]:
+        shares = (accuracy.before, accuracy.after) if accuracy else (None, None)
+        if not hurts(ratio, *shares):
+            return []
+        asked = self.asked
+        tried = trials(layers, asked.activations, asked.keep)
+        with self.watch.stage("advise", f"trying {counted(len(tried), 'remedy', 'remedies')}"):
+            found = self.ask("explore", some, trials=tried)["trials"]
+        return advice(tried, found, ratio, asked.keep)
+
+
+def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
+    output = asked.output
+    if output.suffix.lower() != quantizer.suffix:
+        raise InputError(f"'{output}' must end in {quantizer.suffix}, as the float network does")
+    if output.exists() and asked.network.exists() and output.samefile(asked.network):
+        raise InputError(f"'{output}' is the float network itself; name another file with -o")
+    if output.is_dir():
+        raise InputError(f"'{output}' is a folder; name a file with -o")
+    if output.exists() and not asked.force:
+        raise InputError(
+            f"'{output}' exists; name another file with -o, or replace it with --force"
+        )
+    require_writable(output.parent)
+    return output
+
+
+def _deliver(made: Path, output: Path) -> None:
+    """Move the network to its place: in one step, since it may replace a file."""
+    partial = output.with_name(f".{output.name}.partial")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(made.read_bytes())
+        partial.replace(output)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise cannot_write(output, error) from None
+
+
+def _finite(path: Path, samples: Samples) -> Samples:
+    for number, sample in enumerate(samples):
+        for name, array in sample.items():
+            if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
+                raise InputError(
+                    f"{path}: sample {number} of input '{name}' holds values that are not finite "
+                    "(NaN or infinite)"
+                )
+    return samples
+
+
+def _as_given(tensor: Tensor, sample: Mapping[str, np.ndarray[Any, Any]]) -> Tensor:
+    return Tensor(tensor.index, tensor.name, sample[tensor.name].shape, tensor.dtype)
+
+
+def _labels(path: Path, count: int) -> np.ndarray[Any, Any]:
+    """Return the classes of `count` samples; InputError if the file does not hold them."""
+    labels = load_array(path)
+    if labels.dtype.kind not in "iu":
+        raise InputError(f"{path}: labels are the numbers of classes, but it holds {labels.dtype}")
+    if labels.shape not in ((count,), (count, 1)):
+        raise InputError(
+            f"{path}: has shape {labels.shape}, but must have ({count},), a label for each sample"
+        )
+    return labels.reshape(-1)
+
+
+def _check_names(keep: Sequence[str], layers: Sequence[str]) -> None:
+    wrong = next((name for name in keep if name not in layers), None)
+    if wrong is not None:
+        raise InputError(
+            f"no layer is called '{wrong}'{nearest(wrong, layers)}; without --keep, the table "
+            "lists their names"
+        )
+
+
+def _stacked(samples: Samples) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: np.stack([sample[name] for sample in samples]) for name in samples[0]}
+
+
+def _spread(samples: Samples, most: int) -> Samples:
+    """Return at most `most` samples, evenly from all."""
+    count = min(len(samples), most)
+    return [samples[i * len(samples) // count] for i in range(count)]

@@ -1,0 +1,50 @@
+"""From a float network to a quantized one: each format by the quantizer of its own world.
+
+QUANTIZERS is the only place that lists them.
+"""
+
+from pathlib import Path
+
+from ethosgen.quantization.scripts import Quantizer
+from ethosgen.values.errors import InputError
+
+_HERE = Path(__file__).parent
+
+
+def _checks_tflite(path: Path) -> object:
+    from ethosgen.frontend import read
+
+    return read(path, "tflite")
+
+
+QUANTIZERS: list[Quantizer] = [
+    Quantizer(
+        "ONNX", ".onnx", "onnxruntime", _HERE / "onnx.py", ("onnx", "onnxruntime"), extra="onnx"
+    ),
+    Quantizer(
+        "TensorFlow Lite",
+        ".tflite",
+        "litert-quantizer",
+        _HERE / "tflite.py",
+        ("litert_quantizer",),
+        extra="quantize",
+        checks=_checks_tflite,
+    ),
+]
+
+_PICKLED = (".pt", ".pth", ".ckpt", ".bin")
+
+
+def find_quantizer(path: Path) -> Quantizer:
+    """Return the quantizer for a file, by its suffix; InputError names those that there are."""
+    suffix = path.suffix.lower()
+    found = next((one for one in QUANTIZERS if one.suffix == suffix), None)
+    if found is not None:
+        return found
+    if suffix in _PICKLED:
+        raise InputError(
+            f"'{path}' looks like a pickled checkpoint, which can run any code, so ethosgen never "
+            "opens one; export the network with torch.onnx.export(model, inputs, 'NETWORK.onnx')"
+        )
+    formats = ", ".join(one.suffix for one in QUANTIZERS)
+    raise InputError(f"'{path}' is in no format that ethosgen quantizes; it must end in: {formats}")

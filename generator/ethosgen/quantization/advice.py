@@ -1,0 +1,79 @@
+"""Advice on a network that quantization hurts: which layers to keep in float, or int16.
+
+The rule: quantization hurts if the noise is over 10% of an output's signal (20 dB), or if half a
+percent of the labelled samples are lost. Then the layers that lose most are kept in float in turn:
+each alone, in case its arithmetic is to blame, and each with the layers that read its result, in
+case the rounding of that is. All activations in int16 are tried too. What raises the outputs'
+ratio by 3 dB or more, which halves the noise's power, is advised.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ethosgen.quantization.layers import Layer, worst_db
+
+HURTS_DB = 20.0
+MOST_LOST = 0.005
+"""The largest share of labelled samples that may be lost."""
+WORTH_DB = 3.0
+MOST_LAYERS = 3
+MOST_READERS = 2
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Options that raise the outputs' signal-to-noise ratio to `sqnr_db`."""
+
+    options: tuple[str, ...]
+    sqnr_db: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the advice as an object of JSON types; null means that nothing differs."""
+        ratio = round(self.sqnr_db, 3) if math.isfinite(self.sqnr_db) else None
+        return {"options": list(self.options), "sqnr_db": ratio}
+
+
+def hurts(sqnr_db: float, before: float | None, after: float | None) -> bool:
+    """Return whether quantization hurts, by the outputs' ratio or by the accuracy."""
+    lost = before - after if before is not None and after is not None else 0.0
+    return sqnr_db < HURTS_DB or lost > MOST_LOST
+
+
+def trials(layers: Sequence[Layer], activations: str, keep: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what is worth trying, as requests of a script."""
+    lossy = [one for one in layers if one.is_quantized and one.lost_db > 0]
+    lossy.sort(key=lambda one: -one.lost_db)
+    made: list[dict[str, Any]] = []
+    for one in lossy[:MOST_LAYERS]:
+        names = [[one.name]]
+        if 0 < len(one.readers) <= MOST_READERS:
+            names.append([one.name, *one.readers])
+        made += [{"activations": activations, "keep": [*keep, *more]} for more in names]
+    if activations != "int16":
+        made.append({"activations": "int16", "keep": list(keep)})
+    return made
+
+
+def advice(
+    tried: Sequence[dict[str, Any]],
+    found: Sequence[Sequence[Sequence[float]]],
+    sqnr_db: float,
+    keep: Sequence[str],
+) -> list[Advice]:
+    """Return what a trial has shown to help, the best first.
+
+    A longer list of layers is left out if a part of it helps as much, to a decibel.
+    """
+    reached = [(trial, worst_db(energies)) for trial, energies in zip(tried, found, strict=True)]
+    helpful = [(trial, ratio) for trial, ratio in reached if ratio >= sqnr_db + WORTH_DB]
+    made = []
+    for trial, ratio in sorted(helpful, key=lambda one: -one[1]):
+        new = [name for name in trial["keep"] if name not in keep]
+        parts = [r for t, r in helpful if set(t["keep"]) < set(trial["keep"])]
+        if new and any(part >= ratio - 1 for part in parts):
+            continue
+        kept = tuple(word for name in new for word in ("--keep", name))
+        made.append(Advice(kept or ("--activations", trial["activations"]), ratio))
+    return made

@@ -1,0 +1,194 @@
+"""Float .onnx networks: what is written, checked with ONNX's own tools and plain sessions."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import numpy_helper
+
+from ethosgen.pipeline import quantize
+from ethosgen.values.errors import InputError
+from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
+from ethosgen.values.watch import Watch
+from tests.support.float_networks import OnnxBuilder, lopsided_onnx, small_onnx
+
+SAMPLES = 12
+
+
+def images(count: int = SAMPLES, seed: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((count, 3, 8, 8)).astype(np.float32)
+
+
+def run(network: Path, folder: Path, **more: Any) -> tuple[QuantizationReport, onnx.ModelProto]:
+    """Quantize a network of one input with random images."""
+    np.savez(folder / "data.npz", image=images())
+    request = QuantizationRequest(network, folder / "data.npz", folder / "made.onnx", **more)
+    report = quantize(request, Watch())
+    model = onnx.load(folder / "made.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    return report, model
+
+
+def constants(model: onnx.ModelProto) -> dict[str, np.ndarray]:
+    return {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
+
+
+def sources(model: onnx.ModelProto) -> Mapping[str, onnx.NodeProto]:
+    return {name: node for node in model.graph.node for name in node.output}
+
+
+def outputs(network: Path, samples: np.ndarray) -> np.ndarray:
+    """Return the only output of each sample, without ONNX Runtime's optimizer."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(network, options)
+    return np.concatenate([session.run(None, {"image": one[np.newaxis]})[0] for one in samples])
+
+
+def test_weights_are_int8_by_channel_and_activations_int8(tmp_path: Path) -> None:
+    _, model = run(small_onnx(tmp_path / "float.onnx"), tmp_path)
+    stored, makers = constants(model), sources(model)
+    weighted = [node for node in model.graph.node if node.op_type in ("Conv", "Gemm")]
+    assert [node.op_type for node in weighted] == ["Conv", "Conv", "Gemm"]
+    for node in weighted:
+        dequantize = makers[node.input[1]]
+        weights, scales, zeros = (stored[name] for name in dequantize.input)
+        assert weights.dtype == np.int8
+        assert scales.shape == (len(weights),)
+        assert not zeros.any()
+        assert stored[makers[node.input[2]].input[0]].dtype == np.int32
+    for node in model.graph.node:
+        if node.op_type == "QuantizeLinear":
+            assert stored[node.input[2]].dtype == np.int8
+
+
+def test_batch_norms_are_folded_and_only_the_standard_operators_are_left(tmp_path: Path) -> None:
+    _, model = run(small_onnx(tmp_path / "float.onnx"), tmp_path)
+    assert "BatchNormalization" not in {node.op_type for node in model.graph.node}
+    assert {node.domain for node in model.graph.node} <= {"", "ai.onnx"}
+    assert [entry.domain for entry in model.opset_import] == [""]
+
+
+def test_an_open_batch_is_1_in_the_quantized_network(tmp_path: Path) -> None:
+    report, model = run(small_onnx(tmp_path / "float.onnx"), tmp_path)
+    assert report.inputs == {"image": (1, 3, 8, 8)}
+    for port, shape in ((model.graph.input[0], [1, 3, 8, 8]), (model.graph.output[0], [1, 5])):
+        assert [size.dim_value for size in port.type.tensor_type.shape.dim] == shape
+
+
+@pytest.mark.parametrize("activations", ["int8", "int16"])
+def test_the_reported_ratio_is_that_of_plain_runs(tmp_path: Path, activations: str) -> None:
+    network = small_onnx(tmp_path / "float.onnx")
+    report, _ = run(network, tmp_path, activations=activations)
+    true, found = (outputs(path, images()) for path in (network, tmp_path / "made.onnx"))
+    ratio = 10 * np.log10(np.sum(true**2) / np.sum((true - found) ** 2))
+    assert ratio > 30
+    assert report.sqnr_db == pytest.approx(ratio, abs=0.1)
+    assert report.layers[-1].energy.sqnr_db == pytest.approx(ratio, abs=0.1)
+
+
+def test_each_layer_is_listed_once_with_its_fused_activation(tmp_path: Path) -> None:
+    report, _ = run(small_onnx(tmp_path / "float.onnx"), tmp_path)
+    assert [(layer.operator, layer.dtype) for layer in report.layers] == [
+        ("Conv + Relu", "int8"),
+        ("Conv", "int8"),
+        ("Add", "int8"),
+        ("GlobalAveragePool", "int8"),
+        ("Flatten", "int8"),
+        ("Gemm", "int8"),
+    ]
+
+
+def test_int16_activations_are_symmetric_and_keep_activations_fused(tmp_path: Path) -> None:
+    _, model = run(small_onnx(tmp_path / "float.onnx"), tmp_path, activations="int16")
+    stored, makers = constants(model), sources(model)
+    rounding = [node for node in model.graph.node if node.op_type == "QuantizeLinear"]
+    assert rounding
+    for node in rounding:
+        assert stored[node.input[2]].dtype == np.int16
+        assert not stored[node.input[2]].any()
+    (relu,) = (node for node in model.graph.node if node.op_type == "Relu")
+    assert makers[relu.input[0]].op_type == "Conv"
+
+
+def test_a_kept_layer_stays_in_float(tmp_path: Path) -> None:
+    network = small_onnx(tmp_path / "float.onnx")
+    names = [layer.name for layer in run(network, tmp_path)[0].layers]
+    report, model = run(network, tmp_path, keep=(names[1],), force=True)
+    convolutions = [node for node in model.graph.node if node.op_type == "Conv"]
+    stored = constants(model)
+    assert [node.input[1] in stored for node in convolutions] == [False, True]
+    assert stored[convolutions[1].input[1]].dtype == np.float32
+    assert report.layers[1].dtype == "float32"
+    assert report.layers[0].dtype == "int8"
+
+
+def test_what_helps_a_network_that_quantization_hurts_is_advised(tmp_path: Path) -> None:
+    network = lopsided_onnx(tmp_path / "float.onnx")
+    report, _ = run(network, tmp_path)
+    assert report.sqnr_db < 20
+    best = report.advice[0]
+    kept = tuple(word for word in best.options if word != "--keep")
+    assert best.sqnr_db > report.sqnr_db + 20
+    better, _ = run(network, tmp_path, keep=kept, force=True)
+    assert better.sqnr_db == pytest.approx(best.sqnr_db, abs=0.01)
+    assert not better.advice
+    wide = next(one for one in report.advice if one.options == ("--activations", "int16"))
+    assert run(network, tmp_path, activations="int16", force=True)[0].sqnr_db == pytest.approx(
+        wide.sqnr_db, abs=0.01
+    )
+
+
+def test_an_old_opset_is_converted(tmp_path: Path) -> None:
+    net = OnnxBuilder()
+    net.conv("image", "made", net.drawn(4, 3, 3, 3))
+    path = net.save(tmp_path / "old.onnx", {"image": [1, 3, 8, 8]}, {"made": [1, 4, 8, 8]}, 9)
+    report, model = run(path, tmp_path)
+    assert model.opset_import[0].version >= 13
+    assert [layer.dtype for layer in report.layers] == ["int8"]
+
+
+def test_constants_in_a_file_of_their_own_are_read(tmp_path: Path) -> None:
+    model = onnx.load(small_onnx(tmp_path / "float.onnx"))
+    onnx.save(
+        model,
+        tmp_path / "outside.onnx",
+        save_as_external_data=True,
+        size_threshold=0,
+        location="constants.bin",
+    )
+    report, _ = run(tmp_path / "outside.onnx", tmp_path)
+    assert report.sqnr_db > 30
+    (tmp_path / "constants.bin").unlink()
+    with pytest.raises(InputError, match="constants"):
+        run(tmp_path / "outside.onnx", tmp_path, force=True)
+
+
+def test_a_quantized_network_is_refused(tmp_path: Path) -> None:
+    run(small_onnx(tmp_path / "float.onnx"), tmp_path)
+    made = (tmp_path / "made.onnx").rename(tmp_path / "again.onnx")
+    with pytest.raises(InputError, match="quantized already"):
+        run(made, tmp_path)
+    assert not (tmp_path / "made.onnx").exists()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_damaged_file_is_one_sentence(tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    data = bytearray(small_onnx(tmp_path / "float.onnx").read_bytes())
+    if seed % 2:
+        del data[random.integers(1, len(data)) :]
+    else:
+        for place in random.integers(0, len(data), seed // 2):
+            data[place] = random.integers(0, 256)
+    (tmp_path / "float.onnx").write_bytes(bytes(data))
+    try:
+        run(tmp_path / "float.onnx", tmp_path)
+    except InputError as error:
+        assert "\n" not in str(error)
+        assert len(str(error)) < 600
+        assert not (tmp_path / "made.onnx").exists()

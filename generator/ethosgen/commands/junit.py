@@ -7,6 +7,7 @@ from typing import Self
 
 from ethosgen.host.storage import explain_storage
 from ethosgen.values.errors import EthosgenError, cannot_write
+from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted
 from ethosgen.values.report import FirmwareReport, Report
 
@@ -93,6 +94,17 @@ def make_suite(
     return suites
 
 
+def _fidelity(group: str, fidelity: Fidelity) -> ET.Element:
+    """Return the case of the network's own runtime; without a limit it cannot fail."""
+    case = ET.Element("testcase", classname=group, name=f"outputs near {fidelity.title}'s")
+    if fidelity.skipped:
+        ET.SubElement(case, "skipped", message=fidelity.skipped)
+    elif not fidelity.passed:
+        ET.SubElement(case, "failure", type="Fidelity", message=fidelity.text())
+    ET.SubElement(case, "system-out").text = fidelity.text()
+    return case
+
+
 def _cases(name: str, report: Report) -> list[ET.Element]:
     group = f"ethosgen.{name}"
     golden = report.golden
@@ -119,6 +131,8 @@ def _cases(name: str, report: Report) -> list[ET.Element]:
     if not report.ended:
         ET.SubElement(marker, "failure", type="NoEndMarker", message="it was never seen")
     cases = [outputs, marker]
+    if report.fidelity:
+        cases.append(_fidelity(group, report.fidelity))
     if (
         report.golden is not None
         and not report.passed

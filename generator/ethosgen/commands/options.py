@@ -12,6 +12,7 @@ from ethosgen.oracle import CHOICES
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
+from ethosgen.values.source import AS_IS, CHANNELS_LAST, ReadOptions
 
 BOARD = click.option(
     "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."
@@ -87,6 +88,13 @@ CPU_OPS = click.option(
     metavar="OP[,OP…]",
     callback=lambda _context, _option, value: tuple(filter(None, (value or "").split(","))),
     help="Operators to keep on the CPU, by their TFLite names.",
+)
+FIDELITY = click.option(
+    "--fidelity",
+    type=click.FloatRange(0),
+    metavar="STEPS",
+    help="Also fail if an output differs by more steps from what the network's own runtime (ONNX "
+    "Runtime for .onnx) computes [default: only report the differences].",
 )
 GOLDEN = click.option(
     "--golden",
@@ -179,6 +187,53 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def _shapes(
+    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Read NAME=1,3,224,224 of each --shape."""
+    shapes = []
+    for value in values:
+        name, _, sizes = value.rpartition("=")
+        try:
+            shape = tuple(map(int, sizes.split(",")))
+        except ValueError:
+            shape = ()
+        if not name or not shape or min(shape) < 1:
+            raise click.BadParameter(
+                f"'{value}' is not a name and sizes, e.g. input=1,3,224,224", param_hint="--shape"
+            )
+        shapes.append((name, shape))
+    return tuple(shapes)
+
+
+def with_reading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for reading a network's file to a command, passed as `reading`."""
+
+    @click.option(
+        "--shape",
+        "shapes",
+        metavar="NAME=SIZES",
+        multiple=True,
+        callback=_shapes,
+        help="Shape of an input whose file leaves sizes open, e.g. input=1,3,224,224. Repeatable.",
+    )
+    @click.option(
+        "--input-layout",
+        type=ValueChoice([AS_IS, CHANNELS_LAST]),
+        default=AS_IS,
+        show_default=True,
+        help="Inputs as in the file, or nhwc: inputs of channels-first networks with the channels "
+        "last, which saves a transpose.",
+    )
+    @functools.wraps(function)
+    def wrapped(
+        shapes: tuple[tuple[str, tuple[int, ...]], ...], input_layout: str, **arguments: Any
+    ) -> Any:
+        return function(reading=ReadOptions(shapes, input_layout), **arguments)
+
+    return wrapped
+
+
 def with_recipe(
     board_option: Callable[..., Any], platform_option: Callable[..., Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -191,6 +246,7 @@ def with_recipe(
         @NAMES
         @IO
         @with_offloading
+        @with_reading
         @platform_option
         @MEMORY_MODE
         @functools.wraps(function)
@@ -201,12 +257,13 @@ def with_recipe(
             names: tuple[str, ...],
             io: str,
             options: OffloadOptions,
+            reading: ReadOptions,
             platform: str,
             memory_mode: str | None,
             **arguments: Any,
         ) -> Any:
             recipe = Recipe(
-                networks, board, npu, names, IoStyle(io), platform, memory_mode, options
+                networks, board, npu, names, IoStyle(io), platform, memory_mode, options, reading
             )
             return function(recipe=recipe, **arguments)
 

@@ -9,6 +9,7 @@ from ethosgen.commands.answers import answer
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     DIR,
+    FIDELITY,
     GOLDEN,
     INPUT,
     JSON,
@@ -31,6 +32,7 @@ from ethosgen.commands.wording import edits_line
 @INPUT
 @OUTPUT
 @GOLDEN
+@FIDELITY
 @SAMPLES
 @SEED
 @ORACLE
@@ -51,6 +53,7 @@ def run(
     input_path: Path | None,
     output_path: Path | None,
     original: Path | None,
+    fidelity: float | None,
     samples: int | None,
     seed: int,
     oracle: str | None,
@@ -70,10 +73,9 @@ def run(
             network=network,
             inputs=pipeline.Inputs(input_path, samples, seed),
             output_path=output_path,
-            original=original,
+            criteria=pipeline.Criteria(original, oracle, fidelity),
             build=build_directory,
             line=line,
-            oracle=oracle,
             watch=progress.watch(),
         )
         junit.record(report)

@@ -6,6 +6,7 @@ import click
 
 from ethosgen.commands.answers import answer
 from ethosgen.commands.options import (
+    FIDELITY,
     GOLDEN,
     INPUT,
     JSON,
@@ -13,9 +14,11 @@ from ethosgen.commands.options import (
     OUTPUT,
     SEED,
     with_offloading,
+    with_reading,
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.source import ReadOptions
 
 
 @click.command()
@@ -27,9 +30,11 @@ from ethosgen.values.plan import OffloadOptions
     "for, or ethos-u55-128].",
 )
 @with_offloading
+@with_reading
 @INPUT
 @OUTPUT
 @GOLDEN
+@FIDELITY
 @click.option("--trace", is_flag=True, help="List each operation of the NPU, with its data.")
 @click.option("--no-times", is_flag=True, help="Omit times from the list, so that runs compare.")
 @click.option(
@@ -51,9 +56,11 @@ def simulate(
     network: Path,
     npu: str | None,
     options: OffloadOptions,
+    reading: ReadOptions,
     input_path: Path | None,
     output_path: Path | None,
     original: Path | None,
+    fidelity: float | None,
     trace: bool,
     no_times: bool,
     dumps: tuple[str, ...],
@@ -81,7 +88,8 @@ def simulate(
                 options=options,
                 inputs=pipeline.Inputs(input_path, count, seed),
                 output_path=output_path,
-                original=original,
+                criteria=pipeline.Criteria(original, fidelity=fidelity),
+                reading=reading,
                 trace=observer,
                 watch=progress.watch(),
             )

@@ -9,6 +9,7 @@ from ethosgen.commands.answers import answer
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     BOARD,
+    FIDELITY,
     GOLDEN,
     INPUT,
     JSON,
@@ -29,6 +30,7 @@ from ethosgen.values.recipe import Recipe
 @ON
 @INPUT
 @GOLDEN
+@FIDELITY
 @SAMPLES
 @SEED
 @JSON
@@ -40,6 +42,7 @@ def verify(
     on: str,
     input_path: Path | None,
     original: Path | None,
+    fidelity: float | None,
     samples: int | None,
     seed: int,
     as_json: bool,
@@ -62,7 +65,7 @@ def verify(
             recipe,
             on=on,
             inputs=pipeline.Inputs(input_path, samples, seed),
-            original=original,
+            criteria=pipeline.Criteria(original, fidelity=fidelity),
             line=line,
             flasher=flasher,
             watch=progress.watch(),

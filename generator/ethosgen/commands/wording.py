@@ -155,6 +155,8 @@ def report_text(report: Any) -> str:
         lines.append(
             f"  {comparison.oracle:<9} {counted(comparison.elements, 'element')}: {verdict}"
         )
+    if report.fidelity:
+        lines.append(f"  fidelity  {report.fidelity.text()}")
     lines += [f"  {title:<9} {text}" for title, text in report.findings.items()]
     if report.flash_bytes and report.ram_bytes:
         lines.append(size_lines(report.flash_bytes, report.ram_bytes))

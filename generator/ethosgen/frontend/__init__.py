@@ -11,7 +11,7 @@ from pathlib import Path
 from ethosgen.frontend import onnx, tflite
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
-from ethosgen.values.source import Source
+from ethosgen.values.source import AS_GIVEN, ReadOptions, Source
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class FrontEnd:
     `name` identifies the format in manifests, `title` is for people. `recognizes` looks at a file's
     bytes alone. `suffixes` are those of file names, in lower case; a project stores the network
     under the first. `read` raises InputError for a damaged file, UnsupportedError for a network
-    that the front end cannot represent.
+    that the front end cannot represent. `takes_options` says whether a source may have options.
     """
 
     name: str
@@ -29,32 +29,40 @@ class FrontEnd:
     suffixes: tuple[str, ...]
     recognizes: Callable[[bytes], bool]
     read: Callable[[Source], Network]
+    takes_options: bool = False
 
 
 FRONT_ENDS: list[FrontEnd] = [
     FrontEnd(tflite.FORMAT, "TensorFlow Lite", (".tflite",), tflite.recognizes, tflite.read),
-    FrontEnd(onnx.FORMAT, "ONNX", (".onnx",), onnx.recognizes, onnx.read),
+    FrontEnd(onnx.FORMAT, "ONNX", (".onnx",), onnx.recognizes, onnx.read, takes_options=True),
 ]
 
 
-def read(path: Path, format_name: str | None = None) -> Network:
+def read(path: Path, format_name: str | None = None, options: ReadOptions = AS_GIVEN) -> Network:
     """Read a network from a file; the format is the named one, or is recognized.
 
     Raises InputError if the file cannot be read, has an unknown format or is damaged, and
     UnsupportedError for a network that the front end cannot represent.
     """
-    return read_source(open_source(path, format_name))
+    return read_source(open_source(path, format_name, options))
 
 
-def open_source(path: Path, format_name: str | None = None) -> Source:
+def open_source(
+    path: Path, format_name: str | None = None, options: ReadOptions = AS_GIVEN
+) -> Source:
     """Return a file's bytes with its format: the named one, else by its bytes, else its suffix."""
     data = read_bytes(path)
     if format_name is not None:
-        return Source(_named(format_name).name, path.name, data)
+        return Source(_named(format_name).name, path.name, data, options)
     found = recognized(data) or _by_suffix(path)
     if found is None:
         raise InputError(f"'{path.name}' is in no format that ethosgen reads: {_formats()}")
-    return Source(found.name, path.name, data)
+    if options != AS_GIVEN and not found.takes_options:
+        raise InputError(
+            f"--shape and --input-layout do not apply to '{path.name}': a {found.title} file has "
+            "its own shapes and layout; omit them"
+        )
+    return Source(found.name, path.name, data, options)
 
 
 def read_source(source: Source) -> Network:

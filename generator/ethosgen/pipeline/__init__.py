@@ -13,7 +13,7 @@ from ethosgen.pipeline.firmware import (
     run_project,
     verify,
 )
-from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
+from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
 from ethosgen.pipeline.npu_model import attach_model, serve_npu
 from ethosgen.pipeline.planning import (
     choose_accelerator,
@@ -26,6 +26,7 @@ from ethosgen.pipeline.quantization import quantize
 from ethosgen.pipeline.simulation import simulate
 
 __all__ = [
+    "Criteria",
     "Inputs",
     "Written",
     "attach_model",

@@ -114,7 +114,10 @@ def _read_all(recipe: Recipe, watch: Watch) -> list[Network]:
             f"{counted(len(recipe.networks), 'network')}; pass it once for each, in their order, "
             "or not at all"
         )
-    networks = [read(path, name, watch) for path, name in zip(recipe.networks, names, strict=True)]
+    networks = [
+        read(path, name, watch, recipe.reading)
+        for path, name in zip(recipe.networks, names, strict=True)
+    ]
     check_names([network.name for network in networks])
     return networks
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ethosgen.board import Board, load_board
 from ethosgen.host.storage import require_writable
 from ethosgen.pipeline.creation import create_project
-from ethosgen.pipeline.judgement import Inputs
+from ethosgen.pipeline.judgement import USUAL, Criteria, Inputs
 from ethosgen.pipeline.planning import read_stored
 from ethosgen.pipeline.turns import Turn, run_and_judge
 from ethosgen.values.errors import CapacityError, InputError
@@ -93,10 +93,9 @@ def run_project(
     inputs: Inputs,
     network: str | None = None,
     output_path: Path | None = None,
-    original: Path | None = None,
+    criteria: Criteria = USUAL,
     build: Path | None = None,
     line: "SerialLine | None" = None,
-    oracle: str | None = None,
     watch: Watch,
 ) -> Report | FirmwareReport:
     """Run a built project on a target, and compare its outputs with the golden outputs.
@@ -112,12 +111,12 @@ def run_project(
     way = require_target(on).variant
     _check_target(info.board, on, info.platform)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
-    _check_one(len(chosen), inputs, output_path, original, "choose one with --network")
+    _check_one(len(chosen), inputs, output_path, criteria.original, "choose one with --network")
     is_zephyr = info.platform == ZEPHYR
     built = find_zephyr(info, way, build, on) if is_zephyr else find_built(directory, way, on)
     turns = [Turn(index, read_stored(info.networks[index], watch)) for index in chosen]
     built = replace(built, on=on)
-    return run_and_judge(turns, info, built, inputs, output_path, original, watch, line, oracle)
+    return run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line)
 
 
 def verify(
@@ -125,7 +124,7 @@ def verify(
     *,
     on: str = "qemu",
     inputs: Inputs,
-    original: Path | None = None,
+    criteria: Criteria = USUAL,
     line: "SerialLine | None" = None,
     flasher: str | None = None,
     watch: Watch,
@@ -139,7 +138,7 @@ def verify(
     if recipe.board is None:
         raise InputError("name the board with --board")
     remedy = "create a project, and choose one with: ethosgen run --network"
-    _check_one(len(recipe.networks), inputs, None, original, remedy)
+    _check_one(len(recipe.networks), inputs, None, criteria.original, remedy)
     _check_target(load_board(recipe.board), on, recipe.platform)
     if flasher is not None and on != "serial":
         raise InputError(f"--flash writes to a board; it needs --on serial instead of --on {on}")
@@ -151,7 +150,7 @@ def verify(
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
         turns = [Turn(i, program.plan.network) for i, program in enumerate(written.programs)]
-        return run_and_judge(turns, info, built, inputs, None, original, watch, line)
+        return run_and_judge(turns, info, built, inputs, None, criteria, watch, line)
 
 
 def _check_one(

@@ -46,6 +46,23 @@ class Inputs:
         return Drawn(self.seed, count_distributions(count), is_short)
 
 
+@dataclass(frozen=True)
+class Criteria:
+    """What outputs are compared with, apart from the usual oracles.
+
+    `original` is the uncompiled original of a compiled network. `oracle` decides instead of the
+    default one. `fidelity` is the limit of differences from the network's own runtime, in steps.
+    """
+
+    original: Path | None = None
+    oracle: str | None = None
+    fidelity: float | None = None
+
+
+USUAL = Criteria()
+"""The defaults."""
+
+
 def choose_samples(network: Network, inputs: Inputs) -> list[Arrays]:
     """Load the user's samples, or draw random ones."""
     if inputs.path is not None:
@@ -58,16 +75,15 @@ def judge(
     samples: Sequence[Arrays],
     outputs: Sequence[Arrays],
     watch: Watch,
-    original: Path | None = None,
-    oracle: str | None = None,
+    criteria: Criteria = USUAL,
 ) -> tuple[Comparison | None, Comparison | None]:
     """Compare outputs with those of the oracle that decides, and with the other oracle's.
 
     The default oracle decides unless the user names another, or it cannot run the network, as it
     lacks an operator or a type. Where each lacks something, each runs the operators that it has.
-    `original` is the uncompiled original of a compiled `network`, which the oracles run; without
-    it a compiled file has no golden output.
+    For a compiled network the oracles run the original; without it there is no golden output.
     """
+    original = criteria.original
     if original is not None:
         theirs = read(original)
         if is_compiled(theirs):
@@ -78,7 +94,7 @@ def judge(
     if is_compiled(network):
         return None, None
     with watch.stage("reference", f"asking {DEFAULT.title} and {SECOND.title}"):
-        answer, second = _ask_both(network, samples, oracle)
+        answer, second = _ask_both(network, samples, criteria.oracle)
 
     def against(who: Oracle, theirs: list[Arrays], why: str) -> Comparison:
         compared = compare_defined(network, samples, who.name, outputs, theirs)

@@ -25,21 +25,22 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, Plan
 from ethosgen.values.program import Program
 from ethosgen.values.project_info import NetworkInfo
+from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
 
 
-def read(path: Path, name: str | None, watch: Watch) -> Network:
+def read(path: Path, name: str | None, watch: Watch, options: ReadOptions = AS_GIVEN) -> Network:
     """Read a network and give it a name that C accepts."""
     chosen = check_name(name) if name is not None else name_from_file(path.stem)
     with watch.stage("read", f"reading {path.name}"):
-        network = frontend.read(path)
+        network = frontend.read(path, None, options)
     return replace(network, name=chosen)
 
 
 def read_stored(network: NetworkInfo, watch: Watch) -> Network:
     """Read a network from the source that its project stores."""
     with watch.stage("read", f"reading {network.source.name}"):
-        read = frontend.read(network.source, network.format)
+        read = frontend.read(network.source, network.format, network.reading)
     return replace(read, name=network.name)
 
 

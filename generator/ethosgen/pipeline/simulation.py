@@ -6,12 +6,14 @@ from pathlib import Path
 from ethosgen.backend import require_simulator
 from ethosgen.pipeline.bisection import diagnose
 from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
+from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
+from ethosgen.pipeline.judgement import USUAL, Criteria, Inputs, choose_samples, judge
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
 from ethosgen.samples.files import save_samples
 from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, Plan
 from ethosgen.values.report import Report
+from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
@@ -23,18 +25,20 @@ def simulate(
     inputs: Inputs,
     output_path: Path | None = None,
     options: OffloadOptions = EXACT,
-    original: Path | None = None,
+    criteria: Criteria = USUAL,
     trace: Trace | None = None,
+    reading: ReadOptions = AS_GIVEN,
     watch: Watch,
 ) -> Report:
     """Run a network with its partitions on the NPU model, in process.
 
     `trace` observes every operation of the NPU.
     """
-    network = read(path, None, watch)
+    network = read(path, None, watch, reading)
     accelerator = choose_accelerator(network, npu, None)
     if accelerator is not None:
         require_simulator(accelerator)
+    require_runtime([network], criteria.fidelity)
     samples = choose_samples(network, inputs)
     io = IoStyle.ARENA
 
@@ -45,7 +49,9 @@ def simulate(
     outputs = simulate_samples(plan, samples, watch, trace)
     if output_path is not None:
         save_samples(output_path, outputs)
-    golden, second = judge(network, samples, outputs, watch, original, options.oracle)
+    golden, second = judge(
+        network, samples, outputs, watch, replace(criteria, oracle=options.oracle)
+    )
     return Report(
         network=network.name,
         board=None,
@@ -55,6 +61,7 @@ def simulate(
         drawn=inputs.drawn(len(samples)),
         golden=golden,
         second=second,
+        fidelity=measure_fidelity(network, samples, outputs, criteria.fidelity, watch),
         ended=True,
         wall_s=watch.wall_s,
         diagnosis=diagnose(network, samples, golden, make_as_is, watch),

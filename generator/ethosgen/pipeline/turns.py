@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ethosgen.backend import find_accelerator
 from ethosgen.pipeline.bisection import Make, diagnose
-from ethosgen.pipeline.judgement import Inputs, choose_samples, judge
+from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
+from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
 from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.files import save_samples
@@ -40,16 +41,16 @@ def run_and_judge(
     built: "Built",
     inputs: Inputs,
     output_path: Path | None,
-    original: Path | None,
+    criteria: Criteria,
     watch: Watch,
     line: "SerialLine | None" = None,
-    oracle: str | None = None,
 ) -> Report | FirmwareReport:
     """Run samples of each network, one of each in turn so that they interfere, and compare all.
 
-    Returns a Report for one network, a FirmwareReport for several. `oracle` decides in place of the
-    project's.
+    Returns a Report for one network, a FirmwareReport for several. The
+    criteria's oracle decides in place of the project's.
     """
+    require_runtime((turn.network for turn in turns), criteria.fidelity)
     samples = {turn.index: choose_samples(turn.network, inputs) for turn in turns}
     jobs = _interleave(samples)
     outcome = _run(jobs, info, built, watch, line)
@@ -60,8 +61,9 @@ def run_and_judge(
     for turn in turns:
         results = done[turn.index]
         given, outputs = samples[turn.index], [sample.outputs for sample in results]
-        asked = oracle or info.networks[turn.index].options.oracle
-        golden, second = judge(turn.network, given, outputs, watch, original, asked)
+        asked = criteria.oracle or info.networks[turn.index].options.oracle
+        golden, second = judge(turn.network, given, outputs, watch, replace(criteria, oracle=asked))
+        limit = criteria.fidelity
         reports.append(
             Report(
                 **_counters(results),
@@ -74,6 +76,7 @@ def run_and_judge(
                 drawn=inputs.drawn(len(results)),
                 golden=golden,
                 second=second,
+                fidelity=measure_fidelity(turn.network, given, outputs, limit, watch),
                 ended=outcome.ended,
                 wall_s=watch.wall_s if len(turns) == 1 else {},
                 diagnosis=diagnose(turn.network, given, golden, _planner(info, turn.index), watch),

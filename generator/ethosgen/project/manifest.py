@@ -28,6 +28,7 @@ from ethosgen.values.plan import (
 )
 from ethosgen.values.program import Port, Program
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
+from ethosgen.values.source import AS_GIVEN, ReadOptions
 
 LIBRARY = "model"
 """The folder of the model library."""
@@ -110,6 +111,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "source": {
             "format": source.format,
             "file": f"{folder}{program.name}{suffix_of(source)}",
+            **_write_reading(source.options),
         },
         "plan": dataclasses.asdict(program.summary()),
         "parts": part_sizes(program, board),
@@ -182,6 +184,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         parts={str(part): int(size) for part, size in network["parts"].items()},
         source=path,
         format=str(source["format"]),
+        reading=_read_reading(source),
         options=OffloadOptions(
             cpu_ops=tuple(map(str, network["cpu_ops"])),
             mode=OffloadMode(network["offload"]),
@@ -189,6 +192,22 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
             check=bool(network.get("check", True)),
             oracle=network.get("oracle"),
         ),
+    )
+
+
+def _write_reading(options: ReadOptions) -> dict[str, Any]:
+    """Return what differs from the defaults."""
+    if options == AS_GIVEN:
+        return {}
+    shapes = {name: list(shape) for name, shape in options.shapes}
+    return {"shapes": shapes, "input_layout": options.input_layout}
+
+
+def _read_reading(source: Mapping[str, Any]) -> ReadOptions:
+    shapes = source.get("shapes", {}).items()
+    return ReadOptions(
+        tuple((str(name), tuple(map(int, shape))) for name, shape in shapes),
+        str(source.get("input_layout", AS_GIVEN.input_layout)),
     )
 
 

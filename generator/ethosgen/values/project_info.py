@@ -9,6 +9,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import nearest
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, PlanSummary
+from ethosgen.values.source import AS_GIVEN, ReadOptions
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class NetworkInfo:
     source: Path
     format: str
     options: OffloadOptions = EXACT
+    reading: ReadOptions = AS_GIVEN
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions
+from ethosgen.values.source import AS_GIVEN, ReadOptions
 
 
 @dataclass(frozen=True)
@@ -22,3 +23,4 @@ class Recipe:
     platform: str = "baremetal"
     memory_mode: str | None = None
     options: OffloadOptions = EXACT
+    reading: ReadOptions = AS_GIVEN

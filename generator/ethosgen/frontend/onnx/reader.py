@@ -3,22 +3,26 @@
 import contextlib
 import io
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from ethosgen.frontend.relax import import_module
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
+from ethosgen.values.grammar import unknown
 from ethosgen.values.network import Network
-from ethosgen.values.source import Source
+from ethosgen.values.source import CHANNELS_LAST, Source
 
 
 def read_network(source: Source) -> Network:
     """Read a file; InputError if it is damaged, UnsupportedError for what has no form."""
     model = _parsed(source)
-    module = _imported(model, source.name)
     given = {initializer.name for initializer in model.graph.initializer}
-    inputs = [one.name for one in model.graph.input if one.name not in given]
+    inputs = [one for one in model.graph.input if one.name not in given]
+    names = [one.name for one in inputs]
+    module = _imported(model, source.name, _shapes(inputs, source))
     outputs = [one.name for one in model.graph.output]
-    graph, _ = import_module(module, "main", inputs, outputs)
+    is_last = source.options.input_layout == CHANNELS_LAST
+    graph, _ = import_module(module, "main", names, outputs, channels_last=is_last)
     return Network(source.name.rsplit(".", 1)[0], (graph,), source=source)
 
 
@@ -41,7 +45,49 @@ def _parsed(source: Source) -> Any:
     return model
 
 
-def _imported(model: Any, name: str) -> Any:
+def _shapes(inputs: Sequence[Any], source: Source) -> dict[str, list[int]]:
+    """Return the shape of each input; InputError for open sizes, and shapes that do not fit."""
+    asked = dict(source.options.shapes)
+    known = {one.name for one in inputs}
+    for name in asked:
+        if name not in known:
+            raise InputError(f"--shape {name}: {unknown('input', name, known)}")
+    shapes = {}
+    for one in inputs:
+        sizes = [_size(size) for size in one.type.tensor_type.shape.dim]
+        given: Sequence[int | str] = asked.get(one.name, sizes)
+        if given is sizes:
+            if any(isinstance(size, str) for size in sizes):
+                listed = ", ".join(map(str, sizes))
+                example = ",".join("1" if isinstance(s, str) else str(s) for s in sizes)
+                raise InputError(
+                    f"input '{one.name}' of '{source.name}' has the open shape ({listed}); say its "
+                    f"sizes, e.g. --shape {one.name}={example}"
+                )
+        elif not _fits(given, sizes):
+            raise InputError(
+                f"--shape {one.name}={','.join(map(str, given))} does not fit the input's shape "
+                f"({', '.join(map(str, sizes))}) in '{source.name}'"
+            )
+        shapes[one.name] = [int(size) for size in given]
+    return shapes
+
+
+def _fits(given: Sequence[int | str], sizes: Sequence[int | str]) -> bool:
+    """Return whether given sizes are those of the file, where it has any."""
+    return len(given) == len(sizes) and all(
+        isinstance(size, str) or size == ours for ours, size in zip(given, sizes, strict=True)
+    )
+
+
+def _size(dimension: Any) -> int | str:
+    """Return a dimension's size, or its symbol if it is open."""
+    if dimension.HasField("dim_value") and dimension.dim_value > 0:
+        return int(dimension.dim_value)
+    return str(dimension.dim_param) or "?"
+
+
+def _imported(model: Any, name: str, shapes: dict[str, list[int]]) -> Any:
     """Return the module; its variables have the names of the file's tensors."""
     from tvm import relax
     from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
@@ -55,7 +101,7 @@ def _imported(model: Any, name: str) -> Any:
             return self.bb.emit(made, attrs["tvm_custom"]["name"]) if is_call else made
 
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 1)
-    importer = Importer({}, "float32", keep_params_in_input=False, sanitize=True)
+    importer = Importer(shapes, "float32", keep_params_in_input=False, sanitize=True)
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -19,15 +19,18 @@ def import_module(
     name: str,
     inputs: Sequence[str],
     outputs: Sequence[str],
+    *,
+    channels_last: bool = False,
 ) -> tuple[Graph, Mapping[str, str]]:
     """Read the function main of an IRModule into a graph whose ends have the given names.
 
-    Returns the graph, and the reason for each result
-    that stays float although it is quantized. UnsupportedError names what has no form.
+    With `channels_last`, inputs of three axes or more have the second one last. Returns the graph,
+    and the reason for each result that stays float although it is quantized. UnsupportedError names
+    what has no form.
     """
     from ethosgen.frontend.relax.normal import normalized
     from ethosgen.frontend.relax.partitioning import with_composites
     from ethosgen.frontend.relax.reading import Reading
 
     reading = Reading(with_composites(normalized(module)))
-    return reading.graph(name, inputs, outputs), reading.in_float
+    return reading.graph(name, inputs, outputs, channels_last), reading.in_float

@@ -157,11 +157,14 @@ class Draft:
         self._names[name] = count + 1
         return name if not count else self._unique(f"{name}_{count}")
 
-    def add_input(self, name: str, shape: Sequence[int], dtype: str) -> Value:
-        """Add an input of the graph."""
-        index = self.add_tensor(shape, dtype, name=name)
+    def add_input(
+        self, name: str, shape: Sequence[int], dtype: str, order: Order | None = None
+    ) -> Value:
+        """Add an input of the graph, whose tensor has the given order of axes."""
+        order = order or tuple(range(len(shape)))
+        index = self.add_tensor(in_order(shape, order), dtype, name=name)
         self.inputs.append(index)
-        return Value(index, tuple(shape), tuple(range(len(shape))), dtype)
+        return Value(index, tuple(shape), order, dtype)
 
     def add_constant(self, array: Array, scale: Scale | None = None) -> int:
         """Add a constant tensor, or return that of an equal one."""

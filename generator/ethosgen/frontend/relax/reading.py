@@ -13,7 +13,7 @@ from tvm import relax
 from tvm.ir import Constant as RelaxConstant
 
 from ethosgen.frontend.relax.composite import Island, take_apart
-from ethosgen.frontend.relax.draft import Constant, Draft, Operand, Scale, Value
+from ethosgen.frontend.relax.draft import Constant, Draft, Operand, Scale, Value, channels_last
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
 from ethosgen.frontend.relax.site import TRANSLATORS, NoIntegerForm, Site, ints, quantize
 from ethosgen.values.errors import UnsupportedError
@@ -43,12 +43,18 @@ class Reading:
     values: dict[Any, Any] = field(default_factory=dict)
     in_float: dict[str, str] = field(default_factory=dict)
 
-    def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Graph:
-        """Return the graph of main; inputs and outputs get the user's names."""
+    def graph(
+        self, name: str, inputs: Sequence[str], outputs: Sequence[str], is_last: bool = False
+    ) -> Graph:
+        """Return the graph of main; inputs and outputs get the user's names.
+
+        If `is_last`, the graph's inputs have their channels last.
+        """
         function = self.module["main"]
         for parameter, given in zip(function.params, inputs, strict=True):
             shape, dtype = shape_of(parameter)
-            self.values[parameter] = self.draft.add_input(given, shape, dtype)
+            order = channels_last(len(shape)) if is_last and len(shape) > 2 else None
+            self.values[parameter] = self.draft.add_input(given, shape, dtype, order)
         self.run(function)
         results = self.evaluate(function.body.body)
         listed = results if isinstance(results, tuple) else (results,)
@@ -208,7 +214,7 @@ class Reading:
         if isinstance(result, Constant):
             raise UnsupportedError(f"the output '{name}' is constant")
         self.draft.name = name
-        value = self.draft.plain(self.draft.real(result))
+        value = self.draft.real(self.draft.plain(result))
         if value.tensor in self.draft.inputs:
             raise UnsupportedError(f"the output '{name}' is an input as well")
         tensor = self.draft.tensors[value.tensor]

@@ -1,0 +1,47 @@
+"""Runs .onnx files by ONNX Runtime."""
+
+from collections.abc import Sequence
+
+from ethosgen.values.errors import ToolError, UnsupportedError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.source import Source
+
+_QUIET = 4
+"""ONNX Runtime's severity of messages above which it prints nothing."""
+
+
+def run(source: Source, samples: Sequence[Arrays]) -> list[Arrays]:
+    """Return the outputs of each sample, by name, node by node as the file says.
+
+    Without ONNX Runtime's optimizations: they fuse quantized islands into integer kernels of its
+    own, which round once more or less than the file says.
+    """
+    try:
+        import onnxruntime
+    except ModuleNotFoundError:
+        raise ToolError(
+            "comparing with ONNX Runtime needs onnxruntime; install it with: "
+            "pip install 'ethosgen[onnx]'"
+        ) from None
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _QUIET
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session = onnxruntime.InferenceSession(
+            source.data, options, providers=["CPUExecutionProvider"]
+        )
+        names = [output.name for output in session.get_outputs()]
+        return [
+            dict(zip(names, session.run(names, dict(sample)), strict=True)) for sample in samples
+        ]
+    except Exception as error:
+        words = " ".join(str(error).split())[:200]
+        raise UnsupportedError(f"ONNX Runtime refuses '{source.name}': {words}") from None
+
+
+def version() -> str:
+    """Return ONNX Runtime's version."""
+    from importlib.metadata import version as installed
+
+    return installed("onnxruntime")

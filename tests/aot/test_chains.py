@@ -16,6 +16,7 @@ from ethosgen.aot.arithmetic.quantization import compose_bounds
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
+from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.plan import plan_memory
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.plan import Plan
@@ -133,7 +134,7 @@ def _codes(schedule: Schedule) -> list[str]:
 
 
 def _arena(schedule: Schedule) -> int:
-    kernels, _ = choose_kernels(schedule, "net", packed=True)
+    kernels, _ = choose_kernels(schedule, "net", libraries())
     return plan_memory(schedule, workspace_bytes(kernels)).arena_bytes
 
 
@@ -142,8 +143,8 @@ def _arena(schedule: Schedule) -> int:
 def test_a_chain_is_one_function_with_the_same_bits(name: str, tmp_path: Path) -> None:
     build, wanted, functions = CHAINS[name]
     plan = _plan(build)
-    for packed in (False, True):
-        assert _codes(fuse_chains(make_schedule(plan), packed=packed)) == wanted
+    for among in ((), libraries()):
+        assert _codes(fuse_chains(make_schedule(plan), among)) == wanted
     program = compile_program(plan, "net")
     assert len(_functions(program)) == functions
     assert program.summary().fused == (wanted[0].replace(" ", " + "),)
@@ -158,7 +159,7 @@ def test_a_chain_is_one_function_with_the_same_bits(name: str, tmp_path: Path) -
 def test_what_has_a_micro_kernel_is_not_drawn_into_a_plain_loop(tmp_path: Path) -> None:
     """An ADD behind an ADD took 93 instructions an element on QEMU in one loop, and 20 apart."""
     plan = _plan(_packed_alone)
-    assert _codes(fuse_chains(make_schedule(plan), packed=True)) == ["MUL", "SUB RELU"]
+    assert _codes(fuse_chains(make_schedule(plan), libraries())) == ["MUL", "SUB RELU"]
     program = compile_program(plan, "net")
     assert {"ethosgen_add.c", "ethosgen_mul.c"} <= set(program.sources)
     generated = GeneratedC(program, tmp_path)
@@ -212,14 +213,14 @@ def test_a_clamp_costs_nothing() -> None:
 
 def test_what_is_never_stored_needs_no_memory() -> None:
     schedule = make_schedule(_plan(_narrowed))
-    assert (_arena(schedule), _arena(fuse_chains(schedule, packed=True))) == (1152, 864)
+    assert (_arena(schedule), _arena(fuse_chains(schedule, libraries()))) == (1152, 864)
 
 
 @pytest.mark.slow
 def test_no_chain_makes_the_arena_larger() -> None:
     for build, _, _ in CHAINS.values():
         schedule = make_schedule(_plan(build))
-        assert _arena(fuse_chains(schedule, packed=True)) <= _arena(schedule)
+        assert _arena(fuse_chains(schedule, libraries())) <= _arena(schedule)
 
 
 def test_what_somebody_else_reads_is_stored() -> None:
@@ -227,7 +228,7 @@ def test_what_somebody_else_reads_is_stored() -> None:
     x = net.conv2d(net.input(SHAPE), 8)
     y = net.relu(x)
     for outputs in ((y, x), (net.max_pool(x, (2, 2)), y)):
-        schedule = fuse_chains(make_schedule(cpu_plan(net.build(*outputs))), packed=True)
+        schedule = fuse_chains(make_schedule(cpu_plan(net.build(*outputs))), libraries())
         assert "CONV_2D" in _codes(schedule)
 
 
@@ -242,7 +243,7 @@ def test_what_has_several_outputs_stays() -> None:
 def test_a_larger_result_is_not_made_while_what_it_comes_from_is_there() -> None:
     net = NetworkBuilder("network", seed=4)
     y = net.dequantize(net.max_pool(net.input((1, 12, 12, 8)), (4, 4)))
-    schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), packed=True)
+    schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), libraries())
     assert _codes(schedule) == ["MAX_POOL_2D", "DEQUANTIZE"]
 
 
@@ -251,7 +252,7 @@ def test_what_is_read_out_of_order_is_read_from_memory() -> None:
     net = NetworkBuilder("network", seed=4)
     x = net.relu(net.input((4, 8)))
     y = net.operator("REVERSE_V2", [x, net.constant([0], "int32")], [net._like(x)])[0]
-    schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), packed=True)
+    schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), libraries())
     assert _codes(schedule) == ["RELU", "REVERSE_V2"]
     assert [step.in_place for step in schedule.steps] == [True, False]
 
@@ -266,8 +267,8 @@ def _int8_network(net: NetworkBuilder) -> int:
 
 def test_no_int8_tensor_is_ever_wider_in_memory() -> None:
     """Neither in the plan, nor on the stack, nor as a workspace with room for a tensor as int32."""
-    schedule = fuse_chains(make_schedule(_plan(_int8_network)), packed=True)
-    kernels, _ = choose_kernels(schedule, "net", packed=True)
+    schedule = fuse_chains(make_schedule(_plan(_int8_network)), libraries())
+    kernels, _ = choose_kernels(schedule, "net", libraries())
     plan, tensors = plan_memory(schedule, workspace_bytes(kernels)), schedule.graph.tensors
     for block in plan.blocks:
         assert block.bytes == max((tensors[i].elements for i in block.values), default=block.bytes)

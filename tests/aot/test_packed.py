@@ -10,6 +10,7 @@ from ethosgen import pipeline
 from ethosgen.aot import compile_program
 from ethosgen.aot.graph.schedule import make_schedule
 from ethosgen.aot.kernels import choose_kernels
+from ethosgen.aot.libraries import libraries
 from ethosgen.aot.packed import order
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
@@ -225,7 +226,7 @@ def test_a_row_that_no_window_reaches_is_padding_alone() -> None:
     net = NetworkBuilder("far", seed=1)
     x = net.pad(net.input((1, 3, 2, 8)), [(0, 0), (0, 0), (4, 0), (0, 0)])
     plan = cpu_plan(net.build(net.depthwise(x, (3, 3), (1, 8), padding="VALID")))
-    kernels, _ = choose_kernels(make_schedule(plan), "far", packed=True)
+    kernels, _ = choose_kernels(make_schedule(plan), "far", libraries())
     before, width, columns = kernels[0].kernel.constants[2][4:7]
     assert (before, width, columns) == (3, 0, 3)
 

@@ -5,7 +5,8 @@
     cost         estimate the cycles of an operator
     kernels      build a PrimFunc and constants for each CPU operator
     operators/   one module per operator family; arithmetic/ and loops/ hold their common code
-    packed/      operators with hand-written inner loops for Helium
+    libraries    choose, operator by operator, the cheapest of a library's kernel and the plain one
+    packed/      micro-kernels, the library of hand-written inner loops for Helium
     fuse/        fuse operators into the producers of their inputs
     memory/      plan an address for every tensor, and prove that none is overwritten while live
     code/        build a Relax module, lower it to one entry PrimFunc, run TVM's C generator
@@ -14,6 +15,7 @@
 `compiler` calls them in this order.
 """
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -118,9 +120,13 @@ def table_of(operator: Operator, graph: Graph) -> Table | None:
 
 def cpu_cycles(operator: Operator, graph: Graph) -> int | None:
     """Return the estimated cycles of an operator on the CPU, None if unknown or without code."""
-    from ethosgen.aot.operators import estimate_cycles
+    from ethosgen.aot.kernels import prepared
+    from ethosgen.aot.libraries import least_cycles
 
-    return estimate_cycles(operator, graph.tensors) if can_run(operator, graph) else None
+    if not can_run(operator, graph):
+        return None
+    operator, tensors = prepared(operator, graph.tensors)
+    return least_cycles(replace(graph, tensors=tuple(tensors)), operator)
 
 
 def can_run(operator: Operator, graph: Graph) -> bool:

@@ -7,13 +7,13 @@ import tvm
 from ethosgen.aot.code.comments import describe_functions, name_codes
 from ethosgen.aot.code.csource import generate
 from ethosgen.aot.code.entry import find_addresses, lower_body, make_body
-from ethosgen.aot.code.micro_kernels import HEADERS, read_micro_kernels
 from ethosgen.aot.code.passes import EntryParameter, EntrySignature, Location, generator_passes
 from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.graph.variables import initial_byte, state_bytes
-from ethosgen.aot.kernels import micro_kernels
+from ethosgen.aot.kernels import by_step
+from ethosgen.aot.libraries import libraries, library_code
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import ALIGNMENT, MemoryPlan, plan_memory
 from ethosgen.values.errors import RefusalError, UnsupportedError
@@ -24,7 +24,7 @@ from ethosgen.values.program import READ_ONLY, ArenaTensor, Port, Program, Varia
 
 def compile_program(plan: Plan, name: str) -> Program:
     """Compile a plan; see `ethosgen.aot.compile_program`."""
-    schedule = fuse_chains(make_schedule(plan), packed=True)
+    schedule = fuse_chains(make_schedule(plan), libraries=libraries())
     body = make_body(schedule, name)
     kernels, constants, memory = body.kernels, body.constants, body.memory
     check_memory(schedule, memory)
@@ -41,14 +41,13 @@ def compile_program(plan: Plan, name: str) -> Program:
     callees = {c.name: c.function for named in kernels.values() for c in named.kernel.callees}
     module = lower_body(body, signature, addresses, memories)
     module = tvm.transform.Sequential(generator_passes(callees))(module)
-    written_by_hand = read_micro_kernels(micro_kernels(kernels))
-    includes = HEADERS[:1] if written_by_hand else ()
-    sources = generate(module, signature, comments, constants, plan, name, includes)
+    code, headers = library_code(by_step(kernels))
+    sources = generate(module, signature, comments, constants, plan, name, headers)
     return Program(
         name=name,
         plan=plan,
         io=plan.io,
-        sources=sources | written_by_hand,
+        sources=sources | code,
         entry_parameters=tuple(parameter.name for parameter in signature.parameters),
         constants=constants,
         inputs=inputs,
@@ -68,7 +67,7 @@ def require_places(plan: Plan) -> None:
     `compile_program` reports everything else that is unsupported.
     """
     try:
-        plan_memory(fuse_chains(make_schedule(plan), packed=True), {})
+        plan_memory(fuse_chains(make_schedule(plan), libraries=libraries()), {})
     except RefusalError:
         raise
     except UnsupportedError:

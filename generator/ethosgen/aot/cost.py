@@ -1,12 +1,13 @@
-"""Estimate an operator's cycles on the CPU, which `--offload auto` compares with the NPU's.
+"""Estimate an operator's cycles on the CPU, which choose between kernels, and between CPU and NPU.
 
 The figures are instructions for each product, tap or element, counted on QEMU's mps3-an547 (a
-Cortex-M55 with Helium) for our own kernels: one operator a network, 32 x 32 x 16 elements, 3 x 3
-and 1 x 1 convolutions, 2 x 2 and 3 x 3 pools. The estimate assumes one cycle per instruction, the
-same clock for both processors, and memory without wait states, which favours the CPU: an operator
-that stays on the NPU by a small margin might be slower there.
+Cortex-M55 with Helium): one operator a network, 32 x 32 x 16 elements (16 x 16 x 16 for the plain
+kernels of operators that have micro-kernels), 3 x 3 and 1 x 1 convolutions, 2 x 2 and 3 x 3 pools.
+The estimate assumes one cycle per instruction, the same clock for both processors, and memory
+without wait states, which favours the CPU: an operator that stays on the NPU by a small margin
+might be slower there.
 
-An operator declares its estimate where it is registered, `@operator(..., cycles=per_tap(1.1, 8))`.
+A kernel declares its estimate where it is registered, `@operator(..., cycles=per_tap(9, 4))`.
 """
 
 import math
@@ -28,16 +29,21 @@ PLAIN_ELEMENT = 24.0
 """The minimum for other types than int8, for operators that compute: one rescaling in plain C."""
 
 
-def per_product(int8: float, int16: float, dims: slice = slice(1, None)) -> Cycles:
-    """Estimate a layer by its products; `dims` of its weights are those of one output."""
+def per_product(
+    int8: float, int16: float, dims: slice = slice(1, None), output: float | None = None
+) -> Cycles:
+    """Estimate a layer by its products; `dims` of its weights are those of one output.
+
+    `output` replaces the cycles for each output of integers.
+    """
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
         products = math.prod(tensors[op.inputs[1]].shape[dims])
-        product, output = {
-            "int8": (int8, OUTPUT),
-            "int16": (int16, OUTPUT_OF_INT16),
+        product, each = {
+            "int8": (int8, output or OUTPUT),
+            "int16": (int16, output or OUTPUT_OF_INT16),
         }.get(tensors[op.inputs[0]].dtype, (PLAIN_PRODUCT, OUTPUT))
-        return product * products + output
+        return product * products + each
 
     return cycles
 

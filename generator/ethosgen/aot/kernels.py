@@ -12,8 +12,8 @@ from ethosgen.aot.graph.schedule import Schedule
 from ethosgen.aot.graph.states import with_states
 from ethosgen.aot.graph.subgraphs import SUBGRAPHS, SYMBOL
 from ethosgen.aot.graph.twins import has_twin, twin
-from ethosgen.aot.operators import Kernel, code_of, deciding_dtype, registry
-from ethosgen.aot.packed import pack
+from ethosgen.aot.libraries import Library, cheapest
+from ethosgen.aot.operators import Kernel, code_of, deciding_dtype, goes_in_place, registry
 from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.network import ABSENT, Operator, Tensor
 from ethosgen.values.program import Constant
@@ -59,21 +59,21 @@ class NamedKernel:
 
 
 def choose_kernels(
-    schedule: Schedule, name: str, *, packed: bool
+    schedule: Schedule, name: str, libraries: Sequence[Library], *, with_subgraphs: bool = True
 ) -> tuple[dict[int, NamedKernel], tuple[Constant, ...]]:
     """Build the kernel of each CPU operator, by step; UnsupportedError names one without a kernel.
 
-    With `packed`, for C output, operators use their packed form if they have one: it calls
-    micro-kernels. Without it, operators with subgraphs are omitted. Equal constants are merged.
+    Operators use a library's kernel if it is cheaper than theirs. Without `with_subgraphs`,
+    operators that have some are omitted. Equal constants are merged.
     """
     kernels: dict[int, NamedKernel] = {}
     pool: dict[tuple[str, bytes], Constant] = {}
     for index, step in enumerate(schedule.steps):
-        if step.partition or (SUBGRAPHS in step.operator.options and not packed):
+        if step.partition or (SUBGRAPHS in step.operator.options and not with_subgraphs):
             continue
         codes = [_c_stem(op) for op in (step.operator, *step.tail)[:LONGEST_NAME]]
         function = f"{name}_{'_'.join(codes)}_{index}"
-        kernel = step.kernel or build_kernel(schedule, step.operator, packed, function)
+        kernel = step.kernel or build_kernel(schedule, step.operator, libraries, function)
         arguments = _pool_constants(schedule, kernel, function, pool)
         kernels[index] = NamedKernel(function, kernel, arguments)
     return kernels, tuple(pool.values())
@@ -85,11 +85,15 @@ def _c_stem(operator: Operator) -> str:
 
 
 def build_kernel(
-    schedule: Schedule, operator: Operator, packed: bool, symbol: str | None = None
+    schedule: Schedule,
+    operator: Operator,
+    libraries: Sequence[Library],
+    symbol: str | None = None,
 ) -> Kernel:
     """Build the kernel of an operator; UnsupportedError if there is none.
 
-    An operator with subgraphs needs `symbol`, the name of its C function.
+    An operator with subgraphs needs `symbol`, the name of its C function. Elementwise operators use
+    no library yet: fusion with their neighbours needs the plain loops.
     """
     tensors = schedule.graph.tensors
     if SUBGRAPHS in operator.options:
@@ -101,7 +105,8 @@ def build_kernel(
     if found is None:
         raise _error(schedule, operator, _what_is_missing(operator, dtype))
     try:
-        kernel = pack(operator, tensors) if packed else None
+        among = () if goes_in_place(operator) else libraries
+        kernel = cheapest(schedule.graph, operator, among)
         return _trim(_checked(kernel or found.build(operator, tensors), tensors))
     except SubgraphError:
         raise
@@ -144,14 +149,18 @@ def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     """Return whether an operator has a kernel or needs none."""
     if is_widened(operator, tensors):
         return True
-    operator, tensors = with_states(operator, tensors)
-    if has_twin(operator, tensors):
-        operator, tensors = twin(operator, tensors)
+    operator, tensors = prepared(operator, tensors)
     found = registry().get((code_of(operator), deciding_dtype(operator, tensors)))
     try:
         return found is not None and bool(_checked(found.build(operator, tensors), tensors))
     except (UnsupportedError, *_MISFIT):
         return False
+
+
+def prepared(operator: Operator, tensors: Sequence[Tensor]) -> tuple[Operator, Sequence[Tensor]]:
+    """Return an operator and the tensors as kernels see them: states as tensors, uint8 as int8."""
+    operator, tensors = with_states(operator, tensors)
+    return twin(operator, tensors) if has_twin(operator, tensors) else (operator, tensors)
 
 
 def _checked(kernel: Kernel, tensors: Sequence[Tensor]) -> Kernel:
@@ -224,9 +233,9 @@ def _pool_constants(
     return tuple(arguments)
 
 
-def micro_kernels(kernels: Mapping[int, NamedKernel]) -> frozenset[str]:
-    """Return the names of all C files whose functions the kernels call."""
-    return frozenset().union(*(named.kernel.micro_kernels for named in kernels.values()))
+def by_step(kernels: Mapping[int, NamedKernel]) -> dict[int, Kernel]:
+    """Return the kernels without their names."""
+    return {step: named.kernel for step, named in kernels.items()}
 
 
 def workspace_bytes(kernels: Mapping[int, NamedKernel]) -> dict[int, int]:

@@ -9,3 +9,8 @@ def resource_folder(name: str) -> Path:
     """Return the folder `name`: in the package when installed, else at the repository's root."""
     installed = _PACKAGE / name
     return installed if installed.is_dir() else _PACKAGE.parent.parent / name
+
+
+def template_folder(name: str) -> Path:
+    """Return a folder of templates, such as those of a platform or a backend."""
+    return resource_folder("templates") / name

@@ -10,7 +10,7 @@ from ethosgen import __version__
 from ethosgen.backend import ProjectFiles, backend_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
-from ethosgen.host.resources import resource_folder
+from ethosgen.host.resources import template_folder
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_symbols
@@ -117,9 +117,8 @@ def _missing_platform(board: Board, platform: str) -> str:
 @cache
 def _environment(folders: tuple[str, ...]) -> jinja2.Environment:
     """Return the environment for some template folders; each is parsed once in a process."""
-    root = resource_folder("templates")
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([root / folder for folder in (*folders, "ci")]),
+        loader=jinja2.FileSystemLoader([template_folder(folder) for folder in (*folders, "ci")]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

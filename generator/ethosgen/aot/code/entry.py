@@ -19,6 +19,7 @@ from ethosgen.aot.code.module import (
 from ethosgen.aot.code.passes import EntrySignature, Location, entry_passes
 from ethosgen.aot.graph.schedule import Schedule
 from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
+from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.plan import Block, MemoryPlan, plan_memory
 from ethosgen.values.program import Constant
 
@@ -39,7 +40,7 @@ class Body:
 
 def make_body(schedule: Schedule, name: str) -> Body:
     """Choose the kernels of a schedule, and plan its memory."""
-    kernels, constants = choose_kernels(schedule, name, packed=True)
+    kernels, constants = choose_kernels(schedule, name, libraries())
     return Body(schedule, name, kernels, constants, plan_memory(schedule, workspace_bytes(kernels)))
 
 

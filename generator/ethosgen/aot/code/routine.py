@@ -16,7 +16,7 @@ from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.code.primfunc import READS, drop_unused_parameters
 from ethosgen.aot.graph.schedule import Schedule, schedule_subgraph
 from ethosgen.aot.graph.subgraphs import Subgraph
-from ethosgen.aot.kernels import NamedKernel, micro_kernels
+from ethosgen.aot.kernels import NamedKernel, by_step
 from ethosgen.aot.memory import plan as memory
 from ethosgen.aot.operators import Callee, goes_in_place
 from ethosgen.values.program import Constant
@@ -40,7 +40,7 @@ class Routine:
     workspace_bytes: int
     callees: tuple[Callee, ...]
     direct: frozenset[int]
-    micro_kernels: frozenset[str]
+    sources: frozenset[str]
 
 
 def compile_routine(
@@ -75,7 +75,7 @@ def compile_routine(
             Callee(name, entry.without_attr("global_symbol"), f"The subgraph {place}"),
         ),
         direct=direct,
-        micro_kernels=micro_kernels(kernels),
+        sources=frozenset().union(*(kernel.sources for kernel in by_step(kernels).values())),
     )
 
 

@@ -22,10 +22,10 @@ from ethosgen.aot.graph.schedule import Schedule, Step
 from ethosgen.aot.graph.subgraphs import SUBGRAPHS
 from ethosgen.aot.graph.twins import FLIP
 from ethosgen.aot.kernels import build_kernel
+from ethosgen.aot.libraries import Library, cheapest
 from ethosgen.aot.memory.plan import SAME_BYTES, lifetimes, plan_memory
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators import Kernel, goes_in_place
 from ethosgen.aot.operators.conversion import is_flip
-from ethosgen.aot.packed.addition import packed_addition
 from ethosgen.aot.packed.table import is_table, packed_table, with_table
 from ethosgen.values.errors import UnsupportedError
 
@@ -41,21 +41,21 @@ Join = Callable[["_Chains", Step, Step, int], Step | None]
 """Fuses a step into the given producer of its input; returns None if that is impossible."""
 
 
-def fuse_chains(schedule: Schedule, *, packed: bool) -> Schedule:
+def fuse_chains(schedule: Schedule, libraries: Sequence[Library]) -> Schedule:
     """Return a schedule with fused operators and kernels for the operators on the CPU.
 
     Operators with subgraphs are left unchanged.
 
-    With `packed`, kernels call micro-kernels where possible. UnsupportedError names an operator
+    Kernels are those of the libraries where they are cheaper. UnsupportedError names an operator
     without a kernel.
     """
-    plain = replace(schedule, steps=tuple(_built(schedule, s, packed) for s in schedule.steps))
-    chains = _Chains(plain, packed)
+    plain = replace(schedule, steps=tuple(_built(schedule, s, libraries) for s in schedule.steps))
+    chains = _Chains(plain, libraries)
     chains.join(_as_bounds)
     chains.join(_as_one_loop)
     chains.tabulate()
     chains.join(_into_stores)
-    plain, fused = (_finished(one, packed) for one in (plain, chains.schedule))
+    plain, fused = (_finished(one, libraries) for one in (plain, chains.schedule))
     return fused if _arena(fused) <= _arena(plain) else plain
 
 
@@ -70,27 +70,28 @@ def _arena(schedule: Schedule) -> float:
         return float("inf")
 
 
-def _built(schedule: Schedule, step: Step, packed: bool) -> Step:
+def _built(schedule: Schedule, step: Step, libraries: Sequence[Library]) -> Step:
     """Return a step with its kernel and its `in_place` flag."""
     if step.partition or SUBGRAPHS in step.operator.options:
         return step
-    kernel = build_kernel(schedule, step.operator, packed)
+    kernel = build_kernel(schedule, step.operator, libraries)
     element = read_element(kernel)
     in_place = element is not None and element.keeps_to_its_place()
     return replace(step, kernel=kernel, in_place=in_place)
 
 
-def _finished(schedule: Schedule, packed: bool) -> Schedule:
-    """Return a schedule with packed tables and additions if `packed` is set."""
-    return replace(schedule, steps=tuple(map(_Chains(schedule, packed).finished, schedule.steps)))
+def _finished(schedule: Schedule, libraries: Sequence[Library]) -> Schedule:
+    """Return a schedule with the libraries' tables and elementwise kernels."""
+    chains = _Chains(schedule, libraries)
+    return replace(schedule, steps=tuple(map(chains.finished, schedule.steps)))
 
 
 class _Chains:
     """A schedule whose steps are fused one after another."""
 
-    def __init__(self, schedule: Schedule, packed: bool) -> None:
+    def __init__(self, schedule: Schedule, libraries: Sequence[Library]) -> None:
         self.schedule = schedule
-        self.packed = packed
+        self.libraries = libraries
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -135,18 +136,20 @@ class _Chains:
         before = step.operator.options.get(BOUNDS)
         both = compose_bounds(before, bounds) if before else bounds
         operator = replace(step.operator, options={**step.operator.options, BOUNDS: both})
-        kernel = build_kernel(self.schedule, operator, self.packed)
+        kernel = build_kernel(self.schedule, operator, self.libraries)
         return replace(step, operator=operator, kernel=kernel)
 
-    def packed_addition(self, step: Step) -> Kernel | None:
-        """Return the packed form of an addition step with at most a clamp fused, else None."""
+    def elementwise(self, step: Step) -> Kernel | None:
+        """Return a library's kernel for an elementwise step with at most a clamp fused, or None."""
         alone = len(step.tail) == (BOUNDS in step.operator.options)
-        if not self.packed or not alone or step.kernel is None or step.kernel.micro_kernels:
+        if not alone or step.kernel is None or step.kernel.sources:
             return None
-        return packed_addition(step.operator, self.schedule.graph.tensors)
+        if not goes_in_place(step.operator):
+            return None  # it has been asked for already
+        return cheapest(self.schedule.graph, step.operator, self.libraries)
 
     def is_better_alone(self, step: Step, producer: Step) -> bool:
-        """Return whether fusing a step into a plain loop would lose its packed form.
+        """Return whether fusing a step into a plain loop would lose a library's kernel.
 
         A function of the producer's input and of scalars can become a table instead.
         """
@@ -154,15 +157,15 @@ class _Chains:
         known = {*self.schedule.writes(producer), *self.schedule.reads(producer)}
         more = [tensors[i] for i in step.operator.inputs if i not in known]
         other = any(t.data is None or t.elements > 1 for t in more)
-        return other and self.packed_addition(step) is not None
+        return other and self.elementwise(step) is not None
 
     def finished(self, step: Step) -> Step:
-        """Return a step with a packed kernel if one applies after fusion."""
-        if not self.packed or step.kernel is None:
+        """Return a step with a library's kernel if one applies after fusion."""
+        if not self.libraries or step.kernel is None:
             return step
-        addition = self.packed_addition(step)
-        if addition:
-            return replace(step, kernel=addition)
+        better = self.elementwise(step)
+        if better:
+            return replace(step, kernel=better)
         if not is_table(step.kernel):
             return step
         tensors = self.schedule.graph.tensors
@@ -262,7 +265,7 @@ def _as_bounds(chains: _Chains, producer: Step, step: Step, tensor: int) -> Step
 def _as_one_loop(chains: _Chains, producer: Step, step: Step, tensor: int) -> Step | None:
     if producer.kernel is None or read_element(producer.kernel) is None:
         return None
-    if chains.packed_addition(producer):
+    if chains.elementwise(producer):
         return None  # a micro-kernel followed by a table is faster than one plain loop
     return _into_stores(chains, producer, step, tensor)
 
@@ -275,8 +278,8 @@ def _into_stores(chains: _Chains, producer: Step, step: Step, tensor: int) -> St
         return None
     if chains.is_better_alone(step, producer):
         return None
-    maker = chains.packed_addition(producer) or producer.kernel
-    if maker.micro_kernels and is_table(step.kernel):
+    maker = chains.elementwise(producer) or producer.kernel
+    if maker.sources and is_table(step.kernel):
         tensors = chains.schedule.graph.tensors
         (output,) = chains.schedule.writes(step)
         kernel = with_table(maker, step.kernel, tensors[tensor], tensors[output])

@@ -145,7 +145,7 @@ def _fused(schedule: Schedule) -> Schedule:
         return schedule
     from ethosgen.aot.fuse.chains import fuse_chains
 
-    return fuse_chains(schedule, packed=False)
+    return fuse_chains(schedule, ())
 
 
 def _compile(schedule: Schedule) -> dict[int, Run]:

@@ -22,7 +22,7 @@ TARGET: Any = "llvm"
 
 def compile_steps(schedule: Schedule) -> dict[int, Run]:
     """Return a function, by step, for each CPU operator without subgraphs."""
-    kernels, constants = choose_kernels(schedule, "host", packed=False)
+    kernels, constants = choose_kernels(schedule, "host", (), with_subgraphs=False)
     functions = {
         named.name: named.kernel.function.with_attr("global_symbol", named.name)
         for named in kernels.values()

@@ -192,8 +192,8 @@ class Nest:
 
     # ---- the kernel ----------------------------------------------------------------------------
 
-    def kernel(self) -> Kernel:
-        """Return the finished kernel."""
+    def kernel(self, sources: frozenset[str] = frozenset()) -> Kernel:
+        """Return the finished kernel; it calls functions of the C files `sources`."""
         returns = None
         if self._returns_status:
             self._statements.append(tirx.Return(tirx.const(0, "int32")))
@@ -209,6 +209,7 @@ class Nest:
             tuple(values for _, values in self._tables),
             workspace_bytes=self._workspace_bytes,
             variables=tuple(index for _, index in self._variables),
+            sources=sources,
         )
 
 

@@ -59,7 +59,7 @@ class Kernel:
     for each tensor in `variables`, which it reads and updates for the next inference, and an int8
     pointer if `workspace_bytes` is not 0. It writes all of its outputs and nothing else.
     The C code uses the parameters' names and omits parameters that the body does not use.
-    `micro_kernels` names the C files in templates/kernels whose functions it calls. `callees` are
+    `sources` names the C files of libraries whose functions it calls. `callees` are
     functions generated for this kernel only, each before its callers.
     """
 
@@ -68,7 +68,7 @@ class Kernel:
     constants: tuple[np.ndarray[Any, Any], ...] = ()
     workspace_bytes: int = 0
     variables: tuple[int, ...] = ()
-    micro_kernels: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
     callees: tuple["Callee", ...] = ()
 
 

@@ -69,7 +69,7 @@ def ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tenso
 # ---- ADD, SUB ------------------------------------------------------------------------------------
 
 
-@operator("ADD", "SUB", dtypes=QUANTIZED, cycles=per_element(10.3, broadcast=13.2))
+@operator("ADD", "SUB", dtypes=QUANTIZED, cycles=per_element(53.0))
 def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Rescale both inputs to twice the larger scale, add or subtract, rescale the result."""
     first, second, target = ends(op, tensors)
@@ -168,7 +168,7 @@ def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
 # ---- MUL, DIV ------------------------------------------------------------------------------------
 
 
-@operator("MUL", dtypes=QUANTIZED, cycles=per_element(6.5, broadcast=8.7))
+@operator("MUL", dtypes=QUANTIZED, cycles=per_element(25.0))
 def mul_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply and rescale the product."""
     first, second, target = ends(op, tensors)

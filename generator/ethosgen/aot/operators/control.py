@@ -211,6 +211,6 @@ class _Frame:
             tuple(values for kind, _, values in used if kind == "constant"),
             workspace_bytes=self._bytes if used and used[-1][0] == WORKSPACE else 0,
             variables=tuple(index for kind, _, index in used if kind == "variable"),
-            micro_kernels=frozenset().union(*(r.micro_kernels for r in self._routines)),
+            sources=frozenset().union(*(r.sources for r in self._routines)),
             callees=tuple(callees.values()),
         )

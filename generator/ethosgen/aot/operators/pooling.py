@@ -16,6 +16,7 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 
 QUANTIZED = ("int8", "int16")
+POOL = per_tap(9.0, 4.0)
 
 Combine = Callable[[Any, Any], Any]
 """Returns the new accumulator from the old one and an input element."""
@@ -23,7 +24,7 @@ Finish = Callable[[Nest, Any, Any], Any]
 """Returns the output from the nest, the accumulator and the number of elements in it."""
 
 
-@operator("AVERAGE_POOL_2D", dtypes=QUANTIZED, cycles=per_tap(1.1, 8.0))
+@operator("AVERAGE_POOL_2D", dtypes=QUANTIZED, cycles=POOL)
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Average the part of the window inside the input, rounding ties away from zero.
 
@@ -42,7 +43,7 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _pool(op, tensors, int32(0), lambda total, x: total + int32(x), finish)
 
 
-@operator("MAX_POOL_2D", dtypes=QUANTIZED, cycles=per_tap(0.5, 3.0))
+@operator("MAX_POOL_2D", dtypes=QUANTIZED, cycles=POOL)
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Greatest value of the part of the window inside the input."""
     bounds = pool_bounds(op, tensors)

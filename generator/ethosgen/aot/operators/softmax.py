@@ -34,7 +34,7 @@ SUM_BITS = 12
 """Integer bits of a row's sum of exponentials."""
 
 
-@operator("SOFTMAX", dtypes=("int8",), cycles=per_element(8.0, row=200.0))
+@operator("SOFTMAX", dtypes=("int8",), cycles=per_element(55.0, row=170.0))
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Look up exp(x - max) in a table, sum, and multiply by the sum's reciprocal.
 

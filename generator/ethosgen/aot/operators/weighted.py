@@ -16,7 +16,7 @@ SCATTERED = per_scattered_product({"int8": 12.0, "int16": 12.0, "float32": 6.0},
 """Counted: 8.6 to 14.8 cycles for a depth of 16 or 8, 5.0 to 7.5 for floats."""
 
 
-@operator("CONV_2D", dtypes=DTYPES, cycles=per_product(int8=0.23, int16=0.4))
+@operator("CONV_2D", dtypes=DTYPES, cycles=per_product(int8=11.0, int16=9.0))
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve NHWC with weights (output channel, row, column, input channel), also in groups."""
     layer = read_layer(op, tensors)
@@ -42,7 +42,7 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator(
     "DEPTHWISE_CONV_2D",
     dtypes=DTYPES,
-    cycles=per_product(int8=0.36, int16=2.0, dims=slice(1, 3)),
+    cycles=per_product(int8=11.4, int16=15.4, dims=slice(1, 3), output=110.0),
 )
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve each channel of NHWC separately, with weights (1, row, column, output channel)."""
@@ -88,7 +88,7 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return sums.kernel()
 
 
-@operator("FULLY_CONNECTED", dtypes=DTYPES, cycles=per_product(int8=0.16, int16=0.4))
+@operator("FULLY_CONNECTED", dtypes=DTYPES, cycles=per_product(int8=5.1, int16=4.1))
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply rows of the input by weights (output channel, input channel)."""
     layer = read_layer(op, tensors)

@@ -1,47 +1,118 @@
-"""Operators with hand-written inner loops for Helium: micro-kernels that TVM's loops call.
+"""Micro-kernels: a library of hand-written inner loops for Helium, which TVM's loops call.
 
 If an operator has a packed form for its shapes, the firmware uses it. The form in
 `ethosgen.aot.operators` runs on this machine, and in the firmware for all other shapes. Both are
 bit-identical to TFLite Micro's reference kernels.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
+from ethosgen.aot.cost import Cycles, total
 from ethosgen.aot.operators import Kernel, code_of
-from ethosgen.values.network import Operator, Tensor
+from ethosgen.backend import Offer, ProjectFiles
+from ethosgen.host.resources import template_folder
+from ethosgen.values.network import Graph, Operator, Tensor
+from ethosgen.values.plan import Kept
 
-_FAMILIES = ("matrix", "depthwise", "fft", "pool", "signal", "softmax", "wide")
+_FAMILIES = ("addition", "depthwise", "fft", "matrix", "pool", "signal", "softmax", "wide")
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
+_FOLDER = "kernels"
+_HEADERS = ("ethosgen_kernels.h", "ethosgen_requantize.h")
+"""The headers of all C files; the first declares their functions."""
 
 Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]
 """Returns the packed form of an operator, None for uncovered shapes."""
 
 
-def packed(*codes: str, dtype: str = "int8") -> Callable[[Pack], Pack]:
-    """Declare that the decorated function packs these operators; all their tensors have `dtype`."""
+@dataclass(frozen=True)
+class _Packing:
+    """A function that packs an operator, and the estimate of what it made."""
+
+    pack: Pack
+    cycles: Cycles | None
+
+
+def packed(
+    *codes: str, dtype: str = "int8", cycles: Cycles | None = None
+) -> Callable[[Pack], Pack]:
+    """Declare that the decorated function packs these operators; all their tensors have `dtype`.
+
+    `cycles` estimates the cost of the packed form, as `operator` does that of the plain one.
+    """
 
     def declare(pack: Pack) -> Pack:
-        packs = [(code, dtype) for code in codes]
-        pack.packs = [*getattr(pack, "packs", ()), *packs]  # type: ignore[attr-defined]
+        packs = {(code, dtype): _Packing(pack, cycles) for code in codes}
+        pack.packs = {**getattr(pack, "packs", {}), **packs}  # type: ignore[attr-defined]
         return pack
 
     return declare
 
 
-def pack(operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Return an operator's packed form, None if it has none."""
+NO_FORM = Offer(refusal="no micro-kernel covers its types and shapes")
+
+
+class MicroKernels:
+    """The library; `ethosgen.backend.Backend` documents the methods."""
+
+    name = "micro-kernels"
+
+    def __init__(self) -> None:
+        self._last: tuple[Graph, Mapping[int, Kernel]] | None = None
+
+    def offers(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+        """Return the estimates of the packed forms."""
+        forms = self._forms(asked)
+        return {
+            op.index: Offer(_cycles(op, asked.tensors)) if op.index in forms else NO_FORM
+            for op in asked.operators
+            if op.index not in kept
+        }
+
+    def compile(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Kernel]:
+        """Return the packed forms."""
+        return {i: form for i, form in self._forms(asked).items() if i not in kept}
+
+    def _forms(self, asked: Graph) -> Mapping[int, Kernel]:
+        """Return the packed forms; only packing shows whether there is one, so keep the last."""
+        if self._last is None or self._last[0] is not asked:
+            forms = {op.index: _pack(op, asked.tensors) for op in asked.operators}
+            self._last = asked, {i: form for i, form in forms.items() if form is not None}
+        return self._last[1]
+
+    def files(self, made: Sequence[Mapping[int, Kernel]]) -> ProjectFiles:
+        """Return the C files whose functions the kernels call, and their headers."""
+        named = {file for kernels in made for kernel in kernels.values() for file in kernel.sources}
+        own = sorted(file for file in named if (template_folder(_FOLDER) / file).is_file())
+        files = {file: file for file in (*_HEADERS, *own)} if own else {}
+        return ProjectFiles(_FOLDER, files, headers=_HEADERS[:1] if own else ())
+
+
+MICRO_KERNELS = MicroKernels()
+
+
+def _pack(operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    found = _find(operator, tensors)
+    return found.pack(operator, tensors) if found else None
+
+
+def _cycles(operator: Operator, tensors: Sequence[Tensor]) -> int | None:
+    found = _find(operator, tensors)
+    return total(found.cycles, operator, tensors) if found and found.cycles else None
+
+
+def _find(operator: Operator, tensors: Sequence[Tensor]) -> _Packing | None:
     dtypes = {tensors[i].dtype for i in (*operator.inputs[:1], *operator.outputs[:1])}
-    found = _registry().get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
-    return found(operator, tensors) if found else None
+    return _registry().get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
 
 
 @cache
-def _registry() -> dict[tuple[str, ...], Pack]:
+def _registry() -> dict[tuple[str, ...], _Packing]:
     functions = [
         value
         for family in _FAMILIES
         for value in vars(import_module(f"{__name__}.{family}")).values()
     ]
-    return {key: function for function in functions for key in getattr(function, "packs", ())}
+    return {key: one for f in functions for key, one in getattr(f, "packs", {}).items()}

@@ -8,6 +8,7 @@ import numpy as np
 from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
+from ethosgen.aot.cost import per_product
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
@@ -16,9 +17,10 @@ from ethosgen.aot.packed.matrix import convolution
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
+DEPTHWISE_CYCLES = per_product(int8=0.36, int16=2.0, dims=slice(1, 3))
 
 
-@packed("DEPTHWISE_CONV_2D")
+@packed("DEPTHWISE_CONV_2D", cycles=DEPTHWISE_CYCLES)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute one output row at a time, from a ring buffer of as many rows as the window is high.
 
@@ -85,7 +87,7 @@ def _ring(layer: Layer, vertical: Axis, horizontal: Axis) -> Kernel:
     blocks = -(-layer.channels // order.DEPTHWISE_CHANNELS)
     workspace = slots * blocks * columns * order.DEPTHWISE_CHANNELS
     constants = _constants(layer, vertical, horizontal, slots, columns)
-    return Kernel(function, (source.index,), constants, workspace, micro_kernels=DEPTHWISE)
+    return Kernel(function, (source.index,), constants, workspace, sources=DEPTHWISE)
 
 
 def _constants(

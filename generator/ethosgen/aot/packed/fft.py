@@ -29,4 +29,4 @@ def _packed(build: Callable[..., Kernel], op: Operator, tensors: Sequence[Tensor
     stages = find_stages(int(op.options["fft_length"]) // 2)
     if not any(is_by_fours(stage, stages) for stage in stages):
         return None
-    return replace(kernel, micro_kernels=FFT)
+    return replace(kernel, sources=FFT)

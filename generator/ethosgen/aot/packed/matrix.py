@@ -8,6 +8,7 @@ import numpy as np
 from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
+from ethosgen.aot.cost import per_product
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
@@ -16,6 +17,8 @@ from ethosgen.aot.packed.order import Array
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
+DENSE = per_product(int8=0.16, int16=0.4)
+CONVOLUTION = per_product(int8=0.23, int16=0.4)
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,8 @@ FORMS = {
 """The forms by dtype of the rows."""
 
 
-@packed("FULLY_CONNECTED")
-@packed("FULLY_CONNECTED", dtype="int16")
+@packed("FULLY_CONNECTED", cycles=DENSE)
+@packed("FULLY_CONNECTED", dtype="int16", cycles=DENSE)
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply all rows of the input in one call."""
     layer = order.packable_layer(op, tensors)
@@ -48,8 +51,8 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return _product(layer, weights, layer.target.elements // layer.channels)
 
 
-@packed("CONV_2D")
-@packed("CONV_2D", dtype="int16")
+@packed("CONV_2D", cycles=CONVOLUTION)
+@packed("CONV_2D", dtype="int16", cycles=CONVOLUTION)
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels by weights if a window is one pixel, else copies of each window's pixels."""
     layer = order.packable_layer(op, tensors)
@@ -105,7 +108,7 @@ def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
         )
 
     constants = _constants(layer, weights, 1, rows, weights.shape[1])
-    return Kernel(function, (layer.source.index,), constants, micro_kernels=form.files)
+    return Kernel(function, (layer.source.index,), constants, sources=form.files)
 
 
 def _patches(
@@ -167,7 +170,7 @@ def _patches(
             )
 
     constants = (packed_weights, scales, shape, _window(source, depth, vertical, horizontal))
-    return Kernel(function, (source.index,), constants, row * size, micro_kernels=form.files | ROWS)
+    return Kernel(function, (source.index,), constants, row * size, sources=form.files | ROWS)
 
 
 def _window(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> Array:

@@ -2,12 +2,12 @@
 """Pools of int8, over the whole height and width or over windows."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from tvm import tirx
 from tvm.script import tirx as T  # noqa: N812
 
+from ethosgen.aot.cost import per_tap
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.aot.operators.pooling import pool_bounds, pool_window
@@ -20,7 +20,7 @@ MOST_TAPS = 256
 """Number of int8 elements whose sum always fits into 16 bits."""
 
 
-@packed("AVERAGE_POOL_2D")
+@packed("AVERAGE_POOL_2D", cycles=per_tap(1.1, 8.0))
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Average all pixels or those of a window, several channels at a time."""
     if op.options.get(UNSIGNED):
@@ -36,7 +36,7 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return _windows("ethosgen_average_pool_s8", op, tensors)
 
 
-@packed("MAX_POOL_2D")
+@packed("MAX_POOL_2D", cycles=per_tap(0.5, 3.0))
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Find the maximum of the pixels of a window, 16 channels at a time."""
     return _windows("ethosgen_max_pool_s8", op, tensors)
@@ -56,7 +56,7 @@ def _windows(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
         ends = tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)
         nest.call(function, *ends, bottom - top, right - left, shape.data)
-    return replace(nest.kernel(), micro_kernels=POOL)
+    return nest.kernel(POOL)
 
 
 def _mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
@@ -82,4 +82,4 @@ def _mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
                 )
             )
 
-    return Kernel(function, (source.index,), micro_kernels=MEAN)
+    return Kernel(function, (source.index,), sources=MEAN)

@@ -1,7 +1,6 @@
 """SignalWindow and SignalFftAutoScale, 8 values at a time."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tvm import tirx
 
@@ -24,7 +23,7 @@ def packed_window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     with nest.loop("row", found.rows) as row:
         ends = tirx.address_of(y[row, 0]), tirx.address_of(x[row, 0]), w.data
         nest.call("ethosgen_window_s16", *ends, found.size, found.shift)
-    return replace(nest.kernel(), micro_kernels=SIGNAL)
+    return nest.kernel(SIGNAL)
 
 
 @packed("SignalFftAutoScale", dtype="int16")
@@ -38,4 +37,4 @@ def packed_auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         nest.write("bits", bits),
     )
     nest.call("ethosgen_auto_scale_s16", y.data, places.data, x.data, source.elements)
-    return replace(nest.kernel(), micro_kernels=SIGNAL)
+    return nest.kernel(SIGNAL)

@@ -1,10 +1,10 @@
 """SOFTMAX of int8."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tvm import tirx
 
+from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.softmax import read_softmax
@@ -14,7 +14,7 @@ from ethosgen.values.network import Operator, Tensor
 SOFTMAX = frozenset({"ethosgen_softmax.c"})
 
 
-@packed("SOFTMAX")
+@packed("SOFTMAX", cycles=per_element(8.0, row=200.0))
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Look up exponentials and scale them, 4 at a time, in one call for all rows."""
     shape, values = read_softmax(op, tensors)
@@ -24,4 +24,4 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     y = nest.write("output", tensors[op.outputs[0]], shape)
     ends = tirx.address_of(y[0, 0]), tirx.address_of(x[0, 0])
     nest.call("ethosgen_softmax_s8", *ends, *shape, table.data)
-    return replace(nest.kernel(), micro_kernels=SOFTMAX)
+    return nest.kernel(SOFTMAX)

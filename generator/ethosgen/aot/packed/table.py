@@ -32,7 +32,7 @@ def packed_table(kernel: Kernel, source: Tensor, target: Tensor) -> Kernel:
     declared = [tirx.DeclBuffer(v, data=d) for v, d in zip(views, (y, x, table), strict=True)]
     body = tirx.stmt_seq(*declared, _look_up(*views, target.elements))
     function = tirx.PrimFunc([x, table, y], body)
-    return Kernel(function, kernel.inputs, (_by_pattern(kernel, source),), micro_kernels=TABLE)
+    return Kernel(function, kernel.inputs, (_by_pattern(kernel, source),), sources=TABLE)
 
 
 def with_table(producer: Kernel, table: Kernel, source: Tensor, target: Tensor) -> Kernel | None:
@@ -67,7 +67,7 @@ def with_table(producer: Kernel, table: Kernel, source: Tensor, target: Tensor) 
         producer,
         function=function,
         constants=(*producer.constants, _by_pattern(table, source)),
-        micro_kernels=producer.micro_kernels | TABLE,
+        sources=producer.sources | TABLE,
     )
 
 

@@ -1,7 +1,6 @@
 """DEPTHWISE_CONV_2D of int16."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from tvm import tirx
@@ -10,13 +9,14 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
+from ethosgen.aot.packed.depthwise import DEPTHWISE_CYCLES
 from ethosgen.aot.packed.matrix import convolution
 from ethosgen.values.network import Operator, Tensor
 
 FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_wide.h"})
 
 
-@packed("DEPTHWISE_CONV_2D", dtype="int16")
+@packed("DEPTHWISE_CONV_2D", dtype="int16", cycles=DEPTHWISE_CYCLES)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all channels of an output pixel in one call, from the taps inside the input."""
     layer = order.packable_layer(op, tensors)
@@ -45,4 +45,4 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
             *(tirx.address_of(w[0, top, left, 0]), bottom - top, right - left),
             *(scales.data, shape.data),
         )
-    return replace(nest.kernel(), micro_kernels=FILES)
+    return nest.kernel(FILES)

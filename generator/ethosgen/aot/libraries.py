@@ -1,0 +1,80 @@
+"""Libraries of kernels for the CPU, and the choice among them, operator by operator.
+
+A library is a backend (`ethosgen.backend.Backend`) that is asked about the operators of a graph,
+and compiles each to a kernel that calls the library's C functions. This is their only registry, and
+`cheapest` the only place that chooses.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+
+from ethosgen.aot.operators import Kernel, estimate_cycles
+from ethosgen.backend import Backend, Offer
+from ethosgen.host.resources import template_folder
+from ethosgen.values.errors import InternalError
+from ethosgen.values.network import Graph, Operator
+
+Library = Backend[Graph, Mapping[int, Kernel]]
+
+
+def _micro_kernels() -> Library:
+    from ethosgen.aot.packed import MICRO_KERNELS
+
+    return MICRO_KERNELS
+
+
+LIBRARIES: tuple[Callable[[], Library], ...] = (_micro_kernels,)
+"""Functions that load each library; of equally cheap ones the first is used."""
+
+
+def libraries() -> tuple[Library, ...]:
+    """Return all libraries."""
+    return tuple(load() for load in LIBRARIES)
+
+
+def cheapest(graph: Graph, operator: Operator, among: Sequence[Library]) -> Kernel | None:
+    """Return a library's kernel for an operator, None if the plain kernel is as cheap.
+
+    A library that does not estimate its cost counts as cheaper than the plain kernel, but not as
+    cheaper than another library.
+    """
+    asked = replace(graph, operators=(operator,))
+    offers = [(offer, library) for library in among for offer in _accepted(library, asked)]
+    if not offers:
+        return None
+    offer, library = min(offers, key=lambda one: inf if one[0].cycles is None else one[0].cycles)
+    plain = estimate_cycles(operator, graph.tensors)
+    if offer.cycles is not None and plain is not None and plain <= offer.cycles:
+        return None
+    return library.compile(asked, {})[operator.index]
+
+
+def least_cycles(graph: Graph, operator: Operator) -> int | None:
+    """Return the estimated cycles of an operator's cheapest kernel, None if they are unknown."""
+    asked = replace(graph, operators=(operator,))
+    offers = [offer.cycles for library in libraries() for offer in _accepted(library, asked)]
+    known = [estimate_cycles(operator, graph.tensors), *offers]
+    return min((cycles for cycles in known if cycles is not None), default=None)
+
+
+def _accepted(library: Library, asked: Graph) -> Iterable[Offer]:
+    return (offer for offer in library.offers(asked, {}).values() if not offer.refusal)
+
+
+def library_code(kernels: Mapping[int, Kernel]) -> tuple[dict[str, str], list[str]]:
+    """Return the C files that kernels need of libraries, by name, and the headers to include.
+
+    InternalError if a kernel names a file that no library has.
+    """
+    texts: dict[str, str] = {}
+    headers: list[str] = []
+    for library in libraries():
+        files = library.files([kernels])
+        folder = template_folder(files.templates)
+        texts |= {path: (folder / file).read_text("utf-8") for path, file in files.files.items()}
+        headers += files.headers
+    missing = {file for kernel in kernels.values() for file in kernel.sources} - texts.keys()
+    if missing:
+        raise InternalError(f"no library has {', '.join(sorted(missing))}")
+    return texts, headers

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.asker import shared_asker, use_asker
-from tests.support.needs import NEEDS, extra_of, unmet
+from tests.support.needs import NEEDS, STARTED, extra_of, unmet
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,8 +47,17 @@ def children() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that lacks something, before its fixtures are made."""
+    STARTED.names.clear()
     for reason in unmet(item):
         pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that starts a compiler or QEMU, or whose fixtures do, but is not marked."""
+    yield
+    if reason := STARTED.unmarked(item):
+        pytest.fail(reason, pytrace=False)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

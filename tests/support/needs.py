@@ -6,8 +6,12 @@ which nothing is marked runs everywhere, so it must not start a compiler or QEMU
 
 import importlib
 import os
+import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +21,9 @@ from ethosgen.values.errors import ToolError
 from tests.support.small_models import SHARED_MODELS
 
 BUILD = ("arm-none-eabi-gcc", "cmake", "ninja")
+
+_GUARDED = re.compile(r"(.*-)?(cc|gcc|g\+\+|clang|as|ld|ar|objcopy|readelf)|cmake|ninja|qemu-.*")
+"""Programs that only marked tests may start."""
 
 EXTRAS = {
     "cmsis_pack_manager": "packs",
@@ -111,3 +118,38 @@ def unmet(item: pytest.Item) -> Iterator[str]:
             _, examine = NEEDS[marker.name]
             if reason := examine(*marker.args):
                 yield reason
+
+
+class StartedPrograms:
+    """Compilers and simulators that this process starts; Python reports each to an audit hook."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        sys.addaudithook(self._notice)
+
+    def _notice(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "subprocess.Popen":
+            return
+        program, command, *_ = arguments
+        name = Path(os.fsdecode(program)).name
+        if _GUARDED.fullmatch(name) and not all(map(_is_question, command[1:])):
+            self.names.append(name)
+
+    def unmarked(self, item: pytest.Item) -> str | None:
+        """Return which programs a test started without their marker; None if there are none."""
+        wanted = {"qemu" if name.startswith("qemu-") else "compiler" for name in self.names}
+        if item.get_closest_marker("qemu"):
+            wanted.clear()  # it builds what it runs
+        missing = sorted(wanted - {marker.name for marker in item.iter_markers()})
+        if not missing:
+            return None
+        return f"it starts {', '.join(self.names)} without the marker {' and '.join(missing)}"
+
+
+def _is_question(argument: Any) -> bool:
+    """Return whether an argument asks what is installed, as `doctor` does, and compiles nothing."""
+    return str(argument).startswith(("--version", "-print-"))
+
+
+STARTED = StartedPrograms()
+"""What the current test has started."""

@@ -1,0 +1,44 @@
+"""The markers: a test that starts a compiler or QEMU without its marker fails."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.needs import STARTED
+
+
+def start(folder: Path, name: str, *arguments: str) -> None:
+    """Start a program with this name that does nothing."""
+    program = folder / name
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    subprocess.run([program, *arguments], check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "marker"),
+    [
+        ("arm-none-eabi-gcc", "compiler"),
+        ("gcc", "compiler"),
+        ("cmake", "compiler"),
+        ("qemu-system-arm", "qemu"),
+    ],
+)
+def test_an_unmarked_test_must_not_start_it(
+    name: str, marker: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    start(tmp_path, name, "main.c")
+    reason = STARTED.unmarked(request.node)
+    request.node.add_marker(marker)
+    assert STARTED.unmarked(request.node) is None
+    assert reason == f"it starts {name} without the marker {marker}"
+
+
+def test_what_compiles_nothing_needs_no_marker(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    start(tmp_path, "arm-none-eabi-gcc", "-print-file-name=libc.a")
+    start(tmp_path, "cmake", "--version")
+    start(tmp_path, "vela", "main.c")
+    assert STARTED.unmarked(request.node) is None

@@ -1,10 +1,16 @@
 import json
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from click.testing import CliRunner
+
+from ethosgen.cli import cli
 from ethosgen.commands.wording import report_text
 from ethosgen.values.outcome import Comparison
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.report import Report
+from tests.support.networks import NetworkBuilder, Spec
 
 
 def report(**changes: Any) -> Report:
@@ -61,3 +67,13 @@ def test_json_carries_both_comparisons() -> None:
 def test_a_difference_without_a_number_is_null() -> None:
     answer = report(golden=Comparison("tflm", 10, 10, float("inf"))).as_json()
     assert answer["max_abs_diff"] is None
+
+
+def test_a_float_network_is_told_how_to_quantize(tmp_path: Path) -> None:
+    net = NetworkBuilder("dense")
+    x = net.input((1, 4), "float32", None)
+    weights = net.constant(np.ones((3, 4)), "float32")
+    (y,) = net.operator("FULLY_CONNECTED", [x, weights], [Spec((1, 3), "float32")])
+    (tmp_path / "dense.tflite").write_bytes(net.build(y))
+    said = CliRunner().invoke(cli, ["simulate", str(tmp_path / "dense.tflite")]).stdout
+    assert "ethosgen quantize dense.tflite --data SAMPLES.npz -o dense_int8.tflite" in said

@@ -17,17 +17,13 @@ from ethosgen.aot.operators import Kernel, code_of, deciding_dtype, goes_in_plac
 from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.network import ABSENT, Operator, Tensor
 from ethosgen.values.program import Constant
+from ethosgen.values.quantization import command_for, quantize_command
 
-QUANTIZE_HINT = (
-    "; quantize the network to int8 after training: set converter.optimizations = "
-    "[tf.lite.Optimize.DEFAULT], converter.representative_dataset to a few hundred typical inputs, "
-    "and converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
-)
+_HINT = "; quantize the network to int8 with: {}"
 DYNAMIC_RANGE = (
     "the network has dynamic-range quantization: weights of int8 and activations of float32, which "
-    "TFLite Micro does not run either"
-    f"{QUANTIZE_HINT}, or quantize its float original with litert-quantizer (once called "
-    "ai-edge-quantizer) for a static range, int8 weights and activations"
+    "TFLite Micro does not run either; quantize its float original to int8 weights and activations "
+    f"with: {quantize_command('FLOAT.tflite')}"
 )
 """It names no operator, since it concerns all layers of such a network."""
 
@@ -103,7 +99,7 @@ def build_kernel(
     dtype = deciding_dtype(operator, tensors)
     found = registry().get((code_of(operator), dtype))
     if found is None:
-        raise _error(schedule, operator, _what_is_missing(operator, dtype))
+        raise _error(schedule, operator, _what_is_missing(schedule, operator, dtype))
     try:
         among = () if goes_in_place(operator) else libraries
         kernel = cheapest(schedule.graph, operator, among)
@@ -117,7 +113,7 @@ def build_kernel(
         raise InternalError(f"{_name(schedule, operator)} cannot be compiled ({words})") from error
 
 
-def _what_is_missing(operator: Operator, dtype: str) -> str:
+def _what_is_missing(schedule: Schedule, operator: Operator, dtype: str) -> str:
     """Return the reason why an operator has no kernel, and the remedy."""
     is_custom = operator.code == "CUSTOM"
     foreign = _FOREIGN.get(code_of(operator))
@@ -127,7 +123,8 @@ def _what_is_missing(operator: Operator, dtype: str) -> str:
         return "it is a custom operator, which TFLite Micro does not have either"
     # Quantized, it must run: RFFT2D has no integer form, nor have custom operators.
     helps = not is_custom and (operator.code, "int8") in registry()
-    hint = QUANTIZE_HINT if dtype.startswith("float") and helps else ""
+    command = command_for(schedule.plan.network)
+    hint = _HINT.format(command) if dtype.startswith("float") and helps and command else ""
     return f"there is no CPU code for {dtype}{hint}"
 
 

@@ -121,8 +121,8 @@ def report_lines(report: QuantizationReport) -> Iterator[str]:
     yield f"  size      {report.bytes_before:,} B before, {report.bytes_after:,} B after"
     for number, one in enumerate(report.advice):
         yield (
-            f"  {'advice' if not number else '':<9} {shlex.join(one.options)} raises the outputs' "
-            f"ratio from {_ratio(report.sqnr_db)} to {_ratio(one.sqnr_db)}"
+            f"  {'advice' if not number else '':<9} {shlex.join(one.options)}: the outputs' "
+            f"ratio is then {_ratio(one.sqnr_db)} instead of {_ratio(report.sqnr_db)}"
         )
 
 

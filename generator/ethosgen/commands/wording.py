@@ -50,6 +50,8 @@ def plan_lines(plan: Any) -> list[str]:
     fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused else []
     if plan.decompressed:
         fused.append(_decompressed_line(plan))
+    if plan.quantize_with:
+        fused.append(f"  note      computes in float32; quantize it with: {plan.quantize_with}")
     if plan.npu == NO_NPU:
         return [f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU", *fused]
     count = counted(plan.npu_operators or 0, "operator")

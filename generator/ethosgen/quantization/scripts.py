@@ -59,7 +59,7 @@ class Quantizer:
         """Raise ToolError if the packages are missing."""
         if not all(find_spec(name) for name in self.packages):
             raise ToolError(
-                f"quantizing {self.title} files needs {self.tool}; install it with: "
+                f"quantizing a network of {self.title} needs {self.tool}; install it with: "
                 f"pip install 'ethosgen[{self.extra}]'"
             )
 

@@ -7,6 +7,7 @@ from enum import Enum
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.lives import Life
 from ethosgen.values.network import Graph, Network, Tensor
+from ethosgen.values.quantization import command_for, is_float
 
 
 class IoStyle(Enum):
@@ -216,6 +217,8 @@ class PlanSummary:
     """For a network with TFLM_DECODE: the number of constants, their encoded and decoded bytes."""
     check: Check | None = None
     """None if no check was requested."""
+    quantize_with: str = ""
+    """For a float network: the command that quantizes it."""
 
 
 @dataclass(frozen=True)
@@ -297,6 +300,7 @@ class Plan:
             npu_operations=self.npu_operations,
             decompressed=self._decompressed(),
             check=self.check,
+            quantize_with=command_for(self.network) if is_float(self.network) else "",
         )
 
     def _decompressed(self) -> Mapping[str, int] | None:

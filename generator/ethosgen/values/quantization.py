@@ -1,10 +1,52 @@
-"""What a user asks of the quantizer, and its report."""
+"""What a user asks of the quantizer, its report, and advice to use it."""
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ethosgen.values.network import ABSENT, Network
+
+WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
+SUFFIXES = (".onnx", ".tflite", ".pt2")
+"""The suffixes of float networks that ethosgen quantizes."""
+
+
+def quantize_command(name: str) -> str:
+    """Return the command that quantizes a float network; "" if ethosgen does not read its format.
+
+    `name` is its file's name.
+    """
+    path = Path(name)
+    if path.suffix.lower() not in SUFFIXES:
+        return ""
+    made = f"{path.stem}_int8{path.suffix}"
+    return f"ethosgen quantize {shlex.quote(name)} --data SAMPLES.npz -o {shlex.quote(made)}"
+
+
+def command_for(network: Network) -> str:
+    """Return the command that quantizes a network; "" if ethosgen cannot quantize its format."""
+    source = network.source
+    if source is None:
+        return quantize_command("FLOAT.tflite")
+    named = quantize_command(source.name)
+    return named or quantize_command(f"FLOAT.{source.format}")
+
+
+def is_float(network: Network) -> bool:
+    """Return whether a network has layers with float weights, and nothing in it is quantized."""
+    tensors = [tensor for graph in network.graphs for tensor in graph.tensors]
+    if any(t.quantization is not None and "int" in t.dtype for t in tensors):
+        return False
+    return any(
+        op.code in WEIGHTED
+        and op.inputs[1] != ABSENT
+        and graph.tensors[op.inputs[1]].dtype == "float32"
+        for graph in network.graphs
+        for op in graph.operators
+    )
 
 
 @dataclass(frozen=True)

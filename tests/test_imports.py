@@ -73,6 +73,7 @@ SHARED = {
     ("onnx", "quantization"),  # so is a QDQ one, which onnxruntime's quantizer writes
     ("onnxruntime", "quantization"),
     ("click", "commands"),  # the command line, a file for each command
+    ("flatbuffers", "frontend.flatbuffer"),  # reads by slot what has no published classes
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them
     ("tvm", "frontend.onnx"),  # by TVM's importer

@@ -101,7 +101,7 @@ GOLDEN = click.option(
     "original",
     metavar="MODEL.tflite",
     type=click.Path(path_type=Path),
-    help="The uncompiled original of a compiled file, for the golden outputs.",
+    help="The uncompiled original of a file that Vela compiled, for the golden outputs.",
 )
 
 
@@ -151,13 +151,10 @@ OFFLOAD = click.option(
 )
 
 
-TRUST_COMPILER = click.option(
-    "--trust-compiler",
+TRUST_VELA = click.option(
     "--trust-vela",
-    "trust_compiler",
     is_flag=True,
-    help="Offload all operators that the NPU's compiler does, despite known errata, and skip the "
-    "check.",
+    help="Offload all operators that Vela does, despite known errata, and skip the check.",
 )
 CHECK = click.option(
     "--check/--no-check",
@@ -171,20 +168,20 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @CPU_OPS
     @OFFLOAD
-    @TRUST_COMPILER
+    @TRUST_VELA
     @CHECK
     @ORACLE
     @functools.wraps(function)
     def wrapped(
         cpu_ops: tuple[str, ...],
         offload: str,
-        trust_compiler: bool,
+        trust_vela: bool,
         check: bool,
         oracle: str | None,
         **arguments: Any,
     ) -> Any:
         mode = OffloadMode(offload)
-        options = OffloadOptions(cpu_ops, mode, trust_compiler, check, oracle)
+        options = OffloadOptions(cpu_ops, mode, trust_vela, check, oracle)
         return function(options=options, **arguments)
 
     return wrapped

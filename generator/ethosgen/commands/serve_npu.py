@@ -6,12 +6,8 @@ import click
 
 
 @click.command(hidden=True)
-@click.argument("backend", required=False)
-def serve_npu(backend: str | None) -> None:
-    """Serve as the NPU of a Zephyr application on native_sim, over stdin and stdout.
-
-    BACKEND is the family of the NPU; Ethos-U by default.
-    """
+def serve_npu() -> None:
+    """Serve as the NPU of a Zephyr application on native_sim, over stdin and stdout."""
     from ethosgen import pipeline
 
-    pipeline.serve_npu(backend, sys.stdin.buffer, sys.stdout.buffer)
+    pipeline.serve_npu(sys.stdin.buffer, sys.stdout.buffer)

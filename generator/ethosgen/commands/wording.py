@@ -94,7 +94,7 @@ def _check_lines(check: Check | None) -> list[str]:
 def _decompressed_line(plan: Any) -> str:
     """Describe the decoded constants and their cost in flash."""
     told = plan.decompressed
-    again = "" if plan.npu == NO_NPU else ", before the compiler packs what the NPU reads"
+    again = "" if plan.npu == NO_NPU else ", before Vela packs what the NPU reads"
     return (
         f"            decompressed ahead: {counted(told['constants'], 'constant')}, "
         f"{told['bytes_after']} B instead of {told['bytes_before']} B{again}"
@@ -195,8 +195,8 @@ def _advice_lines(report: Any) -> list[str]:
     golden = report.golden
     if golden is None:
         return [
-            "  no golden output: this file is already compiled, and the comparison needs its "
-            "original; pass it with --golden MODEL.tflite"
+            "  no golden output: this file was compiled by Vela, and the comparison needs the "
+            "uncompiled original; pass it with --golden MODEL.tflite"
         ]
     if report.ended and golden.left_out and not golden.elements:
         return ["  nothing was compared: pass other values with --input"]
@@ -209,12 +209,12 @@ def _advice_lines(report: Any) -> list[str]:
     if golden.mismatches and culprit and culprit.on == "npu":
         return [
             f"  next: keep it on the CPU with --cpu-ops {culprit.code}; docs/exactness.md lists "
-            "known differences"
+            "what Vela compiles differently"
         ]
     if golden.mismatches and report.plan.npu != NO_NPU:
         return [
             "  next: use --npu none or --cpu-ops OPERATOR to see which part differs; "
-            "docs/exactness.md lists known differences"
+            "docs/exactness.md lists what Vela compiles differently"
         ]
     return []
 

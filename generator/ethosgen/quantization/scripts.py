@@ -8,17 +8,15 @@ environment. Each has these functions. They take a request of JSON's types, the 
 - inspect(source): inputs and outputs as [name, shape, dtype]; the size of an open dimension is -1
 - prepare(source, shapes): store the network with those shapes; return the layers' names
 - quantize(activations, keep, output): calibrate, unless an earlier call did, and write `output`
-- measure(activations, output): "outputs", their energies, which are [signal, noise], summed over
-  all samples and elements; and "layers", each with its name, operator, dtype, energy, those of its
-  inputs, and the layers that read its result
+- measure(activations, output): each layer's name, operator, dtype, energy = [signal, noise] and
+  those of its inputs, summed over all samples and elements, and the layers that read its result
 - explore(trials): the outputs' energies for each trial, which is {"activations", "keep"}
 - answers(output): "largest", the index of the largest output of each sample
 """
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -30,8 +28,6 @@ from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 Answer = tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]
-Step = tuple[str, Mapping[str, Any], Arrays]
-"""A function to call, its request and its samples."""
 
 LIMIT_S = 3600.0
 """A large network and a thousand samples take minutes; a child that hangs must end some day."""
@@ -57,42 +53,54 @@ class Quantizer:
 
     def require(self) -> None:
         """Raise ToolError if the packages are missing."""
-        if not all(find_spec(name) for name in self.packages):
+        if not all(map(importlib.util.find_spec, self.packages)):
             raise ToolError(
                 f"quantizing a network of {self.title} needs {self.tool}; install it with: "
                 f"pip install 'ethosgen[{self.extra}]'"
             )
 
-    def run(self, steps: Sequence[Step], folder: Path) -> list[Answer]:
-        """Call functions of the script, one after another, in one child process.
+    def run(
+        self, function: str, request: Mapping[str, Any], folder: Path, arrays: Arrays
+    ) -> Answer:
+        """Call a function of the script in a child process.
 
         Raises InputError for what it refuses, UnsupportedError if the quantizer fails.
         """
         try:
             answer = call(
-                Path(__file__), "serve", self.script, list(steps), folder, limit_s=LIMIT_S
+                Path(__file__),
+                "serve",
+                self.script,
+                function,
+                dict(request),
+                dict(arrays),
+                folder,
+                limit_s=LIMIT_S,
             )
         except ChildError as error:
             words = shorten(" ".join(str(error).split()), LONGEST_WORDS, placeholder=" …")
             raise UnsupportedError(
-                f"{self.tool} cannot quantize '{steps[0][1]['source']}': {words}"
+                f"{self.tool} cannot quantize '{request['source']}': {words}"
             ) from None
         refusal, values = answer.value
         if refusal is not None:
             raise InputError(refusal)
-        return list(values)
+        made: Answer = values
+        return made
 
 
-def serve(script: Path, steps: Sequence[Step], folder: Path) -> tuple[str | None, list[Answer]]:
-    """Call functions of a script, in the child; return the sentence of its refusal, if any."""
+def serve(
+    script: Path, function: str, request: Mapping[str, Any], arrays: Arrays, folder: Path
+) -> tuple[str | None, Answer]:
+    """Call a function of a script, in the child; return the sentence of its refusal, if any."""
     spec = importlib.util.spec_from_file_location("quantizing_script", script)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {script}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     try:
-        return None, [getattr(module, name)(asked, arrays, folder) for name, asked, arrays in steps]
+        return None, getattr(module, function)(request, arrays, folder)
     except Exception as error:
         if sentence := getattr(error, "sentence", None):
-            return sentence, []
+            return sentence, ({}, {})
         raise

@@ -4,11 +4,13 @@ import struct
 
 import pytest
 
-from ethosgen.backend.ethosu.offload.regions import Extent, own_regions, read_spans
+from ethosgen.backend.ethosu.offload.regions import Extent, own_regions, read_spans, shifted
 from ethosgen.values.errors import UnsupportedError
 
 IFM_REGION, OFM_REGION, IFM2_REGION, DMA0_DST_REGION = 0x10F, 0x11F, 0x18F, 0x131
 IFM_BASE0, IFM_BASE1, OFM_BASE0, IFM2_BASE0, DMA0_DST = 0x000, 0x001, 0x010, 0x080, 0x031
+WEIGHT_REGION, SCALE_REGION, WEIGHT_BASE, SCALE_BASE = 0x128, 0x129, 0x020, 0x022
+DMA0_SRC_REGION, DMA0_SRC = 0x130, 0x030
 CONV, ELEMENTWISE, DMA_START, STOP = 0x002, 0x006, 0x010, 0x000
 PAYLOAD = 1 << 14
 
@@ -97,6 +99,25 @@ def test_too_many_tensors_get_the_advice_to_use_the_arena() -> None:
     spans = [Extent(str(i), 3, 16 * i, 16) for i in range(6)]
     with pytest.raises(UnsupportedError, match=r"has 6 inputs and outputs.*5; use --io arena"):
         own_regions(b"", spans)
+
+
+def test_a_region_is_found_further_on() -> None:
+    """Weights, scales and a copy of region 0 move; what is elsewhere, or in SHRAM, does not."""
+
+    def commands(place: int) -> bytes:
+        return stream(
+            (DMA0_SRC_REGION, 0), (DMA0_SRC, 0, 64 + place), (DMA0_DST_REGION, 1),
+            (DMA0_DST, 0, 64), (DMA_START, 0),
+            (IFM_REGION, 1), (IFM_BASE0, 0, 16), (OFM_REGION, 2), (OFM_BASE0, 0, 0x400),
+            (WEIGHT_REGION, 0), (WEIGHT_BASE, 0, 0xFFFFFF00 + place),
+            (SCALE_REGION, 0), (SCALE_BASE, 1, place), (CONV, 0),
+            (WEIGHT_REGION, 1), (WEIGHT_BASE, 0, 64), (CONV, 0),
+            (DMA0_SRC, 0, place), (DMA0_DST_REGION, 0x100), (DMA0_DST, 0, 32), (DMA_START, 0),
+            (STOP, 0xFFFF),
+        )  # fmt: skip
+
+    assert shifted(commands(0), 0, 0x80) == commands(0x80)
+    assert shifted(commands(0), 0, 0) == commands(0)
 
 
 def test_spans_are_read_for_each_partition() -> None:

@@ -13,6 +13,7 @@ from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
 from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
 from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
+from ethosgen.backend.ethosu.offload.joining import Reach
 from ethosgen.backend.ethosu.offload.keeping import (
     at_bool_ends,
     mark,
@@ -43,10 +44,10 @@ from ethosgen.backend.ethosu.offload.vela import (
     SchedulerGoal,
     compile_network,
 )
-from ethosgen.backend.ethosu.payload import is_compiled
 from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
+from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import ABSENT, Graph, Network
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, Plan
 
@@ -107,6 +108,7 @@ def divide(
     schedule: SchedulerGoal = FASTEST,
     kept: Mapping[int, Kept] | None = None,
     require: Callable[[Plan], None] = lambda _plan: None,
+    reach: Reach | None = None,
 ) -> Division:
     """Divide a network between NPU and CPU.
 
@@ -115,13 +117,14 @@ def divide(
     Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's
     optimisation goal. Operators in `kept` (by index) stay on the CPU. So do operators whose removal
     makes Vela accept the network, or makes `require` accept the plan; `require` raises RefusalError
-    for a plan that the CPU cannot execute. Raises InputError or UnsupportedError if Vela, or a
-    limit of the NPU, rejects the rest.
+    for a plan that the CPU cannot execute. `reach` tells how much of a region the streams of a
+    precompiled network use, where the network does not. Raises InputError or UnsupportedError if
+    Vela, or a limit of the NPU, rejects the rest.
     """
     if is_compiled(network):
         if ignore:
             raise InputError(f"'{network.name}' is already compiled: its operators cannot move now")
-        return Division(plan_compiled(network, npu, io))
+        return Division(plan_compiled(network, npu, io, reach))
 
     kept = kept or {}
     hidden = {index: why.reason for index, why in kept.items()}

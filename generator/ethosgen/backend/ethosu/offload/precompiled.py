@@ -8,9 +8,15 @@ partition, instead of offsets in scratch.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL, EthosU
+from ethosgen.backend.ethosu.offload.joining import (
+    FAST_REGION,
+    Reach,
+    with_one_blob,
+    with_one_scratch,
+    with_sized_fast_scratch,
+)
 from ethosgen.backend.ethosu.offload.reasons import why_it_ends
 from ethosgen.backend.ethosu.offload.regions import (
     INPUT_REGION,
@@ -20,14 +26,14 @@ from ethosgen.backend.ethosu.offload.regions import (
     operations,
 )
 from ethosgen.backend.ethosu.offload.residual import Residual, placement
-from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, Payload, strip_header
+from ethosgen.backend.ethosu.payload import Payload, strip_header
 from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.integrity import NPU_CUSTOM_CODE, NPU_MEMORIES
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 
-_COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(MEMORIES)
-_FAST_REGION = 2
+_COMMANDS = 0
 _ALIGNMENT = 16
 """Regor's NPUTensorAlignment of tensors in regions 3 and 4."""
 
@@ -72,31 +78,33 @@ def require_npu(wanted: EthosU, found: EthosU, name: str) -> None:
 def compiled_streams(network: Network) -> Iterator[Payload]:
     """Yield each partition's stream; InputError if an operator lacks a required input."""
     for operator in _npu_operators(network.graph):
-        memories = operator.inputs[:MEMORIES]
-        if len(memories) < MEMORIES or ABSENT in operator.inputs:
+        memories = operator.inputs[:NPU_MEMORIES]
+        if len(memories) < NPU_MEMORIES or ABSENT in operator.inputs:
             raise InputError(
-                f"'{network.name}' is damaged: its '{CUSTOM_CODE}' operator {operator.index} "
+                f"'{network.name}' is damaged: its '{NPU_CUSTOM_CODE}' operator {operator.index} "
                 f"has inputs {list(operator.inputs)}"
             )
         yield strip_header(network.graph.tensors[memories[_COMMANDS]].data or b"")
 
 
-def plan_compiled(network: Network, accelerator: EthosU, io: IoStyle) -> Plan:
-    """Return the plan of a compiled network.
+def plan_compiled(
+    network: Network, accelerator: EthosU, io: IoStyle, reach: Reach | None = None
+) -> Plan:
+    """Return the plan of a compiled network; `reach` tells how much of a region a stream uses.
 
     Raises UnsupportedError if it is compiled for another NPU or does not support the I/O style,
     InputError if the file is damaged.
     """
     require_npu(accelerator, compiled_for(network), network.name)
-    streams = [payload.commands for payload in compiled_streams(network)]
-    reached = [accesses(stream) for stream in streams]
+    streams = list(compiled_streams(network))
+    reached = [accesses(stream.commands) for stream in streams]
     spans = _spans(network, reached) if _is_separate(reached) else None
     if io is IoStyle.CALLER and spans is None:
         raise UnsupportedError(
             f"'{network.name}' is compiled with inputs and outputs in the arena; use --io arena, "
             "or compile the original with vela --separate-io-regions --cop-format COP2"
         )
-    residual = Residual(_with_one_scratch(network, reached), network, spans)
+    residual = Residual(_with_shared_memories(network, streams, reached, reach), network, spans)
     on_cpu = _cpu_operators(residual.graph)
     endings = [why_it_ends(residual.graph, index, on_cpu) for index in residual.npu_operators]
     places = [residual.graph.tensors[i].bytes + at for i, at in residual.offsets.items()]
@@ -109,7 +117,7 @@ def plan_compiled(network: Network, accelerator: EthosU, io: IoStyle) -> Plan:
         partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=None,
-        npu_operations=sum(map(operations, streams)),
+        npu_operations=sum(operations(stream.commands) for stream in streams),
         blobs=residual.blobs(partitions),
         scratches=residual.scratches,
         offsets=residual.offsets,
@@ -123,7 +131,7 @@ def plan_compiled(network: Network, accelerator: EthosU, io: IoStyle) -> Plan:
 
 
 def _npu_operators(graph: Graph) -> list[Operator]:
-    return [op for op in graph.operators if op.custom_code == CUSTOM_CODE]
+    return [op for op in graph.operators if op.custom_code == NPU_CUSTOM_CODE]
 
 
 def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:
@@ -131,24 +139,24 @@ def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:
     return any(region in (INPUT_REGION, OUTPUT_REGION) for found in reached for region, _ in found)
 
 
-def _with_one_scratch(network: Network, reached: Sequence[frozenset[tuple[int, int]]]) -> Network:
-    """Replace the fast scratch by the scratch if no stream uses it, as Regor does."""
-    if any(region == _FAST_REGION for found in reached for region, _ in found):
-        return network
-    operators = list(network.graph.operators)
-    for operator in _npu_operators(network.graph):
-        inputs = list(operator.inputs)
-        inputs[_SCRATCH_FAST] = inputs[_SCRATCH]
-        operators[operator.index] = replace(operator, inputs=tuple(inputs))
-    graph = replace(network.graph, operators=tuple(operators))
-    return network.edited(graph, *network.graphs[1:])
+def _with_shared_memories(
+    network: Network,
+    streams: Sequence[Payload],
+    reached: Sequence[frozenset[tuple[int, int]]],
+    reach: Reach | None,
+) -> Network:
+    """Let all partitions share one blob and one scratch, and one fast scratch if any uses it."""
+    joined = with_one_blob(network, streams)
+    if not any(region == FAST_REGION for found in reached for region, _ in found):
+        return with_one_scratch(joined)
+    return with_sized_fast_scratch(joined, [stream.commands for stream in streams], reach)
 
 
 def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
     return tuple(
         CpuOperator(op.index, op.title, graph.tensors[op.outputs[0]].name, _LEFT)
         for op in graph.operators
-        if op.custom_code != CUSTOM_CODE and op.outputs
+        if op.custom_code != NPU_CUSTOM_CODE and op.outputs
     )
 
 
@@ -163,7 +171,7 @@ def _spans(network: Network, reached: Sequence[frozenset[tuple[int, int]]]) -> l
     places = dict(enumerate(placement(network)))
     found = []
     for operator, addresses in zip(_npu_operators(graph), reached, strict=True):
-        owners = tuple(dict.fromkeys((*operator.inputs[MEMORIES:], *operator.outputs)))
+        owners = tuple(dict.fromkeys((*operator.inputs[NPU_MEMORIES:], *operator.outputs)))
         regions = {index: _region(graph, index) for index in owners}
         layouts = (_layout(graph, regions, places), _layout(graph, regions, None))
         fitting = [spans for spans in layouts if _agree(spans, addresses)]

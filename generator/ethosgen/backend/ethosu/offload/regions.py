@@ -9,7 +9,7 @@ set again where they changed.
 
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.backend.ethosu.isa import BY_NAME, CMD1, CONTROL_LSB, OPCODE_MASK, REGION_REGISTERS
@@ -65,24 +65,22 @@ def read_spans(log: str) -> list[list[Extent]]:
 
 _PAYLOAD = CMD1 << CONTROL_LSB
 """The control bits of a command that has a payload word."""
-_GROUPS = {
-    address: region.removesuffix("_REGION")
-    for address, region in REGION_REGISTERS.items()
-    if region not in ("WEIGHT_REGION", "SCALE_REGION")
-}
-"""An address register, and its group: a region register and its address registers."""
 
 
 def _code(register: str) -> int:
     return BY_NAME[f"NPU_SET_{register}"].code
 
 
+_ALL_GROUPS = {
+    _code(address): region.removesuffix("_REGION") for address, region in REGION_REGISTERS.items()
+}
+"""The code of an address register, and its group: a region register and its address registers."""
+_GROUPS = {code: group for code, group in _ALL_GROUPS.items() if group not in ("WEIGHT", "SCALE")}
 _REGION_COMMANDS = {_code(f"{group}_REGION"): group for group in _GROUPS.values()}
-_ADDRESS_COMMANDS = {_code(address): group for address, group in _GROUPS.items()}
 _DMA_START = BY_NAME["NPU_OP_DMA_START"].code
 _OPERATIONS = {
-    BY_NAME["NPU_OP_CONV"].code: ("IFM", "OFM"),
-    BY_NAME["NPU_OP_DEPTHWISE"].code: ("IFM", "OFM"),
+    BY_NAME["NPU_OP_CONV"].code: ("IFM", "OFM", "WEIGHT", "SCALE"),
+    BY_NAME["NPU_OP_DEPTHWISE"].code: ("IFM", "OFM", "WEIGHT", "SCALE"),
     BY_NAME["NPU_OP_POOL"].code: ("IFM", "OFM"),
     BY_NAME["NPU_OP_ELEMENTWISE"].code: ("IFM", "IFM2", "OFM"),
     _DMA_START: ("DMA0_SRC", "DMA0_DST"),
@@ -117,18 +115,42 @@ def own_regions(commands: bytes, spans: Sequence[Extent]) -> bytes:
             f"a part of the network that runs on the NPU has {ports}, but the NPU has base "
             f"pointers for {OWN_BASES}; {_ADVICE}"
         )
-    groups = {name: _Group() for name in _REGION_COMMANDS.values()}
+    return _rewritten(commands, _GROUPS, lambda wanted: _moved(wanted, spans))
+
+
+def shifted(commands: bytes, region: int, offset: int) -> bytes:
+    """Rewrite a command stream so that it finds at `offset` what was at 0 in a region."""
+
+    def shift(wanted: dict[int, int]) -> dict[int, int]:
+        regions, addresses = _split(wanted)
+        if not regions or next(iter(regions.values())) & (_INTERNAL | _REGION_MASK) != region:
+            return wanted
+        return {**regions, **{key: address + offset for key, address in addresses.items()}}
+
+    return _rewritten(commands, _ALL_GROUPS, shift)
+
+
+def _rewritten(
+    commands: bytes, groups: Mapping[int, str], move: Callable[[dict[int, int]], dict[int, int]]
+) -> bytes:
+    """Rewrite a stream: `move` gets a group's registers as they are, and returns the new ones.
+
+    `groups` has the group of each address register. Other registers stay as they are.
+    """
+    regions = {_code(f"{name}_REGION"): name for name in groups.values()}
+    held = {name: _Group() for name in regions.values()}
     words: list[int] = []
     for code, word, payload in _commands(commands):
-        name = _ADDRESS_COMMANDS.get(code) if payload is not None else _REGION_COMMANDS.get(code)
+        name = groups.get(code) if payload is not None else regions.get(code)
         if name is not None:
-            groups[name].wanted[code | (word & _PAYLOAD)] = (
+            held[name].wanted[code | (word & _PAYLOAD)] = (
                 word >> 16 if payload is None else (word >> 16) << 32 | payload
             )
             continue
         if payload is None:
             for name in _OPERATIONS.get(code, ()):
-                words += _changes(groups[name], spans)
+                if name in held:
+                    words += _changes(held[name], move)
         words.append(word)
         if payload is not None:
             words.append(payload)
@@ -173,13 +195,15 @@ def accesses(commands: bytes) -> frozenset[tuple[int, int]]:
     found = set()
     for code, word, payload in _commands(commands):
         if payload is not None:
-            if code in _ADDRESS_COMMANDS:
-                wanted = groups[_ADDRESS_COMMANDS[code]].wanted
+            if code in _GROUPS:
+                wanted = groups[_GROUPS[code]].wanted
                 wanted[code | _PAYLOAD] = (word >> 16) << 32 | payload
         elif code in _REGION_COMMANDS:
             groups[_REGION_COMMANDS[code]].wanted[code] = word >> 16
         else:
             for name in _OPERATIONS.get(code, ()):
+                if name not in groups:
+                    continue
                 regions, addresses = _split(groups[name].wanted)
                 if regions and addresses and not next(iter(regions.values())) & _INTERNAL:
                     region = next(iter(regions.values())) & _REGION_MASK
@@ -194,10 +218,10 @@ def _commands(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
         yield word & OPCODE_MASK, word, next(words, 0) if word & _PAYLOAD else None
 
 
-def _changes(group: _Group, spans: Sequence[Extent]) -> list[int]:
+def _changes(group: _Group, move: Callable[[dict[int, int]], dict[int, int]]) -> list[int]:
     """Return the command words that set a group's changed registers."""
     words: list[int] = []
-    for key, value in _moved(group.wanted, spans).items():
+    for key, value in move(group.wanted).items():
         if group.written.get(key) == value:
             continue
         group.written[key] = value

@@ -1,0 +1,341 @@
+"""Turns an ExecuTorch program into a network whose partitions are compiled.
+
+Each call of a delegate becomes the operator `ethos-u` that Vela writes into .tflite files. As
+ExecuTorch's runtime does (backends/arm/runtime/EthosUBackend.cpp), inputs are copied into the
+delegate's scratch at their offsets, and outputs out of it. All delegates share one scratch, of the
+largest size: nothing stays in it between two calls. The memory plan removes the copies that are not
+needed.
+
+A tensor has the shape that it has in memory: sizes in the order of dim_order. So a channels-last
+input of sizes [1, 3, 8, 8] is an input of shape [1, 8, 8, 3].
+"""
+
+import math
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+from ethosgen.frontend.flatbuffer import DAMAGE, MAX_TENSOR_BYTES, LengthError, is_damage
+from ethosgen.frontend.pte import FORMAT, recognizes
+from ethosgen.frontend.pte.builder import GraphBuilder
+from ethosgen.frontend.pte.delegate import BACKENDS, Port, VelaStream, read_stream
+from ethosgen.frontend.pte.kernels import KERNELS, Call
+from ethosgen.frontend.pte.program import (
+    DTYPES,
+    JUMP,
+    MOVE,
+    Items,
+    Method,
+    Program,
+    ProgramDecoder,
+    Step,
+    TensorValue,
+)
+from ethosgen.values.dialect import CUSTOM
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.integrity import NPU_CUSTOM_CODE, check
+from ethosgen.values.network import PLACEMENT, Network
+from ethosgen.values.source import Source
+
+_FORWARD = "forward"
+_SCRATCH_REGION = 1
+_TO_NHWC, _TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
+
+_EXPORT = (
+    "export it with EthosUPartitioner (executorch.backends.arm.ethosu) for the NPU of your board"
+)
+
+
+def parse_network(data: bytes, name: str) -> Network:
+    """Parse a .pte file's bytes; `name` is for messages.
+
+    Raises InputError if the bytes are not an intact .pte file, UnsupportedError for a program
+    without Ethos-U delegates, or with operators, types or shapes that ethosgen lacks.
+    """
+    if not recognizes(data):
+        raise InputError(f"'{name}' is not a .pte file (the identifier ET12 is missing)")
+    try:
+        program = ProgramDecoder(data, name).program()
+    except DAMAGE as error:
+        if not is_damage(error):
+            raise
+        words = f": {error}" if isinstance(error, LengthError) else ""
+        raise InputError(
+            f"'{name}' is truncated or damaged: its tables point outside the file{words}; "
+            "export or copy it again"
+        ) from None
+    network = _Translation(program, data, name).network()
+    check(network)
+    return network
+
+
+class _Translation:
+    """The translation of one program."""
+
+    def __init__(self, program: Program, data: bytes, name: str) -> None:
+        self._name = name
+        self._data = data
+        self._method = _entry(program, name)
+        _require_delegates(self._method, name)
+        self._streams = [read_stream(d, program.named_data, name) for d in self._method.delegates]
+        self._graph = GraphBuilder()
+        self._places: dict[int, int] = {}
+        """The offset in scratch of each tensor that has one."""
+        self._known: dict[int, int] = {}
+        """The graph's tensor of each value that exists so far."""
+        self._memories: tuple[int, int] = (0, 0)
+        """Scratch and fast scratch."""
+
+    def network(self) -> Network:
+        """Return the network."""
+        method, graph = self._method, self._graph
+        inputs = self._inputs()
+        size = max(stream.scratch_bytes for stream in self._streams)
+        self._memories = (
+            graph.tensor("scratch", (size,), "uint8"),
+            graph.tensor("scratch_fast", (0,), "uint8"),
+        )
+        for number, step in enumerate(method.steps):
+            self._translate(number, step)
+        outputs = [self._read(index, "the program returns") for index in self._outputs()]
+        self._name_outputs(outputs)
+        places = [self._places.get(i, -1) for i in range(len(graph.tensors))]
+        metadata = {PLACEMENT: struct.pack(f"<{3 + len(places)}i", 1, 1, len(places), *places)}
+        made = graph.graph(method.name, inputs, outputs)
+        return Network(self._name, (made,), metadata, Source(FORMAT, self._name, self._data))
+
+    def _inputs(self) -> list[int]:
+        """Add the method's inputs to the graph."""
+        made = []
+        for number, index in enumerate(self._method.inputs):
+            value = self._tensor_of(index, f"input {number}")
+            made.append(self._graph.tensor(f"input_{number}", value.shape, value.dtype))
+            self._known[index] = made[-1]
+        return made
+
+    def _outputs(self) -> list[int]:
+        """Return the values that the method returns; a list counts as its elements."""
+        found: list[int] = []
+        for index in self._method.outputs:
+            value = self._method.values[index]
+            found += value.of if isinstance(value, Items) else [index]
+        return found
+
+    def _name_outputs(self, outputs: list[int]) -> None:
+        """Give the outputs their names; one that has another name too gets a copy."""
+        graph, seen = self._graph, {self._known[i] for i in self._method.inputs}
+        for number, index in enumerate(outputs):
+            if index in seen:
+                old = graph.tensors[index]
+                outputs[number] = graph.tensor("", old.shape, old.dtype)
+                graph.reshape(index, outputs[number])
+            graph.rename(outputs[number], f"output_{number}")
+            seen.add(index)
+
+    def _tensor_of(self, index: int, what: str) -> TensorValue:
+        """Return a value that must be a tensor of static shape and known type."""
+        value = self._method.values[index]
+        if not isinstance(value, TensorValue):
+            raise UnsupportedError(
+                f"{what} of '{self._name}' is no tensor; export a method that takes and returns "
+                "tensors"
+            )
+        if value.dtype not in DTYPES.values():
+            raise UnsupportedError(
+                f"{what} of '{self._name}' has ExecuTorch's type {value.dtype}, which is not "
+                "supported; export the network with int8 or int16 quantization"
+            )
+        if not value.is_static:
+            raise UnsupportedError(
+                f"{what} of '{self._name}' has a dynamic shape (at most {list(value.sizes)}); "
+                "export it with fixed shapes"
+            )
+        if math.prod(value.sizes) * np.dtype(value.dtype).itemsize > MAX_TENSOR_BYTES:
+            raise InputError(
+                f"{what} of '{self._name}' has shape {list(value.sizes)}, but the limit is "
+                f"{MAX_TENSOR_BYTES >> 20} MiB; is the file damaged?"
+            )
+        return value
+
+    def _read(self, index: int, where: str) -> int:
+        """Return the graph's tensor of a value that is read; a constant is added on first use."""
+        known = self._known.get(index)
+        if known is not None:
+            return known
+        value = self._tensor_of(index, f"value {index}")
+        if value.is_external:
+            raise UnsupportedError(
+                f"'{self._name}' keeps constants in another file (.ptd); export it without "
+                "external_constants"
+            )
+        if value.is_state:
+            raise UnsupportedError(
+                f"'{self._name}' keeps state between runs (value {index}), which is not supported; "
+                "export the state as an input and an output"
+            )
+        if value.data is None:
+            raise InputError(
+                f"'{self._name}' is damaged: {where} value {index}, which nothing has written"
+            )
+        size = math.prod(value.sizes) * np.dtype(value.dtype).itemsize
+        if len(value.data) < size:
+            raise InputError(f"'{self._name}' is damaged: constant {index} lacks bytes")
+        data = value.data[:size]
+        self._known[index] = self._graph.tensor(f"value_{index}", value.shape, value.dtype, data)
+        return self._known[index]
+
+    def _write(self, index: int, where: str) -> int:
+        """Return a new tensor of the graph for a value that is written."""
+        value = self._tensor_of(index, f"value {index}")
+        if index in self._known or value.data is not None or value.is_state:
+            raise UnsupportedError(
+                f"'{self._name}' keeps state between runs or overwrites a value: {where} value "
+                f"{index} in place, which is not supported; export the network without mutable "
+                "buffers"
+            )
+        self._known[index] = self._graph.tensor(f"value_{index}", value.shape, value.dtype)
+        return self._known[index]
+
+    def _translate(self, number: int, step: Step) -> None:
+        where = f"instruction {number} ({step.name}) reads"
+        if step.name == JUMP:
+            raise UnsupportedError(
+                f"'{self._name}' has control flow (instruction {number}), which is not supported; "
+                "export a network without torch.cond and loops"
+            )
+        if step.name == MOVE:
+            source, target = step.arguments
+            self._known[target] = self._read(source, where)
+        elif step.delegate is not None:
+            self._call(step.delegate, step.arguments, where)
+        else:
+            self._compute(number, step, where)
+
+    def _compute(self, number: int, step: Step, where: str) -> None:
+        """Add an operator of the CPU."""
+        kernel = KERNELS.get(step.name)
+        if kernel is None or len(step.arguments) < 2:
+            raise UnsupportedError(
+                f"'{self._name}' runs {step.name} on the CPU, which ethosgen lacks (it has "
+                f"{', '.join(sorted({_short(name) for name in KERNELS}))}); quantize it too, so "
+                "that the partitioner gives it to the NPU, or move it out of the network"
+            )
+        given, made = step.arguments[0], step.arguments[-1]
+        before, after = (self._tensor_of(i, f"value {i}") for i in (given, made))
+        source = self._read(given, where)
+        target = self._write(made, f"instruction {number} ({step.name}) writes")
+        call = Call(self._graph, self._method.values, step.arguments, source, target, before, after)
+        try:
+            kernel(call)
+        except UnsupportedError as error:
+            raise UnsupportedError(
+                f"instruction {number} of '{self._name}' ({step.name}) is not supported: {error}"
+            ) from None
+
+    def _call(self, delegate: int, arguments: Sequence[int], where: str) -> None:
+        """Add a delegate's operator, and the copies into its scratch and out of it."""
+        stream, graph = self._streams[delegate], self._graph
+        count = len(stream.inputs)
+        if len(arguments) != count + len(stream.outputs):
+            raise UnsupportedError(
+                f"delegate {delegate} of '{self._name}' has {counted(count, 'input')} and "
+                f"{counted(len(stream.outputs), 'output')}, but is called with "
+                f"{counted(len(arguments), 'tensor')}, which ExecuTorch cannot run either: Vela "
+                "left some out; return no tensor that the network also uses itself"
+            )
+        inputs = []
+        for index, port in zip(arguments, stream.inputs, strict=False):
+            given = self._read(index, where)
+            inputs.append(self._port(delegate, port, index, stream, "input"))
+            self._adapt(given, inputs[-1], _TO_NHWC if self._is_permuted(port, index) else None)
+        made = arguments[count:]
+        outputs = [
+            self._port(delegate, port, index, stream, "output")
+            for index, port in zip(made, stream.outputs, strict=True)
+        ]
+        commands = graph.tensor(
+            f"commands_{delegate}", (len(stream.commands),), "uint8", stream.commands
+        )
+        weights = graph.tensor(
+            f"weights_{delegate}", (len(stream.weights),), "uint8", stream.weights
+        )
+        memories = (commands, weights, *self._memories)
+        graph.operator(CUSTOM, [*memories, *inputs], outputs, custom_code=NPU_CUSTOM_CODE)
+        for index, port, output in zip(made, stream.outputs, outputs, strict=True):
+            target = self._write(index, f"delegate {delegate} writes")
+            self._adapt(output, target, _TO_NCHW if self._is_permuted(port, index) else None)
+
+    def _adapt(self, source: int, target: int, axes: tuple[int, ...] | None) -> None:
+        if axes is None:
+            self._graph.reshape(source, target)
+        else:
+            self._graph.transpose(source, axes, target)
+
+    def _is_permuted(self, port: Port, index: int) -> bool:
+        """Return whether the runtime changes the order of dimensions, as before ExecuTorch 1.0."""
+        value = self._tensor_of(index, f"value {index}")
+        if not port.may_permute or len(value.sizes) != len(port.shape) or port.element_bytes != 1:
+            return False
+        return tuple(value.sizes[i] for i in _TO_NHWC) == port.shape
+
+    def _port(self, delegate: int, port: Port, index: int, stream: VelaStream, what: str) -> int:
+        """Add the tensor in scratch of an input or output."""
+        value = self._tensor_of(index, f"value {index}")
+        dtype = np.dtype(value.dtype)
+        if port.region != _SCRATCH_REGION:
+            raise UnsupportedError(
+                f"delegate {delegate} of '{self._name}' has an {what} in region {port.region} "
+                "instead of its scratch; export it without Vela's --separate-io-regions"
+            )
+        if port.elements != math.prod(value.sizes) or port.element_bytes != dtype.itemsize:
+            raise UnsupportedError(
+                f"delegate {delegate} of '{self._name}' has an {what} of {port.elements} x "
+                f"{counted(port.element_bytes, 'byte')} for a tensor {value.dtype} "
+                f"{list(value.sizes)}, which is not supported; export it with int8 or int16"
+            )
+        size = port.elements * port.element_bytes
+        if not 0 <= port.offset <= stream.scratch_bytes - size:
+            raise InputError(
+                f"'{self._name}' is damaged: delegate {delegate} has an {what} outside its scratch"
+            )
+        shape = value.shape
+        if self._is_permuted(port, index):
+            shape = port.shape
+        made = self._graph.tensor(f"delegate_{delegate}_{what}", shape, value.dtype)
+        self._places[made] = port.offset
+        return made
+
+
+def _entry(program: Program, name: str) -> Method:
+    """Return the method to run: forward, or the only one with instructions."""
+    working = [method for method in program.methods if method.steps]
+    forward = [method for method in working if method.name == _FORWARD]
+    if len(forward) == 1 or len(working) == 1:
+        return (forward or working)[0]
+    if not working:
+        raise InputError(f"'{name}' has no method with instructions: there is nothing to run")
+    raise UnsupportedError(
+        f"'{name}' has no method '{_FORWARD}' but {', '.join(m.name for m in working)}; export one"
+    )
+
+
+def _require_delegates(method: Method, name: str) -> None:
+    """Refuse a program that leaves nothing or something else to do than Ethos-U's work."""
+    others = dict.fromkeys(d.backend for d in method.delegates if d.backend not in BACKENDS)
+    if others:
+        raise UnsupportedError(
+            f"'{name}' has parts for {' and '.join(others)}, which no Ethos-U runs; {_EXPORT}"
+        )
+    if not method.delegates or not any(step.delegate is not None for step in method.steps):
+        first = next((step.name for step in method.steps if step.name not in (MOVE, JUMP)), "none")
+        raise UnsupportedError(
+            f"'{name}' has no Ethos-U delegate: ExecuTorch's own kernels run all "
+            f"{counted(len(method.steps), 'instruction')} (first {first}); {_EXPORT}"
+        )
+
+
+def _short(name: str) -> str:
+    """Return an operator's name without namespace and overload."""
+    return name.partition("::")[2].partition(".")[0]

@@ -93,6 +93,12 @@ class Nest:
         self._workspace_bytes += -(-size // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
         return buffer
 
+    def room(self, name: str, count: int) -> Any:
+        """Declare all of the kernel's temporary memory as one buffer of int8."""
+        self._workspace, buffer = self._declare(name, "int8", (count,))
+        self._workspace_bytes = count
+        return buffer
+
     def _declare(self, name: str, dtype: str, shape: Sequence[int]) -> tuple[Any, Any]:
         variable = pointer(name, dtype)
         buffer = tirx.decl_buffer(tuple(shape) or (1,), dtype, f"{name}_view", data=variable)
@@ -114,11 +120,13 @@ class Nest:
         self._statements.append(tirx.For(variable, start, extent, tirx.ForKind.SERIAL, body))
 
     @contextmanager
-    def loops(self, shape: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-        """Open one loop for each dimension."""
+    def loops(self, shape: Sequence[int], names: str = "") -> Iterator[tuple[Any, ...]]:
+        """Open one loop for each dimension, with the names of their variables if any are given."""
+        given = names.split() or [f"i{axis}" for axis in range(len(shape))]
         with ExitStack() as stack:
             yield tuple(
-                stack.enter_context(self.loop(f"i{axis}", size)) for axis, size in enumerate(shape)
+                stack.enter_context(self.loop(name, size))
+                for name, size in zip(given, shape, strict=True)
             )
 
     @contextmanager

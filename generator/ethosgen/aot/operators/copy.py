@@ -1,9 +1,8 @@
-# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
 """Operators that copy bytes: reshapes, and the COPY operators that the schedule adds."""
 
 from collections.abc import Sequence
 
-from tvm.script import tirx as T  # noqa: N812
+from tvm import tirx
 
 from ethosgen.aot.code import primfunc
 from ethosgen.aot.cost import per_element
@@ -23,8 +22,7 @@ def copy(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy bytes; no code is emitted where input and output have the same address."""
     size = tensors[op.inputs[0]].bytes
 
-    @T.prim_func(private=True)
-    def function(source: T.handle("int8"), target: T.handle("int8")):
-        T.evaluate(T.call_extern("void", "memcpy", target, source, size))
-
+    source, target = primfunc.pointer("source", "int8"), primfunc.pointer("target", "int8")
+    copied = tirx.Evaluate(tirx.call_extern("void", "memcpy", target, source, size))
+    function = tirx.PrimFunc([source, target], copied)
     return Kernel(function.with_attr(primfunc.SAME_BYTES, True), (op.inputs[0],))

@@ -1,15 +1,15 @@
-# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
 """DEPTHWISE_CONV_2D of int8."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm.script import tirx as T  # noqa: N812
+from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.cost import per_product
 from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
@@ -46,48 +46,31 @@ def _ring(layer: Layer, vertical: Axis, horizontal: Axis) -> Kernel:
     if source.shape[3] != layer.channels:
         copy = "ethosgen_ring_copies_s8"
 
-    @T.prim_func(private=True)
-    def function(
-        input: T.handle("int8"),
-        weights: T.handle("int8"),
-        scales: T.handle("int32"),
-        shape: T.handle("int32"),
-        output: T.handle("int8"),
-        ring: T.handle("int8"),
-    ):
-        x = T.decl_buffer(source.shape, "int8", data=input)
-        y = T.decl_buffer(target.shape, "int8", data=output)
-        for n, oy in T.grid(*target.shape[:2]):
-            first: T.let[T.int32] = oy * vertical.stride
-            for i in T.serial(T.Select(oy == 0, 0, kept), slots):
-                T.evaluate(
-                    T.call_extern(
-                        "void",
-                        copy,
-                        ring,
-                        T.address_of(x[n, 0, 0, 0]),
-                        first + i - vertical.padding,
-                        T.truncmod(first + i, slots),
-                        shape,
-                    )
-                )
-            T.evaluate(
-                T.call_extern(
-                    "void",
-                    "ethosgen_depthwise_row_s8",
-                    T.address_of(y[n, oy, 0, 0]),
-                    ring,
-                    T.truncmod(first, slots),
-                    weights,
-                    scales,
-                    shape,
-                )
-            )
-
     blocks = -(-layer.channels // order.DEPTHWISE_CHANNELS)
-    workspace = slots * blocks * columns * order.DEPTHWISE_CHANNELS
-    constants = _constants(layer, vertical, horizontal, slots, columns)
-    return Kernel(function, (source.index,), constants, workspace, sources=DEPTHWISE)
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    weights, scales, shape = (
+        nest.table(name, values).data
+        for name, values in zip(
+            ("weights", "scales", "shape"),
+            _constants(layer, vertical, horizontal, slots, columns),
+            strict=True,
+        )
+    )
+    ring = nest.room("ring", slots * blocks * columns * order.DEPTHWISE_CHANNELS).data
+    with nest.loops(target.shape[:2], "n oy") as (n, oy):
+        is_only = isinstance(oy, int)
+        first = 0 if is_only else nest.let("first", oy * vertical.stride)
+        start = 0 if is_only else tirx.Select(oy == 0, 0, kept)
+        with nest.loop("i", slots - start, start) as i:
+            row, slot = first + i - vertical.padding, tirx.truncmod(first + i, slots)
+            nest.call(copy, ring, tirx.address_of(x[n, 0, 0, 0]), row, slot, shape)
+        nest.call(
+            "ethosgen_depthwise_row_s8",
+            *(tirx.address_of(y[n, oy, 0, 0]), ring, 0 if is_only else tirx.truncmod(first, slots)),
+            *(weights, scales, shape),
+        )
+    return nest.kernel(DEPTHWISE)
 
 
 def _constants(

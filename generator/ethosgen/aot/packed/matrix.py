@@ -1,15 +1,16 @@
-# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
 """Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from tvm.script import tirx as T  # noqa: N812
+from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.cost import per_product
 from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
@@ -83,32 +84,20 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
 def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     """Return a kernel for rows that are contiguous in the input."""
     inputs, outputs = layer.source.elements, layer.target.elements
-    dtype, form = layer.source.dtype, FORMS[layer.source.dtype]
+    form = FORMS[layer.source.dtype]
+    nest = Nest()
+    x = nest.read("input", layer.source, (inputs,))
+    y = nest.write("output", layer.target, (outputs,))
+    tables = _tables(nest, _constants(layer, weights, 1, rows, weights.shape[1]))
+    places = tirx.address_of(y[0]), tirx.address_of(x[0])
+    nest.call(form.function, *places, *(table.data for table in tables))
+    return nest.kernel(form.files)
 
-    @T.prim_func(private=True)
-    def function(
-        input: T.handle(dtype),
-        weights: T.handle("int8"),
-        scales: T.handle("int32"),
-        shape: T.handle("int32"),
-        output: T.handle(dtype),
-    ):
-        x = T.decl_buffer((inputs,), dtype, data=input)
-        y = T.decl_buffer((outputs,), dtype, data=output)
-        T.evaluate(
-            T.call_extern(
-                "void",
-                form.function,
-                T.address_of(y[0]),
-                T.address_of(x[0]),
-                weights,
-                scales,
-                shape,
-            )
-        )
 
-    constants = _constants(layer, weights, 1, rows, weights.shape[1])
-    return Kernel(function, (layer.source.index,), constants, sources=form.files)
+def _tables(nest: Nest, constants: Sequence[Array]) -> list[Any]:
+    """Declare weights, scales, the struct ethosgen_matrix, and that of windows if there is one."""
+    names = ("weights", "scales", "shape", "window")
+    return [nest.table(name, values) for name, values in zip(names, constants, strict=False)]
 
 
 def _patches(
@@ -119,58 +108,37 @@ def _patches(
     With several groups each window is copied group by group, each group `copies` times.
     """
     source, target = layer.source, layer.target
-    dtype, form = source.dtype, FORMS[source.dtype]
+    form = FORMS[source.dtype]
     groups = source.shape[3] // depth
-    channels, size = layer.channels // groups, np.dtype(dtype).itemsize
+    channels, size = layer.channels // groups, np.dtype(source.dtype).itemsize
     row = -(-weights.shape[1] // form.depth) * form.depth
     covered = weights.shape[1] // copies * size
-    packed_weights, scales, shape = _constants(layer, weights, groups, 1, row)
+    packed_weights, scales, numbers = _constants(layer, weights, groups, 1, row)
     counts = len(packed_weights), len(scales)
     steps = counts[0] // groups, counts[1] // groups
     copy = "ethosgen_patch_s8" if groups == 1 else "ethosgen_patch_part_s8"
-
-    @T.prim_func(private=True)
-    def function(
-        input: T.handle(dtype),
-        weights: T.handle("int8"),
-        scales: T.handle("int32"),
-        shape: T.handle("int32"),
-        window: T.handle("int32"),
-        output: T.handle(dtype),
-        patch: T.handle("int8"),
-    ):
-        x = T.decl_buffer(source.shape, dtype, data=input)
-        w = T.decl_buffer((counts[0],), "int8", data=weights)
-        s = T.decl_buffer((counts[1],), "int32", data=scales)
-        y = T.decl_buffer(target.shape, dtype, data=output)
-        p = T.decl_buffer((row * size,), "int8", data=patch)
-        for n, oy, ox, group in T.grid(*target.shape[:3], groups):
-            for i in T.serial(copies):
-                T.evaluate(
-                    T.call_extern(
-                        "void",
-                        copy,
-                        T.address_of(p[i * covered]),
-                        T.address_of(x[n, 0, 0, group * depth]),
-                        oy * vertical.stride - vertical.padding,
-                        ox * horizontal.stride - horizontal.padding,
-                        window,
-                    )
-                )
-            T.evaluate(
-                T.call_extern(
-                    "void",
-                    form.function,
-                    T.address_of(y[n, oy, ox, group * channels]),
-                    patch,
-                    T.address_of(w[group * steps[0]]),
-                    T.address_of(s[group * steps[1]]),
-                    shape,
-                )
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    struct = _window(source, depth, vertical, horizontal)
+    w, s, shape, window = _tables(nest, (packed_weights, scales, numbers, struct))
+    patch = nest.room("patch", row * size)
+    with nest.loops((*target.shape[:3], groups), "n oy ox group") as (n, oy, ox, group):
+        with nest.loop("i", copies) as i:
+            nest.call(
+                copy,
+                tirx.address_of(patch[i * covered]),
+                tirx.address_of(x[n, 0, 0, group * depth]),
+                oy * vertical.stride - vertical.padding,
+                ox * horizontal.stride - horizontal.padding,
+                window.data,
             )
-
-    constants = (packed_weights, scales, shape, _window(source, depth, vertical, horizontal))
-    return Kernel(function, (source.index,), constants, row * size, sources=form.files | ROWS)
+        nest.call(
+            form.function,
+            *(tirx.address_of(y[n, oy, ox, group * channels]), patch.data),
+            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
+            shape.data,
+        )
+    return nest.kernel(form.files | ROWS)
 
 
 def _window(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> Array:

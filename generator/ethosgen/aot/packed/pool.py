@@ -1,11 +1,9 @@
-# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
 """Pools of int8, over the whole height and width or over windows."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from tvm import tirx
-from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.cost import per_tap
 from ethosgen.aot.loops.nest import Nest
@@ -64,22 +62,9 @@ def _mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     count, channels = source.shape[1] * source.shape[2], source.shape[3]
     low, high = pool_bounds(op, tensors)
 
-    @T.prim_func(private=True)
-    def function(input: T.handle("int8"), output: T.handle("int8")):
-        x = T.decl_buffer(source.shape, "int8", data=input)
-        y = T.decl_buffer(target.shape, "int8", data=output)
-        for n in T.serial(source.shape[0]):
-            T.evaluate(
-                T.call_extern(
-                    "void",
-                    "ethosgen_mean_s8",
-                    T.address_of(y[n, 0, 0, 0]),
-                    T.address_of(x[n, 0, 0, 0]),
-                    count,
-                    channels,
-                    low,
-                    high,
-                )
-            )
-
-    return Kernel(function, (source.index,), sources=MEAN)
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    with nest.loop("n", source.shape[0]) as n:
+        ends = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
+        nest.call("ethosgen_mean_s8", *ends, count, channels, low, high)
+    return nest.kernel(MEAN)

@@ -103,6 +103,16 @@ def test_the_generated_c_calls_its_function(
         assert_equal(outputs, wanted)
 
 
+@needs_gcc
+def test_it_needs_no_micro_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(libraries, "LIBRARIES", (lambda: Adder(tmp_path, 20),))
+    program = aot.compile_program(cpu_plan(_network()), "net")
+    assert set(program.sources) == {"net_graph.c", "net_graph.h", "toy_add.c", "toy_add.h"}
+    generated = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(*samples_and_golden(program.plan.network), strict=True):
+        assert_equal(generated.run(sample)[1], wanted)
+
+
 def test_the_cheapest_offer_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     graph = _network().graph
     first, last = graph.operators[0], graph.operators[-1]

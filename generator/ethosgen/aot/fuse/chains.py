@@ -26,6 +26,7 @@ from ethosgen.aot.libraries import Library, cheapest
 from ethosgen.aot.memory.plan import SAME_BYTES, lifetimes, plan_memory
 from ethosgen.aot.operators import Kernel, goes_in_place
 from ethosgen.aot.operators.conversion import is_flip
+from ethosgen.aot.packed import MICRO_KERNELS
 from ethosgen.aot.packed.table import is_table, packed_table, with_table
 from ethosgen.values.errors import UnsupportedError
 
@@ -92,6 +93,7 @@ class _Chains:
     def __init__(self, schedule: Schedule, libraries: Sequence[Library]) -> None:
         self.schedule = schedule
         self.libraries = libraries
+        self.has_tables = MICRO_KERNELS in libraries
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -161,12 +163,12 @@ class _Chains:
 
     def finished(self, step: Step) -> Step:
         """Return a step with a library's kernel if one applies after fusion."""
-        if not self.libraries or step.kernel is None:
+        if step.kernel is None:
             return step
         better = self.elementwise(step)
         if better:
             return replace(step, kernel=better)
-        if not is_table(step.kernel):
+        if not self.has_tables or not is_table(step.kernel):
             return step
         tensors = self.schedule.graph.tensors
         ends = tensors[step.kernel.inputs[0]], tensors[self.schedule.writes(step)[0]]
@@ -279,7 +281,7 @@ def _into_stores(chains: _Chains, producer: Step, step: Step, tensor: int) -> St
     if chains.is_better_alone(step, producer):
         return None
     maker = chains.elementwise(producer) or producer.kernel
-    if maker.sources and is_table(step.kernel):
+    if maker.sources and chains.has_tables and is_table(step.kernel):
         tensors = chains.schedule.graph.tensors
         (output,) = chains.schedule.writes(step)
         kernel = with_table(maker, step.kernel, tensors[tensor], tensors[output])

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def compile_steps(schedule: Schedule) -> dict[int, Run]:
         named.name: named.kernel.function.with_attr("global_symbol", named.name)
         for named in kernels.values()
     }
-    library = _compiled(tvm.IRModule(functions))
+    library = _compiled(_Structure(tvm.IRModule(functions)))
     data = {constant.c_name: _array(constant) for constant in constants}
     return {
         index: _bind(library[named.name], named, schedule, schedule.steps[index], data)
@@ -35,15 +36,22 @@ def compile_steps(schedule: Schedule) -> dict[int, Run]:
     }
 
 
-_last: list[tuple[Any, Any]] = []
-"""The most recently compiled module and its library."""
+class _Structure:
+    """A module as a key: equal to every module of the same functions."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Structure) and tvm_ffi.structural_equal(self.module, other.module)
+
+    def __hash__(self) -> int:
+        return hash(tvm_ffi.structural_hash(self.module))
 
 
-def _compiled(module: Any) -> Any:
-    """Compile a module unless it was the last: a plan is checked, then simulated."""
-    if not _last or not tvm_ffi.structural_equal(_last[0][0], module):
-        _last[:] = [(module, tvm.compile(module, target=TARGET))]
-    return _last[0][1]
+@lru_cache(maxsize=1)  # a plan is checked, then simulated
+def _compiled(structure: _Structure) -> Any:
+    return tvm.compile(structure.module, target=TARGET)
 
 
 def _bind(

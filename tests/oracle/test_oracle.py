@@ -201,9 +201,9 @@ def test_a_registered_oracle_decides_under_its_own_name(monkeypatch: pytest.Monk
     samples = draw_samples(network, 2, 1)
     toy = Oracle("toy", "Toy", ("numpy",), TFLM.run)
     monkeypatch.setattr(judgement, "ORACLES", {**ORACLES, "toy": toy})
-    golden, second = judgement.judge(
-        network, samples, TFLM.run(network, samples), Watch(), oracle="toy"
-    )
+    outputs = TFLM.run(network, samples)
+    criteria = judgement.Criteria(oracle="toy")
+    golden, second = judgement.judge(network, samples, outputs, Watch(), criteria)
     assert golden is not None and second is not None and golden.mismatches == 0
     assert (golden.oracle, golden.title, golden.version) == ("toy", "Toy", np.__version__)
     assert second.oracle == TFLM.name

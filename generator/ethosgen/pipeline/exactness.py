@@ -14,17 +14,16 @@ from pathlib import Path
 from ethosgen.backend import Task, backend_of
 from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND
 from ethosgen.oracle.interpreters import awaited
-from ethosgen.oracle.pieces import undefined_outputs
 from ethosgen.pipeline.cases import keep_case
 from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import decisive_outputs, tolerance_of
+from ethosgen.pipeline.judgement import Reference, decisive_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, NpuFault, RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
+from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import Check, IoStyle, Kept, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, has_state, period
@@ -222,6 +221,22 @@ def _output(operator: Operator, graph: Graph) -> str:
     return graph.tensors[operator.outputs[0]].name if operator.outputs else ""
 
 
+def _compared(golden: Reference) -> Check:
+    """Count the compared and the undefined elements."""
+    outputs, left_out = golden.outputs, golden.left_out
+    found = compare(golden.oracle, outputs, outputs, left_out=left_out)
+    samples = sum(
+        left_out is None or not left_out.holds_all(i, one) for i, one in enumerate(outputs)
+    )
+    return Check(
+        golden.oracle,
+        samples,
+        found.elements,
+        left_out=found.left_out,
+        left_out_why=found.left_out_why,
+    )
+
+
 class _Check:
     """Compares plans of a network with the golden outputs, and finds operators that differ.
 
@@ -239,11 +254,10 @@ class _Check:
         self._network = network
         self._planner = planner
         self._samples = samples
-        self._golden = golden
+        self._golden = None
+        if golden is not None:
+            self._golden = Reference(network, samples, golden.oracle, golden.outputs)
         self._asked = asked
-        self._tolerance = tolerance_of(network, golden.oracle) if golden else 0.0
-        self._left_out: LeftOut | None = None
-        self._has_looked = False
         self._end = time.monotonic() + SEARCH_S
 
     def mended(self, plan: Plan, kept: Mapping[int, Kept]) -> Plan:
@@ -251,8 +265,9 @@ class _Check:
         if not plan.partitions:
             return plan
         said, cases = self._against(plan), []
-        if self._left_out and self._golden and not self._compared(self._golden).elements:
-            skipped = Check(None, skipped=f"{self._left_out.why}, in every sample")
+        left_out = self._golden and self._golden.left_out
+        if self._golden and left_out and not _compared(self._golden).elements:
+            skipped = Check(None, skipped=f"{left_out.why}, in every sample")
             self._golden = None
             return replace(self.mended(plan, kept), check=skipped)
         if said:
@@ -262,22 +277,7 @@ class _Check:
         if self._golden is None:
             return plan
         kept_cases = tuple(str(case) for case in cases if case is not None)
-        return replace(plan, check=replace(self._compared(self._golden), cases=kept_cases))
-
-    def _compared(self, golden: Golden) -> Check:
-        """Count the compared and the undefined elements."""
-        outputs, left_out = list(golden.outputs), self._left_out
-        found = compare(golden.oracle, outputs, outputs, left_out=left_out)
-        samples = sum(
-            left_out is None or not left_out.holds_all(i, one) for i, one in enumerate(outputs)
-        )
-        return Check(
-            golden.oracle,
-            samples,
-            found.elements,
-            left_out=found.left_out,
-            left_out_why=found.left_out_why,
-        )
+        return replace(plan, check=replace(_compared(self._golden), cases=kept_cases))
 
     def _case(self, index: int) -> Path | None:
         """Store the smallest network that shows the difference."""
@@ -293,23 +293,13 @@ class _Check:
             outputs = simulate_samples(plan, self._samples, Watch())
         except NpuFault as fault:
             return str(fault)
-        found = self._compare(outputs, self._golden)
+        found = self._golden.against(outputs)
         if not found.mismatches:
             return ""
         return (
             f"{found.mismatches} of {counted(found.elements, 'output')} differ from "
             f"{ORACLES[self._golden.oracle].title}'s, by at most {found.max_abs_diff:g}"
         )
-
-    def _compare(self, outputs: list[Arrays], golden: Golden) -> Comparison:
-        """Compare outputs; find undefined elements once, and only if outputs differ."""
-        theirs = list(golden.outputs)
-        found = compare(golden.oracle, outputs, theirs, self._tolerance, self._left_out)
-        if not found.mismatches or self._has_looked:
-            return found
-        self._has_looked = True
-        self._left_out = undefined_outputs(self._network, self._samples, golden.oracle)
-        return compare(golden.oracle, outputs, theirs, self._tolerance, self._left_out)
 
     def _culprits(self, plan: Plan, kept: Mapping[int, Kept], said: str) -> dict[int, Kept]:
         """Return additional operators to keep so that nothing differs."""

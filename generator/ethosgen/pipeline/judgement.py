@@ -16,7 +16,7 @@ from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network, Tensor
-from ethosgen.values.outcome import Arrays, Comparison, compare
+from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
 from ethosgen.values.report import Drawn
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import SAMPLES, default_samples
@@ -119,14 +119,40 @@ def compare_defined(
     golden: Sequence[Arrays],
 ) -> Comparison:
     """Compare outputs with an oracle's; if they differ, without what C++ leaves undefined."""
-    tolerance = tolerance_of(network, oracle)
-    found = compare(oracle, list(outputs), list(golden), tolerance)
-    if not found.mismatches:
-        return found
-    left_out = undefined_outputs(network, samples, oracle)
-    if left_out is None:
-        return found
-    return compare(oracle, list(outputs), list(golden), tolerance, left_out)
+    return Reference(network, samples, oracle, golden).against(outputs)
+
+
+class Reference:
+    """An oracle's outputs for samples, to compare with several times.
+
+    `left_out` are the elements that C++ leaves undefined; it is None until outputs differ.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        samples: Sequence[Arrays],
+        oracle: str,
+        outputs: Sequence[Arrays],
+    ) -> None:
+        self.oracle = oracle
+        self.outputs = list(outputs)
+        self.left_out: LeftOut | None = None
+        self._asked = network, samples, oracle
+        self._tolerance = tolerance_of(network, oracle)
+        self._has_looked = False
+
+    def against(self, outputs: Sequence[Arrays]) -> Comparison:
+        """Compare outputs; find undefined elements once, and only if outputs differ."""
+        found = self._compare(outputs)
+        if not found.mismatches or self._has_looked:
+            return found
+        self._has_looked = True
+        self.left_out = undefined_outputs(*self._asked)
+        return found if self.left_out is None else self._compare(outputs)
+
+    def _compare(self, outputs: Sequence[Arrays]) -> Comparison:
+        return compare(self.oracle, list(outputs), self.outputs, self._tolerance, self.left_out)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ import numpy as np
 
 from ethosgen.board import Board, load_board
 from ethosgen.frontend.tflite.reader import decode_network
-from ethosgen.oracle.pieces import undefined_outputs
 from ethosgen.pipeline import exactness as checked
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, LeftOut, compare
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.watch import Watch
 from tests.corpus.choices import Choices, seeded
@@ -139,42 +138,27 @@ def run_network(
         verdict.verdict = "inexact" if "cannot be made exact" in refusal else "refused"
         verdict.why = refusal
     else:
-        _compare(outputs, said.outputs, network, verdict)
-        if verdict.mismatches:
-            _compare_defined(outputs, said.outputs, network, samples, verdict)
+        _compare(outputs, said.outputs, network, samples, verdict)
     return verdict
-
-
-def _compare_defined(
-    outputs: list[Arrays],
-    wanted: list[Any],
-    network: Network,
-    samples: list[dict[str, Any]],
-    verdict: Verdict,
-) -> None:
-    """Compare again without the outputs that C++ leaves undefined."""
-    left_out = undefined_outputs(network, samples)
-    if left_out is not None:
-        _compare(outputs, wanted, network, verdict, left_out)
-        if not verdict.elements:
-            verdict.verdict, verdict.why = "dropped", left_out.why
 
 
 def _compare(
     outputs: list[Arrays],
     wanted: list[Any],
     network: Network,
+    samples: list[dict[str, Any]],
     verdict: Verdict,
-    left_out: LeftOut | None = None,
 ) -> None:
-    from ethosgen.oracle import DEFAULT
-    from ethosgen.pipeline.judgement import tolerance_of
+    from ethosgen.oracle import MIXED
+    from ethosgen.pipeline.judgement import compare_defined
 
-    found = compare("oracle", outputs, wanted, tolerance_of(network, DEFAULT.name), left_out)
+    found = compare_defined(network, samples, MIXED.name, outputs, wanted)
     verdict.elements, verdict.mismatches = found.elements, found.mismatches
     verdict.verdict = "differs" if found.mismatches else "equal"
     verdict.why = ""
-    if found.mismatches:
+    if found.left_out and not found.elements:
+        verdict.verdict, verdict.why = "dropped", found.left_out_why
+    elif found.mismatches:
         worst = [
             name
             for name in dict.fromkeys(name for one in wanted for name in one)

@@ -26,6 +26,14 @@ INT32_MAX = (1 << 31) - 1
 BOUNDS = "ethosgen_bounds"
 """An option that ethosgen adds: the output bounds of a clamp that was fused into an operator."""
 
+RANGES: dict[str, tuple[float | None, float | None]] = {
+    "NONE": (None, None),
+    "RELU": (0.0, None),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+}
+"""Lower and upper bound of each fused activation, None if unbounded."""
+
 
 @dataclass(frozen=True)
 class Multiplier:
@@ -86,23 +94,31 @@ def quantize_multiplier(real: float) -> Multiplier:
 
 def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
     """Return the bounds of a fused activation (CalculateActivationRangeQuantized)."""
-    activation = str(operator.options.get("fused_activation_function", "NONE"))
     low, high = limits(output.dtype)
-    bounds = {
-        "NONE": (None, None),
-        "RELU": (0.0, None),
-        "RELU6": (0.0, 6.0),
-        "RELU_N1_TO_1": (-1.0, 1.0),
-    }
-    if activation not in bounds:
-        raise UnsupportedError(f"the fused activation {activation} is unknown")
-    lower, upper = bounds[activation]
+    lower, upper = _bounds(operator)
     if lower is not None:
         low = max(low, quantize(lower, output))
     if upper is not None:
         high = min(high, quantize(upper, output))
     more = operator.options.get(BOUNDS)
     return compose_bounds((low, high), more) if more else (low, high)
+
+
+def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
+    """Return the bounds of a fused activation for int32 or float32 (CalculateActivationRange)."""
+    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    low, high = _bounds(op)
+    return (
+        float(info.min) if low is None else low,
+        float(info.max) if high is None else high,
+    )
+
+
+def _bounds(op: Operator) -> tuple[float | None, float | None]:
+    activation = str(op.options.get("fused_activation_function", "NONE"))
+    if activation not in RANGES:
+        raise UnsupportedError(f"the fused activation {activation} is unknown")
+    return RANGES[activation]
 
 
 def compose_bounds(first: tuple[int, int], then: tuple[int, int]) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from ethosgen.aot.arithmetic.quantization import (
     Multiplier,
     activation_range,
     clamp,
+    plain_range,
     quantize_multiplier,
     rescale_wide,
     rounding_divide_by_pot,
@@ -32,7 +33,6 @@ from ethosgen.aot.arithmetic.quantization import (
 from ethosgen.aot.arithmetic.rounding import once_multiplier, rescale_once
 from ethosgen.aot.loops.nest import Array, Nest, int32, limited, number, real
 from ethosgen.aot.operators import UNSIGNED, Kernel
-from ethosgen.aot.operators.arithmetic import plain_range
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Operator, Tensor

@@ -1,12 +1,13 @@
 """Windows that slide over height and width, in convolutions and pools."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.quantization import activation_range
 from ethosgen.aot.graph.fusion import EXPLICIT
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.values.errors import UnsupportedError
@@ -124,3 +125,24 @@ def make_transposed_window(
         padding = max((count - 1) * strides[i] + taps[i] - after, 0) // 2
         axes.append(Axis(taps[i], strides[i], 1, padding, after, before))
     return axes[0], axes[1]
+
+
+def pool_window(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis]:
+    """Return a pool's window; UnsupportedError if it does not match the shapes."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if len(source.shape) != 4 or (source.shape[0], source.shape[3], 4) != (
+        *target.shape[::3],
+        len(target.shape),
+    ):
+        raise UnsupportedError(f"its output {target.shape} does not match its input {source.shape}")
+    taps = int(op.options["filter_height"]), int(op.options["filter_width"])
+    return make_window(op, taps, source, target)
+
+
+def pool_bounds(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int]:
+    """Return the bounds of the fused activation, in the output's quantization.
+
+    Values are not rescaled: TFLite Micro refuses a pool between different scales, and LiteRT, the
+    oracle in that case, pools the stored values.
+    """
+    return activation_range(op, tensors[op.outputs[0]])

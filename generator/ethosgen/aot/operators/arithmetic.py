@@ -11,11 +11,18 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic import fixed_point
+from ethosgen.aot.arithmetic.binary import (
+    ADD_SHIFT,
+    ends,
+    product_multiplier,
+    sum_multipliers,
+    widened,
+)
 from ethosgen.aot.arithmetic.quantization import (
-    Multiplier,
     activation_range,
     clamp,
     limits,
+    plain_range,
     quantize_multiplier,
     ratio,
     rounding_divide_by_pot,
@@ -39,31 +46,10 @@ from ethosgen.values.network import Operator, Tensor
 QUANTIZED = ("int8", "int16")
 PLAIN = ("int32", "float32")
 
-ADD_SHIFT = {"int8": 20, "int16": 15}
-"""Left shift of the inputs of ADD and SUB before rescaling (add_common.cc)."""
 DIFFERENCE_SHIFT = {"int8": 7, "int16": 0}
 """Left shift of the inputs of SQUARED_DIFFERENCE (squared_difference.cc)."""
 
-RANGES: dict[str, tuple[float | None, float | None]] = {
-    "NONE": (None, None),
-    "RELU": (0.0, None),
-    "RELU6": (0.0, 6.0),
-    "RELU_N1_TO_1": (-1.0, 1.0),
-}
-"""Lower and upper bound of each fused activation, None if unbounded."""
-
 Combine = Callable[[Any, Any], Any]
-
-
-def ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return both inputs and the output; UnsupportedError unless they have the same dtype."""
-    first, second, target = (tensors[i] for i in (*op.inputs, *op.outputs))
-    if not first.dtype == second.dtype == target.dtype:
-        raise UnsupportedError(
-            f"its inputs and output are {first.dtype}, {second.dtype} and {target.dtype}; they "
-            "must have the same type"
-        )
-    return first, second, target
 
 
 # ---- ADD, SUB ------------------------------------------------------------------------------------
@@ -86,38 +72,6 @@ def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         return clamp(nest.rescale(total, multiplier) + zero_point_of(target), *bounds)
 
     return pointwise((first, second), target, formula)
-
-
-def sum_multipliers(
-    first: Tensor, second: Tensor, target: Tensor
-) -> tuple[Multiplier, Multiplier, Multiplier]:
-    """Return the multipliers of both inputs of a sum and of its result (add_common.cc).
-
-    UnsupportedError for a result that TFLite would multiply by 1 or more: its kernels abort, but
-    for LiteRT's SUB, which shifts by a negative number.
-    """
-    common = 2.0 * max(scale_of(first), scale_of(second))
-    factor = common / ((1 << ADD_SHIFT[target.dtype]) * scale_of(target))
-    if factor >= 1.0:
-        raise UnsupportedError(
-            "its output scale is too small for its inputs' scales, so that no interpreter computes "
-            "it; give it a larger output scale"
-        )
-    return (
-        quantize_multiplier(scale_of(first) / common),
-        quantize_multiplier(scale_of(second) / common),
-        quantize_multiplier(factor),
-    )
-
-
-def product_multiplier(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> Multiplier:
-    """Return the multiplier from a product of two inputs to the output."""
-    return quantize_multiplier(ratio(op, (scale_of(first), scale_of(second)), (scale_of(target),)))
-
-
-def widened(x: Any, tensor: Tensor, shift: int) -> Any:
-    """Return (q - zero point) << shift."""
-    return (int32(x) - zero_point_of(tensor)) * (1 << shift)
 
 
 @operator("ADD", "SUB", "MUL", "DIV", dtypes=PLAIN, in_place=True)
@@ -150,19 +104,6 @@ def _result(code: str, a: Any, b: Any) -> Any:
         "DIV": tirx.div,
     }
     return results[code](a, b)
-
-
-def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
-    """Return the bounds of a fused activation for int32 or float32 (CalculateActivationRange)."""
-    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-    activation = str(op.options.get("fused_activation_function", "NONE"))
-    if activation not in RANGES:
-        raise UnsupportedError(f"the fused activation {activation} is unknown")
-    low, high = RANGES[activation]
-    return (
-        float(info.min) if low is None else low,
-        float(info.max) if high is None else high,
-    )
 
 
 # ---- MUL, DIV ------------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ from typing import Any
 
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.binary import widened
 from ethosgen.aot.arithmetic.quantization import quantize_multiplier, scale_of
 from ethosgen.aot.loops.nest import Nest, pointwise
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.arithmetic import widened
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.binary import ends
 from ethosgen.aot.loops.nest import (
     BAD_VALUE,
     Nest,
@@ -18,7 +19,6 @@ from ethosgen.aot.loops.nest import (
     real,
 )
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
-from ethosgen.aot.operators.arithmetic import ends
 from ethosgen.values.network import Operator, Tensor
 
 EXPONENT_BITS = 31

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import activation_range, clamp, limits
+from ethosgen.aot.arithmetic.quantization import clamp, limits, plain_range
 from ethosgen.aot.cost import per_tap
 from ethosgen.aot.loops.nest import Nest, call, int32, limited, real
-from ethosgen.aot.loops.window import Axis, make_window
+from ethosgen.aot.loops.window import Axis, pool_bounds, pool_window
 from ethosgen.aot.operators import UNSIGNED, Kernel, operator
-from ethosgen.aot.operators.arithmetic import plain_range
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 
@@ -79,18 +78,6 @@ def max_pool_2d_of_reals(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     )  # fmt: skip
 
 
-def pool_window(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis]:
-    """Return a pool's window; UnsupportedError if it does not match the shapes."""
-    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    if len(source.shape) != 4 or (source.shape[0], source.shape[3], 4) != (
-        *target.shape[::3],
-        len(target.shape),
-    ):
-        raise UnsupportedError(f"its output {target.shape} does not match its input {source.shape}")
-    taps = int(op.options["filter_height"]), int(op.options["filter_width"])
-    return make_window(op, taps, source, target)
-
-
 def _pool(
     op: Operator, tensors: Sequence[Tensor], start: Any, combine: Combine, finish: Finish
 ) -> Kernel:
@@ -117,15 +104,6 @@ def _count(vertical: Axis, oy: Any, horizontal: Axis, ox: Any) -> Any:
     """Return the number of elements in the part of the window inside the input."""
     (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
     return (bottom - top) * (right - left)
-
-
-def pool_bounds(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int]:
-    """Return the bounds of the fused activation, in the output's quantization.
-
-    Values are not rescaled: TFLite Micro refuses a pool between different scales, and LiteRT, the
-    oracle in that case, pools the stored values.
-    """
-    return activation_range(op, tensors[op.outputs[0]])
 
 
 def _bounded(nest: Nest, op: Operator, value: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic import fixed_point
+from ethosgen.aot.arithmetic.binary import widened
 from ethosgen.aot.arithmetic.quantization import (
     Multiplier,
     clamp,
@@ -19,7 +20,6 @@ from ethosgen.aot.arithmetic.quantization import (
 from ethosgen.aot.cost import per_input_element
 from ethosgen.aot.loops.nest import Nest, int32, number, real
 from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.arithmetic import widened
 from ethosgen.aot.operators.layout import constant
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor

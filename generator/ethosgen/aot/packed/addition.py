@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
 from ethosgen.aot.arithmetic.quantization import activation_range, zero_point_of
 from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Nest, broadcast, merge_dimensions
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.arithmetic import ends, product_multiplier, sum_multipliers
 from ethosgen.aot.packed import packed
 from ethosgen.values.network import Operator, Tensor
 

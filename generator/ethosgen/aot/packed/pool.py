@@ -7,8 +7,8 @@ from tvm import tirx
 
 from ethosgen.aot.cost import per_tap
 from ethosgen.aot.loops.nest import Nest
+from ethosgen.aot.loops.window import pool_bounds, pool_window
 from ethosgen.aot.operators import UNSIGNED, Kernel
-from ethosgen.aot.operators.pooling import pool_bounds, pool_window
 from ethosgen.aot.packed import packed
 from ethosgen.values.network import Operator, Tensor
 

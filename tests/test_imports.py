@@ -64,6 +64,7 @@ OWNERS = {
     "serial": "target",
     "tflite": "frontend.tflite",
     "tflite_micro": "oracle",
+    "torch": "frontend.torch",
     "tvm": "aot",
     "tvm_ffi": "aot",
 }
@@ -77,6 +78,8 @@ SHARED = {
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them
     ("tvm", "frontend.onnx"),  # by TVM's importer
+    ("tvm", "frontend.torch"),
+    ("torch", "oracle.runtimes"),  # runs what the front end reads
     ("elftools", "target"),  # a target loads the ELF, toolchain reads its sizes
     ("oracle", f"{ETHOS_U}.offload"),  # an erratum says from which oracle the NPU differs
 }

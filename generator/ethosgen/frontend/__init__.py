@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethosgen.frontend import onnx, pte, tflite
+from ethosgen.frontend import onnx, pte, tflite, torch
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, ReadOptions, Source
@@ -36,6 +36,7 @@ FRONT_ENDS: list[FrontEnd] = [
     FrontEnd(tflite.FORMAT, "TensorFlow Lite", (".tflite",), tflite.recognizes, tflite.read),
     FrontEnd(onnx.FORMAT, "ONNX", (".onnx",), onnx.recognizes, onnx.read, takes_options=True),
     FrontEnd(pte.FORMAT, "ExecuTorch", (".pte",), pte.recognizes, pte.read),
+    FrontEnd(torch.FORMAT, "PyTorch", (".pt2",), torch.recognizes, torch.read, takes_options=True),
 ]
 
 

@@ -1,10 +1,11 @@
 """Runs a script of ethosgen in a Python environment: its packages never enter this process.
 
-A script is a file that imports only the standard library, numpy and the environment's packages. Its
-function takes the request (JSON's types), the arrays by name, and a folder with the files; it
-returns a pair like the first two. To refuse what it was given, it raises an exception whose
-attribute `sentence` says why. Data pass as JSON and .npz in a temporary folder, so whatever the
-child has read, nothing of it is unpickled here.
+A script is a file that imports only the standard library, numpy, the environment's packages, and
+the modules of ethosgen that need no more than these. Its function takes the request (JSON's types),
+the arrays by name, and a folder with the files; it returns a pair like the first two. To refuse
+what it was given, it raises an EthosgenError, or any exception whose attribute `sentence` says why.
+Data pass as JSON and .npz in a temporary folder, so whatever the child has read, nothing of it is
+unpickled here.
 """
 
 import json

@@ -1,6 +1,7 @@
-"""The child's side of worker.py, run as a file: it imports nothing of ethosgen.
+"""The child's side of worker.py, run as a file by another Python.
 
-Arguments: the script, its function, and the folder with request and files.
+Arguments: the script, its function, and the folder with request and files. The script may import
+the modules of ethosgen that need only the standard library, numpy and the environment's packages.
 """
 
 import contextlib
@@ -47,6 +48,27 @@ def _limit_resources() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
+def _lend_ethosgen() -> None:
+    """Make ethosgen importable, but not the packages that are installed beside it."""
+    package = Path(__file__).parents[1]
+    spec = importlib.util.spec_from_file_location(
+        "ethosgen", package / "__init__.py", submodule_search_locations=[str(package)]
+    )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load {package}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["ethosgen"] = module
+    spec.loader.exec_module(module)
+
+
+def _sentence(error: Exception) -> str:
+    """Return the sentence of an error that a user can correct, "" for any other."""
+    from ethosgen.values.errors import EthosgenError
+
+    own = str(error) if isinstance(error, EthosgenError) else ""
+    return str(getattr(error, "sentence", own))
+
+
 def _function(script: str, name: str) -> Callable[..., Any]:
     spec = importlib.util.spec_from_file_location("worker_script", script)
     if spec is None or spec.loader is None:
@@ -62,6 +84,7 @@ def _serve() -> None:
     script, function, place = sys.argv[1:4]
     folder = Path(place)
     _limit_resources()
+    _lend_ethosgen()
     arrays: dict[str, Any] = {}
     answer: dict[str, Any]
     try:
@@ -70,7 +93,7 @@ def _serve() -> None:
         values, arrays = _function(script, function)(request, given, folder / FILES)
         answer = {"how": RETURNED, "values": values}
     except Exception as error:
-        sentence = getattr(error, "sentence", None)
+        sentence = _sentence(error)
         said = sentence or f"{type(error).__name__}: {error}"
         how = "refused" if sentence else "raised"
         answer = {"how": how, "message": said, "log": traceback.format_exc()}

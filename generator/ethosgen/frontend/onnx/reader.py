@@ -3,12 +3,11 @@
 import contextlib
 import io
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 from ethosgen.frontend.relax import import_module
+from ethosgen.frontend.shapes import fixed_shapes
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
-from ethosgen.values.grammar import unknown
 from ethosgen.values.network import Network
 from ethosgen.values.source import CHANNELS_LAST, Source
 
@@ -19,7 +18,8 @@ def read_network(source: Source) -> Network:
     given = {initializer.name for initializer in model.graph.initializer}
     inputs = [one for one in model.graph.input if one.name not in given]
     names = [one.name for one in inputs]
-    module = _imported(model, source.name, _shapes(inputs, source))
+    sizes = {one.name: tuple(map(_size, one.type.tensor_type.shape.dim)) for one in inputs}
+    module = _imported(model, source.name, fixed_shapes(sizes, source))
     outputs = [one.name for one in model.graph.output]
     is_last = source.options.input_layout == CHANNELS_LAST
     graph, _ = import_module(module, "main", names, outputs, channels_last=is_last)
@@ -43,41 +43,6 @@ def _parsed(source: Source) -> Any:
         if node.output:
             node.name = node.output[0]  # the importer names variables after it
     return model
-
-
-def _shapes(inputs: Sequence[Any], source: Source) -> dict[str, list[int]]:
-    """Return the shape of each input; InputError for open sizes, and shapes that do not fit."""
-    asked = dict(source.options.shapes)
-    known = {one.name for one in inputs}
-    for name in asked:
-        if name not in known:
-            raise InputError(f"--shape {name}: {unknown('input', name, known)}")
-    shapes = {}
-    for one in inputs:
-        sizes = [_size(size) for size in one.type.tensor_type.shape.dim]
-        given: Sequence[int | str] = asked.get(one.name, sizes)
-        if given is sizes:
-            if any(isinstance(size, str) for size in sizes):
-                listed = ", ".join(map(str, sizes))
-                example = ",".join("1" if isinstance(s, str) else str(s) for s in sizes)
-                raise InputError(
-                    f"input '{one.name}' of '{source.name}' has the open shape ({listed}); say its "
-                    f"sizes, e.g. --shape {one.name}={example}"
-                )
-        elif not _fits(given, sizes):
-            raise InputError(
-                f"--shape {one.name}={','.join(map(str, given))} does not fit the input's shape "
-                f"({', '.join(map(str, sizes))}) in '{source.name}'"
-            )
-        shapes[one.name] = [int(size) for size in given]
-    return shapes
-
-
-def _fits(given: Sequence[int | str], sizes: Sequence[int | str]) -> bool:
-    """Return whether given sizes are those of the file, where it has any."""
-    return len(given) == len(sizes) and all(
-        isinstance(size, str) or size == ours for ours, size in zip(given, sizes, strict=True)
-    )
 
 
 def _size(dimension: Any) -> int | str:

@@ -79,7 +79,8 @@ def _binary(name: str) -> Pattern:
 
 def _unary(name: str, extra: int = 0) -> Callable[[], Pattern]:
     def pattern() -> Pattern:
-        return quantized(clamped(is_op(name)(dequantized(), *[wildcard()] * extra)))
+        others = [wildcard() for _ in range(extra)]  # one object would match equal arguments only
+        return quantized(clamped(is_op(name)(dequantized(), *others)))
 
     return pattern
 

@@ -86,7 +86,7 @@ class Reading:
         """Return the operand that an argument stands for."""
         if isinstance(expression, relax.Var):
             return self.values[expression]
-        if isinstance(expression, RelaxConstant):
+        if isinstance(expression, RelaxConstant) and hasattr(expression.value, "numpy"):
             return Constant(np.array(expression.value.numpy()))
         if isinstance(expression, relax.Tuple):
             return tuple(self.evaluate(part) for part in expression.fields)

@@ -6,7 +6,7 @@ RUNTIMES lists them by the format of a network's source. They decide nothing abo
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ethosgen.oracle.runtimes import onnx
+from ethosgen.oracle.runtimes import onnx, torch
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.source import Source
 
@@ -27,4 +27,5 @@ class Runtime:
 
 RUNTIMES: Mapping[str, Runtime] = {
     "onnx": Runtime("ONNX Runtime", onnx.run, onnx.version),
+    "pt2": Runtime("PyTorch", torch.run, torch.version),
 }

@@ -1,0 +1,19 @@
+"""The front end for .pt2 files: programs that torch.export.save wrote, quantized by PT2E.
+
+archive     checks a file and writes it anew without anything pickled; no torch
+importer    runs in the environment "torch": program to Relax to graph
+transfer    the graph on its way back
+"""
+
+from ethosgen.frontend.torch.archive import recognizes as recognizes
+from ethosgen.values.network import Network
+from ethosgen.values.source import Source
+
+FORMAT = "pt2"
+
+
+def read(source: Source) -> Network:
+    """Read a .pt2 file."""
+    from ethosgen.frontend.torch.reader import read_network
+
+    return read_network(source)

@@ -2,8 +2,10 @@
 
 import pytest
 
+from ethosgen.aot import cpu_cycles
 from ethosgen.aot.operators import estimate_cycles
 from ethosgen.frontend.tflite.reader import parse_network
+from tests.aot.test_packed import Build, SymmetricNetwork
 from tests.support.networks import NetworkBuilder, Spec
 
 COUNTED = {
@@ -17,6 +19,34 @@ COUNTED = {
     ("BATCH_MATMUL", "float32", (2, 16, 64, 16)): 204_096,
 }
 """Sizes are height, input and output channels, kernel and stride; batch, rows, depth, columns."""
+
+
+PIXELS = (1, 16, 16, 16)
+FORMS: dict[str, tuple[Build, int, int]] = {
+    "3 x 3": (lambda n: n.conv2d(n.input(PIXELS), 16, (3, 3)), 166_355, 6_733_816),
+    "1 x 1": (lambda n: n.conv2d(n.input(PIXELS), 16, (1, 1)), 47_402, 735_845),
+    "depthwise": (lambda n: n.depthwise(n.input(PIXELS)), 48_535, 865_285),
+    "dense": (lambda n: n.fully_connected(n.input((4, 256)), 64), 12_014, 335_177),
+    "dense int16": (lambda n: n.fully_connected(n.input((4, 256), "int16"), 64), 28_146, 269_375),
+    "averages": (lambda n: n.average_pool(n.input(PIXELS), (2, 2), (2, 2)), 12_926, 32_399),
+    "maxima": (lambda n: n.max_pool(n.input(PIXELS), (2, 2), (2, 2)), 5_118, 32_395),
+    "sums": (lambda n: n.add(n.input(PIXELS), n.input(PIXELS, scale=0.011)), 42_046, 217_115),
+    "products": (lambda n: n.mul(n.input(PIXELS), n.input(PIXELS, scale=0.011)), 26_674, 98_396),
+    "softmax": (lambda n: n.softmax(n.input((16, 100), scale=0.1)), 17_122, 90_696),
+}
+"""Operators with micro-kernels, and the instructions of a network with and without them."""
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_both_forms_of_a_kernel_are_estimated(name: str) -> None:
+    build, packed, plain = FORMS[name]
+    net = SymmetricNetwork("cost", seed=9)
+    graph = parse_network(net.build(build(net)), "cost").graph
+    (op,) = graph.operators
+    estimates = cpu_cycles(op, graph), estimate_cycles(op, graph.tensors)
+    for estimate, counted in zip(estimates, (packed, plain), strict=True):
+        assert estimate is not None
+        assert 0.7 < estimate / counted < 1.4
 
 
 @pytest.mark.parametrize("key", COUNTED, ids=str)

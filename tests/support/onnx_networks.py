@@ -1,12 +1,13 @@
 """Builds ONNX networks node by node, and quantizes them with ONNX Runtime's own quantizer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, TensorProto, checker, helper, numpy_helper, save
+import onnx
+from onnx import ModelProto, TensorProto, checker, helper, numpy_helper, save, shape_inference
 from onnxruntime.quantization import (
     CalibrationDataReader,
     QuantFormat,
@@ -36,10 +37,16 @@ class OnnxNetwork:
 
     def add(self, op: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
         output = output or f"{op.lower()}_{len(self.nodes)}"
-        self.nodes.append(
-            helper.make_node(op, inputs, [output], name=f"node_{output}", **attributes)
-        )
+        self.add_node(op, inputs, [output], **attributes)
         return output
+
+    def add_node(
+        self, op: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any
+    ) -> None:
+        """Add a node with any number of outputs."""
+        self.nodes.append(
+            helper.make_node(op, inputs, outputs, name=f"node_{outputs[0]}", **attributes)
+        )
 
     def constant(self, values: Any, dtype: Any = np.float32) -> str:
         name = f"constant_{len(self.constants)}"
@@ -51,15 +58,22 @@ class OnnxNetwork:
         fan_in = max(int(np.prod(shape[1:])), 1)
         return self.constant(self.random.standard_normal(shape) * (1.5 / fan_in) ** 0.5)
 
-    def model(self, outputs: dict[str, Sequence[int] | None]) -> ModelProto:
-        """Return the checked network."""
-        results = [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-            for name, shape in outputs.items()
-        ]
-        graph = helper.make_graph(self.nodes, "network", self.inputs, results, self.constants)
+    def model(self, outputs: Iterable[str]) -> ModelProto:
+        """Return the checked network, without what the outputs do not need."""
+        names = list(outputs)
+        needed = set(names)
+        nodes: list[Any] = []
+        for node in reversed(self.nodes):
+            if needed.intersection(node.output):
+                nodes.insert(0, node)
+                needed.update(node.input)
+        inputs = [one for one in self.inputs if one.name in needed]
+        constants = [one for one in self.constants if one.name in needed]
+        results = [onnx.ValueInfoProto(name=name) for name in names]
+        graph = helper.make_graph(nodes, "network", inputs, results, constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
         model.ir_version = 10
+        model = shape_inference.infer_shapes(model, strict_mode=True)
         checker.check_model(model)
         return model
 
@@ -93,6 +107,7 @@ def quantized(
     activations: str = "int8",
     weights: str = "int8",
     per_channel: bool = True,
+    operators: Sequence[str] | None = None,
     **options: Any,
 ) -> Path:
     """Write a network in QDQ form, as ONNX Runtime's quantizer makes it; return its path."""
@@ -106,6 +121,7 @@ def quantized(
         per_channel=per_channel,
         weight_type=TYPES[weights],
         activation_type=TYPES[activations],
+        op_types_to_quantize=operators,
         extra_options=options,
     )
     return path

@@ -26,7 +26,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wide = net.add("Conv", [pooled, net.weights(16, 8, 1, 1), net.weights(16)])
     flat = net.add("Flatten", [net.add("GlobalAveragePool", [wide])])
     net.add("Gemm", [flat, net.weights(10, 16), net.weights(10)], "scores", transB=1)
-    model = net.model({"scores": (1, 10)})
+    model = net.model(["scores"])
     return quantized(model, tmp_path_factory.mktemp("onnx") / "small.onnx")
 
 

@@ -1,13 +1,10 @@
 """Reads an ONNX file through TVM's importer."""
 
-import contextlib
-import io
-import warnings
 from typing import Any
 
 from ethosgen.frontend.relax import import_module
 from ethosgen.frontend.shapes import fixed_shapes
-from ethosgen.values.errors import InputError, ToolError, UnsupportedError
+from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.network import Network
 from ethosgen.values.source import CHANNELS_LAST, Source
 
@@ -19,7 +16,9 @@ def read_network(source: Source) -> Network:
     inputs = [one for one in model.graph.input if one.name not in given]
     names = [one.name for one in inputs]
     sizes = {one.name: tuple(map(_size, one.type.tensor_type.shape.dim)) for one in inputs}
-    module = _imported(model, source.name, fixed_shapes(sizes, source))
+    from ethosgen.frontend.onnx.importer import imported
+
+    module = imported(model, source.name, fixed_shapes(sizes, source))
     outputs = [one.name for one in model.graph.output]
     is_last = source.options.input_layout == CHANNELS_LAST
     graph, _ = import_module(module, "main", names, outputs, channels_last=is_last)
@@ -50,27 +49,3 @@ def _size(dimension: Any) -> int | str:
     if dimension.HasField("dim_value") and dimension.dim_value > 0:
         return int(dimension.dim_value)
     return str(dimension.dim_param) or "?"
-
-
-def _imported(model: Any, name: str, shapes: dict[str, list[int]]) -> Any:
-    """Return the module; its variables have the names of the file's tensors."""
-    from tvm import relax
-    from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
-
-    class Importer(ONNXGraphImporter):  # type: ignore[misc]
-        """Binds each node's result to a variable of its own, which TVM's does only later."""
-
-        def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
-            made = super()._convert_operator(op_name, inputs, attrs, opset)
-            is_call = isinstance(made, relax.Call)
-            return self.bb.emit(made, attrs["tvm_custom"]["name"]) if is_call else made
-
-    opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 1)
-    importer = Importer(shapes, "float32", keep_params_in_input=False, sanitize=True)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return importer.from_onnx(model.graph, opset)
-    except Exception as error:
-        words = " ".join(str(error).split())[:300]
-        raise UnsupportedError(f"TVM cannot import '{name}': {words}") from None

@@ -4,7 +4,9 @@ normal      a dequantize for each use, the user's names
 patterns    the composites: which operators of Relax are one operator of ours
 composite   take a composite apart
 reading     module to graph, binding by binding
-layers, pools, elementwise, moves     translate operators, one family each
+layers, pools, elementwise, functions, moves, norms, choices, resizing
+            translate operators, one family each
+floats      several operators on floats where TFLite has no single one
 draft       the graph in the making; reconciles orders of axes
 """
 

@@ -1,5 +1,6 @@
 """Takes the function of a composite apart: its main operator, and what surrounds that."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from tvm import relax
 from tvm.ir import Constant as RelaxConstant
 
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
-from ethosgen.frontend.relax.patterns import PREFIX
+from ethosgen.frontend.relax.patterns import PREFIX, WHOLES
 
 Clamp = tuple[float, float]
 
@@ -17,15 +18,19 @@ Clamp = tuple[float, float]
 class Island:
     """The parts of a composite: `arranging` are the bindings before the main operator.
 
-    `name` is that of the result before it is quantized.
+    `name` is that of the result before it is quantized, `kind` that of the composite if several
+    operators are its main one; `anchor` is the last of them, `numbers` are its constants.
     """
 
     name: str
     anchor: Any
     quantize: Any
     arranging: tuple[Any, ...]
+    operands: tuple[Any, ...]
     bias: Any = None
     clamp: Clamp | None = None
+    kind: str = ""
+    numbers: tuple[float, ...] = ()
 
 
 def take_apart(function: Any) -> Island:
@@ -39,6 +44,10 @@ def take_apart(function: Any) -> Island:
     top = last.args[0]
     name = top.name if isinstance(top, relax.Var) else "value"
     expression, clamp, bias = values[top], None, None
+    if main in WHOLES:
+        first = next(b for b in bindings if operator_name(b.value) == "relax.dequantize")
+        numbers = _numbers(values.values())
+        return Island(name, expression, last, (first,), (first.var,), kind=main, numbers=numbers)
     while True:
         found = operator_name(expression).removeprefix("relax.").removeprefix("nn.")
         bounds = _bounds(expression)
@@ -53,7 +62,19 @@ def take_apart(function: Any) -> Island:
             bias = second if is_second else first
             expression = values[first if is_second else second]
     arranging = [b for b in bindings if b.var in _needed(expression, bias, values)]
-    return Island(name, expression, last, tuple(arranging), bias, clamp)
+    operands = tuple(expression.args)
+    return Island(name, expression, last, tuple(arranging), operands, bias, clamp)
+
+
+def _numbers(calls: Iterable[Any]) -> tuple[float, ...]:
+    """Return the scalars in operators, without those of the quantization."""
+    return tuple(
+        _number(argument)
+        for call in calls
+        if operator_name(call) not in ("relax.dequantize", "relax.quantize")
+        for argument in getattr(call, "args", ())
+        if isinstance(argument, RelaxConstant)
+    )
 
 
 def _needed(anchor: Any, bias: Any, values: Any) -> set[Any]:

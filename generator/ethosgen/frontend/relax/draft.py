@@ -195,6 +195,21 @@ class Draft:
         )
         return Value(index, tuple(shape), tuple(range(len(shape))), dtype, scale)
 
+    def add_pair(
+        self,
+        code: str,
+        inputs: Sequence[int],
+        shape: Sequence[int],
+        dtypes: tuple[str, str],
+        scale: Scale | None,
+    ) -> tuple[Value, Value]:
+        """Add an operator with two outputs of one shape, the first of which has the scale."""
+        first = self.add_operator(code, inputs, shape, dtypes[0], scale)
+        second = self.add_tensor(shape, dtypes[1])
+        last = self.operators[-1]
+        self.operators[-1] = replace(last, outputs=(*last.outputs, second))
+        return first, Value(second, tuple(shape), tuple(range(len(shape))), dtypes[1])
+
     def plain(self, value: Value) -> Value:
         """Return a value whose tensor has the logical order of axes."""
         return self.ordered(value, tuple(range(len(value.shape))))
@@ -232,6 +247,22 @@ class Draft:
             *("RESHAPE", (tensor, target), shape, like.dtype, like.scale),
             {"new_shape": tuple(int(size) for size in shape)},
             self.derived(tensor, "reshaped"),
+        )
+
+    def slice(
+        self,
+        value: Value,
+        begin: Sequence[int],
+        ends: Sequence[int],
+        steps: Sequence[int],
+        shape: Sequence[int],
+    ) -> Value:
+        """Add a STRIDED_SLICE of a tensor; all numbers are for the tensor's axes."""
+        tables = [self.add_constant(np.array(v, np.int32)) for v in (begin, ends, steps)]
+        masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+        return self.add_operator(
+            *("STRIDED_SLICE", (value.tensor, *tables), shape, value.dtype, value.scale),
+            dict.fromkeys(masks, 0),
         )
 
     def derived(self, tensor: int, what: str) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ethosgen.frontend.relax.draft import Constant, Order, Scale, Value
-from ethosgen.frontend.relax.site import NoIntegerForm, Site, translates
+from ethosgen.frontend.relax.site import COARSEST, NoIntegerForm, Site, quantize, translates
 from ethosgen.values.errors import UnsupportedError
 
 _BINARY = {
@@ -29,6 +31,10 @@ _COMPARISONS = {
     "relax.logical_and": "LOGICAL_AND",
     "relax.logical_or": "LOGICAL_OR",
 }
+SHARES = {"int8": Scale((1 / 256,), (-128,)), "int16": Scale((1 / 32768,), (0,))}
+SIGNED_SHARES = {"int8": Scale((1 / 128,), (0,)), "int16": Scale((1 / 32768,), (0,))}
+"""The output quantization that TFLite fixes for values from 0 or -1 to 1."""
+
 _FUSES = frozenset({"ADD", "SUB", "MUL", "DIV"})
 _ONE_SCALE = frozenset({"MINIMUM", "MAXIMUM"})
 _NO_INTEGER_FORM = frozenset({"POW", "DIV", "FLOOR_DIV", "FLOOR_MOD"})
@@ -41,35 +47,40 @@ def binary(site: Site) -> Value:
     code = _BINARY.get(name) or _COMPARISONS[name]
     if site.is_quantized and code in _NO_INTEGER_FORM:
         raise NoIntegerForm(f"{code} has no integer form")
-    first, second, order = aligned(site)
+    scale = site.scale if code in _ONE_SCALE else None
+    first, second, order = aligned(site, scale=scale)
     activation, is_fused = site.activation() if code in _FUSES else ("NONE", False)
     options = {"fused_activation_function": activation} if code in _FUSES else {}
     inputs = [first, second]
     natural = None
-    if site.is_quantized and code in _ONE_SCALE:
-        assert site.scale is not None
+    if site.scale is not None and code in _ONE_SCALE:
         natural = site.scale
         inputs = [site.draft.rescaled(one, natural, site.dtype) for one in inputs]
     return site.emit(code, [one.tensor for one in inputs], order, options, natural, is_fused)
 
 
-def aligned(site: Site) -> tuple[Value, Value, Order]:
-    """Return both operands with the result's rank, their axes in a common order."""
+def aligned(site: Site, first: int = 0, scale: Scale | None = None) -> tuple[Value, Value, Order]:
+    """Return two operands with the result's rank, their axes in a common order.
+
+    `scale` is the one that constants get; without it each has its own.
+    """
     rank = len(site.shape)
-    values = [
-        site.usable(operand) if isinstance(operand, Value) else None
-        for operand in site.operands[:2]
-    ]
+    operands = site.operands[first : first + 2]
+    values = [site.usable(one) if isinstance(one, Value) else None for one in operands]
     known = [value for value in values if value is not None]
     if not known:
         raise UnsupportedError("both operands are constant")
     orders = [value.order for value in known if len(value.shape) == rank]
     order = next((one for one in orders if one != tuple(range(rank))), tuple(range(rank)))
     made = []
-    for value, operand in zip(values, site.operands, strict=False):
+    for value, operand in zip(values, operands, strict=True):
         if value is None:
             assert isinstance(operand, Constant)
-            made.append(site.held(operand, site.shape, order))
+            held = operand
+            if scale is not None:
+                array = quantize(operand.real(), scale, site.dtype)
+                held = Constant(array, scale, is_real=True)
+            made.append(site.held(held, site.shape, order))
         else:
             made.append(site.draft.ordered(_of_rank(site, value, rank), order))
     return made[0], made[1], order
@@ -95,25 +106,16 @@ def unary(
     return site.emit(code, (source.tensor,), source.order, options, natural)
 
 
-def _natural(site: Site, int8: Scale, int16: Scale) -> Scale | None:
-    """Return the output quantization that TFLite fixes."""
-    if not site.is_quantized:
-        return None
-    return int8 if site.dtype == "int8" else int16
-
-
 @translates("sigmoid")
 def sigmoid(site: Site) -> Value:
     """Translate to LOGISTIC, whose output is in 1/256."""
-    natural = _natural(site, Scale((1 / 256,), (-128,)), Scale((1 / 32768,), (0,)))
-    return unary(site, "LOGISTIC", natural=natural)
+    return site.emit_function("LOGISTIC", site.value(0), SHARES)
 
 
 @translates("tanh")
 def tanh(site: Site) -> Value:
     """Translate to TANH, whose output is in 1/128."""
-    natural = _natural(site, Scale((1 / 128,), (0,)), Scale((1 / 32768,), (0,)))
-    return unary(site, "TANH", natural=natural)
+    return site.emit_function("TANH", site.value(0), SIGNED_SHARES)
 
 
 @translates("nn.softmax", "nn.log_softmax")
@@ -129,11 +131,15 @@ def softmax(site: Site) -> Value:
         for place, logical in enumerate((*others, axis)):
             order[logical] = place
         source = site.draft.ordered(source, tuple(order))
-    natural = _natural(site, Scale((1 / 256,), (-128,)), Scale((1 / 32768,), (0,)))
-    if is_log:
-        natural = _natural(site, Scale((16 / 256,), (127,)), Scale((1 / 2048,), (0,)))
-        return site.emit("LOG_SOFTMAX", (source.tensor,), source.order, None, natural)
-    return site.emit("SOFTMAX", (source.tensor,), source.order, {"beta": 1.0}, natural)
+    if not is_log:
+        return site.emit_function("SOFTMAX", source, SHARES, {"beta": 1.0})
+    natural = Scale((16 / 256,), (127,))
+    if site.scale is not None and (
+        site.dtype != "int8" or site.scale.scale[0] < COARSEST * natural.scale[0]
+    ):
+        raise NoIntegerForm("LOG_SOFTMAX has steps of 1/16 in int8, coarser than its result's")
+    fixed = natural if site.is_quantized else None
+    return site.emit("LOG_SOFTMAX", (source.tensor,), source.order, None, fixed)
 
 
 @translates("nn.relu")
@@ -163,8 +169,19 @@ def leaky_relu(site: Site) -> Value:
     return unary(site, "LEAKY_RELU", {"alpha": float(site.attributes.alpha)})
 
 
+INTEGER_FORMS = {
+    "ABS": ("int8", "int16"),
+    "EXP": ("int8", "int16"),
+    "GELU": ("int8",),
+    "LOG": ("int8",),
+}
+"""The types that the operators of one value below have besides floats."""
+
+
 def _simple(code: str, options: dict[str, Any] | None = None) -> Callable[[Site], Value]:
     def translate(site: Site) -> Value:
+        if site.is_quantized and site.dtype not in INTEGER_FORMS.get(code, ()):
+            raise NoIntegerForm(f"{code} has no form in {site.dtype}")
         return unary(site, code, options)
 
     return translate
@@ -176,8 +193,6 @@ for _name, _code, _options in (
     ("sqrt", "SQRT", None),
     ("rsqrt", "RSQRT", None),
     ("abs", "ABS", None),
-    ("negative", "NEG", None),
-    ("square", "SQUARE", None),
     ("sin", "SIN", None),
     ("cos", "COS", None),
     ("floor", "FLOOR", None),
@@ -190,16 +205,66 @@ for _name, _code, _options in (
     translates(_name)(_simple(_code, _options))
 
 
+@translates("negative")
+def negative(site: Site) -> Value:
+    """Translate to NEG; integers, whose zero point may be any, are subtracted from 0."""
+    source = site.value(0)
+    if not site.is_quantized:
+        return unary(site, "NEG")
+    assert source.scale is not None
+    zero = quantize(np.zeros([1] * len(source.shape), np.float32), source.scale, site.dtype)
+    held = site.draft.add_constant(zero, source.scale)
+    options = {"fused_activation_function": "NONE"}
+    return site.emit("SUB", (held, source.tensor), source.order, options)
+
+
+@translates("square")
+def square(site: Site) -> Value:
+    """Translate to MUL."""
+    source = site.value(0)
+    options = {"fused_activation_function": "NONE"}
+    return site.emit("MUL", (source.tensor, source.tensor), source.order, options)
+
+
+@translates("hard_swish")
+def hard_swish(site: Site) -> Value:
+    """Translate x * clip(x + 3, 0, 6) / 6 to HARD_SWISH."""
+    if not np.allclose(sorted(site.numbers), (0, 3, 6, 6)) and not np.allclose(
+        sorted(site.numbers), (0, 1 / 6, 3, 6)
+    ):
+        raise NoIntegerForm("it has other constants than HARD_SWISH")
+    if site.dtype != "int8":
+        raise NoIntegerForm(f"HARD_SWISH has no form in {site.dtype}")
+    return unary(site, "HARD_SWISH")
+
+
 @translates("nn.silu")
 def silu(site: Site) -> Value:
     """Translate to LOGISTIC and MUL."""
     source = site.value(0)
-    natural = _natural(site, Scale((1 / 256,), (-128,)), Scale((1 / 32768,), (0,)))
     gate = site.draft.add_operator(
-        "LOGISTIC", (source.tensor,), source.physical, site.dtype, natural
+        *("LOGISTIC", (source.tensor,), source.physical, site.dtype),
+        SHARES[site.dtype] if site.is_quantized else None,
     )
     options = {"fused_activation_function": "NONE"}
     return site.emit("MUL", (source.tensor, gate.tensor), source.order, options)
+
+
+@translates("nn.prelu")
+def prelu(site: Site) -> Value:
+    """Translate to PRELU with constant slopes."""
+    source, slopes = site.value(0), site.operands[1]
+    if not isinstance(slopes, Constant):
+        raise UnsupportedError("its slopes are not constant")
+    shape = [1] * len(source.shape)
+    axis = int(site.attributes.axis) % len(shape)
+    if slopes.array.size > 1:
+        shape[axis] = slopes.array.size
+    held = replace(slopes, array=slopes.array.reshape(shape))
+    if held.scale is not None and not held.scale.is_per_tensor:
+        held = Constant(slopes.real().reshape(shape))
+    alpha = site.held(held, source.shape, source.order)
+    return site.emit("PRELU", (source.tensor, alpha.tensor), source.order)
 
 
 @translates("astype")

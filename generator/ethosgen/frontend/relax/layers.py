@@ -105,15 +105,21 @@ def product(site: Site) -> Value:
     if isinstance(first, Constant) and isinstance(second, Constant):
         raise UnsupportedError("both factors are constant")
     left, right = site.value(0), site.value(1)
+    options = {"adj_x": False, "adj_y": False}
     if site.bias is not None:
         raise NoIntegerForm("a product of two activations has a bias")
-    if len(left.shape) != len(right.shape) or len(left.shape) < 2:
-        raise UnsupportedError("it is a product of values of different rank")
-    left, right = site.draft.plain(left), site.draft.plain(right)
-    options = {"adj_x": False, "adj_y": False}
-    return site.emit(
-        "BATCH_MATMUL", (left.tensor, right.tensor), tuple(range(len(site.shape))), options
-    )
+    if min(len(left.shape), len(right.shape)) < 2:
+        raise UnsupportedError("one of its factors is a vector")
+    rank = len(site.shape)
+    factors = (_of_rank(site, left, rank), _of_rank(site, right, rank))
+    return site.emit("BATCH_MATMUL", factors, tuple(range(rank)), options)
+
+
+def _of_rank(site: Site, value: Value, rank: int) -> int:
+    """Return the tensor of a factor with as many axes as the product."""
+    plain = site.draft.plain(value)
+    shape = (1,) * (rank - len(value.shape)) + value.shape
+    return site.draft.reshaped(plain.tensor, shape, plain).tensor
 
 
 def _fully_connected(site: Site, second: Constant) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.frontend.relax.draft import Constant, Operand, Value, in_order
-from ethosgen.frontend.relax.site import Site, ints, translates
+from ethosgen.frontend.relax.site import Site, ints, quantize, translates
 from ethosgen.values.errors import UnsupportedError
 
 
@@ -140,37 +140,41 @@ def emit_move(
 
 @translates("strided_slice")
 def strided_slice(site: Site) -> Value:
-    """Translate to STRIDED_SLICE."""
+    """Translate to STRIDED_SLICE, after a REVERSE_V2 of axes with a negative step."""
     source = moved(site)
     rank = len(source.shape)
-    axes, begin, _, *rest = (ints_of(argument) for argument in site.call.args[1:])
+    axes, begin, _, *rest = (ints_of(argument) for argument in site.operands[1:])
     step = rest[0] if rest else (1,) * len(axes)
-    starts, steps = [0] * rank, [1] * rank
-    for named, first, stride in zip(axes, begin, step, strict=True):
+    starts, steps, turned = [0] * rank, [1] * rank, []
+    for named, given, stride in zip(axes, begin, step, strict=True):
         axis = named % rank
         size = source.shape[axis]
-        if stride < 1:
-            raise UnsupportedError("it is a slice with a negative step")
-        starts[axis] = min(max(first + size if first < 0 else first, 0), size)
-        steps[axis] = stride
+        first = given + size if given < 0 else given
+        if stride < 0:
+            turned.append(source.order[axis])
+            first = size - 1 - min(first, size - 1)
+        starts[axis] = min(max(first, 0), size)
+        steps[axis] = abs(stride)
+    if turned:
+        places = site.draft.add_constant(np.array(sorted(turned), np.int32))
+        back = replace(site, shape=source.shape)
+        source = emit_move(back, "REVERSE_V2", source, [places])
     ends = [s + t * (n - 1) + 1 for s, t, n in zip(starts, steps, site.shape, strict=True)]
-    tables = [np.array(in_order(v, source.order), np.int32) for v in (starts, ends, steps)]
-    options = dict.fromkeys(
-        ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
-    )
-    inputs = [site.draft.add_constant(table) for table in tables]
-    return emit_move(site, "STRIDED_SLICE", source, inputs, options)
+    numbers = [in_order(v, source.order) for v in (starts, ends, steps, site.shape)]
+    made = site.draft.slice(source, *numbers)
+    made = replace(made, shape=site.shape, order=source.order, is_real=source.is_real)
+    return site.finished(made)
 
 
-def ints_of(expression: Any) -> tuple[int, ...]:
-    """Return the integers of a tuple, a shape or a constant."""
-    if hasattr(expression, "values"):
-        return ints(expression.values)
-    if hasattr(expression, "fields"):
-        return tuple(number for field in expression.fields for number in ints_of(field))
-    value = getattr(expression, "value", expression)
-    numpy = getattr(value, "numpy", None)
-    return tuple(int(n) for n in np.ravel(numpy())) if numpy else (int(value),)
+def ints_of(operand: Any) -> tuple[int, ...]:
+    """Return the integers of constants, a tuple of them, or a shape."""
+    if isinstance(operand, Constant):
+        return tuple(int(number) for number in np.ravel(operand.array))
+    if isinstance(operand, tuple):
+        return tuple(number for part in operand for number in ints_of(part))
+    if isinstance(operand, Value):
+        raise UnsupportedError("its numbers are not constant")
+    return ints(operand.values) if hasattr(operand, "values") else (int(operand.value),)
 
 
 @translates("split")
@@ -198,7 +202,7 @@ def split(site: Site) -> tuple[Value, ...]:
 
 @translates("nn.pad")
 def pad(site: Site) -> Value:
-    """Translate to PAD with zeros, to PADV2 with another value."""
+    """Translate to PAD with zeros, to PADV2 with another value; both have one scale."""
     source = moved(site)
     if str(site.attributes.pad_mode) != "constant":
         raise UnsupportedError(f"its padding is of mode {site.attributes.pad_mode}")
@@ -208,11 +212,16 @@ def pad(site: Site) -> Value:
         table[axis] = numbers[logical]
     value = float(getattr(site.attributes, "pad_value", 0.0))
     inputs = [site.draft.add_constant(table)]
+    if site.scale is not None:
+        source = site.draft.rescaled(source, site.scale, site.dtype)
     if value == 0.0:
         return emit_move(site, "PAD", source, inputs)
-    if source.is_real:
+    if site.scale is not None:
+        held = quantize(np.array([value], np.float32), site.scale, site.dtype)
+        inputs.append(site.draft.add_constant(held, site.scale))
+    else:
         source = site.draft.real(source)
-    inputs.append(site.draft.add_constant(np.array(value, source.dtype)))
+        inputs.append(site.draft.add_constant(np.array([value], source.dtype)))
     return emit_move(site, "PADV2", source, inputs)
 
 
@@ -234,11 +243,15 @@ def take(site: Site) -> Value:
     """Translate to GATHER with constant or computed indices."""
     source = site.draft.plain(moved(site))
     indices = site.operands[1]
+    axis = int(site.attributes.axis or 0) % len(source.shape)
     if isinstance(indices, Constant):
         array = np.asarray(indices.array)
-        size = source.shape[int(site.attributes.axis)]
+        size = source.shape[axis]
         index = site.draft.add_constant(np.where(array < 0, array + size, array).astype(np.int32))
     else:
         index = site.draft.plain(indices).tensor
-    options = {"axis": int(site.attributes.axis), "batch_dims": 0}
-    return emit_move(site, "GATHER", source, [index], options)
+    options = {"axis": axis, "batch_dims": 0}
+    made = site.draft.add_operator(
+        "GATHER", (source.tensor, index), site.shape, source.dtype, source.scale, options
+    )
+    return site.finished(replace(made, is_real=source.is_real))

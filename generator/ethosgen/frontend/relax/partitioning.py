@@ -9,8 +9,9 @@ from ethosgen.frontend.relax.patterns import fusion_patterns
 
 def with_composites(module: tvm.IRModule) -> tvm.IRModule:
     """Return the module with each match of a pattern in a function of its own."""
-    found = {operator_name(binding.value) for binding in bindings_of(module["main"])}
-    patterns = fusion_patterns(found)
+    calls = [binding.value for binding in bindings_of(module["main"])]
+    parts = [len(call.args[0].ty.fields) for call in calls if operator_name(call) == "relax.concat"]
+    patterns = fusion_patterns({operator_name(call) for call in calls}, parts)
     if not patterns:
         return module
     return relax.transform.FuseOpsByPattern(patterns, bind_constants=True)(module)

@@ -5,7 +5,7 @@ such island with its optional members. `PATTERNS` lists them in order of priorit
 composite is that of its main operator.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,15 +30,14 @@ def quantized(value: Pattern) -> Pattern:
 
 
 def clamped(value: Pattern) -> Pattern:
-    """Match a value with an optional clamp."""
-    bound = is_const()
+    """Match a value with an optional clamp; one pattern object would match one constant only."""
     return (
         is_op("relax.nn.relu")(value)
         | is_op("relax.clip")(value, wildcard(), wildcard())
-        | is_op("relax.minimum")(is_op("relax.maximum")(value, bound), bound)
-        | is_op("relax.maximum")(is_op("relax.minimum")(value, bound), bound)
-        | is_op("relax.maximum")(value, bound)
-        | is_op("relax.minimum")(value, bound)
+        | is_op("relax.minimum")(is_op("relax.maximum")(value, is_const()), is_const())
+        | is_op("relax.maximum")(is_op("relax.minimum")(value, is_const()), is_const())
+        | is_op("relax.maximum")(value, is_const())
+        | is_op("relax.minimum")(value, is_const())
         | value
     )
 
@@ -64,11 +63,40 @@ def _layer(name: str) -> Pattern:
     return quantized(clamped(with_bias(is_op(name)(dequantized(), _constant()))))
 
 
+def _moved() -> Pattern:
+    """Match a dequantized value, also with its axes permuted."""
+    value = dequantized()
+    return is_op("relax.permute_dims")(value) | value
+
+
+def _fully_connected() -> Pattern:
+    """Match a layer on a matrix that may be transposed."""
+    return quantized(clamped(with_bias(is_op("relax.matmul")(_moved(), _constant()))))
+
+
 def _product() -> Pattern:
     """Match a product of two activations."""
-    second = dequantized()
-    second = is_op("relax.permute_dims")(second) | second
-    return quantized(clamped(is_op("relax.matmul")(dequantized(), second)))
+    return quantized(clamped(is_op("relax.matmul")(_moved(), _moved())))
+
+
+def _hard_swish() -> Pattern:
+    """Match x * clip(x + 3, 0, 6) / 6, as importers write it."""
+    value = wildcard()
+    shifted = is_op("relax.add")(dequantized(value), is_const())
+    inner = is_op("relax.clip")(shifted, wildcard(), wildcard())
+    inner = is_op("relax.divide")(inner, is_const()) | is_op("relax.multiply")(inner, is_const())
+    return quantized(is_op("relax.multiply")(dequantized(value), inner))
+
+
+def _prelu() -> Pattern:
+    """Match a PReLU with constant slopes."""
+    return quantized(is_op("relax.nn.prelu")(dequantized(), _constant()))
+
+
+def _choice() -> Pattern:
+    """Match a choice between two values."""
+    either = dequantized() | _constant()
+    return quantized(is_op("relax.where")(wildcard(), either, dequantized() | _constant()))
 
 
 def _binary(name: str) -> Pattern:
@@ -95,7 +123,6 @@ LAYERS = (
     "relax.nn.conv2d",
     "relax.nn.conv1d_transpose",
     "relax.nn.conv2d_transpose",
-    "relax.matmul",
 )
 BINARIES = (
     "relax.add",
@@ -114,7 +141,7 @@ UNARIES = dict.fromkeys(
     nn.gelu nn.gelu_tanh exp log sqrt rsqrt abs negative square sin cos erf nn.silu nn.relu
     """.split(),
     0,
-) | {"clip": 2, "image.resize2d": 1}
+) | {"clip": 2, "image.resize2d": 1, "nn.pad": 0}
 """Operators of one value, and how many further arguments each has."""
 
 
@@ -131,18 +158,33 @@ class Composite:
         return PREFIX + self.operator.removeprefix("relax.").removeprefix("nn.")
 
 
+WHOLES = {"hard_swish": "relax.divide"}
+"""Composites of several main operators, and one by which a module that has them is known."""
+
 PATTERNS: Sequence[Composite] = (
+    Composite("hard_swish", _hard_swish),
     *(Composite(name, partial(_layer, name)) for name in LAYERS),
+    Composite("relax.matmul", _fully_connected),
     Composite("relax.matmul", _product),
     *(Composite(name, partial(_binary, name)) for name in BINARIES),
     *(
         Composite(f"relax.{name}", _unary(f"relax.{name}", extra))
         for name, extra in UNARIES.items()
     ),
-    *(Composite("relax.concat", partial(_concat, count)) for count in range(2, 9)),
+    Composite("relax.where", _choice),
+    Composite("relax.nn.prelu", _prelu),
 )
+"""All but those of concat, one for each number of parts."""
 
 
-def fusion_patterns(operators: set[str]) -> list[tuple[str, Any]]:
-    """Return name and pattern of the composites whose main operator is among those given."""
-    return [(one.name, one.pattern()) for one in PATTERNS if one.operator in operators]
+def fusion_patterns(operators: set[str], parts: Iterable[int] = ()) -> list[tuple[str, Any]]:
+    """Return name and pattern of the composites whose main operator is among those given.
+
+    `parts` are the numbers of parts of all concatenations.
+    """
+    concats = [Composite("relax.concat", partial(_concat, count)) for count in sorted(set(parts))]
+    return [
+        (one.name, one.pattern())
+        for one in (*PATTERNS, *concats)
+        if WHOLES.get(one.operator, one.operator) in operators
+    ]

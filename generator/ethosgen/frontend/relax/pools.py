@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Order, Value, channels_last, in_order
+from ethosgen.frontend.relax.draft import Array, Order, Value, channels_last, in_order
 from ethosgen.frontend.relax.layers import Pads, padded, read_pads, read_pair, spatial
 from ethosgen.frontend.relax.site import NoIntegerForm, Site, ints, translates
 from ethosgen.values.errors import UnsupportedError
@@ -18,20 +18,118 @@ def pool(site: Site) -> Value:
     is_max = "max" in site.call.op.name
     layout = str(attributes.layout)
     window, strides = read_pair(attributes.pool_size), read_pair(attributes.strides)
-    if set(read_pair(attributes.dilation)) != {1}:
-        raise UnsupportedError("its pool has a dilation")
+    dilation = read_pair(attributes.dilation)
     source = spatial(site, site.value(0), layout)
-    assert isinstance(source, Value)
     pads = read_pads(attributes.padding)
-    if bool(attributes.ceil_mode) and not _is_whole(source, pads, window, strides):
-        raise UnsupportedError("its pool rounds the size up (ceil_mode)")
-    has_pads = any(pad for pair in pads for pad in pair)
-    counts = not is_max and has_pads and bool(attributes.count_include_pad)
-    windows = [0, 0] if counts else list(window)  # no window: never SAME, always a PAD
-    source, padding = padded(site, source, pads, windows, strides, lowest=is_max)
-    if padding == "VALID" and has_pads and not is_max and not counts:
-        raise UnsupportedError("the padding of its average pool is not TFLite's SAME")
-    options: dict[str, Any] = {
+    taps = [1 + (size - 1) * gap for size, gap in zip(window, dilation, strict=True)]
+    full = _extended(site, source, pads, taps, strides, layout)
+    if set(dilation) != {1}:
+        if not is_max:
+            raise UnsupportedError("its average pool has a dilation")
+        source, _ = padded(site, source, full, [0, 0], strides, lowest=True)
+        return placed(site, _dilated(site, source, window, strides, dilation), source, layout)
+    if is_max:
+        source, padding = padded(site, source, full, list(window), strides, lowest=True)
+        return same_scale(site, "MAX_POOL_2D", source, padding, window, strides)
+    inside = _counts(site, source, full, window, strides, layout)
+    counts = inside
+    if bool(attributes.count_include_pad):
+        counts = _counts(site, source, full, window, strides, layout, pads)
+    made, padding = padded(site, source, full, list(window), strides)
+    if padding == "SAME" and np.array_equal(counts, inside):
+        return same_scale(site, "AVERAGE_POOL_2D", made, padding, window, strides)
+    if padding == "SAME":
+        made, padding = padded(site, source, full, [0, 0], strides)
+    factors = np.float32(np.prod(window)) / counts.astype(np.float32)
+    return _averaged(site, made, window, strides, factors)
+
+
+def _extended(
+    site: Site, source: Value, pads: Pads, taps: list[int], strides: tuple[int, int], layout: str
+) -> Pads:
+    """Return the padding with what ceil_mode adds at the end."""
+    (top, bottom), (left, right) = pads
+    more = []
+    for out, size, before, after, window, stride in zip(
+        _plane(site, layout),
+        source.physical[1:3],
+        (top, left),
+        (bottom, right),
+        taps,
+        strides,
+        strict=True,
+    ):
+        more.append(max(after, (out - 1) * stride + window - size - before))
+    return (top, more[0]), (left, more[1])
+
+
+def _plane(site: Site, layout: str) -> tuple[int, int]:
+    sizes = dict(zip(layout, site.shape, strict=True))
+    return sizes.get("H", 1), sizes["W"]
+
+
+def _counts(
+    site: Site, source: Value, pads: Pads, window: Any, strides: Any, layout: str, extra: Any = None
+) -> Array:
+    """Return how many elements each window averages, as [1, rows, columns, 1].
+
+    `extra` are pads that count as elements.
+    """
+    counted = extra or ((0, 0), (0, 0))
+    rows = []
+    for axis, out in enumerate(_plane(site, layout)):
+        first = np.arange(out) * strides[axis] - pads[axis][0]
+        size = source.physical[1 + axis]
+        low = np.maximum(first, -counted[axis][0])
+        high = np.minimum(first + window[axis], size + counted[axis][1])
+        rows.append(high - low)
+    counts: Array = np.multiply.outer(rows[0], rows[1])[None, :, :, None]
+    return counts
+
+
+def _averaged(site: Site, source: Value, window: Any, strides: Any, factors: Array) -> Value:
+    """Average over padded windows, and correct those at the border for what they lack."""
+    if np.all(factors == 1):
+        return same_scale(site, "AVERAGE_POOL_2D", source, "VALID", window, strides)
+    if site.is_quantized:
+        raise NoIntegerForm("its average pool has windows of different sizes at the border")
+    made = site.draft.add_operator(
+        *("AVERAGE_POOL_2D", (source.tensor,)),
+        (source.physical[0], *factors.shape[1:3], source.physical[3]),
+        "float32",
+        None,
+        _options("VALID", window, strides),
+    )
+    held = site.draft.add_constant(factors.astype(np.float32))
+    made = site.draft.add_operator(
+        *("MUL", (made.tensor, held), made.shape, "float32", None),
+        {"fused_activation_function": "NONE"},
+    )
+    return placed(site, made, source, str(site.attributes.layout))
+
+
+def _dilated(site: Site, source: Value, window: Any, strides: Any, dilation: Any) -> Value:
+    """Return the largest of strided slices, one for each element of the window."""
+    plane = _plane(site, str(site.attributes.layout))
+    shape = (source.physical[0], *plane, source.physical[3])
+    largest: Value | None = None
+    for row in range(window[0]):
+        for column in range(window[1]):
+            begin = [0, row * dilation[0], column * dilation[1], 0]
+            steps = [1, *strides, 1]
+            ends = [b + (n - 1) * s + 1 for b, n, s in zip(begin, shape, steps, strict=True)]
+            part = site.draft.slice(source, begin, ends, steps, shape)
+            if largest is not None:
+                part = site.draft.add_operator(
+                    "MAXIMUM", (largest.tensor, part.tensor), shape, source.dtype, source.scale
+                )
+            largest = part
+    assert largest is not None
+    return largest
+
+
+def _options(padding: str, window: Any, strides: Any) -> dict[str, Any]:
+    return {
         "padding": padding,
         "stride_h": strides[0],
         "stride_w": strides[1],
@@ -39,30 +137,26 @@ def pool(site: Site) -> Value:
         "filter_width": window[1],
         "fused_activation_function": "NONE",
     }
-    code = "MAX_POOL_2D" if is_max else "AVERAGE_POOL_2D"
-    return same_scale(site, code, source, options, layout)
 
 
-def _is_whole(source: Value, pads: Pads, window: tuple[int, int], strides: tuple[int, int]) -> bool:
-    """Return whether windows cover the input without rest."""
-    return all(
-        (size + sum(pair) - taps) % stride == 0
-        for size, pair, taps, stride in zip(
-            source.physical[1:3], pads, window, strides, strict=True
-        )
-    )
-
-
-def same_scale(site: Site, code: str, source: Value, options: dict[str, Any], layout: str) -> Value:
+def same_scale(
+    site: Site, code: str, source: Value, padding: str, window: Any, strides: Any
+) -> Value:
     """Add a pool, which keeps its input's quantization; a QUANTIZE follows if need be."""
-    rank = len(site.shape)
-    order: Order = channels_last(rank) if layout.startswith("NC") else tuple(range(rank))
-    shape = in_order(site.shape, order)
-    full = shape if rank == 4 else (shape[0], 1, *shape[1:])
+    layout = str(site.attributes.layout)
+    full = (source.physical[0], *_plane(site, layout), source.physical[3])
+    options = _options(padding, window, strides)
     made = site.draft.add_operator(
         code, (source.tensor,), full, source.dtype, source.scale, options
     )
-    flat = site.draft.reshaped(made.tensor, shape, made)
+    return placed(site, made, source, layout)
+
+
+def placed(site: Site, made: Value, source: Value, layout: str) -> Value:
+    """Return a result of (batch, row, column, channel) in the shape that the network has."""
+    rank = len(site.shape)
+    order: Order = channels_last(rank) if layout.startswith("NC") else tuple(range(rank))
+    flat = site.draft.reshaped(made.tensor, in_order(site.shape, order), made)
     made = replace(flat, shape=site.shape, order=order, is_real=source.is_real)
     return site.finished(made)
 
@@ -79,17 +173,9 @@ def adaptive_pool(site: Site) -> Value:
     if any(size % out for size, out in zip(sizes, target, strict=True)):
         raise UnsupportedError("its adaptive pool has windows of different sizes")
     window = [size // out for size, out in zip(sizes, target, strict=True)]
-    height, width = window if len(window) == 2 else (1, window[0])
-    options: dict[str, Any] = {
-        "padding": "VALID",
-        "stride_h": height,
-        "stride_w": width,
-        "filter_height": height,
-        "filter_width": width,
-        "fused_activation_function": "NONE",
-    }
+    pair = (window[0], window[1]) if len(window) == 2 else (1, window[0])
     source = spatial(site, site.value(0), layout)
-    return same_scale(site, "AVERAGE_POOL_2D", source, options, layout)
+    return same_scale(site, "AVERAGE_POOL_2D", source, "VALID", pair, pair)
 
 
 REDUCTIONS = {

@@ -21,7 +21,7 @@ from ethosgen.values.network import Graph
 
 _LOG = logging.getLogger(__name__)
 
-_FAMILIES = ("layers", "pools", "elementwise", "moves")
+_FAMILIES = ("layers", "pools", "elementwise", "functions", "moves", "norms", "choices", "resizing")
 _SHIFTED = {"uint8": ("int8", 128), "uint16": ("int16", 32768)}
 """Unsigned types, their signed ones and the difference: the same values with another zero point."""
 
@@ -106,12 +106,19 @@ class Reading:
             return self.in_integers(island)
         except NoIntegerForm as reason:
             del self.draft.operators[before:]
-            self.in_float[island.name] = str(reason)
+            why = str(reason)
             _LOG.info("'%s' stays float: %s", island.name, reason)
         self.run(function)
+        self.explain(before, why)
         result = self.evaluate(function.body.body)
         assert isinstance(result, (Value, Constant))
         return result
+
+    def explain(self, first: int, why: str) -> None:
+        """Remember why the operators from `first` on compute floats."""
+        for operator in self.draft.operators[first:]:
+            for index in operator.outputs:
+                self.in_float.setdefault(self.draft.tensors[index].name, why)
 
     def in_integers(self, island: Island) -> Value:
         scale, dtype = quantization(island.quantize)
@@ -127,19 +134,23 @@ class Reading:
         site = Site(
             self.draft,
             island.anchor,
-            tuple(self.evaluate(argument) for argument in island.anchor.args),
+            tuple(self.evaluate(argument) for argument in island.operands),
             shape_of(island.anchor)[0],
             dtype,
             scale,
             bias,
             island.clamp,
+            island.kind,
+            island.numbers,
         )
         made = self.translated(site)
         assert isinstance(made, Value)
         return replace(made, is_real=False)
 
     def translated(self, site: Site) -> Any:
-        translate = translators().get(operator_name(site.call))
+        translate = translators().get(
+            f"relax.{site.kind}" if site.kind else operator_name(site.call)
+        )
         if translate is None:
             raise UnsupportedError("ethosgen has no such operator")
         return translate(site)
@@ -156,16 +167,23 @@ class Reading:
         if folded is not None:
             return folded
         shape, dtype = shape_of(variable) if not is_tuple(variable) else ((), "float32")
-        return self.translated(Site(self.draft, call, operands, shape, dtype))
+        before = len(self.draft.operators)
+        made = self.translated(Site(self.draft, call, operands, shape, dtype))
+        if any(one.code == "DEQUANTIZE" for one in self.draft.operators[before:]):
+            what = name.removeprefix("relax.").removeprefix("nn.")
+            self.explain(before, f"no pattern of quantized operators has its {what}")
+        return made
 
-    def folded(self, call: Any, operands: tuple[Any, ...]) -> Operand | None:
+    def folded(
+        self, call: Any, operands: tuple[Any, ...]
+    ) -> Constant | tuple[Constant, ...] | None:
         """Compute an operator on constants alone by TVM; None if an operand is not constant."""
         known = [one for one in operands if isinstance(one, (Value, Constant, tuple))]
         if not known or not all(isinstance(one, Constant) for one in known):
             return None
         if operator_name(call) in ("relax.reshape", "relax.permute_dims", "relax.expand_dims"):
             return None  # their translators keep scales
-        return Constant(compute(call, operands))
+        return compute(call, operands)
 
     def quantized(self, call: Any) -> Operand:
         operand: Operand = self.evaluate(call.args[0])
@@ -252,7 +270,7 @@ def quantization(call: Any) -> tuple[Scale, str]:
     )
 
 
-def compute(call: Any, operands: tuple[Any, ...]) -> Any:
+def compute(call: Any, operands: tuple[Any, ...]) -> Constant | tuple[Constant, ...]:
     """Compute an operator on constants by TVM on this machine."""
     builder = relax.BlockBuilder()
     arguments = [
@@ -263,4 +281,7 @@ def compute(call: Any, operands: tuple[Any, ...]) -> Any:
         made = builder.emit(relax.Call(call.op, arguments, call.attrs, call.ty_args))
         builder.emit_func_output(made)
     executable = tvm.compile(builder.get(), target="llvm")
-    return relax.VirtualMachine(executable, tvm.cpu())["main"]().numpy()
+    result = relax.VirtualMachine(executable, tvm.cpu())["main"]()
+    if hasattr(result, "numpy"):
+        return Constant(result.numpy())
+    return tuple(Constant(part.numpy()) for part in result)

@@ -1,6 +1,6 @@
 """One operator of Relax where it stands: its operands, and what follows it in its composite."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,9 @@ class NoIntegerForm(Exception):  # noqa: N818
 
 Clamp = tuple[float, float]
 
+COARSEST = 0.75
+"""A function in int8 may have steps of the result's size, divided by this."""
+
 ACTIVATIONS = {(0.0, 6.0): "RELU6", (-1.0, 1.0): "RELU_N1_TO_1", (0.0, np.inf): "RELU"}
 
 
@@ -27,7 +30,8 @@ class Site:
     """An operator, translated into the draft by a function of its family.
 
     `scale` and `dtype` are those of the composite's result; without `scale` the operator stands
-    alone. `bias` and `clamp` are the composite's.
+    alone. `bias` and `clamp` are the composite's; `kind` is its name if several operators of Relax
+    are its main one, `numbers` are then their constants.
     """
 
     draft: Draft
@@ -38,6 +42,8 @@ class Site:
     scale: Scale | None = None
     bias: Constant | None = None
     clamp: Clamp | None = None
+    kind: str = ""
+    numbers: tuple[float, ...] = ()
 
     @property
     def is_quantized(self) -> bool:
@@ -78,6 +84,30 @@ class Site:
         array = array.reshape(shape).transpose(np.argsort(order))
         index = self.draft.add_constant(array, scale)
         return Value(index, shape, order, str(array.dtype), scale, scale is not None)
+
+    def emit_function(
+        self,
+        code: str,
+        source: Value,
+        fixed: Mapping[str, Scale],
+        options: dict[str, Any] | None = None,
+    ) -> Value:
+        """Add a function whose output quantization TFLite fixes, for int8 and int16.
+
+        Where the int8 one is too coarse for the composite's result, it is computed in int16.
+        """
+        if self.scale is None:
+            return self.emit(code, (source.tensor,), source.order, options)
+        natural = fixed[self.dtype]
+        if self.dtype != "int8" or self.scale.scale[0] > COARSEST * natural.scale[0]:
+            return self.emit(code, (source.tensor,), source.order, options, natural)
+        assert source.scale is not None
+        finer = Scale((source.scale.scale[0] / 128,), (0,))  # each int8 has an int16 of its own
+        wide = self.draft.rescaled(source, finer, "int16")
+        made = self.draft.add_operator(
+            code, (wide.tensor,), source.physical, "int16", fixed["int16"], options
+        )
+        return self.finished(replace(made, shape=self.shape, order=source.order, is_real=True))
 
     def emit(
         self,

@@ -1,0 +1,236 @@
+"""Operators of ONNX that TVM's importer would turn into loops, lacks, or cannot import.
+
+A converter returns plain operators of Relax, which `frontend.relax` can read.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.ir import Constant
+
+from ethosgen.values.errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator: TVM's builder, its inputs as expressions (None if absent), its attributes."""
+
+    builder: Any
+    name: str
+    inputs: Sequence[Any]
+    attributes: dict[str, Any]
+    opset: int
+
+    def given(self, number: int) -> Any:
+        """Return an input, None if it is absent."""
+        return self.inputs[number] if number < len(self.inputs) else None
+
+    def array(self, number: int) -> Any:
+        """Return a constant input, None if it is absent; UnsupportedError if it is computed."""
+        value = self.given(number)
+        if value is None:
+            return None
+        if isinstance(value, relax.Var):
+            value = self.builder.lookup_binding(value)
+        name = getattr(getattr(value, "op", None), "name", "")
+        if name == "relax.dequantize" and all(isinstance(a, Constant) for a in value.args):
+            held, scale, zero = (argument.value.numpy() for argument in value.args)
+            if scale.size == 1:
+                return (held.astype(np.float32) - zero.astype(np.float32)) * scale
+        if not isinstance(value, Constant):
+            raise UnsupportedError(f"its input {number + 1} is not constant")
+        return value.value.numpy()
+
+    def text(self, name: str, default: str) -> str:
+        """Return an attribute that is a string."""
+        value = self.attributes.get(name, default)
+        return value.decode() if isinstance(value, bytes) else str(value)
+
+    def shape(self, number: int = 0) -> tuple[int, ...]:
+        """Return the shape of an input."""
+        return tuple(int(size) for size in self.inputs[number].ty.shape.values)
+
+
+Convert = Callable[[Node], Any]
+CONVERTERS: dict[str, Convert] = {}
+"""The converter of an operator; it returns None to leave a node to TVM's importer."""
+
+
+def converts(*names: str) -> Callable[[Convert], Convert]:
+    """Declare that a function converts these operators of ONNX."""
+
+    def declare(function: Convert) -> Convert:
+        CONVERTERS.update(dict.fromkeys(names, function))
+        return function
+
+    return declare
+
+
+@converts("Clip")
+def clip(node: Node) -> Any:
+    """Convert to a clip with constant bounds."""
+    if node.opset < 11:
+        bounds = [node.attributes.get("min"), node.attributes.get("max")]
+    else:
+        arrays = [node.array(number) for number in (1, 2)]
+        bounds = [None if one is None else float(one.reshape(())) for one in arrays]
+    low, high = bounds
+    low = -np.inf if low is None or np.isnan(low) else float(low)
+    high = np.inf if high is None or np.isnan(high) else float(high)
+    dtype = str(node.inputs[0].ty.dtype)
+    if not dtype.startswith("float"):
+        info = np.iinfo(dtype)
+        low, high = max(low, info.min), min(high, info.max)
+    return relax.op.clip(node.inputs[0], low, high)
+
+
+@converts("Pad")
+def pad(node: Node) -> Any:
+    """Convert to a pad with constant widths; "edge" and "wrap" are left to slices."""
+    rank = len(node.shape())
+    if node.opset < 11:
+        widths = list(node.attributes["pads"])
+        value = node.attributes.get("value", 0.0)
+    else:
+        widths = [int(width) for width in node.array(1)]
+        held = node.array(2)
+        value = 0.0 if held is None else held.reshape(()).item()
+        if (axes := node.array(3)) is not None:
+            full = [0] * (2 * rank)
+            for place, axis in enumerate(axes):
+                full[int(axis) % rank] = widths[place]
+                full[rank + int(axis) % rank] = widths[len(axes) + place]
+            widths = full
+    pairs = list(zip(widths[:rank], widths[rank:], strict=True))
+    if any(width < 0 for width in widths):
+        raise UnsupportedError("its padding is negative; use Slice")
+    mode = node.text("mode", "constant")
+    if mode == "constant":
+        flat = [int(width) for pair in pairs for width in pair]
+        return relax.op.nn.pad(node.inputs[0], flat, "constant", float(value))
+    value = node.inputs[0]
+    for axis, (before, after) in enumerate(pairs):
+        if before or after:
+            size = node.shape()[axis]
+            places = np.arange(-before, size + after)
+            value = node.builder.normalize(_taken(value, _folded(places, size, mode), axis))
+    return value
+
+
+def _folded(places: Any, size: int, mode: str) -> Any:
+    """Return which elements stand at places outside an axis."""
+    if mode == "edge":
+        return np.clip(places, 0, size - 1)
+    if mode == "wrap":
+        return places % size
+    if mode != "reflect":
+        raise UnsupportedError(f"its padding is of mode {mode}")
+    period = max(2 * (size - 1), 1)
+    places = places % period
+    return np.where(places < size, places, period - places)
+
+
+def _taken(value: Any, places: Any, axis: int) -> Any:
+    return relax.op.take(value, relax.const(places.astype(np.int64)), axis)
+
+
+@converts("Gather")
+def gather(node: Node) -> Any:
+    """Convert a choice by constants without the computation of negative indices."""
+    data, indices = node.inputs[:2]
+    if not isinstance(indices, Constant) or not isinstance(data.ty, relax.TensorType):
+        return None
+    if isinstance(data, Constant):
+        return None
+    axis = int(node.attributes.get("axis", 0)) % len(node.shape())
+    places = indices.value.numpy()
+    return _taken(data, np.where(places < 0, places + node.shape()[axis], places), axis)
+
+
+@converts("GatherElements")
+def gather_elements(node: Node) -> Any:
+    """Convert a choice by constants without the computation of negative indices."""
+    if not isinstance(node.inputs[1], Constant):
+        return None
+    return relax.op.gather_elements(
+        node.inputs[0], node.inputs[1], int(node.attributes.get("axis", 0))
+    )
+
+
+_PAIRWISE = {
+    "Min": relax.op.minimum,
+    "Max": relax.op.maximum,
+    "Sum": relax.op.add,
+}
+
+
+@converts(*_PAIRWISE, "Mean")
+def pairwise(node: Node) -> Any:
+    """Convert an operator of any number of operands to operators of two."""
+    if any(isinstance(one.ty, relax.ShapeType) for one in node.inputs):
+        return None
+    operator = _PAIRWISE.get(node.name, relax.op.add)
+    made = reduce(lambda a, b: node.builder.normalize(operator(a, b)), node.inputs)
+    if node.name == "Mean" and len(node.inputs) > 1:
+        made = relax.op.multiply(made, relax.const(np.float32(1 / len(node.inputs))))
+    return made
+
+
+@converts("Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool")
+def windowed(node: Node) -> Any:
+    """State the padding that auto_pad implies, and leave the node to TVM's importer."""
+    mode = node.text("auto_pad", "NOTSET")
+    if mode in ("", "NOTSET") or node.name == "ConvTranspose":
+        return None
+    node.attributes["auto_pad"] = b"NOTSET"
+    spatial = node.shape()[2:]
+    window = node.attributes.get("kernel_shape") or node.shape(1)[2:]
+    ones = [1] * len(spatial)
+    strides = node.attributes.get("strides") or ones
+    dilations = node.attributes.get("dilations") or ones
+    before, after = [], []
+    for size, taps, stride, dilation in zip(spatial, window, strides, dilations, strict=True):
+        total = max((-(-size // stride) - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
+        less, more = total // 2, total - total // 2
+        before.append(0 if mode == "VALID" else less if mode == "SAME_UPPER" else more)
+        after.append(0 if mode == "VALID" else more if mode == "SAME_UPPER" else less)
+    node.attributes["pads"] = [*before, *after]
+    return None
+
+
+@converts("Identity", "Dropout")
+def identity(node: Node) -> Any:
+    """Convert to nothing; a Dropout drops nothing at inference."""
+    return node.inputs[0] if node.name == "Identity" else None
+
+
+@converts("Tile")
+def tile(node: Node) -> Any:
+    """Convert to a repetition that is known."""
+    if node.opset < 6:
+        return None
+    return relax.op.tile(node.inputs[0], [int(count) for count in node.array(1)])
+
+
+@converts("DepthToSpace")
+def depth_to_space(node: Node) -> Any:
+    """Leave blocks to TVM's importer; it does not know opset 1, which has no mode."""
+    node.attributes.setdefault("mode", b"DCR")
+    return None
+
+
+@converts("Resize")
+def resize(node: Node) -> Any:
+    """Check that a Resize follows from its sizes alone, and leave it to TVM's importer."""
+    scales = node.array(2) if node.opset >= 11 else node.array(1)
+    if scales is not None and scales.size:
+        sizes = np.array(node.shape()[-scales.size :]) * scales
+        if np.any(np.abs(sizes - np.rint(sizes)) > 1e-4):
+            raise UnsupportedError("its scales do not lead to whole sizes; give it sizes instead")
+    if node.attributes.get("antialias") or node.text("mode", "nearest") == "cubic":
+        raise UnsupportedError("its interpolation is cubic or antialiased")
+    return None

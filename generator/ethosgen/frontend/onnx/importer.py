@@ -1,0 +1,78 @@
+"""Imports a parsed ONNX file into Relax."""
+
+import contextlib
+import io
+import warnings
+from typing import Any
+
+from tvm import relax
+from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
+
+from ethosgen.frontend.onnx import recurrent
+from ethosgen.frontend.onnx.converters import CONVERTERS, Node
+from ethosgen.values.errors import UnsupportedError
+
+DOMAINS = ("", "ai.onnx", "com.microsoft")
+"""Domains whose operators TVM's importer knows; com.microsoft is ONNX Runtime's."""
+_OURS = {**CONVERTERS, **recurrent.CONVERTERS}
+
+
+def imported(model: Any, name: str, shapes: dict[str, list[int]]) -> Any:
+    """Return the module; its variables have the names of the file's tensors."""
+    opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 1)
+    importer = _Importer(shapes, "float32", keep_params_in_input=False, sanitize=True)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = importer.from_onnx(model.graph, opset)
+    except Exception as error:
+        words = " ".join(str(importer.failure or error).split())[:300]
+        at = f" at '{importer.node}'" if importer.node else ""
+        raise UnsupportedError(f"TVM cannot import '{name}'{at}: {words}") from None
+    return module
+
+
+class _Importer(ONNXGraphImporter):  # type: ignore[misc]
+    """Binds each node's result to a variable of its own, which TVM's does only later."""
+
+    node = ""
+    failure: Exception | None = None
+
+    def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
+        name = attrs["tvm_custom"]["name"]
+        self.node = f"{name} ({op_name})"
+        made = None
+        if op_name in _OURS:
+            made = _OURS[op_name](Node(self.bb, op_name, list(inputs), attrs, opset))
+            made = None if made is None else self.bb.normalize(made)
+        if made is None:
+            made = super()._convert_operator(op_name, inputs, attrs, opset)
+        return self.bb.emit(made, name) if isinstance(made, relax.Call) else made
+
+    def _construct_nodes(self, graph: Any) -> None:
+        """Import the nodes; after a failure end the function in order, or TVM warns on stderr."""
+        try:
+            super()._construct_nodes(graph)
+        except Exception as error:
+            self.failure = error
+            for output in graph.output:
+                self._nodes[output.name] = relax.const(0.0)
+        else:
+            self.node = ""
+
+    def _check_for_unsupported_ops(self, graph: Any) -> None:
+        """Refuse operators that neither TVM nor ethosgen converts, with their domain."""
+        known = {*_get_convert_map(), *_OURS, "If", "Constant"}
+        for node in graph.node:
+            if node.op_type not in known or node.domain not in DOMAINS:
+                domain = node.domain or "ai.onnx"
+                raise UnsupportedError(
+                    f"it is a {node.op_type} of the domain {domain}, which ethosgen does not know"
+                )
+
+    def from_onnx(self, graph: Any, opset: int) -> Any:
+        """Import a graph."""
+        module = super().from_onnx(graph, opset)
+        if self.failure is not None:
+            raise self.failure
+        return module

@@ -13,6 +13,8 @@ from flatbuffers.encode import Get
 from flatbuffers.packer import uoffset
 from flatbuffers.table import Table
 
+from ethosgen.values.grammar import counted
+
 DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
 """The errors of the flatbuffers package for an invalid offset or length."""
 
@@ -109,5 +111,5 @@ class Fields:
         offset = place - self._table.Pos
         start, count = int(self._table.Vector(offset)), int(self._table.VectorLen(offset))
         if start + size * count > len(self._data):
-            raise LengthError(f"a list claims {count} elements")
+            raise LengthError(f"a list claims {counted(count, 'element')}")
         return start, count

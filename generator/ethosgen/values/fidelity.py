@@ -66,7 +66,7 @@ class Fidelity:
         if self.rows:
             words.append(f"same largest output in {self.same_largest} of {self.rows}")
         if self.close_largest:
-            words.append(f"its lead is at most {LEAD:g} steps in {self.close_largest}")
+            words.append(f"its lead, in steps, is at most {LEAD:g} in {self.close_largest}")
         if not self.passed:
             words.append(f"the limit is {self.limit:g}")
         return ", ".join(words)

@@ -15,6 +15,7 @@ import numpy as np
 from ethosgen.frontend.pte.builder import GraphBuilder
 from ethosgen.frontend.pte.program import DTYPES, Items, TensorValue, Value
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
 
 _INTEGERS = ("int8", "uint8", "int16", "int32")
 
@@ -147,7 +148,7 @@ def _permuted(call: Call, axes: tuple[int, ...]) -> None:
     rank = len(call.before.sizes)
     axes = tuple(axis + rank if axis < 0 else axis for axis in axes)
     if sorted(axes) != list(range(rank)):
-        raise UnsupportedError(f"it permutes {rank} dimensions by {list(axes)}")
+        raise UnsupportedError(f"it permutes {counted(rank, 'dimension')} by {list(axes)}")
     _require_same(call, call.before.dtype == call.after.dtype, "type")
     sizes = tuple(call.before.sizes[axis] for axis in axes)
     _require_same(call, sizes == call.after.sizes, "elements")

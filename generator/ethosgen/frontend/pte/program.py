@@ -294,7 +294,7 @@ class ProgramDecoder:
         sizes = fields.numbers(_TENSOR["sizes"], "int32")
         order = fields.numbers(_TENSOR["dim_order"], "uint8") or tuple(range(len(sizes)))
         if len(sizes) > _MAX_RANK:
-            raise self._bad(f"a tensor has {len(sizes)} dimensions")
+            raise self._bad(f"a tensor has {counted(len(sizes), 'dimension')}")
         if sorted(order) != list(range(len(sizes))) or any(size < 0 for size in sizes):
             raise self._bad(f"a tensor has sizes {list(sizes)} in the order {list(order)}")
         kind = fields.number(_TENSOR["type"], "int8", 0)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.grammar import counted
 from ethosgen.values.source import Source
 
 PROGRAM = "program.pt2"
@@ -159,7 +160,7 @@ def _refuse_other(name: str, ends: set[str]) -> None:
 def _program(members: Mapping[str, bytes], name: str) -> Program:
     models = [one for one in members if re.fullmatch(r"models/[^/]+\.json", one)]
     if len(models) != 1:
-        how = "no exported program" if not models else f"{len(models)} programs"
+        how = "no exported program" if not models else counted(len(models), "program")
         raise InputError(f"'{name}' has {how}; {_SAVE}")
     own = models[0].removeprefix("models/").removesuffix(".json")
     model = json.loads(members[models[0]])

@@ -98,10 +98,10 @@ FIDELITY = click.option(
 )
 GOLDEN = click.option(
     "--golden",
-    "original",
-    metavar="MODEL.tflite",
+    metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The uncompiled original of a file that Vela compiled, for the golden outputs.",
+    help="Golden outputs (.npz) for the samples in --input, or the uncompiled original (.tflite) "
+    "of a network that is compiled already.",
 )
 
 

@@ -195,8 +195,9 @@ def _advice_lines(report: Any) -> list[str]:
     golden = report.golden
     if golden is None:
         return [
-            "  no golden output: this file was compiled by Vela, and the comparison needs the "
-            "uncompiled original; pass it with --golden MODEL.tflite"
+            "  no golden output: this file is compiled already, and the comparison needs the "
+            "uncompiled original; pass it with --golden MODEL.tflite, or golden outputs for the "
+            "samples in --input with --golden OUTPUTS.npz"
         ]
     if report.ended and golden.left_out and not golden.elements:
         return ["  nothing was compared: pass other values with --input"]
@@ -205,18 +206,21 @@ def _advice_lines(report: Any) -> list[str]:
             "  nothing was compared: every sample ended where a CIRCULAR_BUFFER waits for inputs; "
             "use more with --samples or --input"
         ]
+    step = _next_step(report) if golden.mismatches else ""
+    return [f"  next: {step}"] if step else []
+
+
+def _next_step(report: Any) -> str:
+    """Say what to do about outputs that differ, "" if there is nothing to try."""
     culprit = report.diagnosis.culprit if report.diagnosis else None
-    if golden.mismatches and culprit and culprit.on == "npu":
-        return [
-            f"  next: keep it on the CPU with --cpu-ops {culprit.code}; docs/exactness.md lists "
-            "what Vela compiles differently"
-        ]
-    if golden.mismatches and report.plan.npu != NO_NPU:
-        return [
-            "  next: use --npu none or --cpu-ops OPERATOR to see which part differs; "
-            "docs/exactness.md lists what Vela compiles differently"
-        ]
-    return []
+    elsewhere = "docs/exactness.md lists what Vela compiles differently"
+    if culprit and culprit.on == "npu":
+        return f"keep it on the CPU with --cpu-ops {culprit.code}; {elsewhere}"
+    if report.golden.oracle not in ORACLES:
+        return "if rounding explains it, allow so many steps with --fidelity STEPS"
+    if report.plan.npu != NO_NPU:
+        return f"use --npu none or --cpu-ops OPERATOR to see which part differs; {elsewhere}"
+    return ""
 
 
 def _title(oracle: str) -> str:
@@ -231,6 +235,8 @@ def comparison_text(comparison: Comparison) -> str:
         return f"skipped, {comparison.skipped}"
     if comparison.mismatches:
         return f"{comparison.mismatches} differ, {far}"
+    if comparison.close and comparison.oracle not in ORACLES:
+        return f"{comparison.close} differ, {far}, within the limit of --fidelity"
     if comparison.close:
         tolerance = ORACLES[comparison.oracle].tolerance
         near = f"up to {tolerance:g} of the largest is allowed for expf and similar functions"

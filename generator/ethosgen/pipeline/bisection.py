@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.pipeline.given import GIVEN
 from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
 from ethosgen.pipeline.prefix import first_operators
 from ethosgen.values.errors import EthosgenError, NpuFault
@@ -88,6 +89,8 @@ def diagnose(
         return None
     if is_compiled(network):
         return Diagnosis(None, "unknown: this file is precompiled and does not list its layers")
+    if golden.oracle == GIVEN:
+        return Diagnosis(None, "unknown: golden outputs from a file do not list the layers")
     given, skipped = _needed(network, samples, golden.first.sample)
     try:
         with watch.stage("bisect", "looking for the first operator that differs"):

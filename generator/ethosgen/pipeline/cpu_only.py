@@ -15,7 +15,7 @@ def plan_cpu_only(network: Network, io: IoStyle, reason: str = REASON) -> Plan:
     """
     if is_compiled(network):
         raise InputError(
-            f"'{network.name}' is already compiled for an NPU; pass the uncompiled .tflite to use "
+            f"'{network.name}' is already compiled for an NPU; pass the uncompiled network to use "
             "--npu none"
         )
     graph = network.graph

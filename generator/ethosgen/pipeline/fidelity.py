@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ethosgen.oracle.runtimes import RUNTIMES
+from ethosgen.pipeline.given import holds_outputs, measure_given
+from ethosgen.pipeline.judgement import Criteria
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.fidelity import Fidelity, compare_fidelity
 from ethosgen.values.network import Network
@@ -13,14 +15,16 @@ from ethosgen.values.source import CHANNELS_LAST, Source
 from ethosgen.values.watch import Watch
 
 
-def require_runtime(networks: Iterable[Network], limit: float | None) -> None:
-    """Raise InputError if there is a limit, and a network has no runtime to compare with."""
-    for network in networks if limit is not None else ():
+def require_runtime(networks: Iterable[Network], criteria: Criteria) -> None:
+    """Raise InputError if there is a limit, and a network has nothing to compare with."""
+    if criteria.fidelity is None or holds_outputs(criteria.golden):
+        return
+    for network in networks:
         if network.source is None or network.source.format not in RUNTIMES:
             known = ", ".join(one.title for one in RUNTIMES.values())
             raise InputError(
                 f"--fidelity compares with a network's own runtime, and '{network.name}' has none; "
-                f"ethosgen knows {known}"
+                f"ethosgen knows {known}; pass its outputs with --golden OUTPUTS.npz"
             )
 
 
@@ -38,14 +42,16 @@ def measure_fidelity(
     network: Network,
     samples: Sequence[Arrays],
     outputs: Sequence[Arrays],
-    limit: float | None,
+    criteria: Criteria,
     watch: Watch,
 ) -> Fidelity | None:
     """Compare with the runtime of the source's format, None if the format has none of its own.
 
-    `limit` is in steps. With one, ToolError if the runtime is missing.
+    Outputs that the user gives take its place. With a limit, ToolError if the runtime is missing.
     """
-    source = network.source
+    source, limit = network.source, criteria.fidelity
+    if criteria.golden is not None and holds_outputs(criteria.golden):
+        return measure_given(network, outputs, criteria.golden, limit)
     runtime = RUNTIMES.get(source.format) if source else None
     if source is None or runtime is None:
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ethosgen.board import Board, load_board
 from ethosgen.host.storage import require_writable
 from ethosgen.pipeline.creation import create_project
+from ethosgen.pipeline.given import require_inputs
 from ethosgen.pipeline.judgement import USUAL, Criteria, Inputs
 from ethosgen.pipeline.planning import read_stored
 from ethosgen.pipeline.turns import Turn, run_and_judge
@@ -111,7 +112,7 @@ def run_project(
     way = require_target(on).variant
     _check_target(info.board, on, info.platform)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
-    _check_one(len(chosen), inputs, output_path, criteria.original, "choose one with --network")
+    _check_one(len(chosen), inputs, output_path, criteria.golden, "choose one with --network")
     is_zephyr = info.platform == ZEPHYR
     built = find_zephyr(info, way, build, on) if is_zephyr else find_built(directory, way, on)
     turns = [Turn(index, read_stored(info.networks[index], watch)) for index in chosen]
@@ -138,7 +139,7 @@ def verify(
     if recipe.board is None:
         raise InputError("name the board with --board")
     remedy = "create a project, and choose one with: ethosgen run --network"
-    _check_one(len(recipe.networks), inputs, None, criteria.original, remedy)
+    _check_one(len(recipe.networks), inputs, None, criteria.golden, remedy)
     _check_target(load_board(recipe.board), on, recipe.platform)
     if flasher is not None and on != "serial":
         raise InputError(f"--flash writes to a board; it needs --on serial instead of --on {on}")
@@ -154,10 +155,11 @@ def verify(
 
 
 def _check_one(
-    count: int, inputs: Inputs, output: Path | None, original: Path | None, remedy: str
+    count: int, inputs: Inputs, output: Path | None, golden: Path | None, remedy: str
 ) -> None:
-    """Refuse options for one network if there are several."""
-    given = (("--input", inputs.path), ("--output", output), ("--golden", original))
+    """Refuse options for one network if there are several, and those that lack another."""
+    require_inputs(golden, inputs.path)
+    given = (("--input", inputs.path), ("--output", output), ("--golden", golden))
     for option, path in given:
         if count > 1 and path is not None:
             raise InputError(f"{option} is for one network, but there are {count}; {remedy}")

@@ -11,6 +11,7 @@ from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, Oracle
 from ethosgen.oracle.interpreters import LateError, awaited
 from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.pieces import take_apart, undefined_outputs
+from ethosgen.pipeline.given import compare_given, holds_outputs
 from ethosgen.samples.drawing import count_distributions, draw_samples
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -50,11 +51,12 @@ class Inputs:
 class Criteria:
     """What outputs are compared with, apart from the usual oracles.
 
-    `original` is the uncompiled original of a compiled network. `oracle` decides instead of the
-    default one. `fidelity` is the limit of differences from the network's own runtime, in steps.
+    `golden` is the uncompiled original of a compiled network, or golden outputs for the samples,
+    which then decide. `oracle` decides instead of the default one. `fidelity` is the limit of
+    differences from the network's own runtime, in steps.
     """
 
-    original: Path | None = None
+    golden: Path | None = None
     oracle: str | None = None
     fidelity: float | None = None
 
@@ -82,8 +84,11 @@ def judge(
     The default oracle decides unless the user names another, or it cannot run the network, as it
     lacks an operator or a type. Where each lacks something, each runs the operators that it has.
     For a compiled network the oracles run the original; without it there is no golden output.
+    Golden outputs from a file decide alone.
     """
-    original = criteria.original
+    original = criteria.golden
+    if original is not None and holds_outputs(original):
+        return compare_given(network, outputs, original, criteria.fidelity), None
     if original is not None:
         theirs = read(original)
         if is_compiled(theirs):

@@ -7,6 +7,7 @@ from ethosgen.backend import require_simulator
 from ethosgen.pipeline.bisection import diagnose
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
+from ethosgen.pipeline.given import require_inputs
 from ethosgen.pipeline.judgement import USUAL, Criteria, Inputs, choose_samples, judge
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
 from ethosgen.samples.files import save_samples
@@ -38,7 +39,8 @@ def simulate(
     accelerator = choose_accelerator(network, npu, None)
     if accelerator is not None:
         require_simulator(accelerator)
-    require_runtime([network], criteria.fidelity)
+    require_inputs(criteria.golden, inputs.path)
+    require_runtime([network], criteria)
     samples = choose_samples(network, inputs)
     io = IoStyle.ARENA
 
@@ -61,7 +63,7 @@ def simulate(
         drawn=inputs.drawn(len(samples)),
         golden=golden,
         second=second,
-        fidelity=measure_fidelity(network, samples, outputs, criteria.fidelity, watch),
+        fidelity=measure_fidelity(network, samples, outputs, criteria, watch),
         ended=True,
         wall_s=watch.wall_s,
         diagnosis=diagnose(network, samples, golden, make_as_is, watch),

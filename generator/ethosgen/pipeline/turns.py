@@ -50,7 +50,7 @@ def run_and_judge(
     Returns a Report for one network, a FirmwareReport for several. The
     criteria's oracle decides in place of the project's.
     """
-    require_runtime((turn.network for turn in turns), criteria.fidelity)
+    require_runtime((turn.network for turn in turns), criteria)
     samples = {turn.index: choose_samples(turn.network, inputs) for turn in turns}
     jobs = _interleave(samples)
     outcome = _run(jobs, info, built, watch, line)
@@ -63,7 +63,6 @@ def run_and_judge(
         given, outputs = samples[turn.index], [sample.outputs for sample in results]
         asked = criteria.oracle or info.networks[turn.index].options.oracle
         golden, second = judge(turn.network, given, outputs, watch, replace(criteria, oracle=asked))
-        limit = criteria.fidelity
         reports.append(
             Report(
                 **_counters(results),
@@ -76,7 +75,7 @@ def run_and_judge(
                 drawn=inputs.drawn(len(results)),
                 golden=golden,
                 second=second,
-                fidelity=measure_fidelity(turn.network, given, outputs, limit, watch),
+                fidelity=measure_fidelity(turn.network, given, outputs, criteria, watch),
                 ended=outcome.ended,
                 wall_s=watch.wall_s if len(turns) == 1 else {},
                 diagnosis=diagnose(turn.network, given, golden, _planner(info, turn.index), watch),

@@ -25,8 +25,10 @@ OPEN = -1
 _DAMAGE = (zipfile.BadZipFile, zlib.error)
 
 
-def load_samples(path: Path, inputs: Sequence[Tensor]) -> list[Arrays]:
+def load_samples(path: Path, inputs: Sequence[Tensor], what: str = "input") -> list[Arrays]:
     """Read samples from `path`: one array for each input, by name, of that input's dtype.
+
+    `what` is what messages call the tensors, which may also be a network's outputs.
 
     An array has the input's shape (one sample), or one more axis in front, N, for N samples. For an
     input whose first dimension is 1, (N, rest of the shape) is also accepted. An open dimension of
@@ -34,12 +36,12 @@ def load_samples(path: Path, inputs: Sequence[Tensor]) -> list[Arrays]:
     array and the fault.
     """
     if path.is_dir():
-        batches = _read_folder(path, inputs)
+        batches = _read_folder(path, inputs, what)
     else:
-        batches = _batches(path, inputs, _read_npz(path))
+        batches = _batches(path, inputs, _read_npz(path), what)
     counts = {name: len(batch) for name, batch in batches.items()}
     if len(set(counts.values())) > 1:
-        raise InputError(f"{path}: the inputs hold different numbers of samples: {counts}")
+        raise InputError(f"{path}: the {what}s hold different numbers of samples: {counts}")
     count = next(iter(counts.values()), 0)
     if count == 0:
         raise InputError(f"{path}: has no samples")
@@ -80,28 +82,32 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _batches(path: Path, inputs: Sequence[Tensor], arrays: Mapping[str, Array]) -> dict[str, Array]:
+def _batches(
+    path: Path, inputs: Sequence[Tensor], arrays: Mapping[str, Array], what: str
+) -> dict[str, Array]:
     """Return each input's samples, stacked."""
     names = [tensor.name for tensor in inputs]
     wrong = sorted(set(arrays) - set(names))
     if wrong:
-        raise InputError(f"{path}: no input is called '{wrong[0]}'; the inputs are: {_list(names)}")
+        raise InputError(
+            f"{path}: no {what} is called '{wrong[0]}'; the {what}s are: {_list(names)}"
+        )
     missing = next((name for name in names if name not in arrays), None)
     if missing is not None:
-        raise InputError(f"{path}: input '{missing}' is missing; it must hold {_list(names)}")
-    return {tensor.name: _as_batch(path, tensor, arrays[tensor.name]) for tensor in inputs}
+        raise InputError(f"{path}: {what} '{missing}' is missing; it must hold {_list(names)}")
+    return {tensor.name: _as_batch(path, tensor, arrays[tensor.name], what) for tensor in inputs}
 
 
-def _read_folder(path: Path, inputs: Sequence[Tensor]) -> dict[str, Array]:
+def _read_folder(path: Path, inputs: Sequence[Tensor], what: str) -> dict[str, Array]:
     """Return the samples in a folder's .npy files, stacked, by input."""
     files = sorted(path.glob("*.npy"))
     if not files:
         raise InputError(f"{path}: has no .npy files")
     stems = {file.stem for file in files}
     if len(inputs) != 1 or inputs[0].name in stems:
-        return _batches(path, inputs, {file.stem: _read_npy(file) for file in files})
+        return _batches(path, inputs, {file.stem: _read_npy(file) for file in files}, what)
     only = inputs[0]
-    parts = [_as_batch(file, only, _read_npy(file)) for file in files]
+    parts = [_as_batch(file, only, _read_npy(file), what) for file in files]
     if len({part.shape[1:] for part in parts}) > 1:
         raise InputError(f"{path}: its files hold samples of different shapes")
     return {only.name: np.concatenate(parts)}
@@ -129,10 +135,10 @@ def _read_npz(path: Path) -> dict[str, Array]:
         ) from None
 
 
-def _as_batch(path: Path, tensor: Tensor, array: Array) -> Array:
+def _as_batch(path: Path, tensor: Tensor, array: Array, what: str) -> Array:
     if array.dtype != np.dtype(tensor.dtype):
         raise InputError(
-            f"{path}: input '{tensor.name}' is {array.dtype}, but must be {tensor.dtype}"
+            f"{path}: {what} '{tensor.name}' is {array.dtype}, but must be {tensor.dtype}"
         )
     shape = _settled(tensor.shape, array.shape)
     if array.shape == shape:
@@ -145,7 +151,7 @@ def _as_batch(path: Path, tensor: Tensor, array: Array) -> Array:
     rest = "".join(f", {size}" for size in sizes)
     only = "," if len(sizes) == 1 else ""
     raise InputError(
-        f"{path}: input '{tensor.name}' has shape {array.shape}, but must have "
+        f"{path}: {what} '{tensor.name}' has shape {array.shape}, but must have "
         f"({', '.join(sizes)}{only}), or (N{rest}) for N samples"
     )
 

@@ -53,7 +53,7 @@ def test_a_program_passes_on_qemu_by_the_original_networks_answers(folder: Path)
     report = pipeline.verify(
         recipe,
         inputs=RANDOM,
-        criteria=Criteria(original=folder / "net.tflite"),
+        criteria=Criteria(golden=folder / "net.tflite"),
         watch=Watch(),
     )
     assert report.passed and report.golden is not None

@@ -1,0 +1,63 @@
+"""Golden outputs from a file, in place of an oracle's: those of another program, such as torch."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ethosgen.samples.files import load_samples
+from ethosgen.values.errors import InputError
+from ethosgen.values.fidelity import Fidelity, compare_fidelity
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays, Comparison, compare
+
+GIVEN = "given"
+"""The name of such a comparison, where others have their oracle's."""
+
+SUFFIX = ".npz"
+
+
+def holds_outputs(path: Path | None) -> bool:
+    """Return whether what --golden names holds outputs; if not, it is a network."""
+    return path is not None and path.suffix.lower() == SUFFIX
+
+
+def require_inputs(golden: Path | None, inputs: Path | None) -> None:
+    """Raise InputError for golden outputs without the file of the inputs that they belong to."""
+    if holds_outputs(golden) and inputs is None:
+        raise InputError(
+            f"'{golden}' holds golden outputs, which random inputs do not have; pass the inputs "
+            "that they belong to with --input"
+        )
+
+
+def load_given(path: Path, network: Network, count: int) -> list[Arrays]:
+    """Return the golden outputs of `count` samples by the names of the network's outputs.
+
+    Raises InputError for a file that does not fit the network or the samples.
+    """
+    found = load_samples(path, network.outputs, "output")
+    if len(found) != count:
+        raise InputError(
+            f"{path}: holds outputs for {len(found)} samples, but the inputs are {count}; pass the "
+            "inputs that they belong to"
+        )
+    return found
+
+
+def compare_given(
+    network: Network, outputs: Sequence[Arrays], path: Path, limit: float | None
+) -> Comparison:
+    """Compare outputs with a file's: all must be equal, or within the limit in steps if any."""
+    theirs = load_given(path, network, len(outputs))
+    found = replace(compare(GIVEN, list(outputs), theirs), title=f"the outputs in {path.name}")
+    if limit is None or not measure_given(network, outputs, path, limit).passed:
+        return found
+    return replace(found, mismatches=0, close=found.mismatches, first=None)
+
+
+def measure_given(
+    network: Network, outputs: Sequence[Arrays], path: Path, limit: float | None
+) -> Fidelity:
+    """Return how far outputs are from a file's, in steps."""
+    theirs = load_given(path, network, len(outputs))
+    return compare_fidelity(network, outputs, theirs, f"the outputs in {path.name}", "", limit)

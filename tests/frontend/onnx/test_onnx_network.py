@@ -57,3 +57,30 @@ def test_results_are_within_a_step_of_onnx_runtimes(small: Path) -> None:
     steps = np.abs(np.array(ours) - np.array(theirs)) / step.scale[0]
     assert np.max(steps) < 1.5
     assert np.mean(steps < 0.5) > 0.8
+
+
+def test_what_a_float_island_left_behind_may_be_shared(tmp_path: Path) -> None:
+    """Weights with a zero point end the first layer's translation behind its input's transpose."""
+    net = OnnxNetwork()
+    x = net.add_input("image", 1, 3, 6, 6)
+    odd = net.add("Conv", [x, net.weights(4, 3, 1, 1)], "odd")
+    even = net.add("Conv", [x, net.weights(4, 3, 1, 1)], "even")
+    shape = (1, 4, 6, 6)
+    path = quantized(net.model({odd: shape, even: shape}), tmp_path / "net.onnx", per_channel=False)
+    model = onnx.load(path)
+    zero = next(n.input[2] for n in model.graph.node if n.input[0] == "constant_0_quantized")
+    for constant in model.graph.initializer:
+        if constant.name == zero:
+            constant.CopyFrom(onnx.numpy_helper.from_array(np.array(3, np.int8), zero))
+    onnx.save(model, path)
+
+    network = frontend.read(path)
+
+    made = {index for op in network.graph.operators for index in op.outputs}
+    known = {*network.graph.inputs, *(t.index for t in network.graph.tensors if t.data is not None)}
+    assert {i for op in network.graph.operators for i in op.inputs} <= made | known
+    (sample,) = random_samples(model, 1, seed=3)
+    session = onnxruntime.InferenceSession(path)
+    ours, theirs = TFLM.run(network, [sample])[0], session.run(["odd", "even"], sample)
+    assert np.allclose(ours["odd"], theirs[0], atol=0.1)
+    assert np.allclose(ours["even"], theirs[1], atol=0.1)

@@ -101,15 +101,15 @@ class Reading:
             self.values[parameter] = self.evaluate(argument)
         island = take_apart(function)
         self.draft.name = island.name
-        before = len(self.draft.operators)
         try:
             return self.in_integers(island)
         except NoIntegerForm as reason:
-            del self.draft.operators[before:]
+            # What was added so far stays: later operators may share it, else the graph drops it.
             why = str(reason)
             _LOG.info("'%s' stays float: %s", island.name, reason)
+        first = len(self.draft.operators)
         self.run(function)
-        self.explain(before, why)
+        self.explain(first, why)
         result = self.evaluate(function.body.body)
         assert isinstance(result, (Value, Constant))
         return result

@@ -54,6 +54,7 @@ OWNERS = {
     "cobs": "target",
     "elftools": "toolchain",
     "ethosu": "backend.ethosu.offload",
+    "executorch": "quantization",
     "flatbuffers": "frontend.tflite",
     "jinja2": "project",
     "litert_quantizer": "quantization",
@@ -65,6 +66,7 @@ OWNERS = {
     "tflite": "frontend.tflite",
     "tflite_micro": "oracle",
     "torch": "frontend.torch",
+    "torchao": "quantization",
     "tvm": "aot",
     "tvm_ffi": "aot",
 }
@@ -73,6 +75,7 @@ SHARED = {
     ("ai_edge_litert", "quantization"),  # a quantized network is compared with its float original
     ("onnx", "quantization"),  # so is a QDQ one, which onnxruntime's quantizer writes
     ("onnxruntime", "quantization"),
+    ("torch", "quantization"),  # so is a PT2E program
     ("click", "commands"),  # the command line, a file for each command
     ("flatbuffers", "frontend.flatbuffer"),  # reads by slot what has no published classes
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is

@@ -127,6 +127,7 @@ def test_a_kept_layer_stays_in_float(tmp_path: Path) -> None:
     assert report.layers[0].dtype == "int8"
 
 
+@pytest.mark.slow
 def test_what_helps_a_network_that_quantization_hurts_is_advised(tmp_path: Path) -> None:
     network = lopsided_onnx(tmp_path / "float.onnx")
     report, _ = run(network, tmp_path)
@@ -176,6 +177,7 @@ def test_a_quantized_network_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "made.onnx").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_a_damaged_file_is_one_sentence(tmp_path: Path, seed: int) -> None:
     random = np.random.default_rng(seed)

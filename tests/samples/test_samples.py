@@ -86,3 +86,45 @@ def test_an_output_file_must_be_npz_and_writable(tmp_path: Path) -> None:
         save_samples(tmp_path / "y.txt", [sample])
     with pytest.raises(InputError, match="cannot write"):
         save_samples(tmp_path / "absent" / "y.npz", [sample])
+
+
+def test_a_folder_has_a_file_for_each_input(tmp_path: Path) -> None:
+    np.save(tmp_path / "image.npy", np.arange(12, dtype=np.int8).reshape(2, 2, 3))
+    np.save(tmp_path / "bias.npy", np.arange(8, dtype=np.int16).reshape(2, 4))
+    samples = load_samples(tmp_path, [IMAGE, BIAS])
+    assert [s["image"].ravel().tolist() for s in samples] == [[*range(6)], [*range(6, 12)]]
+    assert [s["bias"].tolist() for s in samples] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    (tmp_path / "bias.npy").unlink()
+    with pytest.raises(InputError, match="input 'bias' is missing"):
+        load_samples(tmp_path, [IMAGE, BIAS])
+
+
+def test_a_folder_has_any_files_for_a_single_input(tmp_path: Path) -> None:
+    np.save(tmp_path / "b.npy", np.full((1, 2, 3), 1, np.int8))
+    np.save(tmp_path / "a.npy", np.zeros((2, 1, 2, 3), np.int8))
+    samples = load_samples(tmp_path, [IMAGE])
+    assert [s["image"].max() for s in samples] == [0, 0, 1]
+
+
+def test_bad_folders_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no \.npy files"):
+        load_samples(tmp_path, [IMAGE])
+    np.save(tmp_path / "a.npy", np.zeros((1, 2, 4), np.int8))
+    with pytest.raises(InputError, match=r"a\.npy: input 'image' has shape \(1, 2, 4\)"):
+        load_samples(tmp_path, [IMAGE])
+    np.save(tmp_path / "a.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(InputError, match=r"a\.npy: not an \.npy file"):
+        load_samples(tmp_path, [IMAGE])
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [((4, 2, 9), (4, 1, 2, 9)), ((2, 1, 2, 9), (2, 1, 2, 9)), ((1, 2, 9), (1, 1, 2, 9))],
+)
+def test_an_open_dimension_has_the_size_of_the_array(
+    tmp_path: Path, given: tuple[int, ...], made: tuple[int, ...]
+) -> None:
+    open_ended = Tensor(0, "image", (-1, 2, -1), "int8")
+    path = write(tmp_path / "x.npz", image=np.zeros(given, np.int8))
+    samples = load_samples(path, [open_ended])
+    assert (len(samples), *samples[0]["image"].shape) == made

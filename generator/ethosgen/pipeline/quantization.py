@@ -13,7 +13,7 @@ from ethosgen.host.storage import require_writable
 from ethosgen.quantization import find_quantizer
 from ethosgen.quantization.advice import Advice, advice, hurts, trials
 from ethosgen.quantization.layers import Layer, layers_of, worst_db
-from ethosgen.quantization.scripts import Answer, Arrays, Quantizer
+from ethosgen.quantization.scripts import Answer, Arrays, Quantizer, Step
 from ethosgen.samples.files import load_array, load_samples
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import counted, nearest
@@ -62,21 +62,15 @@ class _Job:
     def run(self) -> QuantizationReport:
         asked, watch = self.asked, self.watch
         with watch.stage("read", f"reading '{asked.network}'"):
-            self.quantizer.checks(asked.network)
+            self.quantizer.checks(asked.network, self.folder)
             inputs = self.inputs()
             samples = _finite(asked.data, load_samples(asked.data, inputs))
             inputs = [_as_given(tensor, samples[0]) for tensor in inputs]
             labelled = self.labelled(inputs, samples)
-            shapes = {tensor.name: list(tensor.shape) for tensor in inputs}
-            layers = self.ask("prepare", shapes=shapes)["layers"]
-            _check_names(asked.keep, layers)
-        with watch.stage("quantize", f"calibrating with {counted(len(samples), 'sample')}"):
-            self.ask("quantize", _stacked(samples), keep=asked.keep)
+        with watch.stage("quantize", f"quantizing with {counted(len(samples), 'sample')}"):
+            self.quantize(inputs, samples)
         some = _stacked(_spread(samples, MOST_MEASURED))
-        with watch.stage("measure", "measuring each layer's error"):
-            measured = layers_of(self.ask("measure", some)["layers"])
-            ratio = self.output_ratio(some)
-        accuracy = self.accuracy(labelled)
+        layers, ratio, accuracy = self.measure(some, labelled)
         return QuantizationReport(
             network=asked.network,
             output=asked.output,
@@ -85,29 +79,28 @@ class _Job:
             samples=len(samples),
             measured=min(len(samples), MOST_MEASURED),
             inputs={tensor.name: tensor.shape for tensor in inputs},
-            layers=measured,
+            layers=layers,
             sqnr_db=ratio,
             accuracy=accuracy,
-            advice=self.advice(measured, ratio, accuracy, some),
+            advice=self.advice(layers, ratio, accuracy, some),
             bytes_before=asked.network.stat().st_size,
             bytes_after=self.result.stat().st_size,
         )
 
-    def ask(self, function: str, arrays: Arrays | None = None, **request: Any) -> dict[str, Any]:
-        """Call a function of the script and return the values of its answer."""
-        return self.answer(function, arrays, **request)[0]
-
-    def answer(self, function: str, arrays: Arrays | None, **request: Any) -> Answer:
+    def ask(self, *steps: Step) -> list[Answer]:
+        """Call functions of the script and return their answers."""
         common = {
             "source": str(self.asked.network),
             "output": self.result.name,
             "activations": self.asked.activations,
+            "keep": list(self.asked.keep),
         }
-        return self.quantizer.run(function, common | request, self.folder, arrays or {})
+        asked = [(name, common | dict(request), arrays) for name, request, arrays in steps]
+        return self.quantizer.run(asked, self.folder)
 
     def inputs(self) -> list[Tensor]:
         """Return the network's inputs; also note the number of its outputs."""
-        found = self.ask("inspect")
+        ((found, _),) = self.ask(("inspect", {}, {}))
         self.outputs = len(found["outputs"])
         if not found["inputs"]:
             raise InputError(f"'{self.asked.network}' has no inputs, so nothing can be calibrated")
@@ -116,10 +109,31 @@ class _Job:
             for index, (name, shape, dtype) in enumerate(found["inputs"])
         ]
 
-    def output_ratio(self, arrays: Arrays) -> float:
-        """Return the lowest signal-to-noise ratio of the outputs."""
-        trial = {"activations": self.asked.activations, "keep": list(self.asked.keep)}
-        return worst_db(self.ask("explore", arrays, trials=[trial])["trials"][0])
+    def quantize(self, inputs: Sequence[Tensor], samples: Samples) -> None:
+        shapes = {tensor.name: list(tensor.shape) for tensor in inputs}
+        (prepared, _), _ = self.ask(
+            ("prepare", {"shapes": shapes}, {}), ("quantize", {}, _stacked(samples))
+        )
+        _check_names(self.asked.keep, prepared["layers"])
+
+    def measure(
+        self, some: Arrays, labelled: tuple[Samples, Any] | None
+    ) -> tuple[list[Layer], float, Accuracy | None]:
+        """Return the layers, the outputs' lowest ratio, and the accuracy if there are labels."""
+        steps: list[Step] = [("measure", {}, some)]
+        text = "measuring each layer's error"
+        if labelled is not None:
+            samples, labels = labelled
+            tested = _stacked(samples)
+            steps += [("answers", {"output": name}, tested) for name in ("", self.result.name)]
+            text += f", and the accuracy on {counted(len(samples), 'sample')}"
+        with self.watch.stage("measure", text):
+            (found, _), *answers = self.ask(*steps)
+        layers, ratio = layers_of(found["layers"]), worst_db(found["outputs"])
+        if labelled is None:
+            return layers, ratio, None
+        right = [int(np.sum(arrays["largest"] == labels)) for _, arrays in answers]
+        return layers, ratio, Accuracy(len(labels), *right)
 
     def labelled(self, inputs: Sequence[Tensor], samples: Samples) -> tuple[Samples, Any] | None:
         """Return the samples with labels, None if there are none."""
@@ -135,17 +149,6 @@ class _Job:
             tested = _finite(asked.test_data, load_samples(asked.test_data, inputs))
         return tested, _labels(asked.labels, len(tested))
 
-    def accuracy(self, labelled: tuple[Samples, Any] | None) -> Accuracy | None:
-        if labelled is None:
-            return None
-        samples, labels = labelled
-        right = []
-        with self.watch.stage("test", f"classifying {counted(len(samples), 'sample')} twice"):
-            for output in ("", self.result.name):
-                found = self.answer("answers", _stacked(samples), output=output)[1]["largest"]
-                right.append(int(np.sum(found == labels)))
-        return Accuracy(len(samples), *right)
-
     def advice(
         self, layers: Sequence[Layer], ratio: float, accuracy: Accuracy | None, some: Arrays
     ) -> list[Advice]:
@@ -155,8 +158,8 @@ class _Job:
         asked = self.asked
         tried = trials(layers, asked.activations, asked.keep)
         with self.watch.stage("advise", f"trying {counted(len(tried), 'remedy', 'remedies')}"):
-            found = self.ask("explore", some, trials=tried)["trials"]
-        return advice(tried, found, ratio, asked.keep)
+            ((found, _),) = self.ask(("explore", {"trials": tried}, some))
+        return advice(tried, found["trials"], ratio, asked.keep)
 
 
 def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:

@@ -11,10 +11,18 @@ from ethosgen.values.errors import InputError
 _HERE = Path(__file__).parent
 
 
-def _checks_tflite(path: Path) -> object:
+def _checks_tflite(path: Path, _folder: Path) -> object:
     from ethosgen.frontend import read
 
     return read(path, "tflite")
+
+
+def _checks_pt2(path: Path, folder: Path) -> object:
+    """Copy what is safe to load: the archive without anything pickled."""
+    from ethosgen.frontend import open_source
+    from ethosgen.frontend.torch.archive import checked
+
+    return (folder / "given.pt2").write_bytes(checked(open_source(path, "pt2")).archive())
 
 
 QUANTIZERS: list[Quantizer] = [
@@ -30,6 +38,7 @@ QUANTIZERS: list[Quantizer] = [
         extra="quantize",
         checks=_checks_tflite,
     ),
+    Quantizer("PyTorch", ".pt2", "torchao", _HERE / "torch.py", extra="torch", checks=_checks_pt2),
 ]
 
 _PICKLED = (".pt", ".pth", ".ckpt", ".bin")

@@ -99,7 +99,9 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
 def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     """Return each layer of the quantized network with its signal and noise, summed over samples."""
     energies = _energies(folder, request["output"], arrays)
-    return {"layers": list(_layers(folder, request, energies))}, {}
+    outputs = [port.name for port in onnx.load(folder / _FLOAT).graph.output]
+    reached = [energies[name] for name in outputs if name in energies]
+    return {"layers": list(_layers(folder, request, energies)), "outputs": reached}, {}
 
 
 def explore(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:

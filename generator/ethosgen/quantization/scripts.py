@@ -8,15 +8,17 @@ environment. Each has these functions. They take a request of JSON's types, the 
 - inspect(source): inputs and outputs as [name, shape, dtype]; the size of an open dimension is -1
 - prepare(source, shapes): store the network with those shapes; return the layers' names
 - quantize(activations, keep, output): calibrate, unless an earlier call did, and write `output`
-- measure(activations, output): each layer's name, operator, dtype, energy = [signal, noise] and
-  those of its inputs, summed over all samples and elements, and the layers that read its result
+- measure(activations, output): "outputs", their energies, which are [signal, noise], summed over
+  all samples and elements; and "layers", each with its name, operator, dtype, energy, those of its
+  inputs, and the layers that read its result
 - explore(trials): the outputs' energies for each trial, which is {"activations", "keep"}
 - answers(output): "largest", the index of the largest output of each sample
 """
 
 import importlib.util
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -24,10 +26,14 @@ from typing import Any
 import numpy as np
 
 from ethosgen.host.child import ChildError, call
+from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.host.worker import run_script
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 Answer = tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]
+Step = tuple[str, Mapping[str, Any], Arrays]
+"""A function to call, its request and its samples."""
 
 LIMIT_S = 3600.0
 """A large network and a thousand samples take minutes; a child that hangs must end some day."""
@@ -40,7 +46,9 @@ LONGEST_WORDS = 400
 class Quantizer:
     """Quantizes one format: its title, the suffix of its files, who does it, and how to get that.
 
-    `checks` refuses a damaged file before a library that trusts it reads it.
+    A quantizer without `packages` has an environment of its own, whose name is `extra`. `checks`
+    refuses a damaged file before a library that trusts it reads it; it may put a checked copy into
+    the folder that the script's functions share.
     """
 
     title: str
@@ -49,58 +57,77 @@ class Quantizer:
     script: Path
     packages: tuple[str, ...] = ()
     extra: str = ""
-    checks: Callable[[Path], object] = field(default=lambda path: path)
+    checks: Callable[[Path, Path], object] = lambda path, folder: path
 
     def require(self) -> None:
-        """Raise ToolError if the packages are missing."""
-        if not all(map(importlib.util.find_spec, self.packages)):
+        """Raise ToolError if the packages or the environment are missing."""
+        if not self.packages:
+            ENVIRONMENTS[self.extra].find()
+        if not all(find_spec(name) for name in self.packages):
             raise ToolError(
                 f"quantizing a network of {self.title} needs {self.tool}; install it with: "
                 f"pip install 'ethosgen[{self.extra}]'"
             )
 
-    def run(
-        self, function: str, request: Mapping[str, Any], folder: Path, arrays: Arrays
-    ) -> Answer:
-        """Call a function of the script in a child process.
+    def run(self, steps: Sequence[Step], folder: Path) -> list[Answer]:
+        """Call functions of the script, one after another, in one child process.
 
         Raises InputError for what it refuses, UnsupportedError if the quantizer fails.
         """
         try:
-            answer = call(
-                Path(__file__),
-                "serve",
-                self.script,
-                function,
-                dict(request),
-                dict(arrays),
-                folder,
-                limit_s=LIMIT_S,
-            )
+            return self._call(steps, folder)
         except ChildError as error:
+            if error.how == "refused":
+                raise InputError(str(error)) from None
             words = shorten(" ".join(str(error).split()), LONGEST_WORDS, placeholder=" …")
             raise UnsupportedError(
-                f"{self.tool} cannot quantize '{request['source']}': {words}"
+                f"{self.tool} cannot quantize '{steps[0][1]['source']}': {words}"
             ) from None
-        refusal, values = answer.value
+
+    def _call(self, steps: Sequence[Step], folder: Path) -> list[Answer]:
+        if not self.packages:
+            return self._call_environment(steps, folder)
+        script = Path(__file__)
+        refusal, values = call(
+            script, "serve", self.script, list(steps), folder, limit_s=LIMIT_S
+        ).value
         if refusal is not None:
-            raise InputError(refusal)
-        made: Answer = values
-        return made
+            raise ChildError("refused", refusal)
+        return list(values)
+
+    def _call_environment(self, steps: Sequence[Step], folder: Path) -> list[Answer]:
+        asked = {"folder": str(folder), "steps": [(name, dict(about)) for name, about, _ in steps]}
+        arrays = {
+            f"{number}/{name}": array
+            for number, (_, _, given) in enumerate(steps)
+            for name, array in given.items()
+        }
+        environment = ENVIRONMENTS[self.extra]
+        reply = run_script(environment, self.script, "run", asked, arrays, limit_s=LIMIT_S)
+        return [
+            (values, _own(reply.arrays, f"{number}/"))
+            for number, values in enumerate(reply.values["values"])
+        ]
 
 
-def serve(
-    script: Path, function: str, request: Mapping[str, Any], arrays: Arrays, folder: Path
-) -> tuple[str | None, Answer]:
-    """Call a function of a script, in the child; return the sentence of its refusal, if any."""
+def _own(arrays: Arrays, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def serve(script: Path, steps: Sequence[Step], folder: Path) -> tuple[str | None, list[Answer]]:
+    """Call functions of a script, in the child; return the sentence of its refusal, if any."""
     spec = importlib.util.spec_from_file_location("quantizing_script", script)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {script}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     try:
-        return None, getattr(module, function)(request, arrays, folder)
+        return None, [getattr(module, name)(asked, arrays, folder) for name, asked, arrays in steps]
     except Exception as error:
         if sentence := getattr(error, "sentence", None):
-            return sentence, ({}, {})
+            return sentence, []
         raise

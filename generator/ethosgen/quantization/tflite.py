@@ -41,8 +41,7 @@ def inspect(request: dict[str, Any], _arrays: Arrays, _folder: Path) -> Answer:
     """Return inputs and outputs of the network."""
     data = Path(request["source"]).read_bytes()
     graph = _parse(data).subgraphs[0]
-    scaled = (t for t in graph.tensors if t.quantization is not None)
-    if any(t.quantization.scale is not None and len(t.quantization.scale) for t in scaled):
+    if any(map(_has_scales, graph.tensors)):
         raise RefusalError(f"'{request['source']}' is quantized already; pass its float original")
     interpreter = Interpreter(model_content=data)
     given, made = interpreter.get_input_details(), interpreter.get_output_details()
@@ -57,6 +56,8 @@ def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
     model = _parse(Path(request["source"]).read_bytes())
     graph = model.subgraphs[0]
     _name_apart(graph)
+    for tensor in graph.tensors:
+        tensor.quantization = None  # a scale of floats means nothing, but the quantizer uses it
     signature = schema.SignatureDefT()
     signature.signatureKey, signature.subgraphIndex = _SIGNATURE.encode(), 0
     signature.inputs = [_entry(graph, index) for index in graph.inputs]
@@ -92,8 +93,10 @@ def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     kinds = {
         _text(t.name): str(np.dtype(_DTYPES[t.type])) for t in _parse(data).subgraphs[0].tensors
     }
-    graph = _parse((folder / _FLOAT).read_bytes())
-    return {"layers": list(_layers(graph, kinds, energies))}, {}
+    model = _parse((folder / _FLOAT).read_bytes())
+    outputs = [_name(model.subgraphs[0], index) for index in model.subgraphs[0].outputs]
+    reached = [energies[name] for name in outputs if name in energies]
+    return {"layers": list(_layers(model, kinds, energies)), "outputs": reached}, {}
 
 
 def explore(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
@@ -134,6 +137,13 @@ _DTYPES = {
 
 def _parse(data: bytes) -> Any:
     return flatbuffer_utils.read_model_from_bytearray(bytearray(data))
+
+
+def _has_scales(tensor: Any) -> bool:
+    """Return whether a tensor is of quantized integers; files may scale floats, to no effect."""
+    if _DTYPES.get(tensor.type, "int4") in ("float32", "float16") or tensor.quantization is None:
+        return False
+    return tensor.quantization.scale is not None and len(tensor.quantization.scale) > 0
 
 
 def _text(name: Any) -> str:
@@ -254,7 +264,7 @@ class _Runner:
 
 
 def _is_quantized(detail: Mapping[str, Any]) -> bool:
-    return bool(detail["quantization"][0] != 0)
+    return bool(detail["quantization"][0] != 0 and detail["dtype"] is not np.float32)
 
 
 def _is_real(detail: Mapping[str, Any]) -> bool:

@@ -1,0 +1,303 @@
+"""Quantizes float programs (.pt2) with torchao's PT2E and Arm's quantizer for Ethos-U.
+
+It runs in the environment "torch", as a script that imports nothing of ethosgen (see `scripts.py`
+for what the functions take and return).
+"""
+
+import copy
+import functools
+import operator
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from executorch.backends.arm.ethosu import EthosUCompileSpec
+from executorch.backends.arm.quantizer import (
+    EthosUQuantizer,
+    get_symmetric_a16w8_quantization_config,
+    get_symmetric_quantization_config,
+)
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+warnings.simplefilter("ignore")
+
+Array = np.ndarray[Any, Any]
+Arrays = Mapping[str, Array]
+Answer = tuple[dict[str, Any], dict[str, Array]]
+
+GIVEN = "given.pt2"
+"""The float program in the folder: checked by ethosgen, without anything pickled."""
+_SAMPLES = "samples.npz"
+_NPU = "ethos-u55-128"
+"""Arm's quantizer is the same for all; only the delegate that nobody makes here depends on it."""
+_INTEGERS = (torch.int8, torch.int16, torch.uint8)
+_ACTIVATIONS = ("relu", "relu_", "clamp", "hardtanh", "hardtanh_", "relu6")
+
+
+class RefusalError(Exception):
+    """A program that cannot be quantized; `sentence` says why."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+def run(request: Mapping[str, Any], arrays: Arrays, _files: Path) -> Answer:
+    """Call several functions in turn; their arrays are named STEP/NAME, and so are the answers'."""
+    folder = Path(request["folder"])
+    values: list[dict[str, Any]] = []
+    made: dict[str, Array] = {}
+    for number, (function, asked) in enumerate(request["steps"]):
+        own = {
+            name.partition("/")[2]: array
+            for name, array in arrays.items()
+            if name.partition("/")[0] == str(number)
+        }
+        found, results = _FUNCTIONS[function](asked, own, folder)
+        values.append(found)
+        made |= {f"{number}/{name}": array for name, array in results.items()}
+    return {"values": values}, made
+
+
+def inspect(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
+    """Return inputs and outputs of the program; the size of an open dimension is -1."""
+    program = _load(folder / GIVEN)
+    if any("quantized_decomposed" in str(node.target) for node in program.graph.nodes):
+        raise RefusalError(f"'{request['source']}' is quantized already; pass its float original")
+    nodes = {node.name: node for node in program.graph.nodes}
+    signature = program.graph_signature
+    given = [_port(nodes[name]) for name in signature.user_inputs]
+    return {"inputs": given, "outputs": list(map(str, signature.user_outputs))}, {}
+
+
+def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
+    """Return the program's layers, after batch norms are folded."""
+    return {"layers": [node.name for node in _operators(_prepared(request, folder))]}, {}
+
+
+def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
+    """Write the quantized program to `folder`."""
+    stored: dict[str, Any] = dict(arrays)
+    np.savez(folder / _SAMPLES, **stored)
+    samples = list(_samples(folder, arrays))
+    module = convert_pt2e(_calibrated(request, folder))
+    program = torch.export.export(module, samples[0])
+    torch.export.save(program, folder / request["output"])
+    return {}, {}
+
+
+def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
+    """Return each layer of the quantized program with its signal and noise, summed over samples."""
+    reference = _calibrated(request, folder)
+    module = convert_pt2e(copy.deepcopy(reference))
+    energies = _energies(reference, module, _samples(folder, arrays))
+    outputs = [energies[name] for name in _outputs(reference) if name in energies]
+    layers = list(_layers(request, reference, module, energies))
+    return {"layers": layers, "outputs": outputs}, {}
+
+
+def explore(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
+    """Return signal and noise of the outputs for each list of layers to keep in float."""
+    found = []
+    for trial in request["trials"]:
+        reference = _calibrated(request | trial, folder)
+        module = convert_pt2e(copy.deepcopy(reference))
+        energies = _energies(reference, module, _samples(folder, arrays))
+        found.append([energies[name] for name in _outputs(reference) if name in energies])
+    return {"trials": found}, {}
+
+
+def answers(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
+    """Return the index of the largest element of the only output, for each sample.
+
+    Without an output named in the request, it is the float program that runs.
+    """
+    path = folder / (request["output"] or GIVEN)
+    module = _load(path).module(check_guards=False)
+    largest = []
+    for sample in _samples(folder, arrays):
+        with torch.no_grad():
+            result = module(*sample)
+        (only,) = torch.utils._pytree.tree_leaves(result)
+        largest.append(int(only.argmax()))
+    return {}, {"largest": np.array(largest, np.int64)}
+
+
+_FUNCTIONS = {
+    function.__name__: function
+    for function in (inspect, prepare, quantize, measure, explore, answers)
+}
+
+
+# ---- the program ---------------------------------------------------------------------------------
+
+
+def _load(path: Path) -> Any:
+    return torch.export.load(path)
+
+
+def _port(node: Any) -> list[Any]:
+    value = node.meta["val"]
+    sizes = [size if isinstance(size, int) else -1 for size in value.shape]
+    return [node.name, sizes, str(value.dtype).removeprefix("torch.")]
+
+
+def _prepared(request: Mapping[str, Any], folder: Path) -> Any:
+    """Return the float module with observers, which leave its values alone."""
+    is_wide = request["activations"] == "int16"
+    config = get_symmetric_a16w8_quantization_config if is_wide else _config
+    quantizer = EthosUQuantizer(EthosUCompileSpec(_NPU)).set_global(config())
+    for name in request["keep"]:
+        quantizer.set_node_name(name, None)
+    return prepare_pt2e(_load(folder / GIVEN).module(check_guards=False), quantizer)
+
+
+def _config() -> Any:
+    return get_symmetric_quantization_config(is_per_channel=True)
+
+
+def _calibrated(request: Mapping[str, Any], folder: Path) -> Any:
+    """Return the prepared module that has seen all samples of the calibration."""
+    module = _prepared(request, folder)
+    with np.load(folder / _SAMPLES) as stored, torch.no_grad():
+        for sample in _samples(folder, dict(stored)):
+            module(*sample)
+    return module
+
+
+@functools.cache
+def _input_names(folder: Path) -> tuple[str, ...]:
+    return tuple(map(str, _load(folder / GIVEN).graph_signature.user_inputs))
+
+
+def _samples(folder: Path, arrays: Arrays) -> Iterator[tuple[Any, ...]]:
+    """Yield each sample's inputs in the program's order."""
+    names = _input_names(folder)
+    count = len(next(iter(arrays.values())))
+    for number in range(count):
+        yield tuple(torch.from_numpy(np.array(arrays[name][number])) for name in names)
+
+
+# ---- running it ----------------------------------------------------------------------------------
+
+
+class _Observed(torch.fx.Interpreter):  # type: ignore[misc] # torch is not installed here
+    """Keeps the value of each node."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self.values: dict[str, Any] = {}
+
+    def run_node(self, n: Any) -> Any:
+        self.values[n.name] = made = super().run_node(n)
+        return made
+
+
+def _energies(reference: Any, module: Any, samples: Any) -> dict[str, list[float]]:
+    """Return signal and noise by node of the reference, rounded where the module rounds."""
+    found: dict[str, list[float]] = {}
+    rounded = _rounded(module)
+    for sample in samples:
+        runs = [_Observed(one) for one in (reference, module)]
+        with torch.no_grad():
+            for one in runs:
+                one.run(*sample)
+        was, now = (one.values for one in runs)
+        for node in reference.graph.nodes:
+            name = node.name
+            pair: list[Any] = [was.get(name), now.get(rounded.get(name, name))]
+            if not all(map(_is_real, pair)) or pair[0].shape != pair[1].shape:
+                continue
+            true, computed = (one.double() for one in pair)
+            energy = found.setdefault(name, [0.0, 0.0])
+            energy[0] += float(true.square().sum())
+            energy[1] += float((true - computed).square().sum())
+    return found
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _kind(node: Any) -> str:
+    """Return the name of a node's operator: conv2d, quantize_per_tensor, add."""
+    target = node.target
+    return str(getattr(getattr(target, "overloadpacket", target), "__name__", target))
+
+
+def _rounded(module: Any) -> dict[str, str]:
+    """Return, by node, the node that has its value after rounding."""
+    found: dict[str, str] = {}
+    for node in module.graph.nodes:
+        for quantizing in node.users:
+            if _kind(quantizing).startswith("quantize_per") and quantizing.args[0] is node:
+                found[node.name] = next(iter(quantizing.users)).name
+    return found
+
+
+def _operators(module: Any) -> list[Any]:
+    """Return the nodes of a prepared module that compute something."""
+    return [
+        node
+        for node in module.graph.nodes
+        if node.op == "call_function" and node.target is not operator.getitem
+    ]
+
+
+def _outputs(reference: Any) -> list[str]:
+    (last,) = (node for node in reference.graph.nodes if node.op == "output")
+    return [_source(node).name for node in last.all_input_nodes]
+
+
+def _source(node: Any) -> Any:
+    """Return the node that an observer watches; any other node is its own."""
+    while node.op == "call_module" and len(node.all_input_nodes) == 1:
+        node = node.all_input_nodes[0]
+    return node
+
+
+def _layers(
+    request: Mapping[str, Any], reference: Any, module: Any, energies: Mapping[str, list[float]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the operators of the float module; a fused activation is no layer of its own."""
+    rounded = _rounded(module)
+    fused: set[str] = set()
+    made = {node.name: node for node in module.graph.nodes}
+    readers: dict[str, list[Any]] = {}
+    for node in _operators(reference):
+        for source in node.all_input_nodes:
+            readers.setdefault(_source(source).name, []).append(node)
+    for node in _operators(reference):
+        if node.name in fused:
+            continue
+        codes, result = [_kind(node)], node.name
+        while result not in rounded and _is_activation(readers.get(result, []), rounded):
+            (follower,) = readers[result]
+            result = follower.name
+            fused.add(result)
+            codes.append(_kind(follower))
+        if result in energies:
+            sources = [_source(source).name for source in node.all_input_nodes]
+            is_whole = result in rounded and _reads_integers(made.get(node.name))
+            yield {
+                "name": node.name,
+                "operator": " + ".join(codes),
+                "dtype": request["activations"] if is_whole else "float32",
+                "energy": energies[result],
+                "inputs": [energies[source] for source in sources if source in energies],
+                "readers": [reader.name for reader in readers.get(result, [])],
+            }
+
+
+def _is_activation(readers: Sequence[Any], rounded: Mapping[str, str]) -> bool:
+    return [_kind(one) in _ACTIVATIONS and one.name in rounded for one in readers] == [True]
+
+
+def _reads_integers(node: Any) -> bool:
+    """Return whether all that an operator of the converted module reads was rounded."""
+    if node is None:
+        return False
+    return all(_kind(source).startswith("dequantize") for source in node.all_input_nodes)

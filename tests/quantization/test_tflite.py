@@ -1,0 +1,186 @@
+"""Float .tflite networks: what is written, read back by ethosgen and run by plain LiteRT."""
+
+from pathlib import Path
+from typing import Any
+
+import litert_quantizer  # noqa: F401 - the tests are skipped without it
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from ethosgen.frontend import read
+from ethosgen.pipeline import quantize
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Network
+from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
+from ethosgen.values.watch import Watch
+from tests.support.networks import NetworkBuilder, Spec
+
+SHAPE = (1, 8, 8, 3)
+
+
+def images(count: int = 12) -> np.ndarray:
+    return np.random.default_rng(5).standard_normal((count, *SHAPE[1:])).astype(np.float32)
+
+
+def float_network(path: Path, *, lopsided: bool = False) -> Path:
+    """Write CONV_2D, CONV_2D, MEAN, FULLY_CONNECTED and SOFTMAX in float32.
+
+    Lopsided, one channel between the convolutions is 3,000 times as large as the others.
+    """
+    net = NetworkBuilder("float", seed=3)
+    random = np.random.default_rng(3)
+
+    def constant(*shape: int, scale: float = 0.3) -> np.ndarray:
+        return (random.standard_normal(shape) * scale).astype(np.float32)
+
+    def add(code: str, inputs: list[int], shape: tuple[int, ...], name: str, **options: Any) -> int:
+        (index,) = net.operator(code, inputs, [Spec(shape, "float32", name=name)], options)
+        return index
+
+    first, second = constant(8, 1, 1, 3), constant(4, 1, 1, 8)
+    if lopsided:
+        first[0] *= 3000
+        second[..., 0] /= 3000
+    window = {"stride_h": 1, "stride_w": 1, "padding": "SAME"}
+    x = net.input(SHAPE, "float32", name="image")
+    kernels = [net.constant(array) for array in (first, constant(8), second, constant(4))]
+    x = add("CONV_2D", [x, *kernels[:2]], (1, 8, 8, 8), "wide", **window)
+    relu = {"fused_activation_function": "RELU"}
+    x = add("CONV_2D", [x, *kernels[2:]], (1, 8, 8, 4), "narrow", **window, **relu)
+    axes = net.constant(np.array([1, 2], np.int32))
+    x = add("MEAN", [x, axes], (1, 4), "mean", keep_dims=False)
+    weights = [net.constant(constant(5, 4, scale=1.0)), net.constant(constant(5))]
+    x = add("FULLY_CONNECTED", [x, *weights], (1, 5), "scores")
+    x = add("SOFTMAX", [x], (1, 5), "shares", beta=1.0)
+    path.write_bytes(net.build(x))
+    return path
+
+
+def run(network: Path, folder: Path, **more: Any) -> tuple[QuantizationReport, Network]:
+    np.savez(folder / "data.npz", image=images())
+    made = folder / "made.tflite"
+    report = quantize(QuantizationRequest(network, folder / "data.npz", made, **more), Watch())
+    return report, read(made)
+
+
+def outputs(network: Path) -> np.ndarray:
+    """Return the only output of each sample as floats, by LiteRT's reference kernels."""
+    interpreter = Interpreter(
+        str(network), experimental_op_resolver_type=OpResolverType.BUILTIN_REF
+    )
+    interpreter.allocate_tensors()
+    (given,), (made,) = interpreter.get_input_details(), interpreter.get_output_details()
+    found = []
+    for image in images():
+        value = image[np.newaxis]
+        if given["dtype"] is not np.float32:
+            scale, zero = given["quantization"]
+            limits = np.iinfo(given["dtype"])
+            value = np.clip(np.rint(value / scale) + zero, limits.min, limits.max)
+        interpreter.set_tensor(given["index"], value.astype(given["dtype"]))
+        interpreter.invoke()
+        output = interpreter.get_tensor(made["index"]).astype(np.float64)
+        if made["dtype"] is not np.float32:
+            output = (output - made["quantization"][1]) * made["quantization"][0]
+        found.append(output)
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize(("activations", "bias"), [("int8", "int32"), ("int16", "int64")])
+def test_everything_is_an_integer(tmp_path: Path, activations: str, bias: str) -> None:
+    _, made = run(float_network(tmp_path / "float.tflite"), tmp_path, activations=activations)
+    assert [op.code for op in made.graph.operators] == [
+        *("CONV_2D", "CONV_2D", "MEAN", "FULLY_CONNECTED", "SOFTMAX"),
+    ]
+    tensors = made.graph.tensors
+    for op in made.graph.operators:
+        for index in (op.inputs[0], op.outputs[0]):
+            assert tensors[index].dtype == activations
+        if len(op.inputs) == 3:
+            weights = tensors[op.inputs[1]]
+            assert weights.dtype == "int8"
+            assert weights.quantization is not None
+            assert len(weights.quantization.scale) == weights.shape[0]
+            assert tensors[op.inputs[2]].dtype == bias
+
+
+@pytest.mark.parametrize("activations", ["int8", "int16"])
+def test_the_reported_ratio_is_that_of_plain_runs(tmp_path: Path, activations: str) -> None:
+    network = float_network(tmp_path / "float.tflite")
+    report, _ = run(network, tmp_path, activations=activations)
+    true, found = outputs(network), outputs(tmp_path / "made.tflite")
+    ratio = 10 * np.log10(np.sum(true**2) / np.sum((true - found) ** 2))
+    assert ratio > 30
+    assert report.sqnr_db == pytest.approx(ratio, abs=1)  # one step of LiteRT's other kernels
+    assert [layer.name for layer in report.layers] == [
+        *("wide", "narrow", "mean", "scores", "shares"),
+    ]
+
+
+def test_outliers_do_not_saturate(tmp_path: Path) -> None:
+    _, made = run(float_network(tmp_path / "float.tflite"), tmp_path)
+    (given,) = made.inputs
+    assert given.quantization is not None
+    (scale,), (zero,) = given.quantization.scale, given.quantization.zero_point
+    assert scale * (-128 - zero) <= images().min() + scale
+    assert scale * (127 - zero) >= images().max() - scale
+
+
+def test_a_kept_layer_stays_in_float(tmp_path: Path) -> None:
+    report, made = run(float_network(tmp_path / "float.tflite"), tmp_path, keep=("narrow",))
+    named = {made.graph.tensors[op.outputs[0]].name: op for op in made.graph.operators}
+    assert made.graph.tensors[named["narrow"].inputs[1]].dtype == "float32"
+    assert made.graph.tensors[named["wide"].inputs[1]].dtype == "int8"
+    assert [layer.name for layer in report.left_in_float] == ["narrow"]
+
+
+@pytest.mark.slow
+def test_what_helps_a_network_that_quantization_hurts_is_advised(tmp_path: Path) -> None:
+    network = float_network(tmp_path / "float.tflite", lopsided=True)
+    report, _ = run(network, tmp_path)
+    assert report.sqnr_db < 20
+    best = report.advice[0]
+    assert best.options == ("--keep", "wide", "--keep", "narrow")
+    assert best.sqnr_db > 30
+    better, _ = run(network, tmp_path, keep=("wide", "narrow"), force=True)
+    assert better.sqnr_db == pytest.approx(best.sqnr_db, abs=0.01)
+    assert not better.advice
+
+
+def test_two_tensors_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    net = NetworkBuilder("float", seed=3)
+    x = net.input(SHAPE, "float32", name="same")
+    for _ in range(2):
+        (x,) = net.operator("LOGISTIC", [x], [Spec(SHAPE, "float32", name="same")])
+    (tmp_path / "float.tflite").write_bytes(net.build(x))
+    np.savez(tmp_path / "data.npz", same=images())
+    made = tmp_path / "made.tflite"
+    request = QuantizationRequest(tmp_path / "float.tflite", tmp_path / "data.npz", made)
+    report = quantize(request, Watch())
+    assert len({layer.name for layer in report.layers}) == 2
+    assert {tensor.dtype for tensor in read(made).graph.tensors} == {"int8"}
+
+
+def test_a_quantized_network_is_refused(tmp_path: Path) -> None:
+    run(float_network(tmp_path / "float.tflite"), tmp_path)
+    with pytest.raises(InputError, match="quantized already"):
+        run((tmp_path / "made.tflite").rename(tmp_path / "again.tflite"), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_a_damaged_file_is_one_sentence(tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    data = bytearray(float_network(tmp_path / "float.tflite").read_bytes())
+    if seed % 2:
+        del data[random.integers(8, len(data)) :]
+    else:
+        for place in random.integers(0, len(data), seed):
+            data[place] = random.integers(0, 256)
+    (tmp_path / "float.tflite").write_bytes(bytes(data))
+    try:
+        run(tmp_path / "float.tflite", tmp_path)
+    except InputError as error:
+        assert "\n" not in str(error)
+        assert not (tmp_path / "made.tflite").exists()

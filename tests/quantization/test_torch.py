@@ -1,0 +1,72 @@
+"""Float .pt2 programs: what is written, read back by ethosgen's front end."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethosgen.frontend import read
+from ethosgen.pipeline import quantize
+from ethosgen.values.errors import InputError
+from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
+from ethosgen.values.watch import Watch
+from tests.support.pt2_files import pt2_files
+
+pytestmark = [pytest.mark.environment("torch"), pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a float program: convolutions, a sum, a pool and a linear layer."""
+    return pt2_files(tmp_path_factory, "float", "small")[0]
+
+
+def run(program: Path, folder: Path, **more: Any) -> QuantizationReport:
+    images = np.random.default_rng(5).standard_normal((6, 3, 32, 32)).astype(np.float32)
+    np.savez(folder / "data.npz", image=images)
+    made = folder / "made.pt2"
+    return quantize(QuantizationRequest(program, folder / "data.npz", made, **more), Watch())
+
+
+def test_all_layers_are_int8_and_ethosgen_reads_them(program: Path, tmp_path: Path) -> None:
+    report = run(program, tmp_path)
+    assert {layer.dtype for layer in report.layers} == {"int8"}
+    assert report.layers[0].operator == "conv2d + relu"
+    assert report.sqnr_db > 25
+    network = read(tmp_path / "made.pt2")
+    layers = [op for op in network.graph.operators if op.code == "CONV_2D"]
+    tensors = network.graph.tensors
+    assert layers
+    for op in layers:
+        assert tensors[op.inputs[0]].dtype == tensors[op.inputs[1]].dtype == "int8"
+        weights = tensors[op.inputs[1]]
+        assert weights.quantization is not None
+        assert len(weights.quantization.scale) == weights.shape[0]
+
+
+def test_activations_can_be_int16_and_a_layer_float(program: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.npy"
+    np.save(labels, np.zeros(6, np.int64))
+    more = {"activations": "int16", "keep": ("conv2d_1",), "labels": labels}
+    report = run(program, tmp_path, **more)
+    kinds = {layer.name: layer.dtype for layer in report.layers}
+    assert kinds.pop("conv2d_1") == "float32"
+    assert set(kinds.values()) == {"int16"}
+    assert report.accuracy is not None
+    assert report.accuracy.samples == 6
+
+
+def test_a_quantized_program_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    (made,) = pt2_files(tmp_path_factory, "ethosu", "small")
+    with pytest.raises(InputError, match="quantized already"):
+        run(made, tmp_path)
+    assert not (tmp_path / "made.pt2").exists()
+
+
+def test_a_pickle_is_never_opened(tmp_path: Path) -> None:
+    (tmp_path / "float.pt2").write_bytes(b"\x80\x04]\x94.")
+    with pytest.raises(InputError, match="pickle"):
+        run(tmp_path / "float.pt2", tmp_path)

@@ -61,14 +61,20 @@ class ProgramFile:
         dtype: str = "int8",
         order: Sequence[int] | None = None,
         data: bytes | None = None,
+        view_of: int | None = None,
         **more: Any,
     ) -> int:
-        """Add a tensor, a constant if it has data; `more` are dynamism, location and is_state."""
+        """Add a tensor, a constant if it has data; `more` are dynamism, location and is_state.
+
+        Each has a place of its own in memory, unless it is a view of another.
+        """
         if data is not None:
             self._constants.append(data)
         buffer = len(self._constants) - 1 if data is not None else 0
         order = range(len(sizes)) if order is None else order
         fields = {"sizes": list(sizes), "order": list(order), "dtype": dtype, "buffer": buffer}
+        place = len(self._values) << 12
+        fields["place"] = place if view_of is None else self._values[view_of][1]["place"]
         return self._value(_TENSOR, **fields, **more)
 
     def kernel(self, name: str, *arguments: int) -> None:
@@ -243,6 +249,7 @@ class _Writer:
         order: list[int],
         dtype: str,
         buffer: int,
+        place: int,
         dynamism: int = 0,
         location: int = 0,
         is_state: bool = False,
@@ -255,7 +262,7 @@ class _Writer:
             8: ("Int8", dynamism),
         }
         if not buffer or is_state:
-            fields[6] = self.table({0: ("Uint32", 1), 1: ("Uint32", 0)})
+            fields[6] = self.table({0: ("Uint32", 1), 1: ("Uint32", place)})
         if location:
             fields[9] = self.table({2: ("Int8", location)})
         return fields

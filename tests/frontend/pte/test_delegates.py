@@ -16,7 +16,7 @@ from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.drawing import random_samples
-from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, Plan
@@ -190,6 +190,33 @@ def test_newer_files_never_permute(folder: Path) -> None:
     flat = [{"x": one["x"].reshape(1, 4, 8, 8)} for one in samples]
     for mine, theirs in zip(run(network, flat), answers(1, samples), strict=True):
         np.testing.assert_array_equal(mine["output_0"].reshape(1, 8, 8, 4), theirs)
+
+
+def test_a_tensor_at_the_place_of_another_is_a_view_of_it(folder: Path) -> None:
+    """ExecuTorch leaves out the instruction of a view; memory is reused after the last use."""
+    program = ProgramFile()
+    x, y = program.tensor((256,)), program.tensor((1, 8, 8, 4))
+    image = program.tensor((1, 8, 8, 4), view_of=x)
+    flat = program.tensor((4, 64), view_of=y)
+    program.call(stream(folder, 1), image, y)
+    network = parse_network(program.build([x], [flat]), "view.pte")
+    samples = drawn(1)
+    given = [{"x": one["x"].reshape(256)} for one in samples]
+    for mine, theirs in zip(run(network, given), answers(1, samples), strict=True):
+        np.testing.assert_array_equal(mine["output_0"], theirs.reshape(4, 64))
+
+
+def test_a_view_of_bytes_that_were_overwritten_is_refused(folder: Path) -> None:
+    program = ProgramFile()
+    x, y = program.tensor((1, 8, 8, 4)), program.tensor((1, 8, 8, 4))
+    early, late = (program.tensor((64,), view_of=y), program.tensor((256,), view_of=x))
+    z = program.tensor((1, 8, 8, 4), view_of=x)
+    program.call(stream(folder, 1), x, y)
+    program.call(stream(folder, 1), y, z)
+    late_network = parse_network(program.build([x], [late]), "late.pte")
+    assert late_network.graph.operators[-1].code == "RESHAPE"
+    with pytest.raises(InputError, match=f"returns value {early}, which nothing has written"):
+        parse_network(program.build([x], [early]), "early.pte")
 
 
 def test_data_may_be_elsewhere_in_the_file(folder: Path) -> None:

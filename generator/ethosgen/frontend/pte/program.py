@@ -4,10 +4,13 @@ Every index is checked before it is used, and every length before it is walked. 
 is not decided here: a program may contain types and instructions that ethosgen lacks.
 """
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ethosgen.frontend.flatbuffer import Fields, LengthError
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -67,8 +70,9 @@ class TensorValue:
     """A tensor: `sizes` as torch gives them; `dim_order` are its dimensions, outermost first.
 
     `dtype` is numpy's name, or a number that DTYPES does not have. `data` is a constant's bytes up
-    to the end of what stores it. `is_state` marks a tensor that has an initial value and is
-    written.
+    to the end of what stores it. `place` is the memory of a tensor that is written, and the offset
+    there: tensors at the same place are views of each other. `is_state` marks one that has an
+    initial value too.
     """
 
     dtype: str
@@ -78,11 +82,17 @@ class TensorValue:
     is_static: bool = True
     is_external: bool = False
     is_state: bool = False
+    place: tuple[int, int] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape as it is in memory."""
         return tuple(self.sizes[i] for i in self.dim_order)
+
+    @property
+    def bytes(self) -> int:
+        """The size in memory, for a type that DTYPES has."""
+        return math.prod(self.sizes) * np.dtype(self.dtype).itemsize
 
     @property
     def is_contiguous(self) -> bool:
@@ -299,7 +309,8 @@ class ProgramDecoder:
             raise self._bad(f"a tensor has sizes {list(sizes)} in the order {list(order)}")
         kind = fields.number(_TENSOR["type"], "int8", 0)
         buffer = fields.number(_TENSOR["buffer"], "uint32", 0)
-        is_written = fields.table(_TENSOR["allocation"]) is not None
+        allocation = fields.table(_TENSOR["allocation"])
+        is_written = allocation is not None
         extra = fields.table(_EXTRA)
         return TensorValue(
             DTYPES.get(kind, str(kind)),
@@ -309,6 +320,7 @@ class ProgramDecoder:
             fields.number(_TENSOR["dynamism"], "int8", 0) == _STATIC,
             extra is not None and extra.number(_LOCATION, "int8", 0) == _EXTERNAL,
             bool(buffer) and is_written,
+            _place(allocation) if allocation is not None else None,
         )
 
     def _constant(self, index: int) -> bytes:
@@ -323,6 +335,11 @@ class ProgramDecoder:
         if start > len(segment):
             raise LengthError(f"a constant starts at {start} of {len(segment)}")
         return bytes(segment[start:])
+
+
+def _place(allocation: Fields) -> tuple[int, int]:
+    memory, low, high = (allocation.number(slot, "uint32", 0) for slot in range(3))
+    return memory, high << 32 | low
 
 
 def _name(fields: Fields, slot: int) -> str:

@@ -85,6 +85,8 @@ class _Translation:
         """The offset in scratch of each tensor that has one."""
         self._known: dict[int, int] = {}
         """The graph's tensor of each value that exists so far."""
+        self._held: dict[tuple[int, int], int] = {}
+        """The value that was written last to each place of ExecuTorch's memory."""
         self._memories: tuple[int, int] = (0, 0)
         """Scratch and fast scratch."""
 
@@ -112,7 +114,7 @@ class _Translation:
         for number, index in enumerate(self._method.inputs):
             value = self._tensor_of(index, f"input {number}")
             made.append(self._graph.tensor(f"input_{number}", value.shape, value.dtype))
-            self._known[index] = made[-1]
+            self._note(index, made[-1])
         return made
 
     def _outputs(self) -> list[int]:
@@ -152,7 +154,7 @@ class _Translation:
                 f"{what} of '{self._name}' has a dynamic shape (at most {list(value.sizes)}); "
                 "export it with fixed shapes"
             )
-        if math.prod(value.sizes) * np.dtype(value.dtype).itemsize > MAX_TENSOR_BYTES:
+        if value.bytes > MAX_TENSOR_BYTES:
             raise InputError(
                 f"{what} of '{self._name}' has shape {list(value.sizes)}, but the limit is "
                 f"{MAX_TENSOR_BYTES >> 20} MiB; is the file damaged?"
@@ -175,14 +177,18 @@ class _Translation:
                 f"'{self._name}' keeps state between runs (value {index}), which is not supported; "
                 "export the state as an input and an output"
             )
+        base = self._base(value)
+        if base is not None:  # a view without an instruction
+            self._known[index] = self._graph.tensor(f"value_{index}", value.shape, value.dtype)
+            self._graph.reshape(self._known[base], self._known[index])
+            return self._known[index]
         if value.data is None:
             raise InputError(
                 f"'{self._name}' is damaged: {where} value {index}, which nothing has written"
             )
-        size = math.prod(value.sizes) * np.dtype(value.dtype).itemsize
-        if len(value.data) < size:
+        if len(value.data) < value.bytes:
             raise InputError(f"'{self._name}' is damaged: constant {index} lacks bytes")
-        data = value.data[:size]
+        data = value.data[: value.bytes]
         self._known[index] = self._graph.tensor(f"value_{index}", value.shape, value.dtype, data)
         return self._known[index]
 
@@ -195,8 +201,30 @@ class _Translation:
                 f"{index} in place, which is not supported; export the network without mutable "
                 "buffers"
             )
-        self._known[index] = self._graph.tensor(f"value_{index}", value.shape, value.dtype)
+        self._note(index, self._graph.tensor(f"value_{index}", value.shape, value.dtype))
         return self._known[index]
+
+    def _note(self, index: int, tensor: int) -> None:
+        """Note the tensor of a value that is written, and that it overwrites what was there."""
+        self._known[index] = tensor
+        value = self._tensor_of(index, f"value {index}")
+        if value.place is None:
+            return
+        memory, start = value.place
+        for place, other in list(self._held.items()):
+            end = place[1] + self._tensor_of(other, f"value {other}").bytes
+            if place[0] == memory and start < end and place[1] < start + value.bytes:
+                del self._held[place]
+        self._held[value.place] = index
+
+    def _base(self, value: TensorValue) -> int | None:
+        """Return the value that a tensor is a view of; ExecuTorch has views by place alone."""
+        index = self._held.get(value.place) if value.place else None
+        if index is None:
+            return None
+        base = self._tensor_of(index, f"value {index}")
+        same = (base.dtype, base.bytes) == (value.dtype, value.bytes)
+        return index if same else None
 
     def _translate(self, number: int, step: Step) -> None:
         where = f"instruction {number} ({step.name}) reads"

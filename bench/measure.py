@@ -50,7 +50,7 @@ def measure_model(model: Path) -> Figures:
         "flash_bytes": flash,
         "ram_bytes": answer["ram_bytes"],
         "arena_bytes": answer["ram_bytes"]["arena"],
-        "arena_over_vela_bytes": answer["ram_bytes"]["arena"] - answer["vela_sram_bytes"],
+        "arena_over_vela_bytes": answer["ram_bytes"]["arena"] - answer["compiler_sram_bytes"],
         "stack_bytes": answer["stack_bytes"],
         "cpu_instructions": answer["cpu_instructions"],
         "init_instructions": answer["init_instructions"],

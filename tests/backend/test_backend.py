@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -80,6 +81,8 @@ class Toy:
     simulated = "the adder"
     compiler = "the toy compiler"
     events: Mapping[int, str] = {1: "sums"}
+    packages = ()
+    compiled_operators: Mapping[str, int] = {}
 
     def __init__(self) -> None:
         self.is_wrong = False
@@ -144,7 +147,7 @@ class Toy:
         raise UnsupportedError("the adder is in no target")
 
     def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
-        raise UnsupportedError("the adder serves nobody")
+        answers.write(requests.read().upper())
 
     def listings(
         self, source: Network | bytes, name: str, accelerator: Accelerator | None, watch: Watch
@@ -236,7 +239,7 @@ def test_the_check_finds_operators_that_it_computes_wrongly(toy: Toy, model: Pat
     report = simulate(model)
     assert report.passed and report.plan.partitions == 0
     assert {cpu.erratum for cpu in report.plan.cpu_operators} == {"", "found-by-check"}
-    wrong = simulate(model, trust_vela=True)
+    wrong = simulate(model, trust_compiler=True)
     assert not wrong.passed
     assert wrong.diagnosis is not None and wrong.diagnosis.culprit is not None
     assert (wrong.diagnosis.culprit.code, wrong.diagnosis.culprit.on) == ("ADD", "npu")
@@ -267,6 +270,26 @@ def test_users_find_it_by_name(toy: Toy) -> None:
     assert backend.default_accelerator().family == "ethos-u"
     row = next(row for row in survey() if row.operator == "ADD")
     assert row.npu["adder"] == ("int8",)
+
+
+def test_serve_npu_serves_the_backend_that_is_named(toy: Toy) -> None:
+    answers = BytesIO()
+    pipeline.serve_npu("toy", BytesIO(b"sum"), answers)
+    assert answers.getvalue() == b"SUM"
+    pipeline.serve_npu(None, BytesIO(), answers)  # Ethos-U, for older applications
+    assert answers.getvalue() == b"SUM"
+    with pytest.raises(InputError, match=r"unknown backend 'tor' .did you mean 'toy'"):
+        pipeline.serve_npu("tor", BytesIO(), answers)
+
+
+def test_a_network_of_its_compiler_is_known(toy: Toy, model: Path) -> None:
+    network = parse_network(model.read_bytes(), "sums")
+    toy.compiled_operators = {"toy-sums": 1}
+    first, *rest = network.graph.operators
+    assert not backend.is_compiled(network)
+    made = replace(network.graph, operators=(replace(first, custom_code="toy-sums"), *rest))
+    assert backend.is_compiled(replace(network, graphs=(made,)))
+    assert backend.compiled_operators() == {"ethos-u": 4, "toy-sums": 1}
 
 
 def test_a_board_asks_it_for_memory_modes(toy: Toy) -> None:

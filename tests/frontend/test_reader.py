@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
+from ethosgen.backend import is_compiled
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import ABSENT, Network
 from tests.support.needs import needs_models
 from tests.support.network_file import Spec, packed, unpacked, with_signatures

@@ -10,11 +10,11 @@ from ethosgen.aot.graph.twins import twin_builds
 from ethosgen.aot.operators import registry
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import npu_operators, offload
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE
 from ethosgen.cli import cli
 from ethosgen.frontend.tflite.compression import DECODE, DECODED_DTYPES
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.coverage import Coverage, survey, table
-from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from tests.support.operator_bench import Bench
@@ -116,7 +116,7 @@ def test_vela_offloads_nothing_to_an_ethos_u85_that_is_not_listed() -> None:
 
 def _offloaded(plan: Plan) -> set[str]:
     """Return the operators of which nothing stayed on the CPU."""
-    stayed = {op.code for op in plan.residual.operators if op.custom_code != NPU_CUSTOM_CODE}
+    stayed = {op.code for op in plan.residual.operators if op.custom_code != CUSTOM_CODE}
     return {op.code for op in plan.network.graph.operators} - stayed
 
 

@@ -67,8 +67,8 @@ def test_an_erratum_keeps_its_operator_on_the_cpu_and_says_so() -> None:
     assert (plan.check.oracle, plan.check.samples) == ("tflm", 5)
 
 
-def test_trust_vela_offloads_what_vela_offloads() -> None:
-    plan = plan_of(reduced_rows(), OffloadOptions(trust_vela=True))
+def test_trust_compiler_offloads_what_vela_offloads() -> None:
+    plan = plan_of(reduced_rows(), OffloadOptions(trust_compiler=True))
     assert not plan.cpu_operators
     assert plan.check is None
 
@@ -229,7 +229,7 @@ def test_a_write_outside_the_memories_is_found_without_golden_outputs(
 
 def test_a_trusted_plan_that_writes_outside_its_memories_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"accesses memory .*write outside the memories"):
-        plan_of(read(FAULTY), OffloadOptions(trust_vela=True))
+        plan_of(read(FAULTY), OffloadOptions(trust_compiler=True))
 
 
 def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None:

@@ -463,16 +463,18 @@ def test_a_damaged_manifest(tmp_path: Path, project: Project, content: str, said
         open_project(tmp_path / "p")
 
 
-def test_a_manifest_of_the_format_before_is_read(tmp_path: Path, project: Project) -> None:
+def test_a_manifest_of_a_format_before_is_read(tmp_path: Path, project: Project) -> None:
     write(project, tmp_path / "p")
     path = tmp_path / "p" / "model" / "ethosgen.json"
     content = json.loads(path.read_bytes())
-    assert content["format"] == 4
+    assert content["format"] == 5
     content["format"] = 2
     for network in content["networks"]:
-        del network["oracle"]
+        del network["oracle"], network["trust_compiler"]
+        network["trust_vela"] = True
     path.write_text(json.dumps(content))
-    assert open_project(tmp_path / "p").network.options.oracle is None
+    options = open_project(tmp_path / "p").network.options
+    assert options.oracle is None and options.trust_compiler
 
 
 def test_what_is_no_project_cannot_be_opened(tmp_path: Path) -> None:

@@ -225,6 +225,17 @@ class AcceleratorBackend(Backend[Task, Plan], Protocol):
     def compiler(self) -> str:
         """Its compiler's name."""
 
+    @property
+    def packages(self) -> Sequence[str]:
+        """The packages that it needs, by their names in package registries."""
+
+    @property
+    def compiled_operators(self) -> Mapping[str, int]:
+        """The custom operators of networks that its compiler made.
+
+        Each has the number of its first inputs that are not tensors.
+        """
+
     def compiler_version(self) -> str:
         """Return the installed compiler's version, "" if there is none."""
 
@@ -323,6 +334,17 @@ def compiled_for(network: Network) -> Accelerator | None:
     """Return the accelerator that a network was compiled for, None if no backend compiled it."""
     found = (backend.compiled_for(network) for backend in backends())
     return next((accelerator for accelerator in found if accelerator is not None), None)
+
+
+def compiled_operators() -> Mapping[str, int]:
+    """Return the custom operators of compiled networks, with their inputs that are not tensors."""
+    return {code: count for one in backends() for code, count in one.compiled_operators.items()}
+
+
+def is_compiled(network: Network) -> bool:
+    """Return whether a backend's compiler made a network, so that it lacks the original."""
+    codes = compiled_operators()
+    return any(op.custom_code in codes for op in network.graph.operators)
 
 
 def require_simulator(accelerator: Accelerator) -> None:

@@ -21,8 +21,8 @@ from ethosgen.values.grammar import counted
 def disasm(file: Path, npu: str | None, as_json: bool) -> None:
     """Show the NPU's commands in FILE, and describe each operation.
 
-    FILE is a .tflite file, compiled by Vela or not (Vela compiles it then), Vela's raw output
-    (.npz), or a command stream, with or without the driver's header.
+    FILE is a network, compiled for an NPU or not (it is compiled then), the compiler's raw output
+    (Vela's .npz), or a command stream, with or without the driver's header.
     """
     from ethosgen.pipeline import inspection
 

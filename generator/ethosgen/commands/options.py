@@ -151,10 +151,13 @@ OFFLOAD = click.option(
 )
 
 
-TRUST_VELA = click.option(
+TRUST_COMPILER = click.option(
+    "--trust-compiler",
     "--trust-vela",
+    "trust_compiler",
     is_flag=True,
-    help="Offload all operators that Vela does, despite known errata, and skip the check.",
+    help="Offload all operators that the NPU's compiler does, despite known errata, and skip the "
+    "check.",
 )
 CHECK = click.option(
     "--check/--no-check",
@@ -168,20 +171,20 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @CPU_OPS
     @OFFLOAD
-    @TRUST_VELA
+    @TRUST_COMPILER
     @CHECK
     @ORACLE
     @functools.wraps(function)
     def wrapped(
         cpu_ops: tuple[str, ...],
         offload: str,
-        trust_vela: bool,
+        trust_compiler: bool,
         check: bool,
         oracle: str | None,
         **arguments: Any,
     ) -> Any:
         mode = OffloadMode(offload)
-        options = OffloadOptions(cpu_ops, mode, trust_vela, check, oracle)
+        options = OffloadOptions(cpu_ops, mode, trust_compiler, check, oracle)
         return function(options=options, **arguments)
 
     return wrapped

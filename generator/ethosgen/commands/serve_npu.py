@@ -6,8 +6,12 @@ import click
 
 
 @click.command(hidden=True)
-def serve_npu() -> None:
-    """Serve as the NPU of a Zephyr application on native_sim, over stdin and stdout."""
+@click.argument("backend", required=False)
+def serve_npu(backend: str | None) -> None:
+    """Serve as the NPU of a Zephyr application on native_sim, over stdin and stdout.
+
+    BACKEND is the family of the NPU; Ethos-U by default.
+    """
     from ethosgen import pipeline
 
-    pipeline.serve_npu(sys.stdin.buffer, sys.stdout.buffer)
+    pipeline.serve_npu(backend, sys.stdin.buffer, sys.stdout.buffer)

@@ -94,7 +94,7 @@ def _check_lines(check: Check | None) -> list[str]:
 def _decompressed_line(plan: Any) -> str:
     """Describe the decoded constants and their cost in flash."""
     told = plan.decompressed
-    again = "" if plan.npu == NO_NPU else ", before Vela packs what the NPU reads"
+    again = "" if plan.npu == NO_NPU else ", before the compiler packs what the NPU reads"
     return (
         f"            decompressed ahead: {counted(told['constants'], 'constant')}, "
         f"{told['bytes_after']} B instead of {told['bytes_before']} B{again}"
@@ -213,7 +213,7 @@ def _advice_lines(report: Any) -> list[str]:
 def _next_step(report: Any) -> str:
     """Say what to do about outputs that differ, "" if there is nothing to try."""
     culprit = report.diagnosis.culprit if report.diagnosis else None
-    elsewhere = "docs/exactness.md lists what Vela compiles differently"
+    elsewhere = "docs/exactness.md lists known differences"
     if culprit and culprit.on == "npu":
         return f"keep it on the CPU with --cpu-ops {culprit.code}; {elsewhere}"
     if report.golden.oracle not in ORACLES:

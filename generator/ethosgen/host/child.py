@@ -1,7 +1,7 @@
 """Call a function in a separate Python process.
 
-Vela's compiler and both reference interpreters are C++ that trusts its input: a damaged network
-can crash the process, exhaust its memory or hang it. In a child process that is an ordinary error.
+NPU compilers and both reference interpreters are C++ that trusts its input: a damaged network can
+crash the process, exhaust its memory or hang it. In a child process that is an ordinary error.
 A child that imports only the compiler costs 15 ms, and its output is kept off our stdout.
 """
 

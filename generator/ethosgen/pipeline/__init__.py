@@ -3,7 +3,7 @@
     .tflite ──▶ Model ──▶ Plan ──▶ Program ──▶ Project ──▶ ELF ──▶ Outcome ──▶ Report
 
 Every function takes a Watch, which times the stages and reports the current one. Stages are
-imported on first use: Vela and TVM take seconds to load.
+imported on first use: compilers take seconds to load.
 """
 
 from ethosgen.pipeline.creation import Written, create_project

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ethosgen.backend import is_compiled
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.given import GIVEN
 from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
 from ethosgen.pipeline.prefix import first_operators
 from ethosgen.values.errors import EthosgenError, NpuFault
-from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, Difference
 from ethosgen.values.plan import Plan

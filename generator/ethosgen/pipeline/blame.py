@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ethosgen.backend import is_compiled
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import EthosgenError, InputError, InternalError
-from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
 
 

@@ -1,7 +1,7 @@
 """Plans a network without an NPU: every operator stays on the CPU."""
 
+from ethosgen.backend import is_compiled
 from ethosgen.values.errors import InputError
-from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
 from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ethosgen.backend import backends
 from ethosgen.host.environments import ENVIRONMENTS, Environment
 from ethosgen.host.tools import CBUILD, GCC, TOOLS, CommandError, Tool, run_command
 from ethosgen.values.errors import InputError, ToolError
@@ -16,7 +17,7 @@ from ethosgen.values.watch import Watch
 
 _PACKAGES = {
     "apache-tvm": "compiles for the CPU",
-    "ethos-u-vela": "compiles for the NPU",
+    **{name: "compiles for the NPU" for one in backends() for name in one.packages},
     "tflite-micro": "computes the golden outputs",
     "ai-edge-litert": "computes the second opinion",
 }

@@ -2,7 +2,7 @@
 
 The table of errata lists known differences. To find unknown ones, a plan runs on the NPU model with
 a few samples before it becomes a project; if outputs differ, the operators that cause it are
-found by bisection, as when Vela refuses a network.
+found by bisection, as when a compiler refuses a network.
 """
 
 import time
@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ethosgen.backend import Task, backend_of
+from ethosgen.backend import Task, backend_of, is_compiled
 from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND
 from ethosgen.oracle.interpreters import awaited
 from ethosgen.pipeline.cases import keep_case
@@ -21,7 +21,6 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, NpuFault, RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import Check, IoStyle, Kept, OffloadOptions, Plan
@@ -86,7 +85,7 @@ def exact_plan(
 
     UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
     """
-    if accelerator is None or options.trust_vela or is_compiled(network):
+    if accelerator is None or options.trust_compiler or is_compiled(network):
         with watch.stage("offload", _planning(accelerator)):
             plan = planner(network, {})
         return _required_within(plan)
@@ -123,7 +122,7 @@ def _required_within(plan: Plan) -> Plan:
         raise UnsupportedError(
             f"the command stream of '{plan.network.name}' accesses memory that is not its own "
             f"({fault}); nothing was written; pass the network before {plan.compiler}, without "
-            "--trust-vela"
+            "--trust-compiler"
         )
     return plan
 
@@ -196,7 +195,7 @@ def known_errata(
             raise UnsupportedError(
                 f"operator {index + 1} of {len(graph.operators)} of '{network.name}', "
                 f"{operator.code} with output '{_output(operator, graph)}', can run nowhere: "
-                f"{why.reason}, and the CPU has no code for it; use --trust-vela to accept "
+                f"{why.reason}, and the CPU has no code for it; use --trust-compiler to accept "
                 f"{backend.compiler}'s result"
             )
     return kept

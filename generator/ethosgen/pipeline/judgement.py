@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ethosgen.backend import is_compiled
 from ethosgen.frontend import read
 from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, Oracle
 from ethosgen.oracle.interpreters import LateError, awaited
@@ -15,7 +16,6 @@ from ethosgen.pipeline.given import compare_given, holds_outputs
 from ethosgen.samples.drawing import count_distributions, draw_samples
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
 from ethosgen.values.report import Drawn
@@ -92,7 +92,7 @@ def judge(
     if original is not None:
         theirs = read(original)
         if is_compiled(theirs):
-            raise InputError(f"'{original}' is compiled too; pass the network before Vela")
+            raise InputError(f"'{original}' is compiled too; pass the uncompiled network")
         samples = _renamed(samples, network.inputs, theirs.inputs, theirs)
         outputs = _renamed(outputs, network.outputs, theirs.outputs, theirs)
         network = theirs
@@ -264,7 +264,7 @@ def tolerance_of(network: Network, oracle: str) -> float:
 def _renamed(
     samples: Sequence[Arrays], ours: Sequence[Tensor], theirs: Sequence[Tensor], original: Network
 ) -> list[Arrays]:
-    """Rename tensors as in the original: Vela keeps their order, but not always their names."""
+    """Rename tensors as in the original: compilers keep their order, but not always the names."""
     if [(t.shape, t.dtype) for t in ours] != [(t.shape, t.dtype) for t in theirs]:
         raise InputError(
             f"'{original.name}' is not the original of this network: its inputs or outputs differ; "

@@ -2,8 +2,10 @@
 
 from typing import BinaryIO
 
-from ethosgen.backend import Attach, backend_of, backends, require_simulator
+from ethosgen.backend import Attach, backend_of, backends, default_accelerator, require_simulator
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import unknown
 
 
 def attach_model(accelerator: Accelerator) -> Attach:
@@ -15,6 +17,13 @@ def attach_model(accelerator: Accelerator) -> Attach:
     return backend_of(accelerator).attach(accelerator)
 
 
-def serve_npu(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Run the NPU model for a Zephyr application on native_sim, until the application ends."""
-    backends()[0].serve(requests, answers)  # the only one that Zephyr has a driver for
+def serve_npu(name: str | None, requests: BinaryIO, answers: BinaryIO) -> None:
+    """Run a backend's simulator for a Zephyr application on native_sim, until the application ends.
+
+    Older applications do not name the backend; InputError for an unknown one.
+    """
+    known = {backend.name: backend for backend in backends()}
+    chosen = default_accelerator().family if name is None else name
+    if chosen not in known:
+        raise InputError(unknown("backend", chosen, known))
+    known[chosen].serve(requests, answers)

@@ -35,11 +35,11 @@ LIBRARY = "model"
 MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Describes the library and its files as written. It is in the library's folder, so that both
 change in one step."""
-FORMAT = 4
+FORMAT = 5
 """The manifest's format. Increment it with each field that an older ethosgen does not expect: an
 ethosgen refuses formats newer than its own."""
-_READABLE = (2, 3, FORMAT)
-"""Older formats whose missing fields have defaults."""
+_READABLE = (2, 3, 4, FORMAT)
+"""Older formats whose missing fields have defaults; until 4, trust_compiler was trust_vela."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "parts": part_sizes(program, board),
         "cpu_ops": list(asked.cpu_ops),
         "offload": asked.mode.value,
-        "trust_vela": asked.trust_vela,
+        "trust_compiler": asked.trust_compiler,
         "check": asked.check,
         "oracle": asked.oracle,
         "inputs": [_write_port(port) for port in program.inputs],
@@ -188,7 +188,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         options=OffloadOptions(
             cpu_ops=tuple(map(str, network["cpu_ops"])),
             mode=OffloadMode(network["offload"]),
-            trust_vela=bool(network.get("trust_vela", False)),
+            trust_compiler=bool(network.get("trust_compiler", network.get("trust_vela"))),
             check=bool(network.get("check", True)),
             oracle=network.get("oracle"),
         ),

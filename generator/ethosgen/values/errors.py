@@ -40,7 +40,7 @@ class UnsupportedError(InputError):
 
 
 class RefusalError(UnsupportedError):
-    """A network that Vela refuses as a whole, perhaps for one operator; `why` quotes Vela."""
+    """A network that a compiler refuses as a whole, perhaps for one operator; `why` quotes it."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(message)

@@ -1,29 +1,23 @@
 """Checks that a network is consistent, so that later stages need not check it."""
 
+from collections.abc import Mapping
+
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import ABSENT, HANDLE, Network
 
-NPU_CUSTOM_CODE = "ethos-u"
-"""The custom operator that stands for a command stream."""
 
-NPU_MEMORIES = 4
-"""Its first inputs, which are not tensors: commands, read-only blob, scratch, fast scratch."""
-
-
-def is_compiled(network: Network) -> bool:
-    """Return whether Vela has already compiled the network, so that it lacks the original."""
-    return any(op.custom_code == NPU_CUSTOM_CODE for op in network.graph.operators)
-
-
-def check(network: Network) -> None:
+def check(network: Network, compiled: Mapping[str, int]) -> None:
     """Refuse a network without inputs or outputs, with dynamic shapes, or with reads before writes.
+
+    `compiled` are the custom operators of compiled networks, with the number of their first inputs
+    that nothing writes.
 
     Raises InputError if the file is damaged or has nothing to run, UnsupportedError for shapes,
     inputs and outputs that no firmware can have.
     """
     _check_ends(network)
     _refuse_dynamic(network)
-    _check_dataflow(network)
+    _check_dataflow(network, compiled)
 
 
 def _check_ends(network: Network) -> None:
@@ -58,7 +52,7 @@ def _refuse_dynamic(network: Network) -> None:
             )
 
 
-def _check_dataflow(network: Network) -> None:
+def _check_dataflow(network: Network, compiled: Mapping[str, int]) -> None:
     """Refuse a graph in which an operator reads a tensor that nothing has written yet.
 
     TFLite's interpreters run operators in the file's order and do not check.
@@ -71,8 +65,7 @@ def _check_dataflow(network: Network) -> None:
         }
         fixed = {tensor.index for tensor in graph.tensors if tensor.data is not None}
         for operator in graph.operators:
-            memories = NPU_MEMORIES if operator.custom_code == NPU_CUSTOM_CODE else 0
-            for index in operator.inputs[memories:]:
+            for index in operator.inputs[compiled.get(operator.custom_code or "", 0) :]:
                 if index != ABSENT and index not in ready:
                     raise InputError(
                         f"'{network.name}' is damaged: operator {operator.index} ({operator.code}) "

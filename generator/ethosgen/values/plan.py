@@ -163,14 +163,14 @@ class OffloadMode(Enum):
 class OffloadOptions:
     """How a network is divided between NPU and CPU, and which oracle decides about the result.
 
-    `cpu_ops` names operators (CONV_2D) that stay on the CPU. `trust_vela` ignores the errata,
+    `cpu_ops` names operators (CONV_2D) that stay on the CPU. `trust_compiler` ignores the errata,
     `check` compares the plan with the oracle first. `oracle` is a short name; None means TFLite
     Micro wherever it can run the network.
     """
 
     cpu_ops: tuple[str, ...] = ()
     mode: OffloadMode = OffloadMode.ALL
-    trust_vela: bool = False
+    trust_compiler: bool = False
     check: bool = True
     oracle: str | None = None
 

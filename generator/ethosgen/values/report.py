@@ -88,7 +88,7 @@ class Report:
     """The answer to "does my network work on this board?"; None for a figure that does not apply.
 
     `golden` is the comparison with TFLite Micro, or with LiteRT if TFLite Micro cannot run the
-    network, and alone decides; it is None for a file that Vela compiled, which TFLite Micro cannot
+    network, and alone decides; it is None for a compiled file, which TFLite Micro cannot
     run without an NPU. `second` is LiteRT's, None if LiteRT cannot run the network or has already
     decided. `ended` means that the firmware's own end marker was seen.
     """
@@ -175,7 +175,7 @@ class Report:
             "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,
             "library_bytes": dict(self.library_bytes) if self.library_bytes else None,
             "network_bytes": dict(self.network_bytes) if self.network_bytes else None,
-            "vela_sram_bytes": self.plan.sram_bytes,
+            "compiler_sram_bytes": self.plan.sram_bytes,
             "cpu_instructions": self.cpu_instructions,
             "init_instructions": self.init_instructions,
             "stack_bytes": self.stack_bytes,

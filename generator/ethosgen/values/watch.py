@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Announce = Callable[[str], None]
-"""Receives one line for people, such as "compiling for the NPU (Vela)"."""
+"""Receives one line for people, such as "compiling for the CPU (TVM)"."""
 
 
 def _silent(text: str) -> None:

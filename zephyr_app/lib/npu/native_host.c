@@ -35,7 +35,8 @@ int ethosgen_host_start(void)
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
         close(ends[1]);
-        execlp(command != NULL ? command : "ethosgen", "ethosgen", "serve-npu", (char *)NULL);
+        execlp(command != NULL ? command : "ethosgen", "ethosgen", "serve-npu", "ethos-u",
+               (char *)NULL);
         perror("cannot start ethosgen as the NPU model; set ETHOSGEN to its path");
         _exit(127);
     }

@@ -26,9 +26,9 @@ from ethosgen.backend.ethosu.accelerator import (
 from ethosgen.backend.ethosu.firmware import FILES, firmware_facts
 from ethosgen.backend.ethosu.invocation import partition_facts
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, is_compiled
 from ethosgen.backend.ethosu.pmu_event import PmuEvent
 from ethosgen.values.accelerator import Accelerator
-from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Kept, Partition, Plan
 from ethosgen.values.trace import Trace
@@ -49,6 +49,8 @@ class EthosUFamily:
     default = DEFAULT_NPU
     simulated = "Ethos-U55 and U65"
     compiler = "Vela"
+    packages = ("ethos-u-vela",)
+    compiled_operators: Mapping[str, int] = {CUSTOM_CODE: MEMORIES}
     events: Mapping[int, str] = {event: event.name.lower() for event in PmuEvent}
 
     def compiler_version(self) -> str:

@@ -15,12 +15,11 @@ from ethosgen.backend.ethosu.offload import (
     offload,
     require_npu,
 )
-from ethosgen.backend.ethosu.payload import HEADERS, strip_header
+from ethosgen.backend.ethosu.payload import HEADERS, is_compiled, strip_header
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.disassembly import disassemble
 from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.values.errors import InputError, NpuFault
-from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import Network
 from ethosgen.values.watch import Watch
 

@@ -10,10 +10,22 @@ import struct
 from dataclasses import dataclass
 
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Network
 
 _OPTIMIZER_CONFIG, _COMMAND_STREAM, _NOP = 0x01, 0x02, 0x05
 HEADERS = _COP1, _COP2 = b"COP1", b"COP2"
 """The first bytes of a payload, by its format."""
+
+
+CUSTOM_CODE = "ethos-u"
+"""The custom operator that stands for a payload."""
+MEMORIES = 4
+"""Its first inputs, which are not tensors: payload, read-only blob, scratch, fast scratch."""
+
+
+def is_compiled(network: Network) -> bool:
+    """Return whether Vela has already compiled a network."""
+    return any(op.custom_code == CUSTOM_CODE for op in network.graph.operators)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ethosgen.backend import compiled_operators
 from ethosgen.frontend.flatbuffer import DAMAGE, MAX_TENSOR_BYTES, LengthError, is_damage
 from ethosgen.frontend.pte import FORMAT, recognizes
 from ethosgen.frontend.pte.builder import GraphBuilder
@@ -35,10 +36,12 @@ from ethosgen.frontend.pte.program import (
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.integrity import NPU_CUSTOM_CODE, check
+from ethosgen.values.integrity import check
 from ethosgen.values.network import PLACEMENT, Network
 from ethosgen.values.source import Source
 
+ETHOS_U = "ethos-u"
+"""The custom operator of a command stream, as Vela writes it to .tflite files."""
 _FORWARD = "forward"
 _SCRATCH_REGION = 1
 _TO_NHWC, _TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -67,7 +70,7 @@ def parse_network(data: bytes, name: str) -> Network:
             "export or copy it again"
         ) from None
     network = _Translation(program, data, name).network()
-    check(network)
+    check(network, compiled_operators())
     return network
 
 
@@ -290,7 +293,7 @@ class _Translation:
             f"weights_{delegate}", (len(stream.weights),), "uint8", stream.weights
         )
         memories = (commands, weights, *self._memories)
-        graph.operator(CUSTOM, [*memories, *inputs], outputs, custom_code=NPU_CUSTOM_CODE)
+        graph.operator(CUSTOM, [*memories, *inputs], outputs, custom_code=ETHOS_U)
         for index, port, output in zip(made, stream.outputs, outputs, strict=True):
             target = self._write(index, f"delegate {delegate} writes")
             self._adapt(output, target, _TO_NCHW if self._is_permuted(port, index) else None)

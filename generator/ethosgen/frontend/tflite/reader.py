@@ -23,6 +23,7 @@ import tflite
 from flatbuffers import number_types
 from flatbuffers.table import Table
 
+from ethosgen.backend import compiled_operators
 from ethosgen.frontend.tflite import FORMAT, recognizes
 from ethosgen.frontend.tflite.composites import has_composites, inline_composites
 from ethosgen.frontend.tflite.compression import DECODE, expand, is_compressed
@@ -58,8 +59,8 @@ def parse_network(data: bytes, name: str) -> Network:
     """Parse a .tflite file's bytes; `name` is for messages.
 
     Raises InputError if the bytes are not an intact .tflite file, and UnsupportedError for dynamic
-    shapes. Harmless contradictions are logged as a warning. A file compiled by Vela is accepted. A
-    file compressed by TFLite Micro's tool is expanded, composites are inlined, and detections get
+    shapes. Harmless contradictions are logged as a warning. A file compiled for an NPU is accepted.
+    A file compressed by TFLite Micro's tool is expanded, composites are inlined, and detections get
     the shapes that their options define.
     """
     network = decode_network(data, name)
@@ -71,12 +72,12 @@ def parse_network(data: bytes, name: str) -> Network:
         network = expand(network)
     if lacks_shapes(network):
         network = give_shapes(network)
-    check(network)
+    check(network, compiled_operators())
     return network
 
 
 def decode_network(data: bytes, name: str) -> Network:
-    """Decode any .tflite file, including Vela's output, even if we cannot compile it.
+    """Decode any .tflite file, including compiled ones, even if we cannot compile it.
 
     Raises InputError if the bytes are not an intact .tflite file, UnsupportedError for a tensor
     type that numpy does not have.

@@ -81,7 +81,7 @@ def test_the_erratum_is_avoided(name: str) -> None:
         plan = plan_of(name, network)
     except UnsupportedError as error:
         assert f"(erratum {name})" in str(error)
-        assert "--trust-vela" in str(error)
+        assert "--trust-compiler" in str(error)
     else:
         assert not differs(network, plan)
 

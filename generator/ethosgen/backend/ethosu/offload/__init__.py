@@ -44,10 +44,10 @@ from ethosgen.backend.ethosu.offload.vela import (
     SchedulerGoal,
     compile_network,
 )
+from ethosgen.backend.ethosu.payload import is_compiled
 from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
-from ethosgen.values.integrity import is_compiled
 from ethosgen.values.network import ABSENT, Graph, Network
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, Plan
 

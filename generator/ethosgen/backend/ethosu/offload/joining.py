@@ -9,16 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ethosgen.backend.ethosu.offload.regions import shifted
-from ethosgen.backend.ethosu.payload import Payload, driver_header
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, Payload, driver_header
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.integrity import NPU_CUSTOM_CODE, NPU_MEMORIES
 from ethosgen.values.network import Network, Operator, Tensor
 
 Reach = Callable[[bytes, int], int]
 """Returns the number of bytes of a region that a stream reaches."""
 
 READ_ONLY_REGION, FAST_REGION = 0, 2
-_COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(NPU_MEMORIES)
+_COMMANDS, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(MEMORIES)
 _ALIGNMENT = 16
 
 
@@ -81,7 +80,7 @@ def with_one_scratch(network: Network) -> Network:
 
 def npu_operators(network: Network) -> list[Operator]:
     """Return the operators that stand for command streams."""
-    return [op for op in network.graph.operators if op.custom_code == NPU_CUSTOM_CODE]
+    return [op for op in network.graph.operators if op.custom_code == CUSTOM_CODE]
 
 
 def _with_data(tensor: Tensor, data: bytes) -> Tensor:

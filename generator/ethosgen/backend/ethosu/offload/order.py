@@ -8,8 +8,8 @@ it. Their relative order is corrected afterwards.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE
 from ethosgen.values.errors import RefusalError
-from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.lives import lives, outgrows, times
 from ethosgen.values.network import ABSENT, HANDLE, STATEFUL, Graph, Network, Operator
 
@@ -120,16 +120,14 @@ def _last_ready_effect(waiting: Sequence[Operator], made_later: set[int]) -> int
 
 def outgrown(graph: Graph, order: Sequence[Operator]) -> frozenset[int]:
     """Return the tensors that are live in this order at steps at which Vela's order frees them."""
-    velas, ours = (
-        lives(graph, operators, NPU_CUSTOM_CODE) for operators in (graph.operators, order)
-    )
-    end = times(op.custom_code == NPU_CUSTOM_CODE for op in order)[-1]
+    velas, ours = (lives(graph, operators, CUSTOM_CODE) for operators in (graph.operators, order))
+    end = times(op.custom_code == CUSTOM_CODE for op in order)[-1]
     return frozenset(i for i, life in ours.items() if outgrows(life, velas[i], end))
 
 
 def _check_lives(graph: Graph, order: Sequence[Operator]) -> None:
     """Refuse an order in which a partition's tensors would need other addresses."""
-    on_npu = [op for op in graph.operators if op.custom_code == NPU_CUSTOM_CODE]
+    on_npu = [op for op in graph.operators if op.custom_code == CUSTOM_CODE]
     used = {i for op in on_npu for i in (*op.inputs, *op.outputs)}
     for tensor in sorted(outgrown(graph, order) & used):
         name = graph.tensors[tensor].name

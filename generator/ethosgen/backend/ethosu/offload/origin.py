@@ -7,7 +7,7 @@ Regor numbers the operators that it reads (source) and the ones that it derives 
 from collections.abc import Mapping, Sequence
 
 from ethosgen.backend.ethosu.offload.vela import Row
-from ethosgen.values.integrity import NPU_CUSTOM_CODE
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE
 from ethosgen.values.network import Graph
 
 KEPT = "Passthrough"
@@ -27,7 +27,7 @@ class Origin:
         self._original = original
         self._tables = tables
         self.on_cpu = self._match_cpu(residual)
-        count = sum(op.custom_code == NPU_CUSTOM_CODE for op in residual.operators)
+        count = sum(op.custom_code == CUSTOM_CODE for op in residual.operators)
         self.on_npu = self._match_npu(count)
 
     def _source(self, row: Row) -> int | None:
@@ -42,7 +42,7 @@ class Origin:
         """Match the residual graph's CPU operators by Regor's schedule, else by their outputs."""
         rows = [row for row in self._tables.get("perf", ()) if row["operator"] == KEPT]
         scheduled = [self._source(row) for row in rows]
-        kept = [op for op in residual.operators if op.custom_code != NPU_CUSTOM_CODE]
+        kept = [op for op in residual.operators if op.custom_code != CUSTOM_CODE]
         makers = {
             self._original.tensors[index].name: op.index
             for op in self._original.operators

@@ -26,10 +26,9 @@ from ethosgen.backend.ethosu.offload.regions import (
     operations,
 )
 from ethosgen.backend.ethosu.offload.residual import Residual, placement
-from ethosgen.backend.ethosu.payload import Payload, strip_header
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, Payload, strip_header
 from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.integrity import NPU_CUSTOM_CODE, NPU_MEMORIES
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 
@@ -78,10 +77,10 @@ def require_npu(wanted: EthosU, found: EthosU, name: str) -> None:
 def compiled_streams(network: Network) -> Iterator[Payload]:
     """Yield each partition's stream; InputError if an operator lacks a required input."""
     for operator in _npu_operators(network.graph):
-        memories = operator.inputs[:NPU_MEMORIES]
-        if len(memories) < NPU_MEMORIES or ABSENT in operator.inputs:
+        memories = operator.inputs[:MEMORIES]
+        if len(memories) < MEMORIES or ABSENT in operator.inputs:
             raise InputError(
-                f"'{network.name}' is damaged: its '{NPU_CUSTOM_CODE}' operator {operator.index} "
+                f"'{network.name}' is damaged: its '{CUSTOM_CODE}' operator {operator.index} "
                 f"has inputs {list(operator.inputs)}"
             )
         yield strip_header(network.graph.tensors[memories[_COMMANDS]].data or b"")
@@ -131,7 +130,7 @@ def plan_compiled(
 
 
 def _npu_operators(graph: Graph) -> list[Operator]:
-    return [op for op in graph.operators if op.custom_code == NPU_CUSTOM_CODE]
+    return [op for op in graph.operators if op.custom_code == CUSTOM_CODE]
 
 
 def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:
@@ -156,7 +155,7 @@ def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
     return tuple(
         CpuOperator(op.index, op.title, graph.tensors[op.outputs[0]].name, _LEFT)
         for op in graph.operators
-        if op.custom_code != NPU_CUSTOM_CODE and op.outputs
+        if op.custom_code != CUSTOM_CODE and op.outputs
     )
 
 
@@ -171,7 +170,7 @@ def _spans(network: Network, reached: Sequence[frozenset[tuple[int, int]]]) -> l
     places = dict(enumerate(placement(network)))
     found = []
     for operator, addresses in zip(_npu_operators(graph), reached, strict=True):
-        owners = tuple(dict.fromkeys((*operator.inputs[NPU_MEMORIES:], *operator.outputs)))
+        owners = tuple(dict.fromkeys((*operator.inputs[MEMORIES:], *operator.outputs)))
         regions = {index: _region(graph, index) for index in owners}
         layouts = (_layout(graph, regions, places), _layout(graph, regions, None))
         fitting = [spans for spans in layouts if _agree(spans, addresses)]

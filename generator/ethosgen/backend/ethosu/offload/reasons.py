@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from ethosgen.backend.ethosu.offload.origin import Origin
-from ethosgen.values.integrity import NPU_CUSTOM_CODE
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator
 
@@ -29,7 +29,7 @@ def cpu_operators(
     printed = _printed_reasons(log)
     found = []
     for operator in residual.operators:
-        if operator.custom_code == NPU_CUSTOM_CODE:
+        if operator.custom_code == CUSTOM_CODE:
             continue
         output = residual.tensors[operator.outputs[0]].name if operator.outputs else ""
         source = origin.on_cpu.get(operator.index)

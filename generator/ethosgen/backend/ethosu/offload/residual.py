@@ -22,7 +22,7 @@ from ethosgen.backend.ethosu.offload.regions import (
     copied_bytes,
     own_regions,
 )
-from ethosgen.backend.ethosu.payload import strip_header
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE, strip_header
 from ethosgen.backend.ethosu.stream import (
     Base,
     RegionKind,
@@ -32,7 +32,6 @@ from ethosgen.backend.ethosu.stream import (
     make_scratches,
 )
 from ethosgen.values.errors import RefusalError, UnsupportedError
-from ethosgen.values.integrity import NPU_CUSTOM_CODE
 from ethosgen.values.lives import lives
 from ethosgen.values.network import PLACEMENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import Blob, Partition, Scratch
@@ -59,14 +58,14 @@ class Residual:
         """Bytes that partitions copy of a tensor in its own region, if more than its size."""
         self.graph = _named_like(compiled.graph, original)
         self.npu_operators = [
-            op.index for op in self.graph.operators if op.custom_code == NPU_CUSTOM_CODE
+            op.index for op in self.graph.operators if op.custom_code == CUSTOM_CODE
         ]
         self._memories = self._shared_memories()
         self._check_written()
         self.offsets = self._offsets() if spans is None else {}
         self.lives = {
             tensor: life
-            for tensor, life in lives(self.graph, self.graph.operators, NPU_CUSTOM_CODE).items()
+            for tensor, life in lives(self.graph, self.graph.operators, CUSTOM_CODE).items()
             if tensor in self.offsets
         }
 

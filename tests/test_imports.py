@@ -67,6 +67,7 @@ OWNERS = {
     "tflite_micro": "oracle",
     "torch": "frontend.torch",
     "torchao": "quantization",
+    "tosa_reference_model": "oracle",
     "tvm": "aot",
     "tvm_ffi": "aot",
 }
@@ -76,6 +77,7 @@ SHARED = {
     ("onnx", "quantization"),  # so is a QDQ one, which onnxruntime's quantizer writes
     ("onnxruntime", "quantization"),
     ("torch", "quantization"),  # so is a PT2E program
+    ("flatbuffers", "frontend.tosa"),  # .tosa files are flatbuffers too
     ("click", "commands"),  # the command line, a file for each command
     ("flatbuffers", "frontend.flatbuffer"),  # reads by slot what has no published classes
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is

@@ -150,3 +150,7 @@ def test_the_command_prints_what_is_asked_for() -> None:
     assert done.output.splitlines()[1].split() == ["SignalFramer", "-", "i16", "exact"]
     rows = json.loads(CliRunner().invoke(cli, ["ops", "--json", "CUMSUM"]).output)
     assert rows == [{"operator": "CUMSUM", "npu": {}, "cpu": {"float32": 0, "int8": 0}}]
+
+
+def test_operators_of_tosa_name_their_own_oracle() -> None:
+    assert ROWS["TOSA_CONV2D"].exactness == "exact (TOSA's reference model)"

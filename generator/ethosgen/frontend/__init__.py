@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethosgen.frontend import onnx, pte, tflite, torch
+from ethosgen.frontend import onnx, pte, tflite, torch, tosa
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, ReadOptions, Source
+from ethosgen.values.tosa import is_tosa
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ FRONT_ENDS: list[FrontEnd] = [
     FrontEnd(onnx.FORMAT, "ONNX", (".onnx",), onnx.recognizes, onnx.read, takes_options=True),
     FrontEnd(pte.FORMAT, "ExecuTorch", (".pte",), pte.recognizes, pte.read),
     FrontEnd(torch.FORMAT, "PyTorch", (".pt2",), torch.recognizes, torch.read, takes_options=True),
+    FrontEnd(tosa.FORMAT, "TOSA", (".tosa",), tosa.recognizes, tosa.read),
 ]
 
 
@@ -73,8 +75,8 @@ def read_source(source: Source) -> Network:
 
 
 def source_of(network: Network) -> Source:
-    """Return a network's source; for a network without one, its .tflite file."""
-    return network.source or tflite.written(network)
+    """Return a network's source; for a network without one, its .tflite or .tosa file."""
+    return network.source or (tosa if is_tosa(network) else tflite).written(network)
 
 
 def suffix_of(source: Source) -> str:

@@ -1,19 +1,21 @@
 """Oracles: they compute the golden outputs, independently of the compiler.
 
 ORACLES is the only place that lists them. DEFAULT decides what is right, unless it cannot run a
-network or the user names another; SECOND gives the second opinion.
+network or the user names another; SECOND gives the second opinion. TOSA decides about networks of
+TOSA's operators, without a second opinion; `own_oracle` is the only place that says so.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Protocol
 
-from ethosgen.oracle import litert, pieces, tflm
+from ethosgen.oracle import litert, pieces, tflm, tosa
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
+from ethosgen.values.tosa import is_tosa
 
 _LOG = logging.getLogger(__name__)
 
@@ -45,10 +47,14 @@ class Oracle:
     packages: tuple[str, ...]
     run: RunSamples
     tolerance: float = 1e-5  # TFLite's own kernel tests use the same (ArrayFloatNear)
+    find_version: Callable[[], str] | None = None
+    """Finds the version of packages that another environment has."""
 
     @property
     def version(self) -> str:
         """Return the installed version."""
+        if self.find_version:
+            return self.find_version()
         return " and ".join(map(version, self.packages))
 
     def opinion(self, network: Network, samples: Sequence[Arrays]) -> list[Arrays] | None:
@@ -69,7 +75,21 @@ MIXED = Oracle(
 )
 """Both: each operator by the one that has it, TensorFlow Lite Micro if both have."""
 
-ORACLES: Mapping[str, Oracle] = {one.name: one for one in (TFLM, LITERT, MIXED)}
+TOSA = Oracle(
+    tosa.NAME,
+    "TOSA's reference model",
+    (tosa.PACKAGE,),
+    tosa.reference_outputs,
+    0.0,
+    tosa.version,
+)
+
+ORACLES: Mapping[str, Oracle] = {one.name: one for one in (TFLM, LITERT, MIXED, TOSA)}
 DEFAULT, SECOND = TFLM, LITERT
 CHOICES = (DEFAULT.name, SECOND.name)
 """Those that a user may name."""
+
+
+def own_oracle(network: Network) -> Oracle | None:
+    """Return the only oracle that can run a network, None if DEFAULT and SECOND can."""
+    return TOSA if is_tosa(network) else None

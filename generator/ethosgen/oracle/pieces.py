@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.host.child import ChildError
-from ethosgen.oracle import litert, tflm
+from ethosgen.oracle import litert, tflm, tosa
 from ethosgen.oracle.interpreters import Array, ask_child, file_of
 from ethosgen.oracle.oddities import answers_by_chance, may_be_undefined, undefined_elements
 from ethosgen.values.errors import InternalError, UnsupportedError
@@ -16,6 +16,7 @@ from ethosgen.values.excerpt import single_operator
 from ethosgen.values.fitting import fitting
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut
+from ethosgen.values.tosa import is_tosa
 from ethosgen.values.workload import has_state
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -52,6 +53,8 @@ def undefined_outputs(
     The oracle's value for them depends on its compiler. Results computed from them are undefined
     too, with state also in later samples. A network that cannot be taken apart has none.
     """
+    if is_tosa(network):
+        return tosa.unpredictable_outputs(network, samples)
     if not any(may_be_undefined(op, network.graph.tensors) for op in network.graph.operators):
         return None
     try:

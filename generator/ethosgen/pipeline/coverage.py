@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from ethosgen.aot import cpu_operators, measured_by_litert
 from ethosgen.backend import backends
 from ethosgen.frontend.tflite.compression import DECODE, DECODED_DTYPES
+from ethosgen.oracle import TOSA
+from ethosgen.values.tosa import PREFIX
 
 _SHORT = {"float32": "f32", "bool": "bool"}
 
@@ -31,6 +33,8 @@ class Coverage:
         within = [f"{dtype} within {ulp} ulp" for dtype, ulp in sorted(loose.items())]
         exact = ["exact"] if len(loose) < len(self.cpu) else []
         told = "; ".join([*exact, ", ".join(within)] if within else exact)
+        if self.operator.startswith(PREFIX):
+            return f"{told} ({TOSA.title})"
         theirs = [dtype for dtype in self.cpu if (self.operator, dtype) in measured_by_litert()]
         if not theirs:
             return told
@@ -75,6 +79,8 @@ def table(rows: Iterable[Coverage]) -> list[str]:
 
 def _npu(row: Coverage) -> str:
     """Return the products, grouped if they support the same types."""
+    if row.operator.startswith(PREFIX):
+        return "as Vela decides"
     groups: dict[str, list[str]] = {}
     for product, dtypes in row.npu.items():
         groups.setdefault(_types(dtypes), []).append(product)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethosgen.backend import Task, backend_of, is_compiled
-from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND
+from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, own_oracle
 from ethosgen.oracle.interpreters import awaited
 from ethosgen.pipeline.cases import keep_case
 from ethosgen.pipeline.execution import simulate_samples
@@ -205,6 +205,9 @@ def _oracle(golden: Golden | str, network: Network) -> str:
     """Return the oracle that decides: the one that answered, or by TFLite Micro's operators."""
     from ethosgen.aot import decided_by_litert
 
+    own = own_oracle(network)
+    if own:
+        return own.name
     if isinstance(golden, Golden):
         return DEFAULT.name if golden.oracle == MIXED.name else golden.oracle
     return (SECOND if any(map(decided_by_litert, network.graphs)) else DEFAULT).name

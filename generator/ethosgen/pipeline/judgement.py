@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ethosgen.backend import is_compiled
 from ethosgen.frontend import read
-from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, Oracle
+from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, Oracle, own_oracle
 from ethosgen.oracle.interpreters import LateError, awaited
 from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.pieces import take_apart, undefined_outputs
@@ -98,7 +98,9 @@ def judge(
         network = theirs
     if is_compiled(network):
         return None, None
-    with watch.stage("reference", f"asking {DEFAULT.title} and {SECOND.title}"):
+    own = own_oracle(network)
+    asked = own.title if own else f"{DEFAULT.title} and {SECOND.title}"
+    with watch.stage("reference", f"asking {asked}"):
         answer, second = _ask_both(network, samples, criteria.oracle)
 
     def against(who: Oracle, theirs: list[Arrays], why: str) -> Comparison:
@@ -180,6 +182,8 @@ def _ask_both(
 
     If the default oracle decides, both work at the same time; the other then has SECOND_S.
     """
+    if own_oracle(network):
+        return _ask(network, samples, asked), None
     if asked not in (None, DEFAULT.name):
         return _ask(network, samples, asked), DEFAULT.opinion(network, samples)
     with ThreadPoolExecutor(2) as pool:
@@ -215,6 +219,14 @@ def decisive_outputs(
 
 def _ask(network: Network, samples: Sequence[Arrays], asked: str | None) -> Answer:
     """Return the answer that decides: the named oracle's, else of the first that has one."""
+    own = own_oracle(network)
+    if own:
+        if asked and asked != own.name:
+            raise InputError(
+                f"{ORACLES[asked].title} cannot run '{network.name}', which {own.title} "
+                f"decides; leave out --oracle {asked}"
+            )
+        return Answer(own, own.run(network, samples))
     oracle = ORACLES[asked] if asked else DEFAULT
     note = "" if oracle is DEFAULT else "as --oracle asks"
     try:

@@ -25,12 +25,15 @@ _LEAST_DIVISOR = 0.25
 _MOST_SIZE = 100
 """Largest value of an input that is the size of a dimension."""
 
-_RESHAPES = frozenset({"RESHAPE", "EXPAND_DIMS", "SQUEEZE", "CAST"})
+_RESHAPES = frozenset(
+    {"RESHAPE", "EXPAND_DIMS", "SQUEEZE", "CAST", "TOSA_RESHAPE", "TOSA_CAST", "TOSA_IDENTITY"}
+)
 """Operators that keep values and their order."""
 
 _MOVES = _RESHAPES | {
     *("TRANSPOSE", "SLICE", "STRIDED_SLICE", "CONCATENATION", "PACK", "UNPACK", "SPLIT"),
-    *("SPLIT_V", "TILE", "REVERSE_V2", "BROADCAST_TO", "GATHER", "GATHER_ND"),
+    *("SPLIT_V", "TILE", "REVERSE_V2", "BROADCAST_TO", "GATHER", "GATHER_ND", "TOSA_TRANSPOSE"),
+    *("TOSA_SLICE", "TOSA_CONCAT", "TOSA_TILE", "TOSA_REVERSE", "TOSA_GATHER"),
 }
 """Operators that keep values; those that also index tensors are checked for that first."""
 
@@ -233,6 +236,16 @@ def _unit_size(_op: Operator, _tensors: Sequence[Any]) -> _Bounds:
     return _Bounds(np.array(1), np.array(1))
 
 
+def _row(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
+    """Return the bounds of TOSA's indices of rows."""
+    return _below(np.array(tensors[0].shape[1]))
+
+
+def _places(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
+    """Return the bounds of TOSA's shifts, which are below the type's width."""
+    return _below(np.array(8 * np.dtype(tensors[0].dtype).itemsize))
+
+
 _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | None]] = {
     ("GATHER", 1): _gather,
     ("GATHER_ND", 1): _gather_nd,
@@ -247,5 +260,11 @@ _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | 
     ("DIV", 1): _divisor,
     ("FLOOR_DIV", 1): _divisor,
     ("FLOOR_MOD", 1): _divisor,
+    ("TOSA_GATHER", 1): _row,
+    ("TOSA_SCATTER", 1): _row,
+    ("TOSA_INTDIV", 1): _divisor,
+    ("TOSA_ARITHMETIC_RIGHT_SHIFT", 1): _places,
+    ("TOSA_LOGICAL_LEFT_SHIFT", 1): _places,
+    ("TOSA_LOGICAL_RIGHT_SHIFT", 1): _places,
 }
 """(operator, input): the bounds for that input, from the operator, its inputs and outputs."""

@@ -13,7 +13,7 @@ from ethosgen.values.plan import IoStyle
 ALIGNMENT = 16
 """In bytes. Ethos-U requires this for tensors (Arm core driver 1.0.0), and it suits Helium."""
 
-SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY})
+SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY, "TOSA_RESHAPE", "TOSA_IDENTITY"})
 """Operators whose output has the bytes of the first input, so both can share an address."""
 
 

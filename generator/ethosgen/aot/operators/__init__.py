@@ -43,6 +43,10 @@ _FAMILIES = (
     "signal",
     "softmax",
     "stream",
+    "tosa.layers",
+    "tosa.moves",
+    "tosa.pointwise",
+    "tosa.windows",
     "variable",
     "weighted",
 )

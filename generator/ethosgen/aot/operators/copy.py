@@ -9,12 +9,15 @@ from ethosgen.aot.cost import per_element
 from ethosgen.aot.memory import plan as memory
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.network import Operator, Tensor
+from ethosgen.values.tosa import PREFIX
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 
 
+@operator("TOSA_IDENTITY", dtypes=("int64",))
+@operator("TOSA_IDENTITY", "TOSA_RESHAPE", dtypes=("int8", "int16", "int32", "bool"))
 @operator(
-    *sorted(memory.SAME_BYTES),
+    *sorted(code for code in memory.SAME_BYTES if not code.startswith(PREFIX)),
     dtypes=(*DTYPES, "uint32", "uint64"),
     cycles=per_element(0.0, moves=True),
 )

@@ -14,8 +14,6 @@ file has none. Like TFLite, we ignore options of another operator.
 
 import logging
 import math
-import struct
-import traceback
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from flatbuffers import number_types
 from flatbuffers.table import Table
 
 from ethosgen.backend import compiled_operators
+from ethosgen.frontend.flatbuffer import DAMAGE, MAX_TENSOR_BYTES, is_damage, text_of
 from ethosgen.frontend.tflite import FORMAT, recognizes
 from ethosgen.frontend.tflite.composites import has_composites, inline_composites
 from ethosgen.frontend.tflite.compression import DECODE, expand, is_compressed
@@ -39,18 +38,11 @@ from ethosgen.values.source import Source
 
 _log = logging.getLogger(__name__)
 
-MAX_TENSOR_BYTES = 1 << 28
-"""More than any Cortex-M's memory; Vela hangs on tensors that are much larger."""
-
 MAX_RANK = 16
 """More than any TFLite operator supports, which is 8."""
 
 _NO_NUMBERS = frozenset({"string", "variant", "int4", "bfloat16", "complex128"})
 """Types of tensors that no operator computes with; int4 constants are read as int8."""
-
-_DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
-"""The errors of the flatbuffers package for an invalid offset or length."""
-
 
 _TYPES = ENUMERATIONS["TensorType"].names
 
@@ -88,8 +80,8 @@ def decode_network(data: bytes, name: str) -> Network:
         raise InputError(f"'{name}' is not a .tflite file (the identifier TFL3 is missing)")
     try:
         return _Decoder(data, name).network()
-    except _DAMAGE as error:
-        if not _is_of_flatbuffers(error):
+    except DAMAGE as error:
+        if not is_damage(error):
             raise
         raise InputError(
             f"'{name}' is truncated or damaged: its tables point outside the file; "
@@ -97,14 +89,8 @@ def decode_network(data: bytes, name: str) -> Network:
         ) from None
 
 
-def _is_of_flatbuffers(error: BaseException) -> bool:
-    """Return whether an exception comes from reading beyond the file, not from a bug of ours."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return str(frames[-1].f_globals.get("__name__")).startswith("flatbuffers.")
-
-
 class _Decoder:
-    """Decodes one file; its methods raise InputError or any of _DAMAGE."""
+    """Decodes one file; its methods raise InputError or any of DAMAGE."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self.data = data
@@ -140,7 +126,7 @@ class _Decoder:
         metadata = {}
         for i in self.walk(self.root.MetadataLength()):
             entry = self.root.Metadata(i)
-            metadata[_text(entry.Name())] = self.at(self.buffers, entry.Buffer(), "buffer") or b""
+            metadata[text_of(entry.Name())] = self.at(self.buffers, entry.Buffer(), "buffer") or b""
         source = Source(FORMAT, self.name, self.data)
         stale = self.contradictions()
         return Network(self.name, graphs, metadata, source, True, contradictions=stale)
@@ -182,7 +168,7 @@ class _Decoder:
                 f"'{self.name}' uses operator code {number}, which this version does not support"
             )
         custom = table.CustomCode()
-        return CODES[number], None if custom is None else _text(custom), table.Version()
+        return CODES[number], None if custom is None else text_of(custom), table.Version()
 
     def graph(self, table: Any, codes: list[tuple[str, str | None, int]]) -> Graph:
         tensors: list[Tensor] = []
@@ -192,7 +178,7 @@ class _Decoder:
             tensors.append(self.tensor(table.Tensors(i), i, taken, i in encoded))
         count = len(tensors)
         return Graph(
-            _text(table.Name()),
+            text_of(table.Name()),
             tuple(tensors),
             tuple(
                 self.operator(table.Operators(i), i, codes, count)
@@ -224,7 +210,7 @@ class _Decoder:
         return found
 
     def tensor(self, table: Any, index: int, taken: set[str], is_encoded: bool) -> Tensor:
-        name = unique_name(_text(table.Name()), index, taken)
+        name = unique_name(text_of(table.Name()), index, taken)
         data, kind = self.at(self.buffers, table.Buffer(), "buffer"), table.Type()
         if table.Sparsity() is not None:
             raise UnsupportedError(
@@ -370,7 +356,7 @@ class _Decoder:
         if not place:
             return option.default
         if option.kind == TEXT:
-            return _text(table.String(table.Pos + place))
+            return text_of(table.String(table.Pos + place))
         flags = getattr(number_types, f"{option.wire.capitalize()}Flags")
         if option.is_vector:
             return tuple(table.GetVectorAsNumpy(flags, place).tolist())
@@ -400,9 +386,3 @@ def _unpack_int4(data: bytes, shape: tuple[int, ...]) -> bytes:
     pairs = np.frombuffer(data, np.int8)
     values = np.stack([np.left_shift(pairs, 4) >> 4, pairs >> 4], axis=1).tobytes()
     return values[:-1] if math.prod(shape) % 2 else values
-
-
-def _text(raw: bytes | None) -> str:
-    """Decode a name; replace unprintable characters, which would break messages and lines."""
-    decoded = (raw or b"").decode("utf-8", "replace")
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in decoded)

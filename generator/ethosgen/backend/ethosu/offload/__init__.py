@@ -5,13 +5,13 @@ child process (see ethosgen.host.child), so a crash becomes an error message.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from ethosgen.backend import Offer
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
-from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
+from ethosgen.backend.ethosu.offload.cutting import divide_tosa
+from ethosgen.backend.ethosu.offload.division import Division
 from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
 from ethosgen.backend.ethosu.offload.joining import Reach
 from ethosgen.backend.ethosu.offload.keeping import (
@@ -40,7 +40,6 @@ from ethosgen.backend.ethosu.offload.vela import (
     FASTEST,
     MEMORY_MODE,
     Compiled,
-    Row,
     SchedulerGoal,
     compile_network,
 )
@@ -50,9 +49,11 @@ from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import ABSENT, Graph, Network
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, Plan
+from ethosgen.values.tosa import is_tosa
 
 __all__ = [
     "CompileTarget",
+    "Division",
     "NpuOperator",
     "SchedulerGoal",
     "accelerator_for",
@@ -65,31 +66,6 @@ __all__ = [
     "require_npu",
     "vela_version",
 ]
-
-
-@dataclass(frozen=True)
-class Division:
-    """A network divided between NPU and CPU, as Vela compiled it.
-
-    `on_cpu` maps the plan's CPU operators to the network's, where known. `tables` are Regor's.
-    """
-
-    plan: Plan
-    on_cpu: Mapping[int, int] = field(default_factory=dict)
-    tables: Mapping[str, Sequence[Row]] = field(default_factory=dict, repr=False)
-
-    def offers(self) -> dict[int, Offer]:
-        """Return an offer for each operator, with Vela's estimates; {} for a compiled network."""
-        plan = self.plan
-        if plan.npu_cycles is None:
-            return {}
-        cycles = npu_cycles(self.tables, len(plan.network.graph.operators), plan.npu_cycles)
-        left = ((self.on_cpu.get(cpu.operator), cpu) for cpu in plan.cpu_operators)
-        return {i: Offer(refusal=cpu.reason) for i, cpu in left if i is not None} | {
-            i: Offer(cycles[i], group=group, start=INVOKE)
-            for group, partition in enumerate(plan.partitions)
-            for i in partition.operators
-        }
 
 
 def offload(network: Network, npu: EthosU, io: IoStyle = IoStyle.ARENA, **how: Any) -> Plan:
@@ -127,6 +103,12 @@ def divide(
         return Division(plan_compiled(network, npu, io, reach))
 
     kept = kept or {}
+    if is_tosa(network):
+
+        def compile_part(part: Network, io: IoStyle, limit_s: float | None = None) -> Compiled:
+            return compile_network(part, npu, io, (), system_config, memory_mode, schedule, limit_s)
+
+        return divide_tosa(network, npu, io, compile_part, ignore, kept, require)
     hidden = {index: why.reason for index, why in kept.items()}
     hidden |= at_bool_ends(network.graph) | stateful_operators(network.graph)
     offered, waiting = reworded(network), awaited(network)

@@ -47,11 +47,12 @@ TABLES = ("source", "optimised", "queue", "perf")
 
 def compile_network(
     network: bytes,
+    file_format: str,
     architecture: dict[str, Any],
     separate_io: bool,
     ignore: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Compile a .tflite; return the compiled file, figures and tables as plain values.
+    """Compile a file, TFLITE or TOSA; return the .tflite made, figures and tables as plain values.
 
     `architecture` has name, macs, cores, system_config, memory_mode, optimise ("Performance" or
     "Size") and arena_bytes. Regor raises RuntimeError on a refusal, and can crash the process.
@@ -69,7 +70,7 @@ def compile_network(
         ignore=f"ignore_ops={','.join(ignore)}" if ignore else "",
     )
     compiled = regor.compile(
-        architecture["name"], network, "TFLITE", system, options=options, verbose=True
+        architecture["name"], network, file_format, system, options=options, verbose=True
     )
     report, tables = compiled.perf_report, compiled.opt_database.tables
     return {

@@ -9,10 +9,12 @@ from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.memory_system import DEFAULT_MODE, MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of
+from ethosgen.frontend.tosa.writer import file_of as tosa_file_of
 from ethosgen.host.child import ChildError, call
 from ethosgen.values.errors import InputError, RefusalError, ToolError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
+from ethosgen.values.tosa import is_tosa
 
 MEMORY_MODE = MEMORY_MODES[DEFAULT_MODE]
 
@@ -77,7 +79,7 @@ def compile_network(
     }
     script = Path(__file__).with_name("regor.py")
     separate = io is IoStyle.CALLER
-    arguments = (file_of(network), architecture, separate, tuple(ignore))
+    arguments = (*_file_of(network), architecture, separate, tuple(ignore))
     try:
         limit_s = min(LIMIT_S, limit_s or LIMIT_S)
         answer = call(script, "compile_network", *arguments, limit_s=limit_s)
@@ -86,6 +88,13 @@ def compile_network(
     value = answer.value
     made = decode_network(value["network"], f"Vela's output for {network.name}")
     return Compiled(made, value["npu_cycles"], value["peak_bytes"], value["tables"], answer.log)
+
+
+def _file_of(network: Network) -> tuple[bytes, str]:
+    """Return a network's file, and its format as Regor calls it."""
+    if is_tosa(network):
+        return tosa_file_of(network), "TOSA"
+    return file_of(network), "TFLITE"
 
 
 class DeathError(RefusalError):

@@ -1,0 +1,369 @@
+"""Divide a network of TOSA's operators: Vela gets the whole, else each part that it accepts.
+
+Each operator is first offered on its own. Those that Vela accepts are compiled in parts; if it
+refuses a part nevertheless, the operators to omit are searched for. A part has inputs and outputs
+with base pointers of their own, so that it can be anywhere between operators on the CPU, and all
+parts share one blob of weights.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.offload.division import Division
+from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, make_part, units
+from ethosgen.backend.ethosu.offload.reasons import why_it_ends
+from ethosgen.backend.ethosu.offload.refusal import compile_around
+from ethosgen.backend.ethosu.offload.regions import read_spans, shifted
+from ethosgen.backend.ethosu.offload.residual import Residual
+from ethosgen.backend.ethosu.offload.vela import Compiled, Row
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE
+from ethosgen.backend.ethosu.stream import (
+    VELA,
+    Base,
+    RegionKind,
+    Stream,
+    invoke,
+    make_blobs,
+    stream_of,
+    way_out,
+)
+from ethosgen.values.dialect import CUSTOM
+from ethosgen.values.errors import RefusalError, UnsupportedError
+from ethosgen.values.network import Network, Operator
+from ethosgen.values.plan import CpuOperator, IoStyle, Kept, Partition, Plan, Scratch
+from ethosgen.values.tosa import PREFIX
+
+_BLOB = 0
+"""The region of a part's weights."""
+_ALIGNMENT = 16
+"""The alignment of a part's weights in the blob that all share."""
+
+Require = Callable[[Plan], None]
+
+
+class CompilePart(Protocol):
+    """Compiles a network as a whole."""
+
+    def __call__(self, part: Network, io: IoStyle, limit_s: float | None = None, /) -> Compiled:
+        """Return Vela's output; RefusalError if Vela refuses."""
+
+
+def divide_tosa(
+    network: Network,
+    npu: EthosU,
+    io: IoStyle,
+    compile_part: CompilePart,
+    ignore: Sequence[str],
+    kept: Mapping[int, Kept],
+    require: Require,
+) -> Division:
+    """Divide a network of TOSA's operators between NPU and CPU.
+
+    Operators in `kept`, by index, and those that `ignore` names, with or without their prefix,
+    stay on the CPU. So do those that Vela refuses, and those without which `require` accepts the
+    plan.
+    """
+    asked = {PREFIX + name.removeprefix(PREFIX) for name in ignore}
+    kept = {
+        op.index: Kept("you asked for it") for op in network.graph.operators if op.code in asked
+    } | dict(kept)
+    if not kept:
+        with suppress(RefusalError, UnsupportedError):
+            division = _whole(network, npu, io, compile_part)
+            require(division.plan)
+            return division
+    cutter = _Cutter(network, npu, io, compile_part)
+    refused = cutter.refused(kept)
+    offered = [unit for unit in units(network.graph, kept) if not set(unit) & set(refused)]
+
+    def attempt(left: Mapping[int, str], limit_s: float | None = None) -> Division:
+        more = {i: Kept(why) for unit, why in left.items() for i in offered[unit]}
+        division = cutter.division({**refused, **kept, **more}, limit_s)
+        require(division.plan)
+        return division
+
+    kinds = [tuple(cutter.kind(index) for index in unit) for unit in offered]
+    return compile_around(attempt, kinds)[0]
+
+
+def _whole(network: Network, npu: EthosU, io: IoStyle, compile_part: CompilePart) -> Division:
+    """Return the division of a network that Vela accepts wholly."""
+    graph = network.graph
+    part = make_part(graph, range(len(graph.operators)))
+    part = replace(part, inputs=graph.inputs, outputs=graph.outputs)
+    compiled = compile_part(part.network(network), io)
+    spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
+    residual = Residual(compiled.network, network, spans)
+    _require_one(residual)
+    partitions = residual.partitions([part.operators], ["the network ends here"])
+    plan = Plan(
+        network=network,
+        accelerator=npu,
+        io=io,
+        residual=residual.graph,
+        partitions=partitions,
+        npu_operators=len(graph.operators),
+        blobs=residual.blobs(partitions),
+        scratches=residual.scratches,
+        offsets=residual.offsets,
+        lives=residual.lives,
+        sram_bytes=compiled.peak_bytes.get("Sram", 0),
+        npu_cycles=compiled.npu_cycles,
+        reach=residual.reach,
+        compiler=VELA,
+        way_out=way_out(partitions),
+    )
+    return Division(plan, {}, {"perf": _rows(part, network, compiled)})
+
+
+def _require_one(residual: Residual) -> None:
+    if len(residual.npu_operators) != 1 or len(residual.graph.operators) != 1:
+        why = f"Vela makes {len(residual.graph.operators)} operators of it"
+        raise RefusalError(why, why)
+
+
+def _rows(part: Part, network: Network, compiled: Compiled) -> list[Row]:
+    """Return Regor's estimates, by the network's operators, which count from 1.
+
+    Regor counts the constants too, which our files have first.
+    """
+    tensors, operators = network.graph.tensors, network.graph.operators
+    read = {i for index in part.operators for i in operators[index].inputs}
+    constants = sum(tensors[i].data is not None for i in read)
+    rows: list[Row] = []
+    for row in compiled.tables.get("perf", ()):
+        position = int(row.get("source_id") or 0) - 1 - constants
+        if 0 <= position < len(part.operators):
+            rows.append({**row, "source_id": str(part.operators[position] + 1)})
+    return rows
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A part as Vela compiled it; the residual has the tensors of its file."""
+
+    compiled: Compiled
+    residual: Residual
+
+
+class _Cutter:
+    """Compiles parts of a network, each once."""
+
+    def __init__(
+        self, network: Network, npu: EthosU, io: IoStyle, compile_part: CompilePart
+    ) -> None:
+        self._network = network
+        self._graph = network.graph
+        self._npu = npu
+        self._io = io
+        self._compile = compile_part
+        self._made: dict[tuple[int, ...], _Made | RefusalError] = {}
+
+    def kind(self, index: int) -> tuple[object, ...]:
+        """Return what decides whether Vela accepts an operator: all but the constants' values."""
+        op = self._graph.operators[index]
+        ends = [self._graph.tensors[i] for i in (*op.inputs, *op.outputs)]
+        options = tuple(sorted((name, str(value)) for name, value in op.options.items()))
+        small = tuple(t.data for t in ends if t.data is not None and t.elements <= _ALIGNMENT)
+        return (op.code, options, small, *((t.shape, t.dtype, t.data is None) for t in ends))
+
+    def refused(self, kept: Collection[int]) -> dict[int, Kept]:
+        """Return the operators that Vela refuses even on their own, with the reason."""
+        known: dict[tuple[object, ...], str] = {}
+        found: dict[int, Kept] = {}
+        offered = units(self._graph, kept)
+        for unit in offered:
+            kind = tuple(self.kind(index) for index in unit)
+            if kind not in known:
+                known[kind] = self._objection(unit)
+            if known[kind]:
+                found |= dict.fromkeys(unit, Kept(known[kind]))
+        inside = {index for unit in offered for index in unit} | set(kept)
+        wide = Kept("the NPU does not store int48, and another operator of its sum is on the CPU")
+        return found | {op.index: wide for op in self._graph.operators if op.index not in inside}
+
+    def _objection(self, unit: Sequence[int]) -> str:
+        try:
+            self._compiled(make_part(self._graph, unit), None)
+        except RefusalError as error:
+            return f"Vela refuses it ({error.why})"
+        return ""
+
+    def _compiled(self, part: Part, limit_s: float | None) -> _Made:
+        if part.operators not in self._made:
+            try:
+                self._made[part.operators] = self._attempted(part, limit_s)
+            except RefusalError as error:
+                self._made[part.operators] = error
+        made = self._made[part.operators]
+        if isinstance(made, RefusalError):
+            raise made
+        return made
+
+    def _attempted(self, part: Part, limit_s: float | None) -> _Made:
+        if not part.outputs or not part.inputs:
+            raise RefusalError("nothing reads it", "nothing reads its result or makes its input")
+        network = part.network(self._network)
+        compiled = self._compile(network, IoStyle.CALLER, limit_s)
+        try:
+            residual = Residual(compiled.network, network, read_spans(compiled.log))
+            _require_one(residual)
+            residual.partitions([part.operators], [""])
+        except UnsupportedError as error:
+            raise RefusalError(str(error), str(error)) from None
+        return _Made(compiled, residual)
+
+    def division(self, kept: Mapping[int, Kept], limit_s: float | None) -> Division:
+        """Return the division with some operators on the CPU; RefusalError if Vela refuses it."""
+        on_npu = {op.index for op in self._graph.operators} - set(kept)
+        steps = divide_graph(self._graph, on_npu)
+        made = [self._compiled(step, limit_s) for step in steps if isinstance(step, Part)]
+        if len(made) > 1 and not self._npu.has_simulator:
+            raise UnsupportedError(
+                f"'{self._network.name}' runs in several parts on {self._npu.name}, which is "
+                "covered on Ethos-U55 and U65 only; use --npu none, or one of these"
+            )
+        return _Assembly(self._network, self._npu, self._io, steps, made, kept).division()
+
+
+class _Assembly:
+    """Joins compiled parts and CPU operators to a plan."""
+
+    def __init__(
+        self,
+        network: Network,
+        npu: EthosU,
+        io: IoStyle,
+        steps: Sequence[Part | Operator],
+        made: Sequence[_Made],
+        kept: Mapping[int, Kept],
+    ) -> None:
+        self._network = network
+        self._npu = npu
+        self._io = io
+        self._steps = steps
+        self._made = made
+        self._kept = kept
+        self._blob = b""
+        self._reach: dict[int, int] = {}
+
+    def division(self) -> Division:
+        """Return the plan, and what is known of its costs."""
+        graph = replace(self._network.graph, operators=tuple(self._operators()))
+        on_cpu = self._cpu_operators(graph.operators)
+        partitions = tuple(self._partitions(graph.operators))
+        partitions = tuple(
+            replace(p, why_it_ends=why_it_ends(graph, p.operator, on_cpu)) for p in partitions
+        )
+        plan = Plan(
+            network=self._network,
+            accelerator=self._npu,
+            io=self._io,
+            residual=graph,
+            partitions=partitions,
+            cpu_operators=on_cpu,
+            npu_operators=sum(len(part.operators) for part in self._parts),
+            blobs=make_blobs(self._blob, partitions),
+            scratches=self._scratches(),
+            sram_bytes=max((m.compiled.peak_bytes.get("Sram", 0) for m in self._made), default=0),
+            npu_cycles=sum(made.compiled.npu_cycles for made in self._made),
+            reach=self._reach,
+            compiler=VELA,
+            way_out=way_out(partitions),
+        )
+        rows = [
+            row
+            for part, made in zip(self._parts, self._made, strict=True)
+            for row in _rows(part, self._network, made.compiled)
+        ]
+        sources = (step.index if isinstance(step, Operator) else -1 for step in self._steps)
+        found = {position: index for position, index in enumerate(sources) if index >= 0}
+        return Division(plan, found, {"perf": rows})
+
+    @property
+    def _parts(self) -> list[Part]:
+        return [step for step in self._steps if isinstance(step, Part)]
+
+    def _operators(self) -> list[Operator]:
+        """Return the residual graph's operators: those on the CPU, and one for each part."""
+        return [
+            replace(step, index=position)
+            if isinstance(step, Operator)
+            else Operator(position, CUSTOM, step.inputs, step.outputs, CUSTOM_CODE)
+            for position, step in enumerate(self._steps)
+        ]
+
+    def _cpu_operators(self, operators: Sequence[Operator]) -> tuple[CpuOperator, ...]:
+        tensors = self._network.graph.tensors
+        return tuple(
+            CpuOperator(
+                op.index,
+                op.code,
+                tensors[op.outputs[0]].name,
+                self._kept[step.index].reason,
+                self._kept[step.index].erratum,
+            )
+            for op, step in zip(operators, self._steps, strict=True)
+            if isinstance(step, Operator)
+        )
+
+    def _partitions(self, operators: Sequence[Operator]) -> list[Partition]:
+        made = iter(self._made)
+        return [
+            self._partition(number, op.index, step, next(made))
+            for number, (op, step) in enumerate(
+                (op, step)
+                for op, step in zip(operators, self._steps, strict=True)
+                if isinstance(step, Part)
+            )
+        ]
+
+    def _partition(self, number: int, operator: int, part: Part, made: _Made) -> Partition:
+        """Return a part's partition, whose weights are appended to the blob."""
+        (own,) = made.residual.partitions([part.operators], [""])
+        indices = self._indices(part, made.residual)
+        stream = stream_of(own)
+        bases: tuple[Base, ...] = tuple(
+            indices[base] if isinstance(base, int) else base for base in stream.bases
+        )
+        start = -(-len(self._blob) // _ALIGNMENT) * _ALIGNMENT
+        data = made.residual.blobs((own,))[0].data
+        commands = shifted(stream.commands, _BLOB, start) if start and data else stream.commands
+        if data:
+            self._blob = self._blob.ljust(start, b"\0") + data
+        for index, size in made.residual.reach.items():
+            tensor = indices[index]
+            self._reach[tensor] = max(size, self._reach.get(tensor, 0))
+        return Partition(
+            f"partition_{number}",
+            operator,
+            invoke(number, bases),
+            part.inputs,
+            part.outputs,
+            part.operators,
+            "",
+            Stream(commands, stream.id_word, stream.config_word, bases),
+        )
+
+    @staticmethod
+    def _indices(part: Part, residual: Residual) -> dict[int, int]:
+        """Return the network's tensor for each end of a compiled part, whose order Vela keeps."""
+        theirs = (*residual.graph.inputs, *residual.graph.outputs)
+        return dict(zip(theirs, (*part.inputs, *part.outputs), strict=True))
+
+    def _scratches(self) -> tuple[Scratch, ...]:
+        """Return memory for the largest part; nothing in it outlives a part."""
+        found = []
+        for kind in (RegionKind.SCRATCH, RegionKind.SCRATCH_FAST):
+            sizes = [
+                scratch.bytes
+                for made in self._made
+                for scratch in made.residual.scratches
+                if scratch.name == kind.value
+            ]
+            is_fast = kind is RegionKind.SCRATCH_FAST
+            found.append(Scratch(kind.value, max(sizes, default=0), is_fast=is_fast))
+        return tuple(found)

@@ -1,0 +1,34 @@
+"""A network divided between NPU and CPU."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ethosgen.backend import Offer
+from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
+from ethosgen.backend.ethosu.offload.vela import Row
+from ethosgen.values.plan import Plan
+
+
+@dataclass(frozen=True)
+class Division:
+    """A network divided between NPU and CPU, as Vela compiled it.
+
+    `on_cpu` maps the plan's CPU operators to the network's, where known. `tables` are Regor's.
+    """
+
+    plan: Plan
+    on_cpu: Mapping[int, int] = field(default_factory=dict)
+    tables: Mapping[str, Sequence[Row]] = field(default_factory=dict, repr=False)
+
+    def offers(self) -> dict[int, Offer]:
+        """Return an offer for each operator, with Vela's estimates; {} for a compiled network."""
+        plan = self.plan
+        if plan.npu_cycles is None:
+            return {}
+        cycles = npu_cycles(self.tables, len(plan.network.graph.operators), plan.npu_cycles)
+        left = ((self.on_cpu.get(cpu.operator), cpu) for cpu in plan.cpu_operators)
+        return {i: Offer(refusal=cpu.reason) for i, cpu in left if i is not None} | {
+            i: Offer(cycles[i], group=group, start=INVOKE)
+            for group, partition in enumerate(plan.partitions)
+            for i in partition.operators
+        }

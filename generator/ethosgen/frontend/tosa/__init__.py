@@ -1,0 +1,26 @@
+"""The front end for .tosa files: TOSA 1.0, the integer profile."""
+
+from ethosgen.values.network import Network
+from ethosgen.values.source import Source
+
+FORMAT = "tosa"
+IDENTIFIER = b"TOSA"
+
+
+def recognizes(data: bytes) -> bool:
+    """Return whether the bytes have the identifier of .tosa files."""
+    return data[4:8] == IDENTIFIER
+
+
+def read(source: Source) -> Network:
+    """Read a .tosa file."""
+    from ethosgen.frontend.tosa.reader import parse_network
+
+    return parse_network(source.data, source.name)
+
+
+def written(network: Network) -> Source:
+    """Return a network of TOSA's operators as a .tosa file."""
+    from ethosgen.frontend.tosa.writer import file_of
+
+    return Source(FORMAT, f"{network.name}.tosa", file_of(network))

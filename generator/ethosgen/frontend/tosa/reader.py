@@ -1,0 +1,350 @@
+"""Reads .tosa files: TOSA 1.0, the integer profile with int16, int4 and int48.
+
+Nothing in a file is trusted: every offset is checked before it is followed, and `inference` checks
+that each operator's attributes, types and shapes fit each other. The graph has the operators of the
+file, one to one, without those that only name a constant, and in an order in which each one's
+inputs exist before it runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ethosgen.frontend.flatbuffer import (
+    DAMAGE,
+    MAX_TENSOR_BYTES,
+    Fields,
+    LengthError,
+    is_damage,
+)
+from ethosgen.frontend.tosa import FORMAT, recognizes
+from ethosgen.frontend.tosa.inference import require_fit
+from ethosgen.frontend.tosa.misfit import MisfitError
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.integrity import check
+from ethosgen.values.naming import unique_name
+from ethosgen.values.network import Graph, Network, Operator, Tensor
+from ethosgen.values.source import Source
+from ethosgen.values.tosa import (
+    CONST,
+    CONST_SHAPE,
+    DTYPES,
+    EXTENSIONS,
+    FLOAT_ONLY,
+    TOSA_CODES,
+    TOSA_OPS,
+    VERSION,
+    Attribute,
+    dtype_of,
+)
+
+MAX_RANK = 6
+"""TOSA's level 8K; operators that move data have no other limit."""
+
+_MAIN = "main"
+_NO_INT4 = -8
+"""TOSA's int4 is symmetric."""
+_FLOATS = ("float32", "float16", "bfloat16", "float8e4m3", "float8e5m2")
+
+_GRAPH = {"version": 0, "regions": 1}
+_BLOCK = {"name": 0, "operators": 1, "tensors": 2, "inputs": 3, "outputs": 4, "shapes": 5}
+_TENSOR = {"name": 0, "shape": 1, "type": 2, "data": 3, "variable": 4, "is_unranked": 5}
+_SHAPE = {"name": 0, "rank": 1, "data": 2}
+_OPERATOR = {"op": 0, "attribute_type": 1, "attribute": 2, "inputs": 3, "outputs": 4}
+"""Slots of the schema's tables, as far as they are read."""
+
+
+def parse_network(data: bytes, name: str) -> Network:
+    """Parse a .tosa file's bytes; `name` is for messages.
+
+    Raises InputError if the bytes are not an intact .tosa file, and UnsupportedError for another
+    version, the floating-point profile, an extension that we lack, or dynamic shapes.
+    """
+    if not recognizes(data):
+        raise InputError(f"'{name}' is not a .tosa file (the identifier TOSA is missing)")
+    try:
+        graph = _Decoder(data, name).graph()
+    except DAMAGE as error:
+        if not is_damage(error):
+            raise
+        words = f": {error}" if isinstance(error, LengthError) else ""
+        raise InputError(
+            f"'{name}' is truncated or damaged: its tables point outside the file{words}; "
+            "convert or copy it again"
+        ) from None
+    network = Network(name, (graph,), source=Source(FORMAT, name, data))
+    check(network, compiled={})
+    return network
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """An operator before its tensors are known by index."""
+
+    number: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Fields | None
+
+
+class _Decoder:
+    """Decodes one file; its methods raise InputError or any of DAMAGE."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data = data
+        self.name = name
+        self.root = Fields.root(data)
+        self.tensors: list[Tensor] = []
+        self.index: dict[str, int] = {}
+
+    def bad(self, what: str) -> InputError:
+        return InputError(f"'{self.name}' is damaged: {what}")
+
+    def graph(self) -> Graph:
+        self.check_version()
+        regions = self.root.tables(_GRAPH["regions"])
+        blocks = regions[0].tables(1) if regions else []
+        if not blocks:
+            raise self.bad("it has no block of operators")
+        block = blocks[0]
+        taken: set[str] = set()
+        raw = [self.raw(table) for table in block.tables(_BLOCK["operators"])]
+        fixed = {one for op in raw if op.number in (CONST, CONST_SHAPE) for one in op.outputs}
+        for table in block.tables(_BLOCK["tensors"]):
+            self.add(self.tensor(table, taken, fixed), table.text(_TENSOR["name"]))
+        for table in block.tables(_BLOCK["shapes"]):
+            self.add(self.shape(table, taken), table.text(_SHAPE["name"]))
+        operators = self.in_order(
+            [self.operator(op) for op in raw if op.number not in (CONST, CONST_SHAPE)]
+        )
+        inputs = self.places(tuple(block.texts(_BLOCK["inputs"])))
+        outputs = self.places(tuple(block.texts(_BLOCK["outputs"])))
+        for index in (*inputs, *outputs):
+            self.require_end(self.tensors[index])
+        return Graph(_MAIN, tuple(self.tensors), operators, inputs, outputs)
+
+    def require_end(self, tensor: Tensor) -> None:
+        if tensor.dtype == "int64":
+            raise UnsupportedError(
+                f"tensor '{tensor.name}' of '{self.name}' is int48 or a shape, which ethosgen and "
+                "the reference model do not have as input or output; rescale it to int32 in the "
+                "network"
+            )
+
+    def check_version(self) -> None:
+        version = self.root.table(_GRAPH["version"])
+        if version is None:
+            raise self.bad("it has no version")
+        major, minor, patch = (version.number(slot, "int32", -1) for slot in range(3))
+        if (major, minor) != VERSION[:2]:
+            age = "older" if (major, minor) < VERSION[:2] else "newer"
+            raise UnsupportedError(
+                f"'{self.name}' is TOSA {major}.{minor}.{patch}, which is {age} than the "
+                f"{VERSION[0]}.{VERSION[1]} that ethosgen reads; export it for TOSA 1.0"
+            )
+
+    def add(self, tensor: Tensor, name: str | None) -> None:
+        if (name or "") in self.index:
+            raise self.bad(f"two tensors have the name '{name}'")
+        self.index[name or ""] = tensor.index
+        self.tensors.append(tensor)
+
+    def places(self, names: tuple[str, ...]) -> tuple[int, ...]:
+        for name in names:
+            if name not in self.index:
+                raise self.bad(f"it refers to the tensor '{name}', which it does not have")
+        return tuple(self.index[name] for name in names)
+
+    # ---- tensors -------------------------------------------------------------------------------
+
+    def tensor(self, table: Fields, taken: set[str], fixed: set[str]) -> Tensor:
+        label = table.text(_TENSOR["name"]) or ""
+        name = unique_name(label, len(self.tensors), taken)
+        kind = self.kind(table.number(_TENSOR["type"], "uint32", 0), name)
+        shape = table.numbers(_TENSOR["shape"], "int32")
+        is_open = table.number(_TENSOR["is_unranked"], "bool", False) or any(s < 1 for s in shape)
+        if is_open or len(shape) > MAX_RANK:
+            raise UnsupportedError(
+                f"tensor '{name}' of '{self.name}' has "
+                + (
+                    f"{len(shape)} dimensions, more than {MAX_RANK}"
+                    if not is_open
+                    else f"a dynamic shape {['?' if s < 1 else s for s in shape]}"
+                )
+                + "; convert the network again with fixed shapes"
+            )
+        if table.number(_TENSOR["variable"], "bool", False):
+            raise UnsupportedError(
+                f"tensor '{name}' of '{self.name}' is a variable, which ethosgen lacks for TOSA; "
+                "make it an input and an output"
+            )
+        data = table.data(_TENSOR["data"]) if label in fixed else None
+        if label in fixed and data is None:
+            raise self.bad(f"constant '{name}' has no data")
+        return self.made(name, shape, kind, data)
+
+    def kind(self, number: int, name: str) -> str:
+        kind = DTYPES[number] if number < len(DTYPES) else f"type {number}"
+        if kind in _FLOATS:
+            raise UnsupportedError(
+                f"tensor '{name}' of '{self.name}' is {kind}: ethosgen runs TOSA's integer "
+                "profile; quantize the network to int8 or int16 before it is exported"
+            )
+        if not dtype_of(kind):
+            raise UnsupportedError(
+                f"tensor '{name}' of '{self.name}' has the type {kind}, which TOSA 1.0's integer "
+                "profile does not have; export the network again"
+            )
+        return kind
+
+    def made(self, name: str, shape: tuple[int, ...], kind: str, data: bytes | None) -> Tensor:
+        if kind == "int4" and data is None:
+            raise UnsupportedError(
+                f"tensor '{name}' of '{self.name}' is int4 and not a constant; only weights may be "
+                "int4: use int8 for the others"
+            )
+        tensor = Tensor(
+            len(self.tensors), name, shape, dtype_of(kind), None, is_packed=kind == "int4"
+        )
+        if tensor.bytes > MAX_TENSOR_BYTES:
+            raise InputError(
+                f"tensor '{name}' of '{self.name}' takes {tensor.bytes >> 20} MiB, but the limit "
+                f"is {MAX_TENSOR_BYTES >> 20}; is the file damaged?"
+            )
+        return tensor if data is None else replace(tensor, data=self.unpacked(tensor, kind, data))
+
+    def unpacked(self, tensor: Tensor, kind: str, data: bytes) -> bytes:
+        """Return a constant's bytes as our tensors have them."""
+        count = tensor.elements
+        size = {"int4": -(-count // 2), "int48": 6 * count}.get(kind, tensor.bytes)
+        if len(data) < size or len(data) > -(-size // 8) * 8:  # exporters pad to 8 bytes
+            raise self.bad(
+                f"constant '{tensor.name}' has {counted(len(data), 'byte')} instead of {size}"
+            )
+        data = data[:size]
+        if kind == "int4":
+            pairs = np.frombuffer(data, np.int8)
+            halves = np.stack([np.left_shift(pairs, 4) >> 4, pairs >> 4], axis=1)
+            values = halves.reshape(-1)[:count].astype(np.int8)
+            if (values == _NO_INT4).any():
+                raise self.bad(f"constant '{tensor.name}' is int4 and has the value {_NO_INT4}")
+            return values.tobytes()
+        if kind == "int48":
+            six = np.frombuffer(data, np.uint8).reshape(count, 6)
+            sign = np.where(six[:, 5:] >> 7, 0xFF, 0).astype(np.uint8)
+            return np.concatenate([six, sign, sign], axis=1).tobytes()
+        if kind == "bool" and any(byte > 1 for byte in data):
+            raise self.bad(f"constant '{tensor.name}' is bool and has other values than 0 and 1")
+        return data
+
+    def shape(self, table: Fields, taken: set[str]) -> Tensor:
+        name = unique_name(table.text(_SHAPE["name"]) or "", len(self.tensors), taken)
+        rank = table.number(_SHAPE["rank"], "uint32", 0)
+        data = table.data(_SHAPE["data"]) or b""
+        if rank > len(self.data) or (rank and not data):
+            raise self.bad(f"shape '{name}' has no values")
+        return self.made(name, (rank,), "shape", data)
+
+    # ---- operators -----------------------------------------------------------------------------
+
+    def raw(self, table: Fields) -> _Raw:
+        number = table.number(_OPERATOR["op"], "uint32", 0)
+        if number in FLOAT_ONLY:
+            raise UnsupportedError(
+                f"'{self.name}' uses {FLOAT_ONLY[number]} of TOSA's floating-point profile; "
+                "quantize the network to int8 or int16 before it is exported"
+            )
+        if number in EXTENSIONS:
+            raise UnsupportedError(
+                f"'{self.name}' uses {EXTENSIONS[number]}, which ethosgen lacks for TOSA; "
+                "export the network without it"
+            )
+        if number not in TOSA_CODES and number not in (CONST, CONST_SHAPE):
+            raise UnsupportedError(
+                f"'{self.name}' uses operator {number}, which TOSA 1.0 does not have; export it "
+                "for TOSA 1.0"
+            )
+        kind = table.number(_OPERATOR["attribute_type"], "uint8", 0)
+        has_table = kind == number
+        return _Raw(
+            number,
+            tuple(table.texts(_OPERATOR["inputs"])),
+            tuple(table.texts(_OPERATOR["outputs"])),
+            table.table(_OPERATOR["attribute"]) if has_table else None,
+        )
+
+    def operator(self, raw: _Raw) -> Operator:
+        op = TOSA_OPS[TOSA_CODES[raw.number]]
+        if raw.attributes is None and op.attributes:
+            raise self.bad(f"{op.name} has no attributes")
+        fields = raw.attributes
+        values = {
+            attribute.name: self.attribute(op.name, attribute, slot, fields)
+            for slot, attribute in enumerate(op.attributes)
+        }
+        return Operator(
+            0, op.code, self.places(raw.inputs), self.places(raw.outputs), options=values
+        )
+
+    def attribute(self, name: str, attribute: Attribute, slot: int, fields: Fields | None) -> Any:
+        if fields is None:
+            return attribute.default
+        if attribute.is_vector:
+            return fields.numbers(slot, attribute.wire)
+        value = fields.number(slot, attribute.wire, attribute.wire != "bool" and 0)
+        if not attribute.names:
+            return value
+        if value >= len(attribute.names):
+            raise self.bad(f"{name} has {attribute.name} {value}")
+        return attribute.names[value]
+
+    def in_order(self, operators: list[Operator]) -> tuple[Operator, ...]:
+        """Return the operators, checked, each after those that make its inputs."""
+        makers: dict[int, int] = {}
+        for position, op in enumerate(operators):
+            for index in op.outputs:
+                if makers.setdefault(index, position) != position:
+                    raise self.bad(f"two operators write '{self.tensors[index].name}'")
+        order = _sorted(operators, makers)
+        if len(order) < len(operators):
+            raise self.bad("its operators wait for each other in a circle")
+        for op in order:
+            self.require_fit(op)
+        return tuple(replace(op, index=i) for i, op in enumerate(order))
+
+    def require_fit(self, op: Operator) -> None:
+        try:
+            require_fit(op, self.tensors)
+        except MisfitError as error:
+            made = self.tensors[op.outputs[0]].name if op.outputs else "nothing"
+            raise InputError(
+                f"'{self.name}' is not valid TOSA: {TOSA_OPS[op.code].name} that makes '{made}' "
+                f"{error}; export the network again"
+            ) from None
+
+
+def _sorted(operators: list[Operator], makers: Mapping[int, int]) -> list[Operator]:
+    """Return the operators by their dependencies, else in the file's order; fewer in a circle."""
+    done: set[int] = set()
+    order: list[Operator] = []
+    for start in range(len(operators)):
+        stack = [start]
+        while stack:
+            position = stack[-1]
+            if position in done:
+                stack.pop()
+                continue
+            needed = [makers[i] for i in operators[position].inputs if i in makers]
+            missing = [one for one in needed if one not in done]
+            if not missing:
+                done.add(position)
+                order.append(operators[position])
+                stack.pop()
+            elif len(stack) > len(operators):
+                return order
+            else:
+                stack.append(missing[0])
+    return order

@@ -1,0 +1,191 @@
+"""Writes networks of TOSA's operators as .tosa files; nothing else does.
+
+A file that was not edited is returned as it was. A written file names each constant by an operator
+CONST or CONST_SHAPE, as TOSA requires, and has one region with one block.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import flatbuffers
+import numpy as np
+
+from ethosgen.frontend.tosa import FORMAT, IDENTIFIER
+from ethosgen.values.network import Network, Operator, Tensor
+from ethosgen.values.tosa import CONST, CONST_SHAPE, DTYPES, TOSA_OPS, VERSION, Attribute
+
+_ROOM = 1 << 16
+"""Initial size in bytes for everything except constants."""
+_ALIGNMENT = 8
+"""The alignment of constants' data in the schema."""
+_MAIN = "main"
+
+Add = Callable[[Any], None]
+
+
+def file_of(network: Network) -> bytes:
+    """Return the bytes of the file that a network was read from, or new ones if it was edited."""
+    if network.source is not None and network.source.format == FORMAT:
+        return network.source.data
+    return write_network(network)
+
+
+def write_network(network: Network) -> bytes:
+    """Return a .tosa file with the entry graph of a network. It writes any values, valid or not."""
+    return _Writer(network).file()
+
+
+class _Writer:
+    """Writes one file; the methods that add parts return their offsets."""
+
+    def __init__(self, network: Network) -> None:
+        self.graph = network.graph
+        self.shapes = {
+            index
+            for op in self.graph.operators
+            for position, index in enumerate(op.inputs)
+            if TOSA_OPS[op.code].port(position).is_shape
+        }
+        self.used = {i for op in self.graph.operators for i in (*op.inputs, *op.outputs)} | {
+            *self.graph.inputs,
+            *self.graph.outputs,
+        }
+        size = sum(len(t.data) for t in self.graph.tensors if t.data is not None)
+        self.builder = flatbuffers.Builder(size + _ROOM)
+
+    def file(self) -> bytes:
+        version = self.table(
+            {i: self.plain("int32", number, -1) for i, number in enumerate(VERSION)}
+            | {3: self.plain("bool", False, True)}
+        )
+        region = self.table(
+            {0: self.offset(self.text(_MAIN)), 1: self.offset(self.offsets([self.block()]))}
+        )
+        regions = self.offsets([region])
+        root = self.table({0: self.offset(version), 1: self.offset(regions)})
+        self.builder.Finish(root, IDENTIFIER)
+        return bytes(self.builder.Output())
+
+    def block(self) -> int:
+        graph = self.graph
+        tensors = [t for t in graph.tensors if t.index in self.used]
+        constants = [t for t in tensors if t.data is not None]
+        operators = [*map(self.constant, constants), *map(self.operator, graph.operators)]
+        plain = [self.tensor(t) for t in tensors if t.index not in self.shapes]
+        shapes = [self.shape(t) for t in tensors if t.index in self.shapes]
+        return self.table(
+            {
+                0: self.offset(self.text(_MAIN)),
+                1: self.offset(self.offsets(operators)),
+                2: self.offset(self.offsets(plain)),
+                3: self.offset(self.names(graph.inputs)),
+                4: self.offset(self.names(graph.outputs)),
+                5: self.offset(self.offsets(shapes)),
+            }
+        )
+
+    def tensor(self, tensor: Tensor) -> int:
+        kind = _kind(tensor)
+        data = None if tensor.data is None else self.bytes(_packed(tensor, kind))
+        fields = {
+            0: self.offset(self.text(tensor.name)),
+            1: self.offset(self.numbers("int32", tensor.shape)),
+            2: self.plain("uint32", DTYPES.index(kind), 0),
+        }
+        return self.table(fields if data is None else fields | {3: self.offset(data)})
+
+    def shape(self, tensor: Tensor) -> int:
+        fields = {
+            0: self.offset(self.text(tensor.name)),
+            1: self.plain("uint32", tensor.elements, 0),
+            2: self.offset(self.bytes(tensor.data or b"")),
+        }
+        return self.table(fields)
+
+    def constant(self, tensor: Tensor) -> int:
+        number = CONST_SHAPE if tensor.index in self.shapes else CONST
+        return self.statement(number, (), (tensor.index,), self.table({}))
+
+    def operator(self, op: Operator) -> int:
+        known = TOSA_OPS[op.code]
+        fields = {
+            slot: self.attribute(attribute, op.options[attribute.name])
+            for slot, attribute in enumerate(known.attributes)
+        }
+        return self.statement(known.number, op.inputs, op.outputs, self.table(fields))
+
+    def statement(
+        self, number: int, inputs: Sequence[int], outputs: Sequence[int], attribute: int
+    ) -> int:
+        return self.table(
+            {
+                0: self.plain("uint32", number, 0),
+                1: self.plain("uint8", number, 0),
+                2: self.offset(attribute),
+                3: self.offset(self.names(inputs)),
+                4: self.offset(self.names(outputs)),
+            }
+        )
+
+    def attribute(self, attribute: Attribute, value: Any) -> Add:
+        if attribute.is_vector:
+            if attribute.wire == "uint8":
+                return self.offset(self.bytes(bytes(value)))
+            return self.offset(self.numbers(attribute.wire, value))
+        number = attribute.names.index(value) if attribute.names else value
+        return self.plain(attribute.wire, number, 0)
+
+    # ---- flatbuffers ---------------------------------------------------------------------------
+
+    def table(self, fields: dict[int, Add]) -> int:
+        """Add a table: for each slot, a function that adds its field."""
+        self.builder.StartObject(1 + max(fields, default=-1))
+        for slot, add in fields.items():
+            add(slot)
+        return int(self.builder.EndObject())
+
+    def plain(self, wire: str, value: Any, default: Any) -> Add:
+        prepend = getattr(self.builder, f"Prepend{wire.capitalize()}Slot")
+        return lambda slot: prepend(slot, value, default)
+
+    def offset(self, place: int) -> Add:
+        return lambda slot: self.builder.PrependUOffsetTRelativeSlot(slot, place, 0)
+
+    def text(self, text: str) -> int:
+        return int(self.builder.CreateString(text))
+
+    def names(self, indices: Sequence[int]) -> int:
+        return self.offsets([self.text(self.graph.tensors[i].name) for i in indices])
+
+    def numbers(self, wire: str, values: Sequence[int]) -> int:
+        return int(self.builder.CreateNumpyVector(np.array(values, wire)))
+
+    def offsets(self, places: Sequence[int]) -> int:
+        self.builder.StartVector(4, len(places), 4)
+        for place in reversed(places):
+            self.builder.PrependUOffsetTRelative(place)
+        return int(self.builder.EndVector())
+
+    def bytes(self, data: bytes) -> int:
+        self.builder.StartVector(1, len(data), _ALIGNMENT)
+        self.builder.head -= len(data)
+        self.builder.Bytes[self.builder.head : self.builder.head + len(data)] = data
+        return int(self.builder.EndVector())
+
+
+def _kind(tensor: Tensor) -> str:
+    """Return TOSA's type of a tensor that is not a shape."""
+    if tensor.is_packed:
+        return "int4"
+    return "int48" if tensor.dtype == "int64" else tensor.dtype
+
+
+def _packed(tensor: Tensor, kind: str) -> bytes:
+    """Return a constant's bytes as the file has them."""
+    data = tensor.data or b""
+    if kind == "int4":
+        halves = np.frombuffer(data + bytes(len(data) % 2), np.uint8) & 0xF
+        return (halves[::2] | halves[1::2] << 4).astype(np.uint8).tobytes()
+    if kind == "int48":
+        return np.frombuffer(data, np.uint8).reshape(-1, 8)[:, :6].tobytes()
+    return data

@@ -1,0 +1,109 @@
+"""TOSA's reference model, which decides about networks of TOSA's operators.
+
+It aborts on malformed graphs and contradicts ethosgen's packages, so it runs in an environment of
+its own. A sample for which TOSA leaves the result open, because a sum overflows or an index is out
+of range, is unpredictable: `unpredictable_outputs` names its outputs.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.host.child import ChildError
+from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.host.worker import Reply, run_script
+from ethosgen.oracle.interpreters import LateError, named_outputs, ordered_inputs
+from ethosgen.values.errors import InputError, ToolError, UnsupportedError
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays, LeftOut
+from ethosgen.values.workload import multiplications
+
+NAME = "tosa-model"
+_ENVIRONMENT = "tosa"
+PACKAGE = "tosa-tools"
+
+_START_S = 120.0
+_SLOWEST_HZ = 1_000_000
+"""The reference model does at least this many multiplications a second."""
+_FILE = "network.tosa"
+_SCRIPT = Path(__file__).with_name("reference_model.py")
+
+
+def reference_outputs(
+    network: Network, samples: Sequence[Arrays], within_s: float | None = None
+) -> list[Arrays]:
+    """Run samples through TOSA's reference model; return the outputs by tensor name.
+
+    Raises InputError for inputs that do not fit the network, UnsupportedError if the reference
+    model cannot run it, ToolError without its environment, LateError after `within_s`.
+    """
+    return _run(network, samples, within_s)[0]
+
+
+def unpredictable_outputs(network: Network, samples: Sequence[Arrays]) -> LeftOut | None:
+    """Return the outputs that TOSA leaves open, None if there are none."""
+    outputs, is_open = _run(network, samples, None)
+    if not any(is_open):
+        return None
+    masks = [
+        {name: np.ones(array.shape, bool) for name, array in made.items()} if unknown else {}
+        for made, unknown in zip(outputs, is_open, strict=True)
+    ]
+    return LeftOut(masks, "TOSA calls the result unpredictable: a value leaves its type or range")
+
+
+@cache
+def version() -> str:
+    """Return the version of the reference model; ToolError without its environment."""
+    request = {"package": PACKAGE}
+    try:
+        reply = run_script(ENVIRONMENTS[_ENVIRONMENT], _SCRIPT, "find_version", request)
+    except ChildError as error:
+        raise ToolError(f"{PACKAGE} does not say its version ({error}); install it again") from None
+    return str(reply.values["version"])
+
+
+def _run(
+    network: Network, samples: Sequence[Arrays], within_s: float | None
+) -> tuple[list[Arrays], list[bool]]:
+    """Return the outputs of each sample, and whether TOSA leaves them open."""
+    from ethosgen.frontend.tosa import writer
+
+    inputs = ordered_inputs(network, samples)
+    arrays = {f"{i}.{j}": array for i, one in enumerate(inputs) for j, array in enumerate(one)}
+    request = {"samples": len(samples), "inputs": len(network.inputs)}
+    reply = _ask(network, request, arrays, {_FILE: writer.file_of(network)}, within_s)
+    runs = [
+        [reply.arrays[f"{i}.{j}"].astype(tensor.dtype) for j, tensor in enumerate(network.outputs)]
+        for i in range(len(samples))
+    ]
+    return named_outputs(network, runs), [bool(one) for one in reply.values["unpredictable"]]
+
+
+def _ask(
+    network: Network,
+    request: Mapping[str, Any],
+    arrays: Arrays,
+    files: Mapping[str, bytes],
+    within_s: float | None,
+) -> Reply:
+    work = multiplications(network) * request["samples"]
+    limit_s = within_s or _START_S + work / _SLOWEST_HZ
+    environment, script = ENVIRONMENTS[_ENVIRONMENT], _SCRIPT
+    try:
+        return run_script(environment, script, "run_model", request, arrays, files, limit_s)
+    except ChildError as error:
+        if error.how == "late" and within_s is not None:
+            raise LateError(f"it took longer than {within_s:g} s") from None
+        raise _refusal(network, error) from None
+
+
+def _refusal(network: Network, error: ChildError) -> InputError:
+    words = str(error).removeprefix("ValueError: ")
+    return UnsupportedError(
+        f"TOSA's reference model cannot run '{network.name}': {words}; nothing can be checked "
+        "without its golden outputs"
+    )

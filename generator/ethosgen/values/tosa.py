@@ -1,0 +1,201 @@
+"""TOSA's operators in our dialect: numbers, attributes and inputs, declared once.
+
+Their codes have the prefix TOSA_, and no .tflite file can have them. An operator has the inputs
+and attributes of TOSA 1.0, except that shapes are int64 constants. int48 values are int64 in our
+graphs, since TOSA's integer profile has no int64. CONST, CONST_SHAPE and the operators of the
+floating-point profile are not in the dialect.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ethosgen.values.network import Network
+
+PREFIX = "TOSA_"
+
+VERSION = (1, 0, 0)
+"""The version of the specification, and of the files that we write."""
+
+DTYPES = (
+    *("unknown", "bool", "int4", "int8", "int16", "int32", "int48", "float32", "float16"),
+    *("bfloat16", "shape", "float8e4m3", "float8e5m2"),
+)
+"""Types of tensors by number."""
+
+_ENUMERATIONS: Mapping[str, tuple[str, ...]] = {
+    "DType": DTYPES,
+    "NanMode": ("UNKNOWN", "PROPAGATE", "IGNORE"),
+    "ResizeMode": ("UNKNOWN", "NEAREST", "BILINEAR"),
+    "Rounding": ("UNKNOWN", "SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND"),
+}
+
+_CONVOLUTION = (
+    "pad:[int32] stride:[int32] dilation:[int32] local_bound:bool acc_type:DType"
+    " < input weight bias input_zp! weight_zp!"
+)
+_OPERATORS = f"""
+1 ARGMAX axis:int32 nan_mode:NanMode < input
+2 AVG_POOL2D kernel:[int32] stride:[int32] pad:[int32] acc_type:DType < input input_zp! output_zp!
+3 CONV2D {_CONVOLUTION}
+4 CONV3D {_CONVOLUTION}
+5 DEPTHWISE_CONV2D {_CONVOLUTION}
+7 MATMUL < a b a_zp! b_zp!
+8 MAX_POOL2D kernel:[int32] stride:[int32] pad:[int32] nan_mode:NanMode < input
+10 TRANSPOSE_CONV2D out_pad:[int32] stride:[int32] local_bound:bool acc_type:DType
+    < input weight bias input_zp! weight_zp!
+11 CLAMP min_val:[uint8] max_val:[uint8] nan_mode:NanMode < input
+15 ADD < a b
+16 ARITHMETIC_RIGHT_SHIFT round:bool < a b
+17 BITWISE_AND < a b
+18 BITWISE_OR < a b
+19 BITWISE_XOR < a b
+20 INTDIV < a b
+21 LOGICAL_AND < a b
+22 LOGICAL_LEFT_SHIFT < a b
+23 LOGICAL_RIGHT_SHIFT < a b
+24 LOGICAL_OR < a b
+25 LOGICAL_XOR < a b
+26 MAXIMUM nan_mode:NanMode < a b
+27 MINIMUM nan_mode:NanMode < a b
+28 MUL < a b shift!
+30 SUB < a b
+31 TABLE < input table!
+32 ABS < input
+33 BITWISE_NOT < input
+35 CLZ < input
+40 LOGICAL_NOT < input
+41 NEGATE < input input_zp! output_zp!
+45 SELECT < condition a b
+46 EQUAL < a b
+47 GREATER < a b
+48 GREATER_EQUAL < a b
+49 REDUCE_ALL axis:int32 < input
+50 REDUCE_ANY axis:int32 < input
+51 REDUCE_MAX axis:int32 nan_mode:NanMode < input
+52 REDUCE_MIN axis:int32 nan_mode:NanMode < input
+54 REDUCE_SUM axis:int32 < input
+55 CONCAT axis:int32 < input*
+56 PAD < input padding~ pad_const!
+57 RESHAPE < input shape~
+58 REVERSE axis:int32 < input
+59 SLICE < input start~ size~
+60 TILE < input multiples~
+61 TRANSPOSE perms:[int32] < input
+62 GATHER < values indices
+63 SCATTER < values indices input
+64 RESIZE mode:ResizeMode < input scale~ offset~ border~
+65 CAST < input
+66 RESCALE scale32:bool rounding_mode:Rounding per_channel:bool input_unsigned:bool
+    output_unsigned:bool < input multiplier! shift! input_zp! output_zp!
+68 IDENTITY < input
+"""
+"""Number and name, attributes in the order of their slots, and inputs.
+
+An input with `!` must be a constant, one with `~` is a shape, and one with `*` is any number of
+inputs. The number of an operator's table of attributes is its own.
+"""
+
+FLOAT_ONLY: Mapping[int, str] = {
+    **{6: "FFT2D", 9: "RFFT2D", 12: "ERF", 13: "SIGMOID", 14: "TANH", 29: "POW", 34: "CEIL"},
+    **{36: "COS", 37: "EXP", 38: "FLOOR", 39: "LOG", 42: "RECIPROCAL", 43: "RSQRT", 44: "SIN"},
+    53: "REDUCE_PRODUCT",
+}
+"""Operators of the floating-point profile alone, by number."""
+
+EXTENSIONS: Mapping[int, str] = {
+    **{69: "CUSTOM", 70: "COND_IF", 71: "WHILE_LOOP"},
+    **{72: "VARIABLE", 73: "VARIABLE_WRITE", 74: "VARIABLE_READ"},
+}
+"""Operators of TOSA's extensions that we lack, by number."""
+
+CONST, CONST_SHAPE = 67, 75
+"""The numbers of the operators that give a constant its name."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input: its name, and whether it must be constant, is a shape, or stands for several."""
+
+    name: str
+    is_constant: bool
+    is_shape: bool
+    is_list: bool
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute: `wire` is its type in files, `names` are those of an enumeration's numbers."""
+
+    name: str
+    wire: str
+    names: tuple[str, ...]
+    is_vector: bool
+
+    @property
+    def default(self) -> Any:
+        """The value where a file has none."""
+        if self.is_vector:
+            return ()
+        return self.names[0] if self.names else self.wire != "bool" and 0
+
+
+@dataclass(frozen=True)
+class TosaOp:
+    """One operator of TOSA; `attributes` are in the order of their slots."""
+
+    name: str
+    number: int
+    attributes: tuple[Attribute, ...]
+    inputs: tuple[Port, ...]
+
+    @property
+    def code(self) -> str:
+        """Its code in the dialect."""
+        return PREFIX + self.name
+
+    def port(self, position: int) -> Port:
+        """Return the input at a position."""
+        return self.inputs[min(position, len(self.inputs) - 1)]
+
+
+def is_tosa(network: Network) -> bool:
+    """Return whether a network has operators of TOSA; then it has no others but partitions."""
+    return any(op.code.startswith(PREFIX) for graph in network.graphs for op in graph.operators)
+
+
+def dtype_of(kind: str) -> str:
+    """Return the dtype of our tensors for a type of TOSA; "" for one that we do not have."""
+    return {"int4": "int8", "int48": "int64", "shape": "int64"}.get(kind) or (
+        kind if kind in ("bool", "int8", "int16", "int32") else ""
+    )
+
+
+def _operator(line: str) -> TosaOp:
+    head, _, ports = line.partition(" < ")
+    number, name, *fields = head.split()
+    return TosaOp(
+        name,
+        int(number),
+        tuple(_attribute(*field.split(":")) for field in fields),
+        tuple(_port(port) for port in ports.split()),
+    )
+
+
+def _attribute(name: str, kind: str) -> Attribute:
+    plain = kind.strip("[]")
+    names = _ENUMERATIONS.get(plain, ())
+    return Attribute(name, "uint32" if names else plain, names, plain != kind)
+
+
+def _port(text: str) -> Port:
+    return Port(text.rstrip("!~*"), text[-1] in "!~", text[-1] == "~", text[-1] == "*")
+
+
+TOSA_OPS: Mapping[str, TosaOp] = {
+    op.code: op for op in map(_operator, _OPERATORS.strip().replace("\n    ", " ").split("\n"))
+}
+"""The operators by code."""
+
+TOSA_CODES: Mapping[int, str] = {op.number: op.code for op in TOSA_OPS.values()}
+"""Their codes by TOSA's number."""

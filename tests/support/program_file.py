@@ -34,6 +34,8 @@ class ProgramFile:
         self._delegates: list[tuple[str, bytes, dict[str, bytes]]] = []
         self._constants: list[bytes] = [b""]
         self.named_data: dict[str, bytes] = {}
+        self.constant_methods: dict[str, float] = {}
+        """Methods that return a number, as QuantizeInputs adds them."""
 
     def _value(self, kind: int, **fields: Any) -> int:
         self._values.append((kind, fields))
@@ -172,7 +174,7 @@ class _Writer:
             start += len(data) + -len(data) % 16
         fields: dict[int, Any] = {
             0: ("Uint32", version),
-            1: self.vector([plan]),
+            1: self.vector([plan, *self.constant_methods()]),
             2: self.vector([self.table({0: self.bytes(data)}) for data in constants]),
             3: self.vector([self.table({0: self.bytes(data)}) for data in inline]),
             4: self.vector(
@@ -213,6 +215,19 @@ class _Writer:
             7: self.vector([self.delegate(i) for i in range(len(program.delegates))]),
         }
         return self.table(fields)
+
+    def constant_methods(self) -> list[int]:
+        made = []
+        for name, number in self.program.constant_methods.items():
+            value = self.value(_INT if isinstance(number, int) else _DOUBLE, {"number": number})
+            fields: dict[int, Any] = {
+                0: self.text(name),
+                2: self.vector([value]),
+                4: self.numbers([0], "int32"),
+                5: self.vector([self.table({2: self.vector([])})]),
+            }
+            made.append(self.table(fields))
+        return made
 
     def operator(self, name: str) -> int:
         plain, _, overload = name.partition(".")

@@ -16,8 +16,8 @@ from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.drawing import random_samples
-from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.network import Network
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Network, Quantization
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.watch import Watch
@@ -245,10 +245,27 @@ def test_zeros_for_the_scratch_are_its_size(folder: Path) -> None:
     assert scratch_bytes(planned(network)) == 4096
 
 
-def test_an_arena_is_needed(folder: Path) -> None:
+def test_inputs_and_outputs_may_be_the_callers(folder: Path) -> None:
+    """They are copied into the scratch and out of it anyway."""
     program = ProgramFile()
     x, y = program.tensor((1, 8, 8, 4)), program.tensor((1, 8, 8, 4))
     program.call(stream(folder, 1), x, y)
     network = parse_network(program.build([x], [y]), "one.pte")
-    with pytest.raises(UnsupportedError, match="use --io arena"):
-        make_plan(network, compiled_for(network), IoStyle.CALLER, Watch())
+    plan = make_plan(network, compiled_for(network), IoStyle.CALLER, Watch())
+    samples = drawn(1)
+    given = [{"input_0": one["x"]} for one in samples]
+    got = simulate_samples(plan, given, Watch())
+    for mine, theirs in zip(got, answers(1, samples), strict=True):
+        np.testing.assert_array_equal(mine["output_0"], theirs)
+
+
+def test_methods_that_return_scales_describe_the_ends(folder: Path) -> None:
+    program = ProgramFile()
+    program.constant_methods = {
+        "input0_scale": 0.25, "input0_zp": 7, "output0_scale": -1.0, "output0_zp": 3,
+    }  # fmt: skip
+    x, y = program.tensor((1, 8, 8, 4)), program.tensor((1, 8, 8, 4))
+    program.call(stream(folder, 1), x, y)
+    network = parse_network(program.build([x], [y]), "scales.pte")
+    assert network.inputs[0].quantization == Quantization((0.25,), (7,))
+    assert network.outputs[0].quantization is None  # a negative scale is none

@@ -9,6 +9,7 @@ from ethosgen import pipeline
 from ethosgen.frontend import read
 from ethosgen.pipeline import Criteria, Inputs
 from ethosgen.project import open_project
+from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_build, needs_qemu
@@ -63,6 +64,15 @@ def test_a_program_passes_on_qemu_by_the_original_networks_answers(folder: Path)
         0,
     )
     assert report.plan.npu == "ethos-u55-128" and report.plan.partitions == 2
+
+
+@needs_build
+@needs_qemu
+def test_a_callers_buffers_pass_too(folder: Path) -> None:
+    recipe = Recipe((folder / "net.pte",), "corstone300", io=IoStyle.CALLER)
+    criteria = Criteria(golden=folder / "net.tflite")
+    report = pipeline.verify(recipe, inputs=RANDOM, criteria=criteria, watch=Watch())
+    assert report.passed
 
 
 @needs_build

@@ -66,6 +66,11 @@ class Call:
         return tuple(int(one) for one in numbers)  # type: ignore[arg-type]
 
 
+def is_scale(number: float) -> bool:
+    """Return whether a number can be a scale: positive, and a normal float32."""
+    return bool(np.finfo(np.float32).tiny <= number <= np.finfo(np.float32).max)
+
+
 def _quantization(call: Call, stored: TensorValue) -> tuple[float, int, int, int]:
     """Return scale, zero point and the bounds, after checking them against the stored type."""
     scale, zero_point, low, high = (call.number(1), *(call.integer(i) for i in (2, 3, 4)))
@@ -78,7 +83,7 @@ def _quantization(call: Call, stored: TensorValue) -> tuple[float, int, int, int
         raise UnsupportedError(
             f"its zero point {zero_point} or bounds {low} to {high} do not fit {stored.dtype}"
         )
-    if not np.finfo(np.float32).tiny <= scale <= np.finfo(np.float32).max:
+    if not is_scale(scale):
         raise UnsupportedError(f"its scale is {scale}")
     return scale, zero_point, low, high
 
@@ -94,8 +99,8 @@ def _quantize(call: Call) -> None:
     def step(code: str, operand: float | None, last: int) -> int:
         inputs = [last]
         if operand is not None:
-            inputs.append(graph.constant(f"{name}_{code.lower()}", np.array(operand, np.float32)))
-        return graph.apply(code, inputs, f"{name}_{code.lower()}ed", shape)
+            inputs.append(graph.constant(f"{name}_operand", np.array(operand, np.float32)))
+        return graph.apply(code, inputs, f"{name}_{code.lower()}", shape)
 
     last = step("MUL", 1.0 / scale, call.source)
     last = step("ROUND", None, last)

@@ -21,7 +21,7 @@ from ethosgen.frontend.flatbuffer import DAMAGE, MAX_TENSOR_BYTES, LengthError, 
 from ethosgen.frontend.pte import FORMAT, recognizes
 from ethosgen.frontend.pte.builder import GraphBuilder
 from ethosgen.frontend.pte.delegate import BACKENDS, Port, VelaStream, read_stream
-from ethosgen.frontend.pte.kernels import KERNELS, Call
+from ethosgen.frontend.pte.kernels import KERNELS, Call, is_scale
 from ethosgen.frontend.pte.program import (
     DTYPES,
     JUMP,
@@ -32,6 +32,7 @@ from ethosgen.frontend.pte.program import (
     ProgramDecoder,
     Step,
     TensorValue,
+    Value,
 )
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -80,6 +81,7 @@ class _Translation:
     def __init__(self, program: Program, data: bytes, name: str) -> None:
         self._name = name
         self._data = data
+        self._program = program
         self._method = _entry(program, name)
         _require_delegates(self._method, name)
         self._streams = [read_stream(d, program.named_data, name) for d in self._method.delegates]
@@ -118,6 +120,7 @@ class _Translation:
             value = self._tensor_of(index, f"input {number}")
             made.append(self._graph.tensor(f"input_{number}", value.shape, value.dtype))
             self._note(index, made[-1])
+            self._quantize(f"input{number}", made[-1])
         return made
 
     def _outputs(self) -> list[int]:
@@ -137,7 +140,27 @@ class _Translation:
                 outputs[number] = graph.tensor("", old.shape, old.dtype)
                 graph.reshape(index, outputs[number])
             graph.rename(outputs[number], f"output_{number}")
+            self._quantize(f"output{number}", outputs[number])
             seen.add(index)
+
+    def _quantize(self, title: str, tensor: int) -> None:
+        """Note the quantization of an input or output, if methods of the program return it.
+
+        QuantizeInputs and QuantizeOutputs (exir/passes/quantize_io_pass.py) add such methods.
+        """
+        scale, zero_point = (self._returned(f"{title}_{what}") for what in ("scale", "zp"))
+        dtype = np.dtype(self._graph.tensors[tensor].dtype)
+        if dtype.kind not in "iu" or not isinstance(scale, float) or type(zero_point) is not int:
+            return
+        if is_scale(scale) and np.iinfo(dtype).min <= zero_point <= np.iinfo(dtype).max:
+            self._graph.quantize(tensor, scale, zero_point)
+
+    def _returned(self, name: str) -> Value:
+        """Return the constant that another method of the program returns, None if there is none."""
+        for method in self._program.methods:
+            if method.name == name and len(method.outputs) == 1 and not method.steps:
+                return method.values[method.outputs[0]]
+        return None
 
     def _tensor_of(self, index: int, what: str) -> TensorValue:
         """Return a value that must be a tensor of static shape and known type."""

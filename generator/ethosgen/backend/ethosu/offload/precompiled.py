@@ -98,7 +98,7 @@ def plan_compiled(
     streams = list(compiled_streams(network))
     reached = [accesses(stream.commands) for stream in streams]
     spans = _spans(network, reached) if _is_separate(reached) else None
-    if io is IoStyle.CALLER and spans is None:
+    if io is IoStyle.CALLER and spans is None and not _are_ends_apart(network):
         raise UnsupportedError(
             f"'{network.name}' is compiled with inputs and outputs in the arena; use --io arena, "
             "or compile the original with vela --separate-io-regions --cop-format COP2"
@@ -126,6 +126,14 @@ def plan_compiled(
         reach=residual.reach,
         compiler=VELA,
         way_out=way_out(partitions),
+    )
+
+
+def _are_ends_apart(network: Network) -> bool:
+    """Return whether no partition reads the network's inputs or writes its outputs itself."""
+    ends = {*network.graph.inputs, *network.graph.outputs}
+    return not any(
+        ends.intersection((*op.inputs, *op.outputs)) for op in _npu_operators(network.graph)
     )
 
 

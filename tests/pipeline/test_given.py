@@ -88,7 +88,7 @@ def test_the_inputs_must_be_given_too(net: Path) -> None:
 
 def test_outputs_must_fit(net: Path) -> None:
     network = pipeline.read(net, None, Watch())
-    with pytest.raises(InputError, match="holds outputs for 3 samples, but the inputs are 4"):
+    with pytest.raises(InputError, match="holds outputs for 3 samples, but the inputs are for 4"):
         load_given(net.with_name("out.npz"), network, 4)
     with pytest.raises(InputError, match="no output is called"):
         load_given(net.with_name("in.npz"), network, 3)

@@ -7,6 +7,7 @@ from pathlib import Path
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.fidelity import Fidelity, compare_fidelity
+from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, compare
 
@@ -38,8 +39,8 @@ def load_given(path: Path, network: Network, count: int) -> list[Arrays]:
     found = load_samples(path, network.outputs, "output")
     if len(found) != count:
         raise InputError(
-            f"{path}: holds outputs for {len(found)} samples, but the inputs are {count}; pass the "
-            "inputs that they belong to"
+            f"{path}: holds outputs for {counted(len(found), 'sample')}, but the inputs are for "
+            f"{count}; pass the inputs that they belong to"
         )
     return found
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ethosgen.frontend.tosa import windows
 from ethosgen.frontend.tosa.misfit import MisfitError, require
+from ethosgen.values.grammar import counted
 from ethosgen.values.network import Operator, Tensor
 from ethosgen.values.tosa import TOSA_OPS
 
@@ -70,7 +71,7 @@ def require_fit(op: Operator, tensors: Sequence[Tensor]) -> None:
     is_list = ports[0].is_list
     require(
         len(op.outputs) == 1 and (len(op.inputs) == len(ports) or (is_list and bool(op.inputs))),
-        f"has {len(op.inputs)} inputs and {len(op.outputs)} outputs",
+        f"has {counted(len(op.inputs), 'input')} and {counted(len(op.outputs), 'output')}",
     )
     inputs = [tensors[i] for i in op.inputs]
     output = tensors[op.outputs[0]]

@@ -170,7 +170,7 @@ class _Decoder:
             raise UnsupportedError(
                 f"tensor '{name}' of '{self.name}' has "
                 + (
-                    f"{len(shape)} dimensions, more than {MAX_RANK}"
+                    f"{counted(len(shape), 'dimension')}, more than {MAX_RANK}"
                     if not is_open
                     else f"a dynamic shape {['?' if s < 1 else s for s in shape]}"
                 )

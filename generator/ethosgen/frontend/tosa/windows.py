@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ethosgen.frontend.tosa.misfit import require
+from ethosgen.values.grammar import counted
 from ethosgen.values.network import Operator, Tensor
 
 Shape = tuple[int, ...]
@@ -30,7 +31,10 @@ def convolution(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     source, weights = tensors[0].shape, tensors[1].shape
     rank = 4 if op.code == "TOSA_CONV2D" else 5
     require(len(source) == len(weights) == rank, f"has weights {list(weights)}")
-    require(weights[-1] == source[-1], f"has weights for {weights[-1]} of {source[-1]} channels")
+    require(
+        weights[-1] == source[-1],
+        f"has weights for {weights[-1]} of {counted(source[-1], 'channel')}",
+    )
     _layer(tensors, weights[0])
     return (source[0], *_slid(op, source[1:-1], weights[1:-1]), weights[0])
 
@@ -39,7 +43,9 @@ def depthwise(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     """Return the shape of DEPTHWISE_CONV2D."""
     source, weights = tensors[0].shape, tensors[1].shape
     require(len(source) == len(weights) == 4, f"has weights {list(weights)}")
-    require(weights[2] == source[3], f"has weights for {weights[2]} of {source[3]} channels")
+    require(
+        weights[2] == source[3], f"has weights for {weights[2]} of {counted(source[3], 'channel')}"
+    )
     channels = weights[2] * weights[3]
     _layer(tensors, channels)
     return (source[0], *_slid(op, source[1:3], weights[:2]), channels)
@@ -49,7 +55,9 @@ def transposed(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     """Return the shape of TRANSPOSE_CONV2D."""
     source, weights = tensors[0].shape, tensors[1].shape
     require(len(source) == len(weights) == 4, f"has weights {list(weights)}")
-    require(weights[3] == source[3], f"has weights for {weights[3]} of {source[3]} channels")
+    require(
+        weights[3] == source[3], f"has weights for {weights[3]} of {counted(source[3], 'channel')}"
+    )
     _layer(tensors, weights[0])
     pads, strides = _numbers(op, "out_pad", 4), _numbers(op, "stride", 2)
     require(min(strides) > 0, f"has strides of {strides}")
@@ -98,7 +106,9 @@ def resize(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     require(len(shape) == 4, f"has an input of shape {list(shape)}")
     lists = []
     for tensor, count in zip(tensors[1:4], (4, 2, 2), strict=True):
-        require(tensor.shape == (count,), f"has {tensor.elements} numbers instead of {count}")
+        require(
+            tensor.shape == (count,), f"has {counted(tensor.elements, 'number')} instead of {count}"
+        )
         lists.append([int(value) for value in tensor.array()])
     scale, offset, border = lists
     sizes = []

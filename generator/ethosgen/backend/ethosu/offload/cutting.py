@@ -32,6 +32,7 @@ from ethosgen.backend.ethosu.stream import (
 )
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.errors import RefusalError, UnsupportedError
+from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, Kept, Partition, Plan, Scratch
 from ethosgen.values.tosa import PREFIX
@@ -121,7 +122,7 @@ def _whole(network: Network, npu: EthosU, io: IoStyle, compile_part: CompilePart
 
 def _require_one(residual: Residual) -> None:
     if len(residual.npu_operators) != 1 or len(residual.graph.operators) != 1:
-        why = f"Vela makes {len(residual.graph.operators)} operators of it"
+        why = f"Vela makes {counted(len(residual.graph.operators), 'operator')} of it"
         raise RefusalError(why, why)
 
 

@@ -183,12 +183,7 @@ def known_errata(
     from ethosgen import aot
 
     backend, graph = backend_of(accelerator), network.graph
-    task = Task(network, accelerator, io, aot)
-    kept = backend.errata(task, oracle)
-    lacking = aot.decided_by_litert(graph) if oracle == DEFAULT.name else []
-    if lacking:  # in a bisection each operator has its own
-        theirs = backend.errata(task, SECOND.name)
-        kept |= {i: theirs[i] for i in lacking if i in theirs}
+    kept = errata_of(network, accelerator, io, oracle)
     for index, why in kept.items():
         operator = graph.operators[index]
         if not aot.can_run(operator, graph):
@@ -198,6 +193,22 @@ def known_errata(
                 f"{why.reason}, and the CPU has no code for it; use --trust-compiler to accept "
                 f"{backend.compiler}'s result"
             )
+    return kept
+
+
+def errata_of(
+    network: Network, accelerator: Accelerator, io: IoStyle, oracle: str = DEFAULT.name
+) -> dict[int, Kept]:
+    """Return the operators that errata concern."""
+    from ethosgen import aot
+
+    backend, graph = backend_of(accelerator), network.graph
+    task = Task(network, accelerator, io, aot)
+    kept = backend.errata(task, oracle)
+    lacking = aot.decided_by_litert(graph) if oracle == DEFAULT.name else []
+    if lacking:  # in a bisection each operator has its own
+        theirs = backend.errata(task, SECOND.name)
+        kept |= {i: theirs[i] for i in lacking if i in theirs}
     return kept
 
 

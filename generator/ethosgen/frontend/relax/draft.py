@@ -121,9 +121,15 @@ def invert(order: Order) -> Order:
 
 
 class Draft:
-    """A graph in the making; tensors are named after `name`, the result that is being made."""
+    """A graph in the making; tensors are named after `name`, the result that is being made.
+
+    `owner` is the composite that is being translated, "" outside of composites; `owners` maps the
+    tensors that operators make to theirs.
+    """
 
     def __init__(self) -> None:
+        self.owner = ""
+        self.owners: dict[int, str] = {}
         self.tensors: list[Tensor] = []
         self.operators: list[Operator] = []
         self.inputs: list[int] = []
@@ -188,6 +194,7 @@ class Draft:
     ) -> Value:
         """Add an operator with one output; return it, its axes in the tensor's order."""
         index = self.add_tensor(shape, dtype, scale, name=name)
+        self.owners[index] = self.owner
         self.operators.append(
             Operator(
                 len(self.operators), code, tuple(inputs), (index,), options=dict(options or {})

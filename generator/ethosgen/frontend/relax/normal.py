@@ -37,14 +37,15 @@ def normalized(module: tvm.IRModule) -> tvm.IRModule:
     A dequantized value with several users would be in no composite: each gets one of its own.
     Constants are repeated likewise.
     """
-    return _Separation(module["main"]).module()
+    return _Separation(module).module()
 
 
 class _Separation:
-    """Emits a function again."""
+    """Emits main again."""
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    def __init__(self, module: tvm.IRModule) -> None:
+        self.function = module["main"]
+        self.others = [(v, f) for v, f in module.functions_items() if v.name_hint != "main"]
         self.builder = relax.BlockBuilder()
         self.replaced: dict[Any, Any] = {}
         self.repeated: dict[Any, Any] = {}
@@ -57,7 +58,10 @@ class _Separation:
                     self.bind(binding)
                 result = builder.emit_output(self.own(function.body.body))
             builder.emit_func_output(result)
-        return relax.transform.DeadCodeElimination(["main"])(builder.get())
+        made = builder.get()
+        for variable, other in self.others:
+            made.update_func(variable, other)
+        return relax.transform.DeadCodeElimination(["main"])(made)
 
     def bind(self, binding: Any) -> None:
         value = binding.value

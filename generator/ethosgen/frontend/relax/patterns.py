@@ -105,10 +105,14 @@ def _binary(name: str) -> Pattern:
     return quantized(clamped(both))
 
 
+def _anything(count: int) -> list[Pattern]:
+    """Return wildcards of their own: one used twice would match equal arguments only."""
+    return [wildcard() for _ in range(count)]
+
+
 def _unary(name: str, extra: int = 0) -> Callable[[], Pattern]:
     def pattern() -> Pattern:
-        others = [wildcard() for _ in range(extra)]  # one object would match equal arguments only
-        return quantized(clamped(is_op(name)(dequantized(), *others)))
+        return quantized(clamped(is_op(name)(dequantized(), *_anything(extra))))
 
     return pattern
 
@@ -116,6 +120,14 @@ def _unary(name: str, extra: int = 0) -> Callable[[], Pattern]:
 def _concat(count: int) -> Pattern:
     parts = [dequantized() | _constant() for _ in range(count)]
     return quantized(clamped(is_op("relax.concat")(is_tuple(parts))))
+
+
+def _move(name: str, extra: int) -> Pattern:
+    return quantized(is_op(name)(dequantized(), *_anything(extra)))
+
+
+def _rescaling() -> Pattern:
+    return quantized(dequantized())
 
 
 LAYERS = (
@@ -143,6 +155,14 @@ UNARIES = dict.fromkeys(
     0,
 ) | {"clip": 2, "image.resize2d": 1, "nn.pad": 0}
 """Operators of one value, and how many further arguments each has."""
+MOVES = (
+    *(("reshape", 1), ("permute_dims", 0), ("squeeze", 0), ("expand_dims", 0), ("flatten", 0)),
+    *(("nn.batch_flatten", 0), ("strided_slice", 3), ("strided_slice", 4)),
+)
+"""Operators that move the elements of one value, likewise."""
+CONCAT = "relax.concat"
+RESCALING = PREFIX + "quantize"
+"""The composite of a dequantize and a quantize alone."""
 
 
 @dataclass(frozen=True)
@@ -173,18 +193,24 @@ PATTERNS: Sequence[Composite] = (
     ),
     Composite("relax.where", _choice),
     Composite("relax.nn.prelu", _prelu),
+    Composite(CONCAT, partial(_concat, 2)),
+    *(Composite(f"relax.{name}", partial(_move, f"relax.{name}", extra)) for name, extra in MOVES),
+    Composite("relax.quantize", _rescaling),
 )
-"""All but those of concat, one for each number of parts."""
+"""That of concat is for two parts; `fusion_patterns` adds the others."""
 
 
-def fusion_patterns(operators: set[str], parts: Iterable[int] = ()) -> list[tuple[str, Any]]:
+def fusion_patterns(
+    operators: set[str], parts: Iterable[int] = (), table: Sequence[Composite] = PATTERNS
+) -> list[tuple[str, Any]]:
     """Return name and pattern of the composites whose main operator is among those given.
 
-    `parts` are the numbers of parts of all concatenations.
+    `parts` are the numbers of parts of all concatenations: each has a pattern of its own.
     """
-    concats = [Composite("relax.concat", partial(_concat, count)) for count in sorted(set(parts))]
-    return [
-        (one.name, one.pattern())
-        for one in (*PATTERNS, *concats)
-        if WHOLES.get(one.operator, one.operator) in operators
-    ]
+    patterns: list[tuple[str, Any]] = []
+    for one in table:
+        if one.operator == CONCAT:
+            patterns += [(one.name, _concat(count)) for count in sorted(set(parts))]
+        elif WHOLES.get(one.operator, one.operator) in operators:
+            patterns.append((one.name, one.pattern()))
+    return patterns

@@ -201,6 +201,8 @@ def _reduced(site: Site, axes: list[int], keeps: bool) -> Value:
     source = site.value(0)
     if site.is_quantized and code == "REDUCE_PROD":
         raise NoIntegerForm("a product over an axis has no integer form")
+    if code == "MEAN" and site.is_quantized and axes == [2, 3] and len(source.shape) == 4:
+        source = site.draft.ordered(source, channels_last(4))  # Vela refuses MEAN of NCHW
     kept = [axis for axis in range(len(source.shape)) if axis not in axes]
     places = [source.order[axis] for axis in kept]
     if not keeps and places != sorted(places):

@@ -15,6 +15,7 @@ from tvm.ir import Constant as RelaxConstant
 from ethosgen.frontend.relax.composite import Island, take_apart
 from ethosgen.frontend.relax.draft import Constant, Draft, Operand, Scale, Value, channels_last
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
+from ethosgen.frontend.relax.patterns import RESCALING
 from ethosgen.frontend.relax.site import TRANSLATORS, NoIntegerForm, Site, ints, quantize
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph
@@ -58,8 +59,21 @@ class Reading:
         self.run(function)
         results = self.evaluate(function.body.body)
         listed = results if isinstance(results, tuple) else (results,)
-        made = [self.output(result, given) for result, given in zip(listed, outputs, strict=True)]
+        types = _types_of(function)
+        made = [self.output(*one) for one in zip(listed, outputs, types, strict=True)]
         return self.draft.graph(name, made)
+
+    def owners(self, graph: Graph) -> list[str]:
+        """Return the composite of each operator of the graph that `graph` returned.
+
+        An operator outside of composites has that of the operator which makes its first input.
+        """
+        of_name = {self.draft.tensors[i].name: owner for i, owner in self.draft.owners.items()}
+        found: dict[int, str] = {}
+        for op in graph.operators:
+            owner = of_name[graph.tensors[op.outputs[0]].name]
+            found[op.outputs[0]] = owner or found.get(op.inputs[0], "")
+        return list(found.values())
 
     def run(self, function: Any) -> None:
         """Translate the bindings of a function, in order."""
@@ -97,8 +111,17 @@ class Reading:
     def composite(self, call: Any) -> Operand:
         """Translate a composite to integers, or its operators one by one to floats."""
         function = self.module[call.op]
+        self.draft.owner = call.op.name_hint
+        try:
+            return self.translated_composite(function, call)
+        finally:
+            self.draft.owner = ""
+
+    def translated_composite(self, function: Any, call: Any) -> Operand:
         for parameter, argument in zip(function.params, call.args, strict=True):
             self.values[parameter] = self.evaluate(argument)
+        if str(function.attrs["Composite"]) == RESCALING:
+            return self.inlined(function)
         island = take_apart(function)
         self.draft.name = island.name
         try:
@@ -108,8 +131,13 @@ class Reading:
             why = str(reason)
             _LOG.info("'%s' stays float: %s", island.name, reason)
         first = len(self.draft.operators)
-        self.run(function)
+        made = self.inlined(function)
         self.explain(first, why)
+        return made
+
+    def inlined(self, function: Any) -> Operand:
+        """Translate the operators of a composite one by one."""
+        self.run(function)
         result = self.evaluate(function.body.body)
         assert isinstance(result, (Value, Constant))
         return result
@@ -118,7 +146,7 @@ class Reading:
         """Remember why the operators from `first` on compute floats."""
         for operator in self.draft.operators[first:]:
             for index in operator.outputs:
-                self.in_float.setdefault(self.draft.tensors[index].name, why)
+                self.in_float[self.draft.tensors[index].name] = why
 
     def in_integers(self, island: Island) -> Value:
         scale, dtype = quantization(island.quantize)
@@ -145,6 +173,7 @@ class Reading:
         )
         made = self.translated(site)
         assert isinstance(made, Value)
+        made = self.draft.rescaled(made, scale, dtype)  # what only moves elements keeps its scale
         return replace(made, is_real=False)
 
     def translated(self, site: Site) -> Any:
@@ -227,17 +256,28 @@ class Reading:
         self.draft.tensors[operand.tensor] = replace(tensor, quantization=scale.quantization())
         return replace(operand, scale=scale)
 
-    def output(self, result: Any, name: str) -> int:
-        """Return the tensor of an output, in logical order and with the user's name."""
+    def output(self, result: Any, name: str, dtype: str) -> int:
+        """Return the tensor of an output, in logical order and with the user's name and type."""
         if isinstance(result, Constant):
             raise UnsupportedError(f"the output '{name}' is constant")
         self.draft.name = name
         value = self.draft.real(self.draft.plain(result))
+        signed, difference = _SHIFTED.get(dtype, (dtype, 0))
+        if value.scale is not None and value.dtype == signed != dtype:
+            zero_points = tuple(zero + difference for zero in value.scale.zero_point)
+            scale = replace(value.scale, zero_point=zero_points)
+            value = self.draft.rescaled(value, scale, dtype)
         if value.tensor in self.draft.inputs:
             raise UnsupportedError(f"the output '{name}' is an input as well")
         tensor = self.draft.tensors[value.tensor]
         self.draft.tensors[value.tensor] = replace(tensor, name=name)
         return value.tensor
+
+
+def _types_of(function: Any) -> list[str]:
+    """Return the types of a function's results."""
+    made = function.ret_ty
+    return [str(one.dtype) for one in (made.fields if hasattr(made, "fields") else [made])]
 
 
 def is_tuple(variable: Any) -> bool:

@@ -1,0 +1,24 @@
+"""Compiles partitions, each content once."""
+
+from ethosgen.pipeline import make_plan
+from ethosgen.relax.question import content_of
+from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.network import Network
+from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.watch import Watch
+
+_PLANS: dict[tuple[str, str, bool], Plan] = {}
+"""Plans of this process, by NPU, content, and whether they were checked."""
+
+
+def plan_of(network: Network, accelerator: Accelerator, check: bool) -> Plan:
+    """Compile a network, or return its plan if it was compiled before.
+
+    `check` compares it with the oracle on the NPU model. UnsupportedError if the plan cannot be
+    made exact.
+    """
+    key = (accelerator.name, content_of(network), check)
+    if key not in _PLANS:
+        options = OffloadOptions(check=check)
+        _PLANS[key] = make_plan(network, accelerator, IoStyle.ARENA, Watch(), options)
+    return _PLANS[key]

@@ -1,0 +1,90 @@
+"""Asks Vela which composites an NPU supports: many at once, and each content once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from ethosgen import aot
+from ethosgen.backend import Offer, Task, backend_of
+from ethosgen.frontend import source_of
+from ethosgen.pipeline.exactness import errata_of
+from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
+from ethosgen.values.plan import IoStyle
+
+_ANSWERS: dict[tuple[str, str, str], str] = {}
+"""Vela's answers in this process, by NPU, version of Vela and content of the network."""
+
+
+def refusals(networks: Sequence[Network], accelerator: Accelerator) -> list[str]:
+    """Return for each network why the NPU cannot run all of it exactly, "" where it can.
+
+    The networks become one of unconnected parts for Vela, which judges each operator alone.
+    """
+    version = backend_of(accelerator).compiler_version()
+    keys = [(accelerator.name, version, content_of(network)) for network in networks]
+    new = {key: one for key, one in zip(keys, networks, strict=True) if key not in _ANSWERS}
+    if new:
+        _ANSWERS.update(zip(new, _asked(list(new.values()), accelerator), strict=True))
+    return [_ANSWERS[key] for key in keys]
+
+
+def content_of(network: Network) -> str:
+    """Return a digest of what a network computes."""
+    nameless = replace(network, name="network", source=None)
+    return sha256(source_of(nameless).data).hexdigest()
+
+
+def _asked(networks: Sequence[Network], accelerator: Accelerator) -> list[str]:
+    """Ask Vela and the errata about networks of which none is known yet."""
+    whole = Network("composites", (side_by_side([one.graph for one in networks]),))
+    kept = errata_of(whole, accelerator, IoStyle.ARENA)
+    offers = backend_of(accelerator).offers(Task(whole, accelerator, IoStyle.ARENA, aot), kept)
+    answers, first = [], 0
+    for network in networks:
+        count = len(network.graph.operators)
+        answers.append(_refusal(whole.graph, range(first, first + count), offers))
+        first += count
+    return answers
+
+
+def _refusal(graph: Graph, operators: range, offers: Mapping[int, Offer]) -> str:
+    """Return the reasons for the refused operators; one that Vela fuses away has no offer."""
+    refused = {
+        f"{graph.operators[i].code}: {offers[i].refusal}"
+        for i in operators
+        if i in offers and offers[i].refusal
+    }
+    if not any(i in offers for i in operators):
+        return "nothing is left of it to run on the NPU"
+    return "; ".join(sorted(refused))
+
+
+def side_by_side(graphs: Sequence[Graph]) -> Graph:
+    """Return one graph of unconnected parts; the names of tensors get the part's number."""
+    tensors: list[Tensor] = []
+    operators: list[Operator] = []
+    inputs: list[int] = []
+    outputs: list[int] = []
+    for number, graph in enumerate(graphs):
+        first = len(tensors)
+
+        def moved(indices: Sequence[int], by: int = first) -> tuple[int, ...]:
+            return tuple(index if index == ABSENT else index + by for index in indices)
+
+        tensors += [
+            replace(one, index=one.index + first, name=f"{number}/{one.name}")
+            for one in graph.tensors
+        ]
+        operators += [
+            replace(
+                one,
+                index=len(operators) + one.index,
+                inputs=moved(one.inputs),
+                outputs=moved(one.outputs),
+            )
+            for one in graph.operators
+        ]
+        inputs += moved(graph.inputs)
+        outputs += moved(graph.outputs)
+    return Graph("composites", tuple(tensors), tuple(operators), tuple(inputs), tuple(outputs))

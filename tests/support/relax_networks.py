@@ -1,0 +1,113 @@
+"""Builds quantized Relax modules: dequantize → operator → quantize, as quantizers write them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+Expression = Any
+Make = Callable[..., Expression]
+"""Makes a float expression of float operands."""
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """The quantization of a tensor; several scales are along `axis`."""
+
+    scale: float | Sequence[float]
+    zero_point: int = 0
+    dtype: str = "int8"
+    axis: int = -1
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input of integers, or of truth values, which are not quantized."""
+
+    shape: tuple[int, ...]
+    how: Quantized
+
+
+def quantize(value: Expression, how: Quantized) -> Expression:
+    return relax.op.quantize(value, *_parameters(how), axis=how.axis, out_dtype=how.dtype)
+
+
+def dequantize(value: Expression, how: Quantized) -> Expression:
+    return relax.op.dequantize(value, *_parameters(how), axis=how.axis, out_dtype="float32")
+
+
+def _parameters(how: Quantized) -> tuple[Expression, Expression]:
+    scale = np.asarray(how.scale, np.float32)
+    return relax.const(scale), relax.const(np.full(scale.shape, how.zero_point, how.dtype))
+
+
+def weights(shape: Sequence[int], how: Quantized, seed: int = 0) -> Expression:
+    """Return random dequantized weights, -127 to 127, with both ends among them."""
+    values = np.random.default_rng(seed).integers(-127, 128, shape)
+    values.flat[0], values.flat[-1] = -127, 127
+    return dequantize(relax.const(values.astype(how.dtype)), how)
+
+
+def build(
+    givens: Sequence[Given], make: Callable[[Callable[..., Any], list[Any]], Any]
+) -> tvm.IRModule:
+    """Build a module; `make` gets `emit` and the inputs, and returns the result or results."""
+    builder = relax.BlockBuilder()
+    inputs = [
+        relax.Var(f"x{i}", relax.TensorType(one.shape, one.how.dtype))
+        for i, one in enumerate(givens)
+    ]
+    with builder.function("main", inputs):
+        with builder.dataflow():
+            made = make(builder.emit, list(inputs))
+            made = relax.Tuple(list(made)) if isinstance(made, list | tuple) else made
+            result = builder.emit_output(made)
+        builder.emit_func_output(result)
+    module: tvm.IRModule = builder.get()
+    return module
+
+
+def operator(givens: Sequence[Given], made: Quantized, make: Make) -> tvm.IRModule:
+    """Build a module of one operator, whose result before it is quantized is named "made"."""
+
+    def body(emit: Callable[..., Any], inputs: list[Any]) -> Any:
+        real = [
+            x if g.how.dtype == "bool" else emit(dequantize(x, g.how))
+            for x, g in zip(inputs, givens, strict=True)
+        ]
+        return emit(quantize(emit(make(*real), "made"), made))
+
+    return build(givens, body)
+
+
+def edge_samples(givens: Sequence[Given], count: int = 4) -> list[list[Any]]:
+    """Draw uniform integers, then the ends of the range alone, then each end everywhere."""
+    samples: list[list[Any]] = []
+    for index in range(count + 3):
+        random = np.random.default_rng(index)
+        arrays = []
+        for one in givens:
+            is_bool = one.how.dtype == "bool"
+            ends = [0, 1] if is_bool else [(i := np.iinfo(one.how.dtype)).min, i.max]
+            values = random.integers(ends[0], ends[1], one.shape, endpoint=True)
+            if index == count:
+                values = random.choice(ends, one.shape)
+            elif index > count:
+                values = np.full(one.shape, ends[index - count - 1])
+            arrays.append(values.astype(one.how.dtype))
+        samples.append(arrays)
+    return samples
+
+
+def run(module: tvm.IRModule, samples: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Compile a module for this machine and run it; return the outputs of each sample."""
+    machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
+    outputs = []
+    for sample in samples:
+        made = machine["main"](*[tvm.runtime.tensor(array) for array in sample])
+        several = list(made) if not hasattr(made, "numpy") else [made]
+        outputs.append([one.numpy() for one in several])
+    return outputs

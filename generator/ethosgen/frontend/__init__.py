@@ -76,7 +76,12 @@ def read_source(source: Source) -> Network:
 
 def source_of(network: Network) -> Source:
     """Return a network's source; for a network without one, its .tflite or .tosa file."""
-    return network.source or (tosa if is_tosa(network) else tflite).written(network)
+    return network.source or written(network)
+
+
+def written(network: Network) -> Source:
+    """Return a network's graphs as a file: .tosa for TOSA's operators, .tflite for TFLite's."""
+    return tosa.written(network) if is_tosa(network) else tflite.written(network)
 
 
 def suffix_of(source: Source) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.backend import backend_of
-from ethosgen.frontend.tflite.writer import file_of
+from ethosgen.frontend import suffix_of, written
 from ethosgen.oracle import ORACLES
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
@@ -103,20 +103,21 @@ def _look(
 
 
 def _write(network: Network, code: str, samples: Sequence[Arrays], found: _Found) -> Path:
-    file = file_of(network)
-    digest = hashlib.sha256(file).hexdigest()[:12]
+    source = written(network)
+    digest = hashlib.sha256(source.data).hexdigest()[:12]
     place = cases_folder() / f"{code.lower()}-{digest}"
     if place.exists():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
     stage = Path(tempfile.mkdtemp(prefix=".case-", dir=place.parent))
     try:
-        (stage / "network.tflite").write_bytes(file)
+        file = f"network{suffix_of(source)}"
+        (stage / file).write_bytes(source.data)
         save_samples(stage / "inputs.npz", samples)
         save_samples(stage / "expected.npz", found.golden)
         if found.outputs:
             save_samples(stage / "npu.npz", found.outputs)
-        (stage / "README.txt").write_text(_text(code, found))
+        (stage / "README.txt").write_text(_text(code, file, found))
         stage.rename(place)
     except OSError:
         if not place.exists():  # another process may have written the same
@@ -126,10 +127,10 @@ def _write(network: Network, code: str, samples: Sequence[Arrays], found: _Found
     return place
 
 
-def _text(code: str, found: _Found) -> str:
+def _text(code: str, file: str, found: _Found) -> str:
     return (
         f"{code}, compiled by {found.compiler}, on ethosgen's NPU model.\n{found.said}.\n\n"
-        f"network.tflite  the network\ninputs.npz      samples\n"
+        f"{file.ljust(16)}the network\ninputs.npz      samples\n"
         f"expected.npz    {ORACLES[found.oracle].title}'s outputs\n"
         "npu.npz         the NPU model's outputs\n\n"
         "In a case of one operator, the other operators' constants are all 0. Please report it.\n"

@@ -13,7 +13,7 @@ from ethosgen.backend.ethosu.stream import (
     stream_of,
 )
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.plan import Partition, Plan
+from ethosgen.values.plan import IoStyle, Partition, Plan
 
 
 def partition_facts(
@@ -32,12 +32,12 @@ def partition_facts(
     bases = [*used, *[None] * (BASES - len(used))]
     return {
         "qconfig": 2 * ports["commands"],
-        "regioncfg": sum(_region(base, ports) << 2 * i for i, base in enumerate(bases)),
+        "regioncfg": sum(_region(plan, base, ports) << 2 * i for i, base in enumerate(bases)),
         "base_bytes": [_base_bytes(plan, base, arena_bytes) for base in bases],
     }
 
 
-def _region(base: Base | None, ports: Mapping[str, int]) -> int:
+def _region(plan: Plan, base: Base | None, ports: Mapping[str, int]) -> int:
     """Return a region's REGIONCFG field: 0 and 1 are port 0's two AXI limits, 2 and 3 port 1's.
 
     Each kind of traffic has its own limit, so that an application can tune them separately: weights
@@ -51,7 +51,8 @@ def _region(base: Base | None, ports: Mapping[str, int]) -> int:
         return 2 * ports["arena"]
     if base is RegionKind.SCRATCH_FAST:
         return 2 * ports.get("fast", ports["arena"]) + 1
-    return 2 * ports["io"]
+    ends = (*plan.residual.inputs, *plan.residual.outputs) if plan.io is IoStyle.CALLER else ()
+    return 2 * ports["io" if base in ends else "arena"]
 
 
 def _base_bytes(plan: Plan, base: Base | None, arena_bytes: int) -> int:

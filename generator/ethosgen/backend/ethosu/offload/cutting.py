@@ -97,7 +97,7 @@ def _whole(network: Network, npu: EthosU, io: IoStyle, compile_part: CompilePart
     part = replace(part, inputs=graph.inputs, outputs=graph.outputs)
     compiled = compile_part(part.network(network), io)
     spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
-    residual = Residual(compiled.network, network, spans)
+    residual = Residual(_shaped(compiled, part, network), network, spans)
     _require_one(residual)
     partitions = residual.partitions([part.operators], ["the network ends here"])
     plan = Plan(
@@ -118,6 +118,23 @@ def _whole(network: Network, npu: EthosU, io: IoStyle, compile_part: CompilePart
         way_out=way_out(partitions),
     )
     return Division(plan, {}, {"perf": _rows(part, network, compiled)})
+
+
+def _shaped(compiled: Compiled, part: Part, network: Network) -> Network:
+    """Return Vela's output with the part's own shapes, which a RESHAPE at an end may have changed.
+
+    Only the bytes matter to the NPU.
+    """
+    graph = compiled.network.graph
+    ours = (network.graph.tensors[i] for i in (*part.inputs, *part.outputs))
+    theirs = (*graph.inputs, *graph.outputs)
+    shapes = {
+        i: t.shape
+        for i, t in zip(theirs, ours, strict=False)
+        if t.elements == graph.tensors[i].elements
+    }
+    tensors = (replace(t, shape=shapes.get(t.index, t.shape)) for t in graph.tensors)
+    return compiled.network.edited(replace(graph, tensors=tuple(tensors)))
 
 
 def _require_one(residual: Residual) -> None:
@@ -210,7 +227,7 @@ class _Cutter:
         network = part.network(self._network)
         compiled = self._compile(network, IoStyle.CALLER, limit_s)
         try:
-            residual = Residual(compiled.network, network, read_spans(compiled.log))
+            residual = Residual(_shaped(compiled, part, network), network, read_spans(compiled.log))
             _require_one(residual)
             residual.partitions([part.operators], [""])
         except UnsupportedError as error:

@@ -13,6 +13,7 @@ from ethosgen.backend.ethosu.offload.site import Site, Table
 from ethosgen.oracle import ORACLES, litert, tflm
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import IoStyle, Kept
+from ethosgen.values.tosa import is_tosa
 
 TFLM, LITERT = tflm.NAME, litert.NAME
 VELA = "Vela"
@@ -90,9 +91,11 @@ def _numbers(text: str) -> tuple[int, ...]:
 def find_errata(network: Network, target: CompileTarget, oracle: str = TFLM) -> dict[int, Kept]:
     """Return the operators that must stay on the CPU so that all outputs equal an oracle's."""
     from ethosgen.backend.ethosu.offload.errata_table import ERRATA
+    from ethosgen.backend.ethosu.offload.tosa_errata import TOSA_ERRATA
 
     installed = vela_version()
-    open_ones = [e for e in ERRATA if oracle in e.against and is_open(e, installed)]
+    known = TOSA_ERRATA if is_tosa(network) else ERRATA
+    open_ones = [e for e in known if oracle in e.against and is_open(e, installed)]
     found: dict[int, Kept] = {}
     for operator in network.graph.operators:
         if not operator.outputs or not operator.inputs:

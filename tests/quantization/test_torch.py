@@ -57,6 +57,26 @@ def test_activations_can_be_int16_and_a_layer_float(program: Path, tmp_path: Pat
     assert report.accuracy.samples == 6
 
 
+@pytest.mark.parametrize(("activations", "scale"), [("int8", 1 / 256), ("int16", 1 / 32768)])
+def test_softmax_stays_whole(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, activations: str, scale: float
+) -> None:
+    (program,) = pt2_files(tmp_path_factory, "float", "softmax")
+    (tmp_path / "data").mkdir()
+    values = np.random.default_rng(5).standard_normal((4, 1, 6, 10)).astype(np.float32)
+    np.save(tmp_path / "data" / "x.npy", values)
+    made = tmp_path / "made.pt2"
+    request = QuantizationRequest(program, tmp_path / "data", made, activations)
+    report = quantize(request, Watch())
+    assert [(layer.operator, layer.dtype) for layer in report.layers] == [("softmax", activations)]
+    network = read(made)
+    (op,) = (op for op in network.graph.operators if op.code == "SOFTMAX")
+    output = network.graph.tensors[op.outputs[0]]
+    assert output.dtype == activations
+    assert output.quantization is not None
+    assert output.quantization.scale == (scale,)
+
+
 def test_a_quantized_program_is_refused(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:

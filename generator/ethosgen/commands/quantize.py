@@ -75,11 +75,11 @@ def quantize(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Quantize a float network (.onnx, .tflite) to int8 with calibration data.
+    """Quantize a float network (.onnx, .tflite, .pt2) to int8 with calibration data.
 
-    Each format is quantized by the quantizer of its own world: ONNX Runtime, LiteRT. The table
-    shows how far each layer's result is from the float network's; if it is too far, the layers to
-    keep in float are named.
+    Each format is quantized by the quantizer of its own world: ONNX Runtime's, LiteRT's, PyTorch's.
+    The table shows how far each layer's result is from the float network's; if it is too far, the
+    layers to keep in float are named.
     """
     from ethosgen import pipeline
 

@@ -53,7 +53,8 @@ def find_quantizer(path: Path) -> Quantizer:
     if suffix in _PICKLED:
         raise InputError(
             f"'{path}' looks like a pickled checkpoint, which can run any code, so ethosgen never "
-            "opens one; export the network with torch.onnx.export(model, inputs, 'NETWORK.onnx')"
+            "opens one; save the network with "
+            "torch.export.save(torch.export.export(model, inputs), 'NETWORK.pt2')"
         )
     formats = ", ".join(one.suffix for one in QUANTIZERS)
     raise InputError(f"'{path}' is in no format that ethosgen quantizes; it must end in: {formats}")

@@ -9,6 +9,7 @@ import functools
 import operator
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ from executorch.backends.arm.quantizer import (
     get_symmetric_quantization_config,
 )
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.quantization.pt2e.quantizer import (
+    FixedQParamsQuantizationSpec,
+    QuantizationAnnotation,
+)
+from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 warnings.simplefilter("ignore")
 
@@ -33,7 +39,12 @@ GIVEN = "given.pt2"
 _SAMPLES = "samples.npz"
 _NPU = "ethos-u55-128"
 """Arm's quantizer is the same for all; only the delegate that nobody makes here depends on it."""
-_INTEGERS = (torch.int8, torch.int16, torch.uint8)
+_SOFTMAX = (torch.ops.aten.softmax.int, torch.ops.aten._softmax.default)
+_FIXED = {
+    "int8": FixedQParamsQuantizationSpec(torch.int8, 1 / 256, -128, -128, 127),
+    "int16": FixedQParamsQuantizationSpec(torch.int16, 1 / 32768, 0, -32768, 32767),
+}
+"""The type of SOFTMAX's output."""
 _ACTIVATIONS = ("relu", "relu_", "clamp", "hardtanh", "hardtanh_", "relu6")
 
 
@@ -145,18 +156,49 @@ def _port(node: Any) -> list[Any]:
     return [node.name, sizes, str(value.dtype).removeprefix("torch.")]
 
 
+class _Quantizer(EthosUQuantizer):  # type: ignore[misc] # torch is not installed here
+    """Arm's quantizer, but SOFTMAX stays whole, with the scale of its output that TFLite fixes.
+
+    Arm decomposes it for TOSA, into seven operators that round seven times.
+    """
+
+    def __init__(self, activations: str, keep: Sequence[str]) -> None:
+        super().__init__(EthosUCompileSpec(_NPU))
+        self._kept = set(keep)
+        self._config = _config(activations)
+        self._output = _FIXED[activations]
+        self.set_global(self._config)
+        for target in _SOFTMAX:
+            self.set_node_target(target, None)
+        for name in keep:
+            self.set_node_name(name, None)
+
+    def annotate(self, model: Any) -> Any:
+        model = super().annotate(model)
+        for node in model.graph.nodes:
+            if node.target in _SOFTMAX and node.name not in self._kept:
+                source = node.all_input_nodes[0]
+                node.meta[Q_ANNOTATION_KEY] = QuantizationAnnotation(
+                    input_qspec_map={source: self._config.input_activation},
+                    output_qspec=self._output,
+                    _annotated=True,
+                )
+        return model
+
+
+def _config(activations: str) -> Any:
+    """Return Arm's configuration; int16 takes all of its range, as TFLite's does."""
+    if activations == "int8":
+        return get_symmetric_quantization_config(is_per_channel=True)
+    config = get_symmetric_a16w8_quantization_config()
+    whole = replace(config.input_activation, quant_min=-(1 << 15))
+    return replace(config, input_activation=whole, output_activation=whole)
+
+
 def _prepared(request: Mapping[str, Any], folder: Path) -> Any:
     """Return the float module with observers, which leave its values alone."""
-    is_wide = request["activations"] == "int16"
-    config = get_symmetric_a16w8_quantization_config if is_wide else _config
-    quantizer = EthosUQuantizer(EthosUCompileSpec(_NPU)).set_global(config())
-    for name in request["keep"]:
-        quantizer.set_node_name(name, None)
+    quantizer = _Quantizer(request["activations"], request["keep"])
     return prepare_pt2e(_load(folder / GIVEN).module(check_guards=False), quantizer)
-
-
-def _config() -> Any:
-    return get_symmetric_quantization_config(is_per_channel=True)
 
 
 def _calibrated(request: Mapping[str, Any], folder: Path) -> Any:

@@ -296,8 +296,8 @@ class _Translation:
             raise UnsupportedError(
                 f"delegate {delegate} of '{self._name}' has {counted(count, 'input')} and "
                 f"{counted(len(stream.outputs), 'output')}, but is called with "
-                f"{counted(len(arguments), 'tensor')}, which ExecuTorch cannot run either: Vela "
-                "left some out; return no tensor that the network also uses itself"
+                f"{counted(len(arguments), 'tensor')}: Vela left some out; return no tensor that "
+                "the network also uses itself"
             )
         inputs = []
         for index, port in zip(arguments, stream.inputs, strict=False):

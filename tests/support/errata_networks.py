@@ -272,6 +272,7 @@ NETWORKS: dict[str, Build] = {
     "transpose-into-part": _padded_transpose,
     "log-last-segment": _unary("LOG", "int16", 2.56e-5, 8.52e-6, 0, MANY),
     "logistic-fixed-point": _unary("LOGISTIC", "int8", 1 / 256, 1 / 256, -128),
+    "gelu-precision": _unary("GELU", "int8", 0.05, 0.06, 0, MANY, {"approximate": False}),
     "curve-overflow": _unary("TANH", "int16", 100.0, 2.0**-15),
     "rsqrt-int16": _unary("RSQRT", "int16", 6.4e-4, 6.5e-4, 0, (1, 8, 8, 16)),
     "softmax-int16": _unary("SOFTMAX", "int16", 2.1e-5, 2.0**-15, 0, MANY, {"beta": 1.0}),

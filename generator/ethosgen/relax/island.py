@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
@@ -11,6 +12,8 @@ from ethosgen.frontend.relax.normal import bindings_of
 from ethosgen.frontend.relax.reading import Reading
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
+
+Array = np.ndarray[Any, Any]
 
 COMPOSITE = "Composite"
 CODEGEN = "Codegen"
@@ -32,14 +35,25 @@ def read_island(function: Any, name: str) -> Island:
     """Import a composite or a partition; UnsupportedError if it has no form in integers.
 
     Inputs are named input_0, input_1 and so on in the order of the parameters, outputs likewise.
+    Unsigned ones are signed there: `converted` makes one of the other.
     """
-    reading = Reading(module_of(function))
+    reading = Reading(module_of(function), is_signed=True)
     inputs = [f"input_{number}" for number in range(len(function.params))]
     outputs = [f"output_{number}" for number in range(len(types_of(function.ret_ty)))]
     graph = reading.graph(name, inputs, outputs)
     if reading.in_float:
         raise UnsupportedError("; ".join(dict.fromkeys(reading.in_float.values())))
     return Island(Network(name, (graph,)), tuple(reading.owners(graph)))
+
+
+def converted(array: Array, dtype: str) -> Array:
+    """Return integers in another type of the same size, unsigned ones less half of their range."""
+    if str(array.dtype) == dtype or array.dtype.kind not in "iu":
+        return array
+    unsigned = np.dtype(f"u{array.itemsize}")
+    half = 1 << 8 * array.itemsize - 1
+    made: Array = (array.view(unsigned) ^ unsigned.type(half)).view(dtype)
+    return made
 
 
 def types_of(kind: Any) -> Sequence[Any]:

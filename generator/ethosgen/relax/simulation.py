@@ -16,7 +16,7 @@ from tvm import relax, tirx
 from ethosgen.aot import make_evaluator
 from ethosgen.backend import backend_of, find_accelerator, require_simulator
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
-from ethosgen.relax.island import CODEGEN, read_island, types_of
+from ethosgen.relax.island import CODEGEN, converted, read_island, types_of
 from ethosgen.relax.partition import CHECKED, NPU, SYMBOL
 from ethosgen.relax.planning import plan_of
 from ethosgen.values.errors import InputError
@@ -93,11 +93,10 @@ def _runner(plan: Plan) -> Run:
 
 
 def _run(plan: Plan, evaluate: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-    names = [tensor.name for tensor in plan.network.inputs]
-    given = {name: one.numpy() for name, one in zip(names, inputs, strict=True)}
-    made = evaluate(given)
+    pairs = zip(plan.network.inputs, inputs, strict=True)
+    made = evaluate({tensor.name: converted(one.numpy(), tensor.dtype) for tensor, one in pairs})
     for tensor, place in zip(plan.network.outputs, outputs, strict=True):
-        tvm.runtime.tensor(made[tensor.name]).copyto(place)
+        tvm.runtime.tensor(converted(made[tensor.name], str(place.dtype))).copyto(place)
 
 
 def _calling(symbol: str, number: int, count: int, types: Sequence[Any]) -> Any:

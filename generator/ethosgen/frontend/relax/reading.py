@@ -37,9 +37,13 @@ def translators() -> Mapping[str, Any]:
 
 @dataclass
 class Reading:
-    """A module on its way into a graph; `in_float` names results that stay float, and why."""
+    """A module on its way into a graph; `in_float` names results that stay float, and why.
+
+    If it `is_signed`, unsigned inputs and outputs are signed in the graph, less the difference.
+    """
 
     module: tvm.IRModule
+    is_signed: bool = False
     draft: Draft = field(default_factory=Draft)
     values: dict[Any, Any] = field(default_factory=dict)
     in_float: dict[str, str] = field(default_factory=dict)
@@ -54,6 +58,7 @@ class Reading:
         function = self.module["main"]
         for parameter, given in zip(function.params, inputs, strict=True):
             shape, dtype = shape_of(parameter)
+            dtype = _SHIFTED[dtype][0] if self.is_signed and dtype in _SHIFTED else dtype
             order = channels_last(len(shape)) if is_last and len(shape) > 2 else None
             self.values[parameter] = self.draft.add_input(given, shape, dtype, order)
         self.run(function)
@@ -263,7 +268,7 @@ class Reading:
         self.draft.name = name
         value = self.draft.real(self.draft.plain(result))
         signed, difference = _SHIFTED.get(dtype, (dtype, 0))
-        if value.scale is not None and value.dtype == signed != dtype:
+        if value.scale is not None and value.dtype == signed != dtype and not self.is_signed:
             zero_points = tuple(zero + difference for zero in value.scale.zero_point)
             scale = replace(value.scale, zero_point=zero_points)
             value = self.draft.rescaled(value, scale, dtype)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.offload.rounding import Array, differ, double_factor, single_factor
 from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
-from ethosgen.values.network import Operator
+from ethosgen.values.network import Operator, Tensor
 
 Condition = Callable[[Site], bool]
 
@@ -256,9 +256,34 @@ def curves_otherwise(site: Site) -> bool:
     x, y = site.inputs[0], site.output
     reals = scale_of(x) * (np.arange(-128, 128) - point_of(x)).astype(np.float64)
     curve = np.tanh(reals) if site.code == "TANH" else _clamped_sigmoid(reals)
-    steps = point_of(y) + curve / scale_of(y)
-    theirs = np.clip(np.copysign(np.floor(abs(steps) + 0.5), steps), -128, 127)
-    return not np.array_equal(theirs.astype(np.int8), ours)
+    return not np.array_equal(_table_of(curve, y), ours)
+
+
+def gates_otherwise(site: Site) -> bool:
+    """Return whether the tables of an int8 GELU differ between NPU and CPU.
+
+    Vela fills the table in double precision (ConvertGeluToLUT), LiteRT in single.
+    """
+    if site.code != "GELU" or site.dtype != "int8":
+        return False
+    ours = site.setting.table_of(site.operator, site.graph)
+    if ours is None:
+        return False
+    x, y = site.inputs[0], site.output
+    reals = scale_of(x) * (np.arange(-128, 128) - point_of(x)).astype(np.float64)
+    if site.operator.options.get("approximate"):
+        inner = math.sqrt(2 / math.pi) * (float(np.float32(0.044715)) * reals**3 + reals)
+        curve = 0.5 * reals * (1 + np.tanh(inner))
+    else:
+        curve = reals * 0.5 * np.array([math.erfc(-real / math.sqrt(2)) for real in reals])
+    return not np.array_equal(_table_of(curve, y), ours)
+
+
+def _table_of(curve: Array, output: Tensor) -> Array:
+    """Return the int8 table that Vela fills with a curve (ConvertToLUT8)."""
+    steps = point_of(output) + curve / scale_of(output)
+    rounded = np.copysign(np.floor(abs(steps) + 0.5), steps)
+    return np.asarray(np.clip(rounded, -128, 127).astype(np.int8))
 
 
 def overflows_curve(site: Site) -> bool:

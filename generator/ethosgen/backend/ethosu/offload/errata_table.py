@@ -280,6 +280,16 @@ ERRATA: tuple[Erratum, ...] = (
         (TFLM,),
     ),
     Erratum(
+        "gelu-precision",
+        "LiteRT",
+        when.gates_otherwise,
+        "with these scales its table, computed in single precision, differs from Vela's, computed "
+        "in double",
+        "LiteRT, tflite/kernels/internal/reference/gelu.h; Regor, "
+        "compiler/tflite_graph_optimiser.cpp, ConvertGeluToLUT",
+        (LITERT,),
+    ),
+    Erratum(
         "curve-overflow",
         "TFLite Micro",
         when.overflows_curve,

@@ -150,6 +150,36 @@ def test_permutations_follow_torchs_sizes(
     np.testing.assert_array_equal(got, np.transpose(wanted, ends[1].dim_order))
 
 
+def torch_pool(x: Array, kernel: tuple[int, int], stride: tuple[int, int]) -> Array:
+    """Return avg_pool2d of NCHW, with torch's order of sums in float32."""
+    height, width = ((n - k) // s + 1 for n, k, s in zip(x.shape[2:], kernel, stride, strict=True))
+    made = np.zeros((*x.shape[:2], height, width), np.float32)
+    for row, column in np.ndindex(height, width):
+        total = np.zeros(x.shape[:2], np.float32)
+        for i, j in np.ndindex(*kernel):
+            total += x[:, :, row * stride[0] + i, column * stride[1] + j]
+        made[:, :, row, column] = total / np.float32(kernel[0] * kernel[1])
+    return made
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), NHWC], ids=["contiguous", "channels_last"])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "used"),
+    [([8, 8], [], (8, 8)), ([2, 3], [2, 1], (2, 1)), ([3], [2], (2, 2))],
+)
+def test_average_pool_sums_as_torch_does(
+    order: tuple[int, ...], kernel: list[int], stride: list[int], used: tuple[int, int]
+) -> None:
+    x = np.random.default_rng(3).normal(0, 3, (1, 5, 8, 8)).astype(np.float32)
+    window = (kernel[0], kernel[-1])
+    wanted = torch_pool(x, window, used)
+    ends = value(x.shape, "float32", order), value(wanted.shape, "float32", order)
+    more = (kernel, stride, [0, 0], False, True, None)
+    got = compute("aten::avg_pool2d.out", *ends, np.transpose(x, order).copy(), *more)
+    np.testing.assert_array_equal(got, np.transpose(wanted, order))
+
+
+POOLS = value((1, 2, 4, 4), "float32"), value((1, 2, 2, 2), "float32")
 FLOATS, BYTES = value((1, 4), "float32"), value((1, 4), "int8")
 
 
@@ -174,6 +204,12 @@ FLOATS, BYTES = value((1, 4), "float32"), value((1, 4), "int8")
         ("aten::permute_copy.out", BYTES, BYTES, ([0.5, 1],), "no list of integers"),
         ("aten::transpose_copy.int_out", BYTES, BYTES, (0, 2), "swaps dimensions 0 and 2 of 2"),
         ("dim_order_ops::_to_dim_order_copy.out", BYTES, FLOATS, (), "differ in type"),
+        ("aten::avg_pool2d.out", *POOLS, ([2, 2], [], [1, 0], False, True, None), "has padding"),
+        ("aten::avg_pool2d.out", *POOLS, ([2, 2], [], [], True, True, None), "has padding, ceil"),
+        ("aten::avg_pool2d.out", *POOLS, ([2, 2], [], [], False, True, 3), "a divisor of its own"),
+        ("aten::avg_pool2d.out", *POOLS, ([3, 3], [], [], False, True, None), "differ in size"),
+        ("aten::avg_pool2d.out", *POOLS, ([2, 2], [0, 1], [], False, True, None), "differ in size"),
+        ("aten::avg_pool2d.out", FLOATS, FLOATS, ([2, 2], [], [], False), "it pools"),
     ],
 )
 def test_what_does_not_fit_is_said(

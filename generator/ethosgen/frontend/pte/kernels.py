@@ -165,6 +165,39 @@ def _copy(call: Call) -> None:
     _permuted(call, tuple(range(len(call.before.sizes))))
 
 
+def _average_pool(call: Call) -> None:
+    """Pool without padding: torch and TFLite sum the rows of a window and divide by its size."""
+    _require_same(call, call.before.dtype == call.after.dtype == "float32", "type")
+    kernel, stride = _pair(call, 1), _pair(call, 2) or _pair(call, 1)
+    if len(call.before.sizes) != 4 or len(kernel) != 2 or len(stride) != 2:
+        raise UnsupportedError(f"it pools {list(call.before.sizes)} by {list(kernel)}")
+    if any(_pair(call, 3)) or any(call.value(place) for place in (4, 6)):
+        raise UnsupportedError("it has padding, ceil_mode or a divisor of its own")
+    batch, channels, *sizes = call.before.sizes
+    counts = [
+        (n - k) // s + 1 if s > 0 else 0 for n, k, s in zip(sizes, kernel, stride, strict=True)
+    ]
+    wanted = (batch, channels, *counts)
+    _require_same(call, min(kernel) > 0 and min(counts) > 0 and wanted == call.after.sizes, "size")
+    graph, name = call.graph, _name(call)
+    given = graph.tensor(f"{name}_given", (batch, *sizes, channels), "float32")
+    pooled = graph.tensor(f"{name}_pooled", (batch, *counts, channels), "float32")
+    graph.transpose(call.source, [call.before.dim_order.index(i) for i in _NHWC], given)
+    options = {"padding": "VALID", "filter_height": kernel[0], "filter_width": kernel[1]}
+    options |= {"stride_h": stride[0], "stride_w": stride[1]}
+    graph.operator("AVERAGE_POOL_2D", [given], [pooled], options)
+    graph.transpose(pooled, [_NHWC.index(i) for i in call.after.dim_order], call.target)
+
+
+_NHWC = (0, 2, 3, 1)
+
+
+def _pair(call: Call, place: int) -> tuple[int, ...]:
+    """Return a list of one or two integers as two, () if it is empty."""
+    found = call.integers(place)
+    return found * 2 if len(found) == 1 else found
+
+
 def _require_same(call: Call, same: bool, what: str) -> None:
     if not same:
         ends = ", ".join(f"{one.dtype} {list(one.sizes)}" for one in (call.before, call.after))
@@ -177,6 +210,7 @@ def _name(call: Call) -> str:
 
 KERNELS: Mapping[str, Callable[[Call], None]] = {
     "aten::alias_copy.out": _copy,
+    "aten::avg_pool2d.out": _average_pool,
     "aten::clone.out": _copy,
     "aten::detach_copy.out": _copy,
     "aten::lift_fresh_copy.out": _copy,

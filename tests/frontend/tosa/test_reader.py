@@ -173,6 +173,16 @@ def with_option(graph: Graph, index: int, **values: Any) -> tuple[Any, ...]:
     return tuple(operators)
 
 
+def test_zeros_after_a_constant_are_ignored() -> None:
+    """ExecuTorch writes a zero point for each channel where TOSA has one."""
+    network = layers().network()
+    index = network.graph.operators[0].inputs[4]
+    longer = edited(tensors=tensors_with(network.graph, index, data=bytes(16)))
+    assert parse_network(longer, "x.tosa").graph.tensors[index].data == b"\0"
+    wrong = edited(tensors=tensors_with(network.graph, index, data=b"\0" * 15 + b"1"))
+    assert "has 16 bytes instead of 1" in one_sentence(wrong)
+
+
 def test_a_circle_is_refused() -> None:
     net = TosaBuilder("circle")
     x = net.input((2, 2), "int32")

@@ -111,10 +111,16 @@ def _channels(net: TosaBuilder) -> int:
     return net.rescale(net.input((1, 4, 4, 3), "int8"), "int8", [0.5, 0.7, 0.9])
 
 
+def _product(net: TosaBuilder) -> int:
+    inputs = [net.input((1, 4, 4, 8), "int32") for _ in range(2)]
+    return net.op("MUL", [*inputs, net.constant([32], "int8")], (1, 4, 4, 8), "int32")
+
+
 ERRATA: Mapping[str, Callable[[TosaBuilder], int]] = {
     "tosa-shift-rounds": _shift,
     "tosa-cast-saturates": _cast,
     "tosa-rescale-channels": _channels,
+    "tosa-product-rounds-twice": _product,
 }
 
 

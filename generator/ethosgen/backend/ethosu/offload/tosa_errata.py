@@ -10,6 +10,9 @@ from ethosgen.oracle import TOSA
 
 _WIDTHS = {"bool": 1, "int8": 8, "int16": 16, "int32": 32}
 
+_ROUNDED_TWICE = 31
+"""The NPU's double rounding adds half a unit of the upper word for shifts above this."""
+
 
 def _shifts_without_rounding(site: Site) -> bool:
     is_shift = site.code == "TOSA_ARITHMETIC_RIGHT_SHIFT"
@@ -26,6 +29,10 @@ def _scales_channels(site: Site) -> bool:
         return False
     widths = _WIDTHS.get(site.inputs[0].dtype, 64), _WIDTHS[site.dtype]
     return site.inputs[1].elements > 1 and max(widths) < 32
+
+
+def _shifts_far(site: Site) -> bool:
+    return site.code == "TOSA_MUL" and site.constant(2)[0] > _ROUNDED_TWICE
 
 
 TOSA_ERRATA: tuple[Erratum, ...] = (
@@ -52,6 +59,15 @@ TOSA_ERRATA: tuple[Erratum, ...] = (
         _scales_channels,
         "between int8 and int16 it ignores the factors of channels",
         "Regor, compiler/graphir_optimiser.cpp, RewriteRescale",
+        (TOSA.name,),
+    ),
+    Erratum(
+        "tosa-product-rounds-twice",
+        VELA,
+        _shifts_far,
+        "it rounds products twice that TOSA shifts by more than 31 places and rounds once",
+        "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, "
+        "MapHLCRoundModeToInterface, where AUTO is DBL",
         (TOSA.name,),
     ),
 )

@@ -107,7 +107,18 @@ def make_plan(
 
     used = None if options.mode is OffloadMode.NONE else accelerator
     plan = exact_plan(network, used, io, planner, options, watch, ask)
-    return replace(plan, options=options)
+    return _with_reasons(replace(plan, options=options), network)
+
+
+def _with_reasons(plan: Plan, network: Network) -> Plan:
+    """Return the plan; operators that the front end left in float have its reason."""
+    operators = tuple(
+        replace(one, reason=f"it computes floats: {network.in_float[one.output]}")
+        if one.output in network.in_float
+        else one
+        for one in plan.cpu_operators
+    )
+    return replace(plan, cpu_operators=operators)
 
 
 def make_program(plan: Plan, watch: Watch) -> Program:

@@ -125,7 +125,8 @@ class Network:
     `source` is what the user gave, None for a network that was made from another. `is_as_given`
     means that the source is a .tflite file, and that it and the graphs say the same. `compression`
     says what was decompressed. `contradictions` are sentences about contradictions in the source
-    that TFLite ignores.
+    that TFLite ignores. `in_float` says by the name of its output why an operator computes floats
+    although the network is quantized.
     """
 
     name: str
@@ -135,6 +136,7 @@ class Network:
     is_as_given: bool = False
     compression: Compression | None = None
     contradictions: tuple[str, ...] = ()
+    in_float: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def edited(self, *graphs: Graph, metadata: Mapping[str, bytes] | None = None) -> "Network":
         """Return the network with other graphs, and other metadata if any is given."""

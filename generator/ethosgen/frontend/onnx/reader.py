@@ -21,8 +21,8 @@ def read_network(source: Source) -> Network:
     module = imported(model, source.name, fixed_shapes(sizes, source))
     outputs = [one.name for one in model.graph.output]
     is_last = source.options.input_layout == CHANNELS_LAST
-    graph, _ = import_module(module, "main", names, outputs, channels_last=is_last)
-    return Network(source.name.rsplit(".", 1)[0], (graph,), source=source)
+    graph, in_float = import_module(module, "main", names, outputs, channels_last=is_last)
+    return Network(source.name.rsplit(".", 1)[0], (graph,), source=source, in_float=in_float)
 
 
 def _parsed(source: Source) -> Any:

@@ -134,6 +134,8 @@ class Draft:
         self.operators: list[Operator] = []
         self.inputs: list[int] = []
         self.name = "value"
+        self.flattened: dict[int, Value] = {}
+        """Values of other orders that were flattened behind their first axis, by the result."""
         self._names: dict[str, int] = {}
         self._reordered: dict[tuple[int, Order], Value] = {}
         self._constants: dict[tuple[Any, ...], int] = {}

@@ -253,6 +253,8 @@ def silu(site: Site) -> Value:
 @translates("nn.prelu")
 def prelu(site: Site) -> Value:
     """Translate to PRELU with constant slopes."""
+    if site.is_quantized and site.dtype != "int8":
+        raise NoIntegerForm(f"PRELU has no form in {site.dtype}")
     source, slopes = site.value(0), site.operands[1]
     if not isinstance(slopes, Constant):
         raise UnsupportedError("its slopes are not constant")

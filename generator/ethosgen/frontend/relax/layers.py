@@ -1,5 +1,6 @@
 """Convolutions and products with constant weights, and products of two activations."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,19 +14,77 @@ from ethosgen.frontend.relax.draft import (
     Value,
     channels_last,
     in_order,
+    invert,
 )
-from ethosgen.frontend.relax.site import RANGES, NoIntegerForm, Site, ints, translates
+from ethosgen.frontend.relax.site import (
+    RANGES,
+    NoIntegerForm,
+    Site,
+    Translate,
+    ints,
+    translates,
+)
 from ethosgen.values.errors import UnsupportedError
 
 Pads = tuple[tuple[int, int], tuple[int, int]]
 
 
-@translates("nn.conv2d", "nn.conv1d")
-def convolution(site: Site) -> Value:
+def _with_any_zero_point(translate: Callable[[Site, Constant], Value]) -> Translate:
+    """Let a translator of a layer get weights as its operator can have them."""
+
+    def translated(site: Site) -> Value:
+        weights = site.operands[1]
+        if not isinstance(weights, Constant):
+            raise UnsupportedError("its weights are not constant")
+        if not site.is_quantized or weights.scale is None or not any(weights.scale.zero_point):
+            return translate(site, weights)
+        centred = _centred(weights)
+        return translate(site, centred) if centred else _unsigned(site, weights, translate)
+
+    return translated
+
+
+def _centred(weights: Constant) -> Constant | None:
+    """Return weights with the zero point 0, None if they do not fit into 8 bits then."""
+    scale = weights.scale
+    if scale is None or weights.dtype != "int8":
+        return None
+    shape = [1] * weights.array.ndim
+    shape[scale.axis] = len(scale.zero_point)
+    array = weights.array.astype(np.int32) - np.array(scale.zero_point).reshape(shape)
+    if array.min() < -128 or array.max() > 127:
+        return None
+    zeros = (0,) * len(scale.zero_point)
+    return replace(weights, array=array.astype(np.int8), scale=replace(scale, zero_point=zeros))
+
+
+def _unsigned(site: Site, weights: Constant, translate: Callable[[Site, Constant], Value]) -> Value:
+    """Translate a layer in uint8, whose weights may have a zero point."""
+    scale = weights.scale
+    assert scale is not None
+    if not scale.is_per_tensor or site.dtype != "int8" or weights.dtype != "int8":
+        raise NoIntegerForm(
+            f"its weights have zero points other than 0: {site.dtype} layers have none, "
+            "uint8 layers one for all channels"
+        )
+    source = site.value(0)
+    assert source.scale is not None and site.scale is not None
+    above = site.draft.rescaled(source, shifted(source.scale), "uint8")
+    wide = replace(
+        site, operands=(above, *site.operands[1:]), dtype="uint8", scale=shifted(site.scale)
+    )
+    array = (weights.array.astype(np.int16) + 128).astype(np.uint8)
+    made = translate(wide, replace(weights, array=array, scale=shifted(scale)))
+    return site.draft.rescaled(made, site.scale, "int8")
+
+
+def shifted(scale: Scale) -> Scale:
+    """Return the quantization of int8 values as uint8."""
+    return replace(scale, zero_point=tuple(zero + 128 for zero in scale.zero_point))
+
+
+def convolution(site: Site, weights: Constant) -> Value:
     """Translate a convolution to CONV_2D or DEPTHWISE_CONV_2D."""
-    weights = site.operands[1]
-    if not isinstance(weights, Constant):
-        raise UnsupportedError("its weights are not constant")
     attributes = site.attributes
     kernel = in_layout(weights, str(attributes.kernel_layout))
     groups, channels = int(attributes.groups), kernel.shape[0]
@@ -52,13 +111,9 @@ def convolution(site: Site) -> Value:
     return _output(site, code, inputs, options, is_fused)
 
 
-@translates("nn.conv2d_transpose", "nn.conv1d_transpose")
-def transposed_convolution(site: Site) -> Value:
+def transposed_convolution(site: Site, weights: Constant) -> Value:
     """Translate a transposed convolution of one group to TRANSPOSE_CONV."""
     attributes = site.attributes
-    weights = site.operands[1]
-    if not isinstance(weights, Constant):
-        raise UnsupportedError("its weights are not constant")
     if int(attributes.groups) != 1 or set(read_pair(attributes.dilation)) != {1}:
         raise UnsupportedError("its transposed convolution has groups or a dilation")
     layout = str(attributes.kernel_layout)
@@ -78,6 +133,7 @@ def transposed_convolution(site: Site) -> Value:
         "stride_w": strides[1],
         "fused_activation_function": "NONE",
     }
+    crop: list[int] | None = None
     if any(pad for pair in pads for pad in pair) or full != [height, width]:
         same = [
             max((size - 1) * stride + taps - out, 0)
@@ -89,11 +145,39 @@ def transposed_convolution(site: Site) -> Value:
             -(-out // stride) != size
             for out, stride, size in zip((height, width), strides, source.shape[1:3], strict=True)
         ):
-            raise UnsupportedError("the padding of its transposed convolution is not TFLite's SAME")
-        options["padding"] = "SAME"
-    shape = site.draft.add_constant(np.array((source.shape[0], height, width, channels), np.int32))
+            crop = [pads[0][0], pads[1][0]]
+        else:
+            options["padding"] = "SAME"
+    plane = (height, width) if crop is None else (full[0], full[1])
+    shape = site.draft.add_constant(np.array((source.shape[0], *plane, channels), np.int32))
     kernel_index, bias = _parameters(site, source, kernel, 0, channels)
-    return _output(site, "TRANSPOSE_CONV", (shape, kernel_index, source.tensor, bias), options)
+    inputs = (shape, kernel_index, source.tensor, bias)
+    if crop is None:
+        return _output(site, "TRANSPOSE_CONV", inputs, options)
+    return _cropped(site, inputs, options, (source.shape[0], *plane, channels), crop)
+
+
+def _cropped(
+    site: Site, inputs: Any, options: dict[str, Any], full: tuple[int, ...], crop: list[int]
+) -> Value:
+    """Add a transposed convolution without padding, and cut its result."""
+    height, width = _plane(site)
+    if any(
+        first + out > size
+        for first, out, size in zip(crop, (height, width), full[1:3], strict=True)
+    ):
+        raise UnsupportedError("the output_padding of its transposed convolution is too large")
+    made = site.draft.add_operator("TRANSPOSE_CONV", inputs, full, site.dtype, site.scale, options)
+    shape = (full[0], height, width, full[3])
+    tables = [np.array(numbers, np.int32) for numbers in ((0, *crop, 0), shape)]
+    cut = [made.tensor, *(site.draft.add_constant(table) for table in tables)]
+    return _output(site, "SLICE", cut, {})
+
+
+translates("nn.conv2d", "nn.conv1d")(_with_any_zero_point(convolution))
+translates("nn.conv2d_transpose", "nn.conv1d_transpose")(
+    _with_any_zero_point(transposed_convolution)
+)
 
 
 @translates("matmul")
@@ -101,7 +185,8 @@ def product(site: Site) -> Value:
     """Translate a product to FULLY_CONNECTED, or BATCH_MATMUL of two activations."""
     first, second = site.operands
     if isinstance(second, Constant) and second.array.ndim == 2 and len(first.shape) > 1:
-        return _fully_connected(site, second)
+        made: Value = _with_any_zero_point(_fully_connected)(site)
+        return made
     if isinstance(first, Constant) and isinstance(second, Constant):
         raise UnsupportedError("both factors are constant")
     left, right = site.value(0), site.value(1)
@@ -123,8 +208,17 @@ def _of_rank(site: Site, value: Value, rank: int) -> int:
 
 
 def _fully_connected(site: Site, second: Constant) -> Value:
-    source = site.draft.plain(site.value(0))
+    source = site.value(0)
     kernel = _moved(second, (1, 0), 0)
+    flattened = site.draft.flattened.get(source.tensor)
+    if flattened is not None and source.is_plain:
+        # The elements stay in the order of the tensor that was flattened; the weights follow it.
+        axes = invert(flattened.order)  # the batch is first in both
+        array = kernel.array.reshape(kernel.shape[0], *flattened.shape[1:]).transpose(axes)
+        kernel = replace(kernel, array=array.reshape(kernel.shape))
+        flat = site.draft.reshaped(flattened.tensor, source.shape, flattened)
+        source = replace(flat, is_real=source.is_real)
+    source = site.draft.plain(source)
     channels = kernel.shape[0]
     weights, bias = _parameters(site, source, kernel, 0, channels)
     activation, is_fused = site.activation()
@@ -165,10 +259,8 @@ def _parameters(
         bias = np.zeros(channels, np.float32) if site.bias is None else site.bias.real().reshape(-1)
         return draft.add_constant(kernel.real()), draft.add_constant(bias.astype(np.float32))
     scale = kernel.scale
-    if scale is None or kernel.dtype != "int8":
+    if scale is None or kernel.dtype not in ("int8", "uint8"):
         raise NoIntegerForm("its weights are not quantized to 8 bits")
-    if any(scale.zero_point):
-        raise NoIntegerForm("its weights are asymmetric: their zero point is not 0")
     if not scale.is_per_tensor and scale.axis != axis:
         raise NoIntegerForm("its weights have scales along an axis other than the output channels")
     assert source.scale is not None
@@ -251,7 +343,7 @@ def _plane(site: Site) -> tuple[int, int]:
 
 
 def _output(
-    site: Site, code: str, inputs: tuple[int, ...], options: dict[str, Any], is_fused: bool = False
+    site: Site, code: str, inputs: Sequence[int], options: dict[str, Any], is_fused: bool = False
 ) -> Value:
     """Add a layer whose result is (batch, row, column, channel)."""
     rank = len(site.shape)

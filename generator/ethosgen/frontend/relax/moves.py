@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,14 @@ def reshape(site: Site) -> Operand:
     operand: Operand = site.operands[0]
     if isinstance(operand, Constant):
         return _reshaped_constant(operand, site.shape)
-    value = _reduced_axes(operand, site.shape)
+    value = _regrouped(operand, site.shape)
     if value is not None:
         made = site.draft.reshaped(operand.tensor, value.physical, operand)
         return replace(made, shape=value.shape, order=value.order, is_real=operand.is_real)
     plain = site.draft.plain(operand)
     made = site.draft.reshaped(plain.tensor, site.shape, plain)
+    if len(site.shape) == 2 and site.shape[0] == operand.shape[0] and operand.order[0] == 0:
+        site.draft.flattened[made.tensor] = operand
     return replace(made, is_real=operand.is_real)
 
 
@@ -38,23 +41,40 @@ def _reshaped_constant(constant: Constant, shape: tuple[int, ...]) -> Constant:
     return replace(constant, array=constant.array.reshape(shape), scale=scale)
 
 
-def _reduced_axes(value: Value, shape: tuple[int, ...]) -> Value | None:
-    """Return the value's form with other axes of size 1, None if other axes change too."""
-    old = [axis for axis, size in enumerate(value.shape) if size != 1]
-    new = [axis for axis, size in enumerate(shape) if size != 1]
-    if [value.shape[axis] for axis in old] != [shape[axis] for axis in new]:
+def _regrouped(value: Value, shape: tuple[int, ...]) -> Value | None:
+    """Return the value's form in another shape, None if elements would have to move.
+
+    Axes may be joined and cut as long as those that are joined are neighbours in the tensor.
+    """
+    blocks = _blocks(value.shape, shape)
+    places = [[value.order[axis] for axis in old] for old, _ in blocks]
+    flat = sorted(place for block in places for place in block)
+    rank_of = {place: number for number, place in enumerate(flat)}
+    ranks = [[rank_of[place] for place in block] for block in places]
+    if any(block != list(range(block[0], block[0] + len(block))) for block in ranks):
         return None
-    places = sorted(value.order[axis] for axis in old)
-    ranks = {
-        logical: places.index(value.order[axis]) for axis, logical in zip(old, new, strict=True)
-    }
-    if list(ranks.values()) == sorted(ranks.values()):
-        return replace(value, shape=shape, order=tuple(range(len(shape))))
-    ordered = sorted(new, key=lambda logical: ranks[logical])
+    ordered = [
+        axis
+        for _, (_, new) in sorted(zip(ranks, blocks, strict=True), key=lambda pair: pair[0])
+        for axis in new
+    ]
     order = list(range(len(shape)))
-    for place, logical in zip(sorted(new), ordered, strict=True):
+    for place, logical in zip(sorted(ordered), ordered, strict=True):
         order[logical] = place
     return replace(value, shape=shape, order=tuple(order))
+
+
+def _blocks(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """Return the smallest groups of axes with equal numbers of elements, without sizes of 1."""
+    ours = [axis for axis, size in enumerate(old) if size != 1]
+    theirs = [axis for axis, size in enumerate(new) if size != 1]
+    blocks = []
+    while ours and theirs:
+        left, right = [ours.pop(0)], [theirs.pop(0)]
+        while (ahead := prod(old[a] for a in left) - prod(new[a] for a in right)) != 0:
+            (left if ahead < 0 else right).append((ours if ahead < 0 else theirs).pop(0))
+        blocks.append((left, right))
+    return blocks
 
 
 @translates("permute_dims")

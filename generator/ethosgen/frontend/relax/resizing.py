@@ -9,7 +9,7 @@ import numpy as np
 from ethosgen.frontend.relax.draft import Value
 from ethosgen.frontend.relax.layers import spatial
 from ethosgen.frontend.relax.pools import placed
-from ethosgen.frontend.relax.site import Site, translates
+from ethosgen.frontend.relax.site import NoIntegerForm, Site, translates
 from ethosgen.values.errors import UnsupportedError
 
 _LINEAR = {
@@ -27,10 +27,16 @@ def resize(site: Site) -> Value:
     """Translate to RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR; GATHER for other neighbours."""
     attributes = site.attributes
     layout = str(attributes.layout)
-    source = spatial(site, site.value(0), layout)
+    is_linear = str(attributes.method) == "linear"
+    operand = site.value(0)
+    if is_linear and operand.dtype == "int16":
+        if site.is_quantized:
+            raise NoIntegerForm("RESIZE_BILINEAR of int16 interpolates with 10 bits")
+        operand = site.draft.real(operand)
+    source = spatial(site, operand, layout)
     target = [site.shape[layout.index(letter)] for letter in "HW"]
     sizes = source.shape[1:3]
-    if str(attributes.method) == "linear":
+    if is_linear:
         flags = _linear(str(attributes.coordinate_transformation_mode), sizes, target)
         return _resized(site, "RESIZE_BILINEAR", source, target, flags)
     if str(attributes.method) != "nearest_neighbor":

@@ -9,7 +9,7 @@ import numpy as np
 from ethosgen.frontend.relax.draft import Array, Constant, Draft, Order, Scale, Value, in_order
 from ethosgen.values.errors import UnsupportedError
 
-RANGES = {"int8": (-128, 127), "int16": (-32768, 32767)}
+RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 """The integers that activations may have."""
 
 

@@ -1,0 +1,149 @@
+"""Reads quantized ONNX networks and compares them: with the oracle, and with ONNX Runtime.
+
+`python -m tests.support.onnx_trials int8 Conv MaxPool` prints the figures of rows of
+`onnx_operators`.
+"""
+
+import logging
+import sys
+import tempfile
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ethosgen import frontend
+from ethosgen.backend import find_accelerator
+from ethosgen.oracle.runtimes.onnx import run as run_onnx
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
+from ethosgen.pipeline.planning import make_plan
+from ethosgen.values.fidelity import Fidelity, compare_fidelity
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.watch import Watch
+from tests.support.onnx_networks import OnnxNetwork, quantized
+from tests.support.onnx_operators import ROWS, Row
+
+NPU = "ethos-u55-128"
+SETTINGS: dict[str, dict[str, Any]] = {
+    "int8": {"activations": "int8"},
+    "uint8": {"activations": "uint8", "per_channel": False},
+    "uint8 weights": {"activations": "uint8", "weights": "uint8", "per_channel": False},
+    "int16": {"activations": "int16", "ActivationSymmetric": True},
+    "float bias": {"activations": "int8", "QuantizeBias": False},
+}
+"""How networks are quantized; weights are int8 per channel unless they say otherwise."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The figures of one network: mismatches with the oracle, and fidelity."""
+
+    name: str
+    npu: int
+    cpu: int
+    elements: int
+    fidelity: Fidelity
+    oracle: str
+    on_npu: int
+    on_cpu: tuple[str, ...]
+
+
+def row_network(row: Row, setting: str, folder: Path, seed: int = 0) -> Path:
+    """Write the network of a row."""
+    net = OnnxNetwork(seed)
+    outputs = row.build(net)
+    operators = list(row.also) or [row.name]
+    options = {"ForceQuantizeNoInputCheck": True, **row.options, **SETTINGS[setting]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.WARNING)
+        path = quantized(net.model(outputs), folder / "net.onnx", operators=operators, **options)
+        logging.disable(logging.NOTSET)
+    return path
+
+
+def grid_samples(path: Path, count: int, seed: int) -> list[dict[str, Any]]:
+    """Draw inputs on the grid of their quantization.
+
+    ONNX rounds ties to even and TFLite away from zero: a tie at an input, frequent in int16, would
+    hide what the operators do.
+    """
+    model = onnx.load(path)
+    held = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
+    steps = {
+        node.input[0]: float(held[node.input[1]])
+        for node in model.graph.node
+        if node.op_type == "QuantizeLinear"
+    }
+    random = np.random.default_rng(seed)
+    samples = []
+    for _ in range(count):
+        sample = {}
+        for one in model.graph.input:
+            shape = [size.dim_value for size in one.type.tensor_type.shape.dim]
+            values = random.standard_normal(shape)
+            step = np.float32(steps.get(one.name, 2.0**-10))
+            sample[one.name] = (np.rint(values / step).astype(np.float32) * step).astype(np.float32)
+        samples.append(sample)
+    return samples
+
+
+def trial_of(path: Path, name: str, samples: Sequence[Arrays]) -> Trial:
+    """Compare a network on the NPU model and on the CPU with the oracle, and with its runtime."""
+    network = frontend.read(path)
+    oracle, golden = decisive_outputs(network, samples)
+    plan = _plan(network, NPU)
+    theirs = run_onnx(network.source, samples) if network.source else []
+    on_npu = simulate_samples(plan, samples, Watch())
+    on_cpu = simulate_samples(_plan(network, None), samples, Watch())
+    first, second = (
+        compare_defined(network, samples, oracle, outputs, golden) for outputs in (on_npu, on_cpu)
+    )
+    return Trial(
+        name,
+        first.mismatches,
+        second.mismatches,
+        first.elements,
+        compare_fidelity(network, on_npu, theirs, "ONNX Runtime", "", None),
+        oracle,
+        sum(len(partition.operators) for partition in plan.partitions),
+        tuple(f"{one.code}: {one.reason}" for one in plan.cpu_operators),
+    )
+
+
+def _plan(network: Network, npu: str | None) -> Plan:
+    accelerator = find_accelerator(npu) if npu else None
+    return make_plan(network, accelerator, IoStyle.ARENA, Watch(), OffloadOptions(check=False))
+
+
+def row_trial(name: str, setting: str, folder: Path, seed: int = 0) -> Trial:
+    """Return the figures of a row."""
+    path = row_network(ROWS[name], setting, folder, seed)
+    return trial_of(path, name, grid_samples(path, 3, seed + 7))
+
+
+def main(setting: str, *names: str) -> None:
+    """Print the figures of rows."""
+    for name in names or ROWS:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                made = row_trial(name, setting, Path(folder))
+            except Exception as error:
+                print(f"{name:28s} {setting:6s} {type(error).__name__}: {str(error)[:200]}")
+                continue
+        print(
+            f"{name:28s} {setting:6s} npu {made.npu} cpu {made.cpu} of {made.elements} "
+            f"{made.oracle}; on NPU {made.on_npu}, CPU {len(made.on_cpu)}; {made.fidelity.text()}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -148,6 +148,10 @@ def transposed_products(net: OnnxNetwork) -> list[str]:
     return [net.add("MatMul", [x(2, 3, 8), keys]), net.add("MatMul", [heads[0], turned])]
 
 
+def _above_zero(net: OnnxNetwork, x: str) -> str:
+    return net.add("Add", [net.add("Exp", [x]), net.constant(0.5)])
+
+
 def _binary(op: str, is_positive: bool = False) -> Build:
     def build(net: OnnxNetwork) -> list[str]:
         x = _Inputs(net)
@@ -157,7 +161,7 @@ def _binary(op: str, is_positive: bool = False) -> Build:
             return net.constant(np.abs(values) + 0.5 if is_positive else values)
 
         def activation(*shape: int) -> str:
-            return net.add("Exp", [x(*shape)]) if is_positive else x(*shape)
+            return _above_zero(net, x(*shape)) if is_positive else x(*shape)
 
         return [
             net.add(op, [x(1, 4, 5, 6), activation(1, 4, 5, 6)]),
@@ -174,7 +178,7 @@ def _binary(op: str, is_positive: bool = False) -> Build:
 
 for _op in ("Add", "Sub", "Mul", "Min", "Max"):
     row(_op)(_binary(_op))
-row("Div", "Exp")(_binary("Div", is_positive=True))
+row("Div", "Exp", "Add", "Div")(_binary("Div", is_positive=True))
 
 
 @row("Add + Relu", "Add", "Relu")
@@ -240,13 +244,13 @@ for _op, _attributes in UNARY.items():
 def _positive(op: str) -> Build:
     def build(net: OnnxNetwork) -> list[str]:
         x = _Inputs(net)
-        return [net.add(op, [net.add("Exp", [x(*shape)])]) for shape in ((1, 3, 5, 7), (2, 40))]
+        return [net.add(op, [_above_zero(net, x(*shape))]) for shape in ((1, 3, 5, 7), (2, 40))]
 
     return build
 
 
 for _op in ("Sqrt", "Log", "Reciprocal"):
-    row(_op, "Exp")(_positive(_op))
+    row(_op, "Exp", "Add", _op)(_positive(_op))
 
 
 @row("Gelu (tanh)", "Gelu")

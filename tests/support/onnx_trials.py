@@ -40,6 +40,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """How networks are quantized; weights are int8 per channel unless they say otherwise."""
 
+_TABLES = "TFLite interpolates between the 513 values of its int16 tables"
+_WIDE = "TFLite multiplies int16 layers by scales of 15 bits"
+KNOWN: dict[tuple[str, str], tuple[int, str]] = {
+    ("Tanh", "int16"): (2, _TABLES),
+    ("Exp", "int16"): (2, _TABLES),
+    ("Softmax", "int16"): (2, _TABLES),
+}
+"""Rows with differences above one step: the most steps, and the cause."""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -95,11 +104,14 @@ def grid_samples(path: Path, count: int, seed: int) -> list[dict[str, Any]]:
     return samples
 
 
-def trial_of(path: Path, name: str, samples: Sequence[Arrays]) -> Trial:
-    """Compare a network on the NPU model and on the CPU with the oracle, and with its runtime."""
+def trial_of(path: Path, name: str, samples: Sequence[Arrays], check: bool = False) -> Trial:
+    """Compare a network on the NPU model and on the CPU with the oracle, and with its runtime.
+
+    With `check` the plan is checked first, as the commands do: it finds errata without a name.
+    """
     network = frontend.read(path)
     oracle, golden = decisive_outputs(network, samples)
-    plan = _plan(network, NPU)
+    plan = _plan(network, NPU, check)
     theirs = run_onnx(network.source, samples) if network.source else []
     on_npu = simulate_samples(plan, samples, Watch())
     on_cpu = simulate_samples(_plan(network, None), samples, Watch())
@@ -118,15 +130,16 @@ def trial_of(path: Path, name: str, samples: Sequence[Arrays]) -> Trial:
     )
 
 
-def _plan(network: Network, npu: str | None) -> Plan:
+def _plan(network: Network, npu: str | None, check: bool = False) -> Plan:
     accelerator = find_accelerator(npu) if npu else None
-    return make_plan(network, accelerator, IoStyle.ARENA, Watch(), OffloadOptions(check=False))
+    return make_plan(network, accelerator, IoStyle.ARENA, Watch(), OffloadOptions(check=check))
 
 
 def row_trial(name: str, setting: str, folder: Path, seed: int = 0) -> Trial:
     """Return the figures of a row."""
     path = row_network(ROWS[name], setting, folder, seed)
-    return trial_of(path, name, grid_samples(path, 3, seed + 7))
+    # Vela 5.2 clamps a layer of uint8 with the zero point 0 wrongly if a QUANTIZE to int8 follows.
+    return trial_of(path, name, grid_samples(path, 3, seed + 7), check=setting == "uint8 weights")
 
 
 def main(setting: str, *names: str) -> None:

@@ -27,8 +27,7 @@ def imported(model: Any, name: str, shapes: dict[str, list[int]]) -> Any:
             module = importer.from_onnx(model.graph, opset)
     except Exception as error:
         words = " ".join(str(importer.failure or error).split())[:300]
-        at = f" at '{importer.node}'" if importer.node else ""
-        raise UnsupportedError(f"TVM cannot import '{name}'{at}: {words}") from None
+        raise UnsupportedError(f"cannot import '{name}'{importer.node}: {words}") from None
     return module
 
 
@@ -40,7 +39,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
 
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
         name = attrs["tvm_custom"]["name"]
-        self.node = f"{name} ({op_name})"
+        self.node = f" at '{name}' ({op_name})"
         made = None
         if op_name in _OURS:
             made = _OURS[op_name](Node(self.bb, op_name, list(inputs), attrs, opset))

@@ -47,7 +47,8 @@ class Value:
 
     Logical axis i is axis `order[i]` of the tensor, which has `dtype` and the quantization `scale`.
     If it `is_real`, the value is the float that the tensor of integers stands for: an operator on
-    it adds a DEQUANTIZE only if it has no form for integers.
+    it adds a DEQUANTIZE only if it has no form for integers. It may have another quantization than
+    the network says, of about the same range; `stands_for` is then the network's.
     """
 
     tensor: int
@@ -56,6 +57,7 @@ class Value:
     dtype: str
     scale: Scale | None = None
     is_real: bool = False
+    stands_for: Scale | None = None
 
     @property
     def is_plain(self) -> bool:

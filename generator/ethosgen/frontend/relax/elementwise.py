@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.frontend.relax.draft import Constant, Order, Scale, Value
-from ethosgen.frontend.relax.site import COARSEST, NoIntegerForm, Site, quantize, translates
+from ethosgen.frontend.relax.site import NoIntegerForm, Site, quantize, requantized, translates
 from ethosgen.values.errors import UnsupportedError
 
 _BINARY = {
@@ -76,10 +76,7 @@ def aligned(site: Site, first: int = 0, scale: Scale | None = None) -> tuple[Val
     for value, operand in zip(values, operands, strict=True):
         if value is None:
             assert isinstance(operand, Constant)
-            held = operand
-            if scale is not None:
-                array = quantize(operand.real(), scale, site.dtype)
-                held = Constant(array, scale, is_real=True)
+            held = requantized(operand, scale, site.dtype)
             made.append(site.held(held, site.shape, order))
         else:
             made.append(site.draft.ordered(_of_rank(site, value, rank), order))
@@ -134,9 +131,7 @@ def softmax(site: Site) -> Value:
     if not is_log:
         return site.emit_function("SOFTMAX", source, SHARES, {"beta": 1.0})
     natural = Scale((16 / 256,), (127,))
-    if site.scale is not None and (
-        site.dtype != "int8" or site.scale.scale[0] < COARSEST * natural.scale[0]
-    ):
+    if site.scale is not None and (site.dtype != "int8" or site.scale.scale[0] < natural.scale[0]):
         raise NoIntegerForm("LOG_SOFTMAX has steps of 1/16 in int8, coarser than its result's")
     fixed = natural if site.is_quantized else None
     return site.emit("LOG_SOFTMAX", (source.tensor,), source.order, None, fixed)

@@ -70,12 +70,11 @@ def _unsigned(site: Site, weights: Constant, translate: Callable[[Site, Constant
     source = site.value(0)
     assert source.scale is not None and site.scale is not None
     above = site.draft.rescaled(source, shifted(source.scale), "uint8")
-    wide = replace(
-        site, operands=(above, *site.operands[1:]), dtype="uint8", scale=shifted(site.scale)
-    )
+    operands = (above, *site.operands[1:])
+    wide = replace(site, operands=operands, dtype="uint8", scale=shifted(site.scale), clamp=None)
     array = (weights.array.astype(np.int16) + 128).astype(np.uint8)
     made = translate(wide, replace(weights, array=array, scale=shifted(scale)))
-    return site.draft.rescaled(made, site.scale, "int8")
+    return site.finished(made)
 
 
 def shifted(scale: Scale) -> Scale:

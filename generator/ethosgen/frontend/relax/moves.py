@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.frontend.relax.draft import Constant, Operand, Value, in_order
-from ethosgen.frontend.relax.site import Site, ints, quantize, translates
+from ethosgen.frontend.relax.site import Site, ints, quantize, requantized, translates
 from ethosgen.values.errors import UnsupportedError
 
 
@@ -119,7 +119,7 @@ def concatenate(site: Site) -> Value:
     inputs = []
     for part in parts:
         if isinstance(part, Constant):
-            value = as_whole.held(part, site.shape, order)
+            value = as_whole.held(requantized(part, scale, dtype), site.shape, order)
         else:
             value = site.draft.ordered(as_whole.usable(part), order)
         if scale is not None:

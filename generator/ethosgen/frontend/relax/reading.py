@@ -47,6 +47,7 @@ class Reading:
     draft: Draft = field(default_factory=Draft)
     values: dict[Any, Any] = field(default_factory=dict)
     in_float: dict[str, str] = field(default_factory=dict)
+    last: frozenset[Any] = frozenset()
 
     def graph(
         self, name: str, inputs: Sequence[str], outputs: Sequence[str], is_last: bool = False
@@ -61,6 +62,7 @@ class Reading:
             dtype = _SHIFTED[dtype][0] if self.is_signed and dtype in _SHIFTED else dtype
             order = channels_last(len(shape)) if is_last and len(shape) > 2 else None
             self.values[parameter] = self.draft.add_input(given, shape, dtype, order)
+        self.last = last_of(function)
         self.run(function)
         results = self.evaluate(function.body.body)
         listed = results if isinstance(results, tuple) else (results,)
@@ -92,7 +94,7 @@ class Reading:
         if not isinstance(expression, relax.Call):
             return self.evaluate(expression)
         if isinstance(expression.op, relax.GlobalVar):
-            return self.composite(expression)
+            return self.composite(expression, variable)
         try:
             return self.operator(expression, variable)
         except UnsupportedError as error:
@@ -113,16 +115,16 @@ class Reading:
             return self.evaluate(expression.tuple_value)[expression.index]
         return expression
 
-    def composite(self, call: Any) -> Operand:
+    def composite(self, call: Any, variable: Any) -> Operand:
         """Translate a composite to integers, or its operators one by one to floats."""
         function = self.module[call.op]
         self.draft.owner = call.op.name_hint
         try:
-            return self.translated_composite(function, call)
+            return self.translated_composite(function, call, variable in self.last)
         finally:
             self.draft.owner = ""
 
-    def translated_composite(self, function: Any, call: Any) -> Operand:
+    def translated_composite(self, function: Any, call: Any, is_last: bool) -> Operand:
         for parameter, argument in zip(function.params, call.args, strict=True):
             self.values[parameter] = self.evaluate(argument)
         if str(function.attrs["Composite"]) == RESCALING:
@@ -130,7 +132,7 @@ class Reading:
         island = take_apart(function)
         self.draft.name = island.name
         try:
-            return self.in_integers(island)
+            return self.in_integers(island, is_last)
         except NoIntegerForm as reason:
             # What was added so far stays: later operators may share it, else the graph drops it.
             why = str(reason)
@@ -153,7 +155,7 @@ class Reading:
             for index in operator.outputs:
                 self.in_float[self.draft.tensors[index].name] = why
 
-    def in_integers(self, island: Island) -> Value:
+    def in_integers(self, island: Island, is_last: bool) -> Value:
         scale, dtype = quantization(island.quantize)
         if not scale.is_per_tensor:
             raise NoIntegerForm("its result has several scales")
@@ -175,10 +177,12 @@ class Reading:
             island.clamp,
             island.kind,
             island.numbers,
+            is_last,
         )
         made = self.translated(site)
         assert isinstance(made, Value)
-        made = self.draft.rescaled(made, scale, dtype)  # what only moves elements keeps its scale
+        if made.stands_for != scale:  # what only moves elements keeps its scale
+            made = self.draft.rescaled(made, scale, dtype)
         return replace(made, is_real=False)
 
     def translated(self, site: Site) -> Any:
@@ -228,6 +232,8 @@ class Reading:
             return Constant(quantize(operand.real(), scale, dtype), scale)
         if not scale.is_per_tensor:
             raise UnsupportedError("an activation is quantized with several scales")
+        if operand.stands_for == scale and operand.dtype == dtype:
+            return replace(operand, is_real=False)
         made = self.draft.rescaled(operand, scale, dtype)
         return replace(made, is_real=False)
 
@@ -243,7 +249,7 @@ class Reading:
         if operand.scale is None:
             operand = self.given(operand, scale)
         theirs = operand.scale
-        if theirs is not None and theirs != scale:
+        if theirs is not None and scale not in (theirs, operand.stands_for):
             raise UnsupportedError(
                 f"its operand is quantized with {theirs.scale[0]:g} and dequantized with "
                 f"{scale.scale[0]:g}: give both the same scale and zero point"
@@ -266,6 +272,8 @@ class Reading:
         if isinstance(result, Constant):
             raise UnsupportedError(f"the output '{name}' is constant")
         self.draft.name = name
+        if result.stands_for is not None and not result.is_real:
+            result = self.draft.rescaled(result, result.stands_for, result.dtype)
         value = self.draft.real(self.draft.plain(result))
         signed, difference = _SHIFTED.get(dtype, (dtype, 0))
         if value.scale is not None and value.dtype == signed != dtype and not self.is_signed:
@@ -283,6 +291,30 @@ def _types_of(function: Any) -> list[str]:
     """Return the types of a function's results."""
     made = function.ret_ty
     return [str(one.dtype) for one in (made.fields if hasattr(made, "fields") else [made])]
+
+
+def last_of(function: Any) -> frozenset[Any]:
+    """Return the variables on which nothing but outputs depend, through dequantize at most."""
+    values = {one.var: one.value for one in bindings_of(function)}
+    users: dict[Any, int] = {}
+    for value in values.values():
+        for argument in getattr(value, "args", ()):
+            if isinstance(argument, relax.Var):
+                users[argument] = users.get(argument, 0) + 1
+    body = function.body.body
+    while body in values and not isinstance(values[body], relax.Call):
+        body = values[body]  # a tuple, or another name
+    waiting = list(body.fields) if isinstance(body, relax.Tuple) else [body]
+    found = set()
+    while waiting:
+        one = waiting.pop()
+        value = values.get(one)
+        if users.get(one, 0) > 1 or value is None:
+            continue
+        found.add(one)
+        if operator_name(value) == "relax.dequantize" or isinstance(value, relax.Var):
+            waiting.append(value if isinstance(value, relax.Var) else value.args[0])
+    return frozenset(found)
 
 
 def is_tuple(variable: Any) -> bool:

@@ -19,9 +19,6 @@ class NoIntegerForm(Exception):  # noqa: N818
 
 Clamp = tuple[float, float]
 
-COARSEST = 0.75
-"""A function in int8 may have steps of the result's size, divided by this."""
-
 ACTIVATIONS = {(0.0, 6.0): "RELU6", (-1.0, 1.0): "RELU_N1_TO_1", (0.0, np.inf): "RELU"}
 
 
@@ -31,7 +28,8 @@ class Site:
 
     `scale` and `dtype` are those of the composite's result; without `scale` the operator stands
     alone. `bias` and `clamp` are the composite's; `kind` is its name if several operators of Relax
-    are its main one, `numbers` are then their constants.
+    are its main one, `numbers` are then their constants. `is_last` says that nothing but
+    outputs depend on it.
     """
 
     draft: Draft
@@ -44,6 +42,7 @@ class Site:
     clamp: Clamp | None = None
     kind: str = ""
     numbers: tuple[float, ...] = ()
+    is_last: bool = False
 
     @property
     def is_quantized(self) -> bool:
@@ -94,12 +93,17 @@ class Site:
     ) -> Value:
         """Add a function whose output quantization TFLite fixes, for int8 and int16.
 
-        Where the int8 one is too coarse for the composite's result, it is computed in int16.
+        The network's last operator keeps it if it has about the range of the composite's. Any other
+        computes in int16, for a result in int8 would be rounded to 8 bits twice.
         """
         if self.scale is None:
             return self.emit(code, (source.tensor,), source.order, options)
         natural = fixed[self.dtype]
-        if self.dtype != "int8" or self.scale.scale[0] > COARSEST * natural.scale[0]:
+        is_kept = self.is_last and self.clamp is None and _are_close(self.scale, natural)
+        if self.dtype == "int8" and (is_kept or self.scale == natural):
+            made = replace(self, scale=natural).emit(code, (source.tensor,), source.order, options)
+            return replace(made, stands_for=self.scale)
+        if self.dtype != "int8":
             return self.emit(code, (source.tensor,), source.order, options, natural)
         assert source.scale is not None
         finer = Scale((source.scale.scale[0] / 128,), (0,))  # each int8 has an int16 of its own
@@ -171,6 +175,19 @@ class Site:
         return (found, True) if found else ("NONE", False)
 
 
+def _are_close(first: Scale, second: Scale) -> bool:
+    """Return whether two quantizations of int8 have the same range, within a step."""
+    low, high = RANGES["int8"]
+    return all(
+        abs(
+            first.scale[0] * (bound - first.zero_point[0])
+            - second.scale[0] * (bound - second.zero_point[0])
+        )
+        <= first.scale[0] * 1.01
+        for bound in (low, high)
+    )
+
+
 Translate = Callable[[Site], Any]
 TRANSLATORS: dict[str, Translate] = {}
 """The translator of each operator, by its name in Relax."""
@@ -192,6 +209,13 @@ def quantize(values: Array, scale: Scale, dtype: str) -> Array:
     divided = np.nan_to_num(values / np.float32(scale.scale[0]), posinf=2.0**40, neginf=-(2.0**40))
     made: Array = np.clip(np.rint(divided) + scale.zero_point[0], low, high).astype(dtype)
     return made
+
+
+def requantized(constant: Constant, scale: Scale | None, dtype: str) -> Constant:
+    """Return a constant with a scale, unchanged without one."""
+    if scale is None:
+        return constant
+    return Constant(quantize(constant.real(), scale, dtype), scale, is_real=True)
 
 
 def quantized_constant(values: Array, dtype: str) -> tuple[Array, Scale]:

@@ -64,8 +64,8 @@ def _unsigned(site: Site, weights: Constant, translate: Callable[[Site, Constant
     assert scale is not None
     if not scale.is_per_tensor or site.dtype != "int8" or weights.dtype != "int8":
         raise NoIntegerForm(
-            f"its weights have zero points other than 0: {site.dtype} layers have none, "
-            "uint8 layers one for all channels"
+            "its weights have zero points other than 0; a layer may have one for all channels, "
+            f"but not in {site.dtype}"
         )
     source = site.value(0)
     assert source.scale is not None and site.scale is not None

@@ -59,18 +59,18 @@ def _network(emit: Callable[..., Any], inputs: list[Any]) -> Any:
     return emit(op.exp(scores), "chances")
 
 
-def _module() -> tvm.IRModule:
+def whole_module() -> tvm.IRModule:
     return build([Given((1, 4, 8, 8), Quantized(1.0, dtype="float32"))], _network)
 
 
-def _floats(count: int) -> list[list[Any]]:
+def floats(count: int) -> list[list[Any]]:
     random = np.random.default_rng(3)
     return [[random.normal(0, 2.5, (1, 4, 8, 8)).astype(np.float32)] for _ in range(count)]
 
 
 @pytest.fixture(scope="module")
 def partitioned() -> tvm.IRModule:
-    return partition_for_ethosu(_module(), NPU)
+    return partition_for_ethosu(whole_module(), NPU)
 
 
 def test_partitions_and_composites_are_to_be_seen(partitioned: tvm.IRModule) -> None:
@@ -97,8 +97,8 @@ def test_partitions_and_composites_are_to_be_seen(partitioned: tvm.IRModule) -> 
 
 
 def test_it_computes_within_a_step_of_the_module_before(partitioned: tvm.IRModule) -> None:
-    samples = _floats(8)
-    ours, theirs = run(simulate_ethosu(partitioned), samples), run(_module(), samples)
+    samples = floats(8)
+    ours, theirs = run(simulate_ethosu(partitioned), samples), run(whole_module(), samples)
     steps = [np.log(a[0] / b[0]) / X.scale for a, b in zip(ours, theirs, strict=True)]
     assert len({float(one[0][0, 0]) for one in ours}) > 1
     assert np.max(np.abs(steps)) < 1.01
@@ -106,7 +106,7 @@ def test_it_computes_within_a_step_of_the_module_before(partitioned: tvm.IRModul
 
 
 def test_tvms_own_pass_does_the_same(partitioned: tvm.IRModule) -> None:
-    samples = _floats(2)
+    samples = floats(2)
     theirs = run(relax.transform.RunCodegen()(partitioned), samples)
     for a, b in zip(run(simulate_ethosu(partitioned), samples), theirs, strict=True):
         np.testing.assert_array_equal(a[0], b[0])
@@ -119,7 +119,7 @@ def test_the_same_content_is_asked_once(
         raise AssertionError("Vela is asked again")
 
     monkeypatch.setattr(question, "_asked", asked)
-    again = partition_for_ethosu(_module(), NPU)
+    again = partition_for_ethosu(whole_module(), NPU)
     assert support_report(again) == support_report(partitioned)
 
 
@@ -133,13 +133,13 @@ def test_many_composites_are_one_question(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(question, "_asked", asked)
     monkeypatch.setattr(question, "_ANSWERS", {})
-    partition_for_ethosu(_module(), NPU)
+    partition_for_ethosu(whole_module(), NPU)
     assert counts == [4]
 
 
 @pytest.mark.parametrize("npu", ["ethos-u65-512", "ethos-u85-256"])
 def test_other_npus_are_asked_too(npu: str) -> None:
-    module = partition_for_ethosu(_module(), npu)
+    module = partition_for_ethosu(whole_module(), npu)
     assert {one.partition for one in support_report(module) if one.is_supported} == {
         "ethosu_0",
         "ethosu_1",
@@ -148,7 +148,7 @@ def test_other_npus_are_asked_too(npu: str) -> None:
         with pytest.raises(UnsupportedError, match="NPU model"):
             simulate_ethosu(module)
         return
-    assert len(run(simulate_ethosu(module), _floats(1))) == 1
+    assert len(run(simulate_ethosu(module), floats(1))) == 1
 
 
 def test_what_differs_on_the_npu_model_stays_with_what_was_found() -> None:
@@ -204,7 +204,7 @@ def test_int16_activations_run_too() -> None:
 
 
 def test_other_functions_stay_as_they_are() -> None:
-    module = _module()
+    module = whole_module()
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((2, 2), "float32"))
     with builder.function("other", [x]):
@@ -258,7 +258,7 @@ def test_users_extend_the_table() -> None:
 
 def test_a_shorter_table_leaves_the_rest() -> None:
     table = [one for one in PATTERNS if one.name == "ethosu.matmul"]
-    made = partition_for_ethosu(_module(), NPU, patterns=table)
+    made = partition_for_ethosu(whole_module(), NPU, patterns=table)
     supported = [one.composite for one in support_report(made) if one.is_supported]
     assert supported == ["ethosu.matmul"]
 
@@ -275,7 +275,7 @@ def test_nothing_to_partition_is_no_error() -> None:
 
 def test_an_unknown_npu_is_refused() -> None:
     with pytest.raises(InputError, match=r"ethos-u55-129.*ethos-u55-128"):
-        partition_for_ethosu(_module(), "ethos-u55-129")
+        partition_for_ethosu(whole_module(), "ethos-u55-129")
 
 
 def test_a_module_without_main_is_refused() -> None:

@@ -11,16 +11,22 @@ The module must be quantized: dequantize → operator → quantize, as ONNX's an
 write it. `PATTERNS` lists what becomes a composite; pass a longer table to extend it, and declare
 with `translates` how a new operator becomes one of ours.
 
+`save_tflite` writes a module as a file for ethosgen's commands.
+
+preparation checks modules
 partition   composites, Vela's answers, partitions
 question    asks Vela about many composites at once
 island      composites and partitions as networks
 simulation  the partitions as functions that TVM calls
+report      what a partitioned module says
+saving      modules as .tflite files
 """
 
 from ethosgen.frontend.relax.patterns import PATTERNS, Composite
 from ethosgen.frontend.relax.site import Site, translates
 from ethosgen.relax.partition import partition_for_ethosu
 from ethosgen.relax.report import Support, support_report
+from ethosgen.relax.saving import save_tflite
 from ethosgen.relax.simulation import simulate_ethosu
 
 __all__ = [
@@ -29,6 +35,7 @@ __all__ = [
     "Site",
     "Support",
     "partition_for_ethosu",
+    "save_tflite",
     "simulate_ethosu",
     "support_report",
     "translates",

@@ -12,13 +12,13 @@ from ethosgen.frontend.relax.composite import take_apart
 from ethosgen.frontend.relax.normal import bindings_of, normalized
 from ethosgen.frontend.relax.partitioning import with_composites
 from ethosgen.frontend.relax.patterns import PATTERNS, RESCALING, Composite
-from ethosgen.frontend.relax.reading import shape_of
 from ethosgen.relax.island import CODEGEN, COMPOSITE, PLACE, RESULT, Island, read_island
 from ethosgen.relax.planning import plan_of
+from ethosgen.relax.preparation import prepared
 from ethosgen.relax.question import refusals
 from ethosgen.relax.report import LEFT, REASON
 from ethosgen.values.accelerator import Accelerator
-from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 
@@ -55,7 +55,7 @@ def partition_for_ethosu(
     impure calls and open shapes, ToolError without Vela.
     """
     accelerator = find_accelerator(npu) if npu else default_accelerator()
-    module = _prepared(module, params)
+    module = prepared(module, params)
     composites = with_composites(normalized(_hidden(module)), patterns)
     reasons = _refused(composites, accelerator)
     while True:
@@ -66,32 +66,6 @@ def partition_for_ethosu(
         if not found:
             return _restored(_finished(merged, accelerator, check), module)
         reasons |= found
-
-
-def _prepared(module: tvm.IRModule, params: Mapping[str, Any] | None) -> tvm.IRModule:
-    """Return the module with its parameters bound; refuse what cannot be partitioned."""
-    main = next((f for v, f in module.functions_items() if v.name_hint == "main"), None)
-    if not isinstance(main, relax.Function):
-        raise InputError("the module has no Relax function 'main', which would be partitioned")
-    if params:
-        module = relax.transform.BindParams("main", dict(params))(module)
-    main = module["main"]
-    if relax.analysis.contains_impure_call(main):
-        raise UnsupportedError(
-            "'main' calls an impure function; partition it before such calls are added"
-        )
-    variables = [*main.params, *(binding.var for binding in bindings_of(main))]
-    for variable in variables:
-        if not isinstance(variable.ty, relax.TensorType):
-            continue
-        try:
-            shape_of(variable)
-        except UnsupportedError as error:
-            raise UnsupportedError(
-                f"'{variable.name}' has no fixed shape ({error}); "
-                "bind its sizes with relax.transform.BindSymbolicVars"
-            ) from None
-    return module
 
 
 def _hidden(module: tvm.IRModule) -> tvm.IRModule:

@@ -184,6 +184,25 @@ class Transformer(nn.Module):
         return self.second(tokens + self.narrow(functional.gelu(self.wide(tokens))))
 
 
+class Recurrent(nn.Module):
+    """An LSTM of 16 cells by its equations, unrolled over the time steps, and a linear layer."""
+
+    def __init__(self, features: int = 8, cells: int = 16) -> None:
+        super().__init__()
+        self.cells = cells
+        self.given, self.kept = nn.Linear(features, 4 * cells), nn.Linear(cells, 4 * cells)
+        self.linear = nn.Linear(cells, 5)
+
+    def forward(self, steps: Tensor) -> Tensor:
+        hidden = cell = torch.zeros(steps.shape[0], self.cells)
+        for index in range(steps.shape[1]):
+            gates = self.given(steps[:, index]) + self.kept(hidden)
+            taken, left, new, out = gates.chunk(4, 1)
+            cell = torch.sigmoid(left) * cell + torch.sigmoid(taken) * torch.tanh(new)
+            hidden = torch.sigmoid(out) * torch.tanh(cell)
+        return self.linear(hidden)
+
+
 class Call(nn.Module):
     """One function of tensors."""
 
@@ -262,6 +281,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[tuple[int, ...], ...]]]
     "resnet_8": (ResNet8, ((1, 3, 32, 32),)),
     "autoencoder": (AutoEncoder, ((1, 640),)),
     "transformer": (Transformer, ((1, 16, 32),)),
+    "lstm": (Recurrent, ((1, 6, 8),)),
 }
 
 

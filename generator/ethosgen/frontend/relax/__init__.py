@@ -7,6 +7,7 @@ reading     module to graph, binding by binding
 layers, pools, elementwise, functions, moves, norms, choices, resizing
             translate operators, one family each
 floats      several operators on floats where TFLite has no single one
+fusing      clamps into the operators before them
 draft       the graph in the making; reconciles orders of axes
 """
 

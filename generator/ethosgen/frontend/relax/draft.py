@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.frontend.relax.fusing import with_fused_clamps
 from ethosgen.values.network import Graph, Operator, Quantization, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -301,7 +302,7 @@ class Draft:
         """Return the graph, without operators and tensors that no output needs."""
         used: set[int] = set(outputs)
         kept: list[Operator] = []
-        for operator in reversed(self.operators):
+        for operator in reversed(with_fused_clamps(self.operators, self.tensors, outputs)):
             if used.intersection(operator.outputs):
                 kept.insert(0, operator)
                 used.update(operator.inputs)

@@ -254,6 +254,8 @@ def tile(site: Site) -> Value:
         full = (1,) * (len(site.shape) - len(source.shape)) + source.shape
         source = replace(site.draft.reshaped(source.tensor, full, source), is_real=source.is_real)
     counts = [out // size for out, size in zip(site.shape, source.shape, strict=True)]
+    if set(counts) <= {1}:
+        return site.finished(source)
     table = np.array(in_order(counts, source.order), np.int32)
     return emit_move(site, "TILE", source, [site.draft.add_constant(table)])
 

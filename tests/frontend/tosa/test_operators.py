@@ -15,6 +15,10 @@ from tests.support.tosa_cases import CASES
 from tests.support.tosa_networks import TosaBuilder
 
 INSTANCES = 8
+QUICK = {"CONV2D", "RESCALE", "RESIZE", "TABLE"}
+"""Operators whose tests are not slow."""
+
+NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 SAMPLES = 3
 
 
@@ -23,7 +27,7 @@ def test_each_operator_has_a_case() -> None:
 
 
 @needs_tosa
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_cpu_computes_what_the_reference_model_computes(name: str) -> None:
     net = TosaBuilder(name.lower(), seed=sum(map(ord, name)))
     network = net.network(*(CASES[name](net) for _ in range(INSTANCES)))

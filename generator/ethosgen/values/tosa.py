@@ -2,8 +2,8 @@
 
 Their codes have the prefix TOSA_, and no .tflite file can have them. An operator has the inputs
 and attributes of TOSA 1.0, except that shapes are int64 constants. int48 values are int64 in our
-graphs, since TOSA's integer profile has no int64. CONST, CONST_SHAPE and the operators of the
-floating-point profile are not in the dialect.
+graphs, since TOSA's integer profile has no int64. COND_IF and WHILE_LOOP are TFLite's IF and
+WHILE. CONST, CONST_SHAPE and the operators of the floating-point profile are not in the dialect.
 """
 
 from collections.abc import Mapping
@@ -104,10 +104,16 @@ FLOAT_ONLY: Mapping[int, str] = {
 """Operators of the floating-point profile alone, by number."""
 
 EXTENSIONS: Mapping[int, str] = {
-    **{69: "CUSTOM", 70: "COND_IF", 71: "WHILE_LOOP"},
-    **{72: "VARIABLE", 73: "VARIABLE_WRITE", 74: "VARIABLE_READ"},
+    **{69: "CUSTOM", 72: "VARIABLE", 73: "VARIABLE_WRITE", 74: "VARIABLE_READ"},
 }
 """Operators of TOSA's extensions that we lack, by number."""
+
+CONTROL: Mapping[int, tuple[str, str, tuple[str, str]]] = {
+    70: ("COND_IF", "IF", ("then_subgraph_index", "else_subgraph_index")),
+    71: ("WHILE_LOOP", "WHILE", ("cond_subgraph_index", "body_subgraph_index")),
+}
+"""TOSA's control flow by number: its name, TFLite's operator for it, whose options are the numbers
+of the graphs that TOSA names in slots 0 and 1."""
 
 CONST, CONST_SHAPE = 67, 75
 """The numbers of the operators that give a constant its name."""
@@ -160,7 +166,7 @@ class TosaOp:
 
 
 def is_tosa(network: Network) -> bool:
-    """Return whether a network has operators of TOSA; then it has no others but partitions."""
+    """Return whether a network has operators of TOSA; then it has no others but control flow."""
     return any(op.code.startswith(PREFIX) for graph in network.graphs for op in graph.operators)
 
 

@@ -6,7 +6,7 @@ file, one to one, without those that only name a constant, and in an order in wh
 inputs exist before it runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from ethosgen.values.source import Source
 from ethosgen.values.tosa import (
     CONST,
     CONST_SHAPE,
+    CONTROL,
     DTYPES,
     EXTENSIONS,
     FLOAT_ONLY,
@@ -66,7 +67,7 @@ def parse_network(data: bytes, name: str) -> Network:
     if not recognizes(data):
         raise InputError(f"'{name}' is not a .tosa file (the identifier TOSA is missing)")
     try:
-        graph = _Decoder(data, name).graph()
+        graphs = _graphs(data, name)
     except DAMAGE as error:
         if not is_damage(error):
             raise
@@ -75,7 +76,8 @@ def parse_network(data: bytes, name: str) -> Network:
             f"'{name}' is truncated or damaged: its tables point outside the file{words}; "
             "convert or copy it again"
         ) from None
-    network = Network(name, (graph,), source=Source(FORMAT, name, data))
+    _require_subgraphs(graphs, name)
+    network = Network(name, graphs, source=Source(FORMAT, name, data))
     check(network, compiled={})
     return network
 
@@ -90,26 +92,92 @@ class _Raw:
     attributes: Fields | None
 
 
-class _Decoder:
-    """Decodes one file; its methods raise InputError or any of DAMAGE."""
+def _graphs(data: bytes, name: str) -> tuple[Graph, ...]:
+    """Return the graph of each region; the first is the entry."""
+    root = Fields.root(data)
+    _check_version(root, name)
+    regions = root.tables(_GRAPH["regions"])
+    numbers = {region.text(0) or "": number for number, region in enumerate(regions)}
+    blocks = [region.tables(1) for region in regions]
+    if not blocks or not all(blocks):
+        raise InputError(f"'{name}' is damaged: it has no block of operators")
+    return tuple(_Decoder(data, name, numbers).graph(block[0]) for block in blocks)
 
-    def __init__(self, data: bytes, name: str) -> None:
+
+def _check_version(root: Fields, name: str) -> None:
+    version = root.table(_GRAPH["version"])
+    if version is None:
+        raise InputError(f"'{name}' is damaged: it has no version")
+    major, minor, patch = (version.number(slot, "int32", -1) for slot in range(3))
+    if (major, minor) != VERSION[:2]:
+        age = "older" if (major, minor) < VERSION[:2] else "newer"
+        raise UnsupportedError(
+            f"'{name}' is TOSA {major}.{minor}.{patch}, which is {age} than the "
+            f"{VERSION[0]}.{VERSION[1]} that ethosgen reads; export it for TOSA 1.0"
+        )
+
+
+def _require_subgraphs(graphs: tuple[Graph, ...], name: str) -> None:
+    """Require that each COND_IF and WHILE_LOOP fits the graphs that it runs, without recursion."""
+    for number, graph in enumerate(graphs):
+        for op in graph.operators:
+            if op.code not in _SUBGRAPHS:
+                continue
+            given, made = ([graph.tensors[i] for i in ends] for ends in (op.inputs, op.outputs))
+            for inner, ends in _SUBGRAPHS[op.code](op, given, made):
+                theirs = graphs[inner].input_tensors(), graphs[inner].output_tensors()
+                if not number < inner or not all(map(_alike, theirs, ends)):
+                    raise InputError(
+                        f"'{name}' is not valid TOSA: {op.code} that makes "
+                        f"'{made[0].name if made else 'nothing'}' does not fit the graph "
+                        f"'{graphs[inner].name}' that it runs; export the network again"
+                    )
+
+
+def _alike(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> bool:
+    """Return whether tensors have the same types and shapes; a scalar is a vector of one."""
+    mine, other = ([(t.shape or (1,), t.dtype) for t in ends] for ends in (ours, theirs))
+    return mine == other
+
+
+_Inner = Iterator[tuple[int, tuple[Sequence[Tensor], Sequence[Tensor]]]]
+
+
+def _of_if(op: Operator, given: Sequence[Tensor], made: Sequence[Tensor]) -> _Inner:
+    """Yield the graphs of a COND_IF, each with the inputs and outputs that it must have."""
+    is_truth = bool(given) and given[0].dtype == "bool" and given[0].elements == 1
+    for number in op.options.values():
+        yield number, (given[1:] if is_truth else (), made)
+
+
+def _of_while(op: Operator, given: Sequence[Tensor], made: Sequence[Tensor]) -> _Inner:
+    """Yield the graphs of a WHILE_LOOP, likewise."""
+    truth = [Tensor(0, "", (), "bool")]
+    condition, body = op.options.values()
+    yield condition, (given, truth)
+    yield body, (given, made if _alike(given, made) else ())
+
+
+_SUBGRAPHS: Mapping[str, Callable[[Operator, Sequence[Tensor], Sequence[Tensor]], _Inner]] = {
+    "IF": _of_if,
+    "WHILE": _of_while,
+}
+
+
+class _Decoder:
+    """Decodes one region; its methods raise InputError or any of DAMAGE."""
+
+    def __init__(self, data: bytes, name: str, numbers: Mapping[str, int]) -> None:
         self.data = data
         self.name = name
-        self.root = Fields.root(data)
+        self.numbers = numbers
         self.tensors: list[Tensor] = []
         self.index: dict[str, int] = {}
 
     def bad(self, what: str) -> InputError:
         return InputError(f"'{self.name}' is damaged: {what}")
 
-    def graph(self) -> Graph:
-        self.check_version()
-        regions = self.root.tables(_GRAPH["regions"])
-        blocks = regions[0].tables(1) if regions else []
-        if not blocks:
-            raise self.bad("it has no block of operators")
-        block = blocks[0]
+    def graph(self, block: Fields) -> Graph:
         taken: set[str] = set()
         raw = [self.raw(table) for table in block.tables(_BLOCK["operators"])]
         fixed = {one for op in raw if op.number in (CONST, CONST_SHAPE) for one in op.outputs}
@@ -124,7 +192,8 @@ class _Decoder:
         outputs = self.places(tuple(block.texts(_BLOCK["outputs"])))
         for index in (*inputs, *outputs):
             self.require_end(self.tensors[index])
-        return Graph(_MAIN, tuple(self.tensors), operators, inputs, outputs)
+        name = block.text(_BLOCK["name"]) or _MAIN
+        return Graph(name, tuple(self.tensors), operators, inputs, outputs)
 
     def require_end(self, tensor: Tensor) -> None:
         if tensor.dtype == "int64":
@@ -132,18 +201,6 @@ class _Decoder:
                 f"tensor '{tensor.name}' of '{self.name}' is int48 or a shape, which ethosgen and "
                 "the reference model do not have as input or output; rescale it to int32 in the "
                 "network"
-            )
-
-    def check_version(self) -> None:
-        version = self.root.table(_GRAPH["version"])
-        if version is None:
-            raise self.bad("it has no version")
-        major, minor, patch = (version.number(slot, "int32", -1) for slot in range(3))
-        if (major, minor) != VERSION[:2]:
-            age = "older" if (major, minor) < VERSION[:2] else "newer"
-            raise UnsupportedError(
-                f"'{self.name}' is TOSA {major}.{minor}.{patch}, which is {age} than the "
-                f"{VERSION[0]}.{VERSION[1]} that ethosgen reads; export it for TOSA 1.0"
             )
 
     def add(self, tensor: Tensor, name: str | None) -> None:
@@ -262,7 +319,7 @@ class _Decoder:
                 f"'{self.name}' uses {EXTENSIONS[number]}, which ethosgen lacks for TOSA; "
                 "export the network without it"
             )
-        if number not in TOSA_CODES and number not in (CONST, CONST_SHAPE):
+        if number not in TOSA_CODES and number not in (CONST, CONST_SHAPE, *CONTROL):
             raise UnsupportedError(
                 f"'{self.name}' uses operator {number}, which TOSA 1.0 does not have; export it "
                 "for TOSA 1.0"
@@ -277,6 +334,8 @@ class _Decoder:
         )
 
     def operator(self, raw: _Raw) -> Operator:
+        if raw.number in CONTROL:
+            return self.control(raw)
         op = TOSA_OPS[TOSA_CODES[raw.number]]
         if raw.attributes is None and op.attributes:
             raise self.bad(f"{op.name} has no attributes")
@@ -288,6 +347,16 @@ class _Decoder:
         return Operator(
             0, op.code, self.places(raw.inputs), self.places(raw.outputs), options=values
         )
+
+    def control(self, raw: _Raw) -> Operator:
+        name, code, options = CONTROL[raw.number]
+        values = {}
+        for slot, option in enumerate(options):
+            graph = raw.attributes.text(slot) if raw.attributes else None
+            if graph is None or graph not in self.numbers:
+                raise self.bad(f"{name} runs a graph '{graph}', which it does not have")
+            values[option] = self.numbers[graph]
+        return Operator(0, code, self.places(raw.inputs), self.places(raw.outputs), options=values)
 
     def attribute(self, name: str, attribute: Attribute, slot: int, fields: Fields | None) -> Any:
         if fields is None:
@@ -316,6 +385,8 @@ class _Decoder:
         return tuple(replace(op, index=i) for i, op in enumerate(order))
 
     def require_fit(self, op: Operator) -> None:
+        if op.code in _SUBGRAPHS:
+            return
         try:
             require_fit(op, self.tensors)
         except MisfitError as error:

@@ -11,14 +11,13 @@ import flatbuffers
 import numpy as np
 
 from ethosgen.frontend.tosa import FORMAT, IDENTIFIER
-from ethosgen.values.network import Network, Operator, Tensor
-from ethosgen.values.tosa import CONST, CONST_SHAPE, DTYPES, TOSA_OPS, VERSION, Attribute
+from ethosgen.values.network import Graph, Network, Operator, Tensor
+from ethosgen.values.tosa import CONST, CONST_SHAPE, CONTROL, DTYPES, TOSA_OPS, VERSION, Attribute
 
 _ROOM = 1 << 16
 """Initial size in bytes for everything except constants."""
 _ALIGNMENT = 8
 """The alignment of constants' data in the schema."""
-_MAIN = "main"
 
 Add = Callable[[Any], None]
 
@@ -31,7 +30,7 @@ def file_of(network: Network) -> bytes:
 
 
 def write_network(network: Network) -> bytes:
-    """Return a .tosa file with the entry graph of a network. It writes any values, valid or not."""
+    """Return a .tosa file with the graphs of a network. It writes any values, valid or not."""
     return _Writer(network).file()
 
 
@@ -39,32 +38,39 @@ class _Writer:
     """Writes one file; the methods that add parts return their offsets."""
 
     def __init__(self, network: Network) -> None:
-        self.graph = network.graph
+        self.network = network
+        self.take(network.graph)
+        data = (t.data for graph in network.graphs for t in graph.tensors)
+        self.builder = flatbuffers.Builder(sum(len(one) for one in data if one) + _ROOM)
+
+    def take(self, graph: Graph) -> None:
+        """Write this graph from now on."""
+        self.graph = graph
         self.shapes = {
             index
-            for op in self.graph.operators
+            for op in graph.operators
             for position, index in enumerate(op.inputs)
-            if TOSA_OPS[op.code].port(position).is_shape
+            if op.code in TOSA_OPS and TOSA_OPS[op.code].port(position).is_shape
         }
         self.used = {i for op in self.graph.operators for i in (*op.inputs, *op.outputs)} | {
             *self.graph.inputs,
             *self.graph.outputs,
         }
-        size = sum(len(t.data) for t in self.graph.tensors if t.data is not None)
-        self.builder = flatbuffers.Builder(size + _ROOM)
 
     def file(self) -> bytes:
         version = self.table(
             {i: self.plain("int32", number, -1) for i, number in enumerate(VERSION)}
             | {3: self.plain("bool", False, True)}
         )
-        region = self.table(
-            {0: self.offset(self.text(_MAIN)), 1: self.offset(self.offsets([self.block()]))}
-        )
-        regions = self.offsets([region])
+        regions = self.offsets([self.region(graph) for graph in self.network.graphs])
         root = self.table({0: self.offset(version), 1: self.offset(regions)})
         self.builder.Finish(root, IDENTIFIER)
         return bytes(self.builder.Output())
+
+    def region(self, graph: Graph) -> int:
+        self.take(graph)
+        name, block = self.text(graph.name), self.block()
+        return self.table({0: self.offset(name), 1: self.offset(self.offsets([block]))})
 
     def block(self) -> int:
         graph = self.graph
@@ -75,7 +81,7 @@ class _Writer:
         shapes = [self.shape(t) for t in tensors if t.index in self.shapes]
         return self.table(
             {
-                0: self.offset(self.text(_MAIN)),
+                0: self.offset(self.text(graph.name)),
                 1: self.offset(self.offsets(operators)),
                 2: self.offset(self.offsets(plain)),
                 3: self.offset(self.names(graph.inputs)),
@@ -107,6 +113,11 @@ class _Writer:
         return self.statement(number, (), (tensor.index,), self.table({}))
 
     def operator(self, op: Operator) -> int:
+        if op.code not in TOSA_OPS:
+            number = next(n for n, (_, code, _) in CONTROL.items() if code == op.code)
+            names = [self.network.graphs[index].name for index in op.options.values()]
+            inner = self.table({i: self.offset(self.text(n)) for i, n in enumerate(names)})
+            return self.statement(number, op.inputs, op.outputs, inner)
         known = TOSA_OPS[op.code]
         fields = {
             slot: self.attribute(attribute, op.options[attribute.name])

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.offload.division import Division
+from ethosgen.backend.ethosu.offload.order import stateful_operators
 from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, make_part, units
 from ethosgen.backend.ethosu.offload.reasons import why_it_ends
 from ethosgen.backend.ethosu.offload.refusal import compile_around
@@ -68,9 +69,14 @@ def divide_tosa(
     plan.
     """
     asked = {PREFIX + name.removeprefix(PREFIX) for name in ignore}
+    control = stateful_operators(network.graph)
     kept = {
-        op.index: Kept("you asked for it") for op in network.graph.operators if op.code in asked
-    } | dict(kept)
+        **{
+            op.index: Kept("you asked for it") for op in network.graph.operators if op.code in asked
+        },
+        **{index: Kept(reason) for index, reason in control.items()},
+        **kept,
+    }
     if not kept:
         with suppress(RefusalError, UnsupportedError):
             division = _whole(network, npu, io, compile_part)

@@ -150,3 +150,6 @@ NETWORKS: dict[str, Build] = {
     "LSTM": lstm,
     "GRU cell": gru_cell,
 }
+
+ALSO = {"GRU cell": ["Gemm", "Add", "Sub", "Mul", "Sigmoid", "Tanh"]}
+"""The operators to quantize where they are more than the quantizer's own choice."""

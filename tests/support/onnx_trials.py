@@ -27,6 +27,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
+from tests.support.onnx_files import ALSO, NETWORKS
 from tests.support.onnx_networks import OnnxNetwork, quantized
 from tests.support.onnx_operators import ROWS, Row
 
@@ -40,10 +41,21 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """How networks are quantized; weights are int8 per channel unless they say otherwise."""
 
-_TABLES = "TFLite interpolates between the 513 values of its int16 tables"
-_WIDE = "TFLite multiplies int16 layers by scales of 15 bits"
+LAYERS = ("Conv", "Conv + Relu", "ConvTranspose", "Gemm", "MatMul")
+
+
+def settings_of(name: str) -> tuple[str, ...]:
+    """Return the settings of a row: weights and biases differ in layers alone.
+
+    uint8 activations become int8 where the file is read.
+    """
+    return tuple(SETTINGS) if name in LAYERS else ("int8", "int16")
+
+
+_TABLES = "TFLite interpolates between the entries of its int16 tables"
 KNOWN: dict[tuple[str, str], tuple[int, str]] = {
-    ("Tanh", "int16"): (2, _TABLES),
+    ("Sigmoid", "int16"): (2, _TABLES),
+    ("Tanh", "int16"): (3, _TABLES),
     ("Exp", "int16"): (2, _TABLES),
     ("Softmax", "int16"): (2, _TABLES),
 }
@@ -140,6 +152,16 @@ def row_trial(name: str, setting: str, folder: Path, seed: int = 0) -> Trial:
     path = row_network(ROWS[name], setting, folder, seed)
     # Vela 5.2 clamps a layer of uint8 with the zero point 0 wrongly if a QUANTIZE to int8 follows.
     return trial_of(path, name, grid_samples(path, 3, seed + 7), check=setting == "uint8 weights")
+
+
+def network_trial(name: str, folder: Path, seed: int = 0) -> Trial:
+    """Return the figures of a whole network, in int8, with ten samples."""
+    net = OnnxNetwork(seed)
+    model = net.model(NETWORKS[name](net))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = quantized(model, folder / "net.onnx", operators=ALSO.get(name))
+    return trial_of(path, name, grid_samples(path, 10, seed + 3))
 
 
 def main(setting: str, *names: str) -> None:

@@ -65,8 +65,9 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         for node in graph.node:
             if node.op_type not in known or node.domain not in DOMAINS:
                 domain = node.domain or "ai.onnx"
+                self.node = f" at '{node.name}'"
                 raise UnsupportedError(
-                    f"it is a {node.op_type} of the domain {domain}, which ethosgen does not know"
+                    f"ethosgen does not know the operator {node.op_type} of the domain {domain}"
                 )
 
     def from_onnx(self, graph: Any, opset: int) -> Any:

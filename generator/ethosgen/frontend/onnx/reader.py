@@ -4,7 +4,7 @@ from typing import Any
 
 from ethosgen.frontend.relax import import_module
 from ethosgen.frontend.shapes import fixed_shapes
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.source import CHANNELS_LAST, Source
 
@@ -34,7 +34,10 @@ def _parsed(source: Source) -> Any:
         ) from None
     try:
         model = onnx.load_model_from_string(source.data)
+        _check_scope(model, source.name, onnx.defs.onnx_opset_version())
         onnx.checker.check_model(model)
+    except InputError:
+        raise
     except Exception as error:
         first = " ".join(str(error).split())[:200]
         raise InputError(f"'{source.name}' is not a valid ONNX file: {first}") from None
@@ -42,6 +45,23 @@ def _parsed(source: Source) -> Any:
         if node.output:
             node.name = node.output[0]  # the importer names variables after it
     return model
+
+
+def _check_scope(model: Any, name: str, newest: int) -> None:
+    """Refuse a file that is one of several, and operators newer than the installed onnx."""
+    for one in model.graph.initializer:
+        for entry in one.external_data:
+            if entry.key == "location":
+                raise InputError(
+                    f"'{name}' keeps '{one.name}' in the external file '{entry.value[:80]}'; save "
+                    "all in one file: onnx.save_model(onnx.load(PATH), ONE_FILE)"
+                )
+    for opset in model.opset_import:
+        if opset.domain in ("", "ai.onnx") and opset.version > newest:
+            raise UnsupportedError(
+                f"'{name}' has opset {opset.version}; the installed onnx knows up to {newest}: "
+                "export the network with an older one"
+            )
 
 
 def _size(dimension: Any) -> int | str:

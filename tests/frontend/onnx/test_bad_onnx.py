@@ -1,0 +1,135 @@
+"""Damaged and unsupported .onnx files: one sentence each, and nothing on stdout or stderr."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from ethosgen import frontend
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.source import Source
+from tests.support.onnx_networks import OnnxNetwork, quantized
+
+PARTS = 8
+DAMAGES = 200
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return a good file with most kinds of nodes."""
+    net = OnnxNetwork()
+    x = net.add_input("image", 1, 3, 8, 8)
+    x = net.add("Conv", [x, net.weights(4, 3, 3, 3), net.weights(4)], pads=[1, 1, 1, 1])
+    x = net.add(
+        "Concat", [net.add("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])] * 2, axis=1
+    )
+    x = net.add("Resize", [x, "", net.constant([1, 1, 2, 2])], mode="linear")
+    x = net.add("Flatten", [net.add("Add", [x, net.add("Sigmoid", [x])])])
+    net.add("Softmax", [net.add("MatMul", [x, net.weights(512, 5)])], "shares")
+    path = quantized(net.model(["shares"]), tmp_path_factory.mktemp("bad") / "good.onnx")
+    return path.read_bytes()
+
+
+def damaged(data: bytes, seed: int) -> bytes:
+    """Return a file cut short, or with some bytes changed, removed or repeated."""
+    random = np.random.default_rng(seed)
+    if seed % 4 == 0:
+        return data[: random.integers(0, len(data))]
+    changed = bytearray(data)
+    for _ in range(int(random.integers(1, 6))):
+        place = int(random.integers(0, len(changed) - 16))
+        if seed % 4 == 1:
+            changed[place] = int(random.integers(0, 256))
+        elif seed % 4 == 2:
+            del changed[place : place + int(random.integers(1, 16))]
+        else:
+            changed[place:place] = changed[place : place + int(random.integers(1, 16))]
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damage_is_one_sentence(data: bytes, part: int, capfd: pytest.CaptureFixture[str]) -> None:
+    refused = 0
+    for seed in range(part * DAMAGES // PARTS, (part + 1) * DAMAGES // PARTS):
+        try:
+            frontend.read_source(Source("onnx", "bad.onnx", damaged(data, seed)))
+        except InputError as error:
+            refused += 1
+            assert "\n" not in str(error), seed
+            assert len(str(error)) < 600, seed
+    assert refused > 0
+    assert capfd.readouterr() == ("", "")
+
+
+def save(folder: Path, nodes: list[Any], shape: list[Any], **settings: Any) -> Path:
+    """Write a network of one float input x and one output y."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        settings.pop("constants", []),
+    )
+    graph.output[0].type.tensor_type.shape.SetInParent()
+    opsets = settings.pop("opsets", [helper.make_opsetid("", 21)])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    path = folder / "net.onnx"
+    onnx.save(model, path, **settings)
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        frontend.read(path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_custom_operator_is_named_with_its_domain(tmp_path: Path) -> None:
+    node = helper.make_node("Magic", ["x"], ["y"], domain="com.example")
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.example", 1)]
+    said = refusal(save(tmp_path, [node], [1, 4], opsets=opsets))
+    assert "'y'" in said
+    assert "Magic" in said
+    assert "com.example" in said
+
+
+def test_a_newer_opset_is_named(tmp_path: Path) -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    said = refusal(save(tmp_path, [node], [1, 4], opsets=[helper.make_opsetid("", 99)]))
+    assert "99" in said
+    assert "opset" in said.lower()
+
+
+def test_an_open_shape_is_named_with_the_option(tmp_path: Path) -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    said = refusal(save(tmp_path, [node], ["batch", 4]))
+    assert "batch" in said
+    assert "--shape x=1,4" in said
+
+
+def test_missing_external_data_is_named(tmp_path: Path) -> None:
+    held = numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    external = {"save_as_external_data": True, "location": "w.bin", "size_threshold": 0}
+    path = save(tmp_path, [node], [1, 64], constants=[held], **external)
+    (tmp_path / "w.bin").unlink()
+    said = refusal(path)
+    assert "w.bin" in said
+    assert "external" in said
+
+
+def test_a_branch_is_refused(tmp_path: Path) -> None:
+    inner = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["z"])],
+        "branch",
+        [],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, 4])],
+    )
+    condition = numpy_helper.from_array(np.array(True), "c")
+    node = helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)
+    with pytest.raises(UnsupportedError, match="If"):
+        frontend.read(save(tmp_path, [node], [1, 4], constants=[condition]))

@@ -173,6 +173,11 @@ def _unsigned_layer(net: NetworkBuilder) -> int:
     return net.fully_connected(x, 16, scale=0.01, zero_point=128)
 
 
+def _unsigned_product(net: NetworkBuilder) -> int:
+    product = net.fully_connected(net.input((4, 8), "int8", 0.05, 0), 16, scale=0.05, zero_point=0)
+    return net.operator("QUANTIZE", (product,), (Spec((4, 16), "uint8", 0.05, 128),))[0]
+
+
 def _part(net: NetworkBuilder, rows: int, step: int = 1) -> int:
     """Add an input, and a part of it: all rows from row 2, or every second row."""
     x = net.input((1, 8, 6, 8), "int8", 0.05, 0)
@@ -272,6 +277,7 @@ NETWORKS: dict[str, Build] = {
     "transpose-into-part": _padded_transpose,
     "log-last-segment": _unary("LOG", "int16", 2.56e-5, 8.52e-6, 0, MANY),
     "logistic-fixed-point": _unary("LOGISTIC", "int8", 1 / 256, 1 / 256, -128),
+    "rescale-into-producer": _unsigned_product,
     "gelu-precision": _unary("GELU", "int8", 0.05, 0.06, 0, MANY, {"approximate": False}),
     "curve-overflow": _unary("TANH", "int16", 100.0, 2.0**-15),
     "rsqrt-int16": _unary("RSQRT", "int16", 6.4e-4, 6.5e-4, 0, (1, 8, 8, 16)),

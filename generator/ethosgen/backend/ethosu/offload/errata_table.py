@@ -280,6 +280,14 @@ ERRATA: tuple[Erratum, ...] = (
         (TFLM,),
     ),
     Erratum(
+        "rescale-into-producer",
+        VELA,
+        when.rescales_into_producer,
+        "the operator before writes this one's output at once, and no longer saturates in between, "
+        "or to the wrong bounds",
+        "Regor, compiler/graphir_optimiser.cpp, CanFuseRescaleOnProducer",
+    ),
+    Erratum(
         "gelu-precision",
         "LiteRT",
         when.gates_otherwise,

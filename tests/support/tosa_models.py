@@ -130,3 +130,55 @@ def gated(seed: int = 1) -> TosaBuilder:
 
 MODELS = {"ds_cnn": ds_cnn, "resnet": resnet, "gated": gated}
 """By name; `gated` needs several partitions."""
+
+_SHAPE = (1, 5, 5, 4)
+
+
+class _Wild:
+    """A random network that grows by operators; `narrow` and `wide` are int8 and int32 tensors."""
+
+    def __init__(self, seed: int) -> None:
+        self.net = net = TosaBuilder(f"wild_{seed}", seed)
+        self.narrow = [net.input(_SHAPE) for _ in range(int(net.random.integers(1, 3)))]
+        self.wide: list[int] = []
+
+    def pick(self, tensors: Sequence[int]) -> int:
+        return tensors[int(self.net.random.integers(len(tensors)))]
+
+    def grow(self) -> None:
+        """Add an operator or a few; BITWISE_XOR, BITWISE_NOT and SELECT are not for the NPU."""
+        net, x = self.net, self.pick(self.narrow)
+        kind = int(net.random.integers(10 if self.wide else 6))
+        if kind == 0:
+            self.narrow.append(layer(net, x, 4, (3, 3), relu=bool(net.random.integers(2))))
+        elif kind == 1:
+            self.narrow.append(layer(net, x, 0, (3, 3), depthwise=True))
+        elif kind == 2:
+            self.wide.append(net.rescale(x, "int32", 1000.0, input_zp=-3))
+        elif kind == 3:
+            self.narrow.append(added(net, x, self.pick(self.narrow)))
+        elif kind == 4:
+            other = self.pick(self.narrow)
+            self.narrow.append(net.op("BITWISE_XOR", [x, other], _SHAPE, "int8"))
+        elif kind == 5:
+            axis = int(net.random.integers(4))
+            self.narrow.append(net.op("REVERSE", [x], _SHAPE, "int8", axis=axis))
+        elif kind == 6:
+            self.narrow.append(net.rescale(self.pick(self.wide), "int8", 0.001))
+        elif kind == 7:
+            mask = net.op("GREATER", [self.wide[-1], self.wide[0]], _SHAPE, "bool")
+            self.narrow.append(net.op("SELECT", [mask, x, self.narrow[-1]], _SHAPE, "int8"))
+        else:
+            name = ("ABS", "CLZ", "BITWISE_NOT")[int(net.random.integers(3))]
+            self.wide.append(net.op(name, [self.pick(self.wide)], _SHAPE, "int32"))
+
+
+def wild(seed: int) -> tuple[TosaBuilder, list[int]]:
+    """Return a random network, and its outputs: what nothing reads, and a few others."""
+    grown = _Wild(seed)
+    net = grown.net
+    for _ in range(int(net.random.integers(4, 14))):
+        grown.grow()
+    made = [i for op in net.operators for i in op.outputs]
+    read = {i for op in net.operators for i in op.inputs}
+    return net, [i for i in made if i not in read or net.random.random() < 0.1]

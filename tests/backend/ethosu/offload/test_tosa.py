@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen import frontend
+from ethosgen.aot import compile_program
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import CompileTarget, cutting, find_errata, offload
 from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, units
@@ -24,7 +25,7 @@ from ethosgen.values.plan import IoStyle, Kept, Plan
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_tosa
 from tests.support.tosa_cases import CASES
-from tests.support.tosa_models import MODELS, gated
+from tests.support.tosa_models import MODELS, gated, wild
 from tests.support.tosa_networks import TosaBuilder
 
 U55, U65 = "ethos-u55-128", "ethos-u65-256"
@@ -77,6 +78,17 @@ def test_whole_networks_are_exact(name: str, npu: str, io: IoStyle) -> None:
     else:
         assert len(plan.partitions) == 1 and not plan.cpu_operators
     assert plan.npu_cycles
+    assert_equal(plan, [net.sample() for _ in range(SAMPLES)])
+
+
+@pytest.mark.slow
+@needs_tosa
+@pytest.mark.parametrize("seed", range(10))
+def test_random_networks_are_exact_in_parts(seed: int) -> None:
+    """The plan for C must exist too: it proves that no tensor is overwritten while it is live."""
+    net, outputs = wild(seed)
+    plan = planned(net.network(*outputs), (U55, U65)[seed // 2 % 2], STYLES[seed % 2])
+    assert compile_program(plan, "wild").arena_bytes
     assert_equal(plan, [net.sample() for _ in range(SAMPLES)])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from bench import cpu_only, npu_model, tables
+from bench import cpu_only, frontends, npu_model, tables
 from bench.limits import NPUS, SIZES, TIMES
 from ethosgen.cli import cli
 from tests import ROOT
@@ -44,6 +44,17 @@ def test_the_readme_table_is_what_the_generator_writes(results: dict[str, Any]) 
 def test_the_committed_bench_covers_every_npu_and_the_demo(results: dict[str, Any]) -> None:
     assert "digits_int8" in [network["name"] for network in results["models"]]
     assert all(tuple(network["simulate"]) == NPUS for network in results["models"])
+
+
+def test_the_page_of_front_ends_is_what_the_generator_writes() -> None:
+    results = json.loads(frontends.RESULTS.read_text())
+    assert frontends.PAGE.read_text() == frontends.page(results), (
+        "run python -m bench.frontends --render"
+    )
+    parts = [part for suite in results.values() for part in suite.values()]
+    assert parts
+    assert all(one["mismatches"] == 0 < one["elements"] for part in parts for one in part)
+    assert all(one["most"] < 1.5 or one["known"] for part in parts for one in part)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

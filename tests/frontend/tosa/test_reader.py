@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from ethosgen import frontend
+from ethosgen.cli import cli
 from ethosgen.frontend.tosa import writer
 from ethosgen.frontend.tosa.reader import parse_network
 from ethosgen.frontend.tosa.writer import write_network
@@ -109,6 +111,16 @@ def test_mutated_files_are_refused_or_valid() -> None:
             content[place] = random.integers(256)
         refused += bool(outcome(bytes(content)))
     assert refused > MUTATIONS // 2
+
+
+@pytest.mark.parametrize("command", ["project", "verify"])
+def test_a_bad_file_writes_nothing(command: str, tmp_path: Path) -> None:
+    file, folder = tmp_path / "bad.tosa", tmp_path / "firmware"
+    file.write_bytes(data()[:-300])
+    options = ["-o", str(folder)] if command == "project" else []
+    done = CliRunner().invoke(cli, [command, str(file), "--board", "corstone300", *options])
+    assert isinstance(done.exception, InputError) and "'bad.tosa' is " in str(done.exception)
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_empty_and_foreign_files() -> None:

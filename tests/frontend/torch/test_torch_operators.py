@@ -33,3 +33,11 @@ def test_operators_that_the_quantizer_of_xnnpack_quantizes() -> None:
         assert row.fidelity.most_steps < 1.5, row
         assert not row.in_float, row
         assert row.on_npu > 0, row
+
+
+def test_operators_with_activations_of_sixteen_bits() -> None:
+    for row in rows("ethosu16", ["conv2d", "depthwise", "linear", "add", "avg_pool2d", "cat"]):
+        assert row.differing == 0, row
+        assert row.fidelity.most_steps < 1.5, row
+        assert not row.in_float, row
+        assert row.on_npu > 0, row

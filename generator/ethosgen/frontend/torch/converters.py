@@ -77,7 +77,8 @@ class Converters:
     def _quantization(self, node: Any, is_checked: bool) -> tuple[Any, Any, int, str]:
         """Return a node's scale and zero point as constants, its axis and its type.
 
-        If `is_checked`, refuse a range that is not all of the type's.
+        If `is_checked`, refuse a range that is not all of the type's. It may lack the lowest value,
+        as Arm's quantizer has it for int16: what saturates there then differs by one step.
         """
         _, scale, zero_point, *rest = node.args
         axis = rest.pop(0) if "per_channel" in node.target.__name__ else -1
@@ -87,7 +88,9 @@ class Converters:
             raise UnsupportedError(
                 f"its node '{node.name}' is quantized to {dtype}; use int8 or int16"
             )
-        if is_checked and (low, high) != _RANGES[name] and node.name not in self.held:
+        least, most = _RANGES[name]
+        is_whole = low in (least, least + 1) and high == most
+        if is_checked and not is_whole and node.name not in self.held:
             raise UnsupportedError(
                 f"its node '{node.name}' quantizes to {low}..{high}, not to all of {name}; "
                 "quantize activations over the type's whole range"

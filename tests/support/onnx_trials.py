@@ -59,6 +59,7 @@ KNOWN: dict[tuple[str, str], tuple[int, str]] = {
     ("Tanh", "int16"): (3, _TABLES),
     ("Exp", "int16"): (2, _TABLES),
     ("Softmax", "int16"): (2, _TABLES),
+    ("BatchNormalization", "int16"): (2, "a step of the convolution before it is scaled up"),
     ("MobileNetV2", "int8"): (2, _ROUNDINGS),
     ("transformer block", "int8"): (2, _ROUNDINGS),
 }

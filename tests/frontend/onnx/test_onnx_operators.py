@@ -62,7 +62,7 @@ def test_a_flattened_plane_permutes_weights_instead_of_elements(tmp_path: Path) 
     assert codes == "QUANTIZE TRANSPOSE CONV_2D RESHAPE FULLY_CONNECTED DEQUANTIZE".split()
 
 
-def test_a_dynamic_slice_is_refused_with_its_name(tmp_path: Path) -> None:
+def test_a_repetition_by_an_input_is_refused_with_its_name(tmp_path: Path) -> None:
     import onnx
     from onnx import TensorProto, helper
 

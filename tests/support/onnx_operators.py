@@ -181,7 +181,7 @@ for _op in ("Add", "Sub", "Mul", "Min", "Max"):
 row("Div")(_binary("Div", is_positive=True))
 
 
-@row("Add + Relu", "Add", "Relu")
+@row("Add + Relu", "Add", "Relu", "Mul")
 def clamped_sums(net: OnnxNetwork) -> list[str]:
     x = _Inputs(net)
     same = x(1, 3, 4, 4)
@@ -401,7 +401,7 @@ MOVES = ("Relu", "MaxPool")
 """Operators that move elements are quantized only behind an operator that is."""
 
 
-@row("Split", "Relu")
+@row("Split", "Relu", "Split")
 def splits(net: OnnxNetwork) -> list[str]:
     x = _Inputs(net)
     made = []
@@ -510,7 +510,7 @@ def transposes(net: OnnxNetwork) -> list[str]:
     ]
 
 
-@row("Gather", "Relu")
+@row("Gather", "Relu", "Gather")
 def gathers(net: OnnxNetwork) -> list[str]:
     x = _Inputs(net)
 
@@ -525,7 +525,7 @@ def gathers(net: OnnxNetwork) -> list[str]:
     ]
 
 
-@row("Where", "Relu")
+@row("Where", "Relu", "Where")
 def wheres(net: OnnxNetwork) -> list[str]:
     x = _Inputs(net)
     mask = net.constant(net.random.random((1, 1, 4, 4)) < 0.5, np.bool_)
@@ -539,7 +539,7 @@ def wheres(net: OnnxNetwork) -> list[str]:
     ]
 
 
-@row("ArgMax", "Relu")
+@row("ArgMax", "Relu", "ArgMax")
 def arg_maxima(net: OnnxNetwork) -> list[str]:
     x = _Inputs(net)
     return [
@@ -615,7 +615,7 @@ def cumulative_sums(net: OnnxNetwork) -> list[str]:
     return [net.add("CumSum", [x(2, 9), net.constant(1, np.int64)])]
 
 
-@row("TopK", "Relu")
+@row("TopK", "Relu", "TopK")
 def top_k(net: OnnxNetwork) -> list[str]:
     x = _Inputs(net)
     names = ["values", "places"]
@@ -624,7 +624,7 @@ def top_k(net: OnnxNetwork) -> list[str]:
     return [names[0]]
 
 
-@row("GatherElements", "Relu")
+@row("GatherElements", "Relu", "GatherElements")
 def gathered_elements(net: OnnxNetwork) -> list[str]:
     source = net.add("Relu", [_Inputs(net)(3, 4)])
     places = net.constant(net.random.integers(0, 3, (2, 4)), np.int64)

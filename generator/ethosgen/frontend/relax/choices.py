@@ -42,6 +42,8 @@ def arg_maximum(site: Site) -> Value:
         raise UnsupportedError("it searches all axes at once")
     rank = len(source.shape)
     axis = int(site.attributes.axis) % rank
+    if source.dtype == "int16":
+        source = site.draft.real(source)  # neither oracle has an ARG_MAX of int16
     plain = site.draft.plain(source)
     kept = tuple(size for number, size in enumerate(source.shape) if number != axis)
     code = "ARG_MAX" if "max" in site.call.op.name else "ARG_MIN"

@@ -134,19 +134,10 @@ def transposed_convolution(site: Site, weights: Constant) -> Value:
     }
     crop: list[int] | None = None
     if any(pad for pair in pads for pad in pair) or full != [height, width]:
-        same = [
-            max((size - 1) * stride + taps - out, 0)
-            for size, stride, taps, out in zip(
-                source.shape[1:3], strides, kernel.shape[1:3], (height, width), strict=True
-            )
-        ]
-        if [pair[0] for pair in pads] != [total // 2 for total in same] or any(
-            -(-out // stride) != size
-            for out, stride, size in zip((height, width), strides, source.shape[1:3], strict=True)
-        ):
-            crop = [pads[0][0], pads[1][0]]
-        else:
+        if _is_same(source.shape[1:3], strides, kernel.shape[1:3], (height, width), pads):
             options["padding"] = "SAME"
+        else:
+            crop = [pads[0][0], pads[1][0]]
     plane = (height, width) if crop is None else (full[0], full[1])
     shape = site.draft.add_constant(np.array((source.shape[0], *plane, channels), np.int32))
     kernel_index, bias = _parameters(site, source, kernel, 0, channels)
@@ -154,6 +145,22 @@ def transposed_convolution(site: Site, weights: Constant) -> Value:
     if crop is None:
         return _output(site, "TRANSPOSE_CONV", inputs, options)
     return _cropped(site, inputs, options, (source.shape[0], *plane, channels), crop)
+
+
+def _is_same(
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    kernel: Sequence[int],
+    outs: Sequence[int],
+    pads: Pads,
+) -> bool:
+    """Return whether the padding of a transposed convolution is TFLite's SAME."""
+    return all(
+        before == max((size - 1) * stride + taps - out, 0) // 2 and -(-out // stride) == size
+        for size, stride, taps, out, (before, _) in zip(
+            sizes, strides, kernel, outs, pads, strict=True
+        )
+    )
 
 
 def _cropped(

@@ -15,6 +15,8 @@ from ethosgen.quantization import QUANTIZERS
 from ethosgen.values.errors import EthosgenError, InputError, ToolError
 from tests.support.float_networks import digits_onnx, digits_tflite, small_onnx, trained_digits
 
+pytestmark = pytest.mark.slow
+
 
 def images(count: int = 6) -> np.ndarray:
     return np.random.default_rng(5).standard_normal((count, 3, 8, 8)).astype(np.float32)

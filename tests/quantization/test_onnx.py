@@ -16,6 +16,8 @@ from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 from ethosgen.values.watch import Watch
 from tests.support.float_networks import OnnxBuilder, lopsided_onnx, small_onnx
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 12
 
 

@@ -16,6 +16,8 @@ from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 from ethosgen.values.watch import Watch
 from tests.support.networks import NetworkBuilder, Spec
 
+pytestmark = pytest.mark.slow
+
 SHAPE = (1, 8, 8, 3)
 
 

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import ROOT
+
+pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "relax.md"
 SAID = re.compile(r"^    # (ethosu\..*)$", re.MULTILINE)

@@ -10,6 +10,8 @@ from ethosgen.values.network import Network
 from tests.support.relax_networks import edge_samples, run
 from tests.support.relax_operators import CASES, Case, composite_of
 
+pytestmark = pytest.mark.slow
+
 NPU = "ethos-u55-128"
 RUNS = [name for name, case in CASES.items() if not case.refusal]
 STAYS = [name for name, case in CASES.items() if case.refusal]

@@ -38,6 +38,8 @@ from tests.support.relax_networks import (
     weights,
 )
 
+pytestmark = pytest.mark.slow
+
 NPU = "ethos-u55-128"
 X, Y = Quantized(0.05, 3), Quantized(0.1, -128)
 

@@ -7,6 +7,8 @@ import pytest
 from tests.support.onnx_files import NETWORKS
 from tests.support.onnx_trials import Trial, network_trial
 
+pytestmark = pytest.mark.slow
+
 FLOATS = {"QUANTIZE", "DEQUANTIZE"}
 """Operators at the float ends, which the NPU does not have."""
 NORMS = {"ADD", "MEAN", "MUL", "RSQRT", "SUB"}

@@ -9,6 +9,8 @@ from ethosgen.values.errors import UnsupportedError
 from tests.support.onnx_operators import ROWS
 from tests.support.onnx_trials import KNOWN, Trial, row_network, row_trial, settings_of
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("Conv", "Gemm", "MatMul", "Add", "Softmax", "AveragePool", "Resize", "Where")
 """Rows of the quick tests, in int8; the slow ones run all rows in all types."""
 

@@ -53,7 +53,12 @@ def settings_of(name: str) -> tuple[str, ...]:
 
 
 _TABLES = "TFLite interpolates between the entries of its int16 tables"
-_ROUNDINGS = "TFLite and the NPU round each layer's sums twice, which adds up over the layers"
+_ROUNDINGS = (
+    "TFLite and the NPU round each layer's sums twice, which adds up over the layers; alone, on "
+    "ONNX Runtime's own integers, no element of MobileNetV2's convolutions differs by more than a "
+    "step, and 0.3% by one; kernels that round once differ in 35 of 6.3 million "
+    "(tests/frontend/onnx/test_rounding.py)"
+)
 KNOWN: dict[tuple[str, str], tuple[int, str]] = {
     ("Sigmoid", "int16"): (2, _TABLES),
     ("Tanh", "int16"): (3, _TABLES),
@@ -158,13 +163,18 @@ def row_trial(name: str, setting: str, folder: Path, seed: int = 0) -> Trial:
     return trial_of(path, name, grid_samples(path, 3, seed + 7), check=setting == "uint8 weights")
 
 
-def network_trial(name: str, folder: Path, seed: int = 0) -> Trial:
-    """Return the figures of a whole network, in int8, with ten samples."""
+def network_file(name: str, folder: Path, seed: int = 0) -> Path:
+    """Write a whole network in int8."""
     net = OnnxNetwork(seed)
     model = net.model(NETWORKS[name](net))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        path = quantized(model, folder / "net.onnx", operators=ALSO.get(name))
+        return quantized(model, folder / "net.onnx", operators=ALSO.get(name))
+
+
+def network_trial(name: str, folder: Path, seed: int = 0) -> Trial:
+    """Return the figures of a whole network, in int8, with ten samples."""
+    path = network_file(name, folder, seed)
     return trial_of(path, name, grid_samples(path, 10, seed + 3))
 
 

@@ -27,7 +27,7 @@ from ethosgen.backend.ethosu.offload.errata_conditions import (
 from ethosgen.values.plan import IoStyle
 from tests.corpus.rounding import factor_of
 from tests.corpus.settings import Setting
-from tests.corpus.site import Site, point_of, scale_of
+from tests.corpus.site import Site, scale_of
 
 __all__ = [
     "Condition",
@@ -47,7 +47,6 @@ __all__ = [
     "rounds_a_quotient",
     "rounds_once",
     "saturates_at_once",
-    "shifts_weights",
     "squares_beyond_32_bits",
     "steps_through_operand_of_lower_rank",
     "sums_dropped_last_axis",
@@ -138,14 +137,7 @@ def saturates_at_once(site: Site) -> bool:
     return site.code in ("LOGISTIC", "TANH") and eight and scale_of(site.inputs[0]) >= _RADIUS
 
 
-def shifts_weights(site: Site) -> bool:
-    """Return whether uint8 weights have a zero point other than 128, which int8 lacks."""
-    return (
-        site.code == "FULLY_CONNECTED" and site.dtype == "uint8" and point_of(site.inputs[1]) != 128
-    )
-
-
 def rounds_once(site: Site) -> bool:
     """Return whether LiteRT rounds a result once, and TFLite Micro has the operator."""
     is_one = has("FULLY_CONNECTED", "UNIDIRECTIONAL_SEQUENCE_LSTM")(site)
-    return is_one and not shifts_weights(site)
+    return is_one and not has("FULLY_CONNECTED", dtypes=("uint8",))(site)

@@ -452,9 +452,9 @@ KNOWN: tuple[Known, ...] = (
         "litert-rounds-once-shifted",
         "LiteRT",
         (LITERT,),
-        when.shifts_weights,
-        "The same with uint8 weights whose zero point is not 128, which TFLite Micro's int8 kernel "
-        "refuses.",
+        when.has("FULLY_CONNECTED", dtypes=("uint8",)),
+        "The same with uint8: a network has no int8 twin for TFLite Micro if any of its weights "
+        "has a zero point other than 128.",
         value=value.rounded_twice,
         witness=("FULLY_CONNECTED", "uint8", 7628579),
     ),

@@ -22,4 +22,5 @@ FOUND = (
     Key("AVERAGE_POOL_2D", "uint8", 5952694),  # scales multiply in float: factor-uint8
     Key("RESIZE_BILINEAR", "uint8", 5952696),
     Key("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952692),
+    Key("heavy", "uint8", 8807210),  # no int8 twin to round twice: litert-rounds-once-shifted
 )

@@ -6,6 +6,8 @@ exception from a bug of ours.
 
 import struct
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from flatbuffers import number_types
@@ -13,6 +15,7 @@ from flatbuffers.encode import Get
 from flatbuffers.packer import uoffset
 from flatbuffers.table import Table
 
+from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 
 DAMAGE = (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError)
@@ -35,6 +38,20 @@ def is_damage(error: BaseException) -> bool:
         return True
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__")).startswith("flatbuffers.")
+
+
+@contextmanager
+def refusing_damage(name: str, remedy: str) -> Iterator[None]:
+    """Raise InputError, which names the file and the remedy, if reading leaves the file."""
+    try:
+        yield
+    except DAMAGE as error:
+        if not is_damage(error):
+            raise
+        words = f": {error}" if isinstance(error, LengthError) else ""
+        raise InputError(
+            f"'{name}' is truncated or damaged: its tables point outside the file{words}; {remedy}"
+        ) from None
 
 
 def text_of(raw: bytes | None) -> str:
@@ -99,12 +116,12 @@ class Fields:
         return Fields(self._data, self._table.Indirect(place)) if place else None
 
     def _place(self, slot: int) -> int:
-        """Return where a field is, 0 if the table does not have it."""
+        """Return the offset of a field, 0 if the table lacks it."""
         offset = int(self._table.Offset(4 + 2 * slot))
         return self._table.Pos + offset if offset else 0
 
     def _vector(self, slot: int, size: int) -> tuple[int, int]:
-        """Return where a vector's elements of `size` bytes start, and how many there are."""
+        """Return the offset and number of a vector's elements of `size` bytes."""
         place = self._place(slot)
         if not place:
             return 0, 0

@@ -22,11 +22,11 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
+from tests.support.mutations import mutate
 from tests.support.networks import NetworkBuilder
 from tests.support.program_file import ProgramFile, compile_raw, packed_blocks, vela_stream
 
 MUTATIONS = 200
-EXTREMES = (0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 0x00FFFFFF, 0x00010000)
 SHAPE = (1, 6, 6, 4)
 
 
@@ -54,27 +54,6 @@ def whole(stream: bytes, segments: bool = True) -> bytes:
     program.kernel("aten::view_copy.out", z, program.integers([144]), flat, flat)
     held = program.tensor((4,), "float32", data=np.arange(4, dtype=np.float32).tobytes())
     return program.build([x], [flat, held], segments=segments)
-
-
-def mutate(data: bytes, random: np.random.Generator) -> bytes:
-    """Flip bits, cut the end off, zero or scramble a range, or replace a word by a huge value."""
-    damaged = bytearray(data)
-    place = int(random.integers(len(data)))
-    length = int(random.integers(1, 64))
-    match int(random.integers(5)):
-        case 0:
-            for bit in random.integers(8 * len(data), size=int(random.integers(1, 9))):
-                damaged[bit // 8] ^= 1 << bit % 8
-        case 1:
-            del damaged[place:]
-        case 2:
-            damaged[place : place + length] = bytes(len(damaged[place : place + length]))
-        case 3:
-            damaged[place : place + length] = random.bytes(len(damaged[place : place + length]))
-        case _:
-            word = place // 4 * 4
-            damaged[word : word + 4] = int(random.choice(EXTREMES)).to_bytes(4, "little")
-    return bytes(damaged)
 
 
 def fate(data: bytes) -> str:

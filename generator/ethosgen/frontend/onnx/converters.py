@@ -122,13 +122,13 @@ def pad(node: Node) -> Any:
 
 
 def _folded(places: Any, size: int, mode: str) -> Any:
-    """Return which elements stand at places outside an axis."""
+    """Return the index into an axis for each place, which may be outside it."""
     if mode == "edge":
         return np.clip(places, 0, size - 1)
     if mode == "wrap":
         return places % size
     if mode != "reflect":
-        raise UnsupportedError(f"its padding is of mode {mode}")
+        raise UnsupportedError(f"it has the padding mode {mode}")
     period = max(2 * (size - 1), 1)
     places = places % period
     return np.where(places < size, places, period - places)

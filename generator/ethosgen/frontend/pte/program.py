@@ -189,7 +189,7 @@ class ProgramDecoder:
         return items[index]
 
     def _segments_start(self) -> int:
-        """Return where segments start, from the extended header; the file's end without one."""
+        """Return the offset of the segments by the extended header, else the file's end."""
         head = self._data[_HEADER_START : _HEADER_START + _HEADER.size]
         if head[:4] != _HEADER_MAGIC:
             return len(self._data)
@@ -324,7 +324,7 @@ class ProgramDecoder:
         )
 
     def _constant(self, index: int) -> bytes:
-        """Return what stores a constant, from its first byte."""
+        """Return the bytes of a segment or buffer from a constant's first byte on."""
         place = self._root.table(_PROGRAM["constant_segment"])
         offsets = place.numbers(1, "uint64") if place else ()
         if place is None or not offsets:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ethosgen.backend import compiled_operators
-from ethosgen.frontend.flatbuffer import DAMAGE, MAX_TENSOR_BYTES, LengthError, is_damage
+from ethosgen.frontend.flatbuffer import MAX_TENSOR_BYTES, refusing_damage
 from ethosgen.frontend.pte import FORMAT, recognizes
 from ethosgen.frontend.pte.builder import GraphBuilder
 from ethosgen.frontend.pte.delegate import BACKENDS, Port, VelaStream, read_stream
@@ -60,16 +60,8 @@ def parse_network(data: bytes, name: str) -> Network:
     """
     if not recognizes(data):
         raise InputError(f"'{name}' is not a .pte file (the identifier ET12 is missing)")
-    try:
+    with refusing_damage(name, "export or copy it again"):
         program = ProgramDecoder(data, name).program()
-    except DAMAGE as error:
-        if not is_damage(error):
-            raise
-        words = f": {error}" if isinstance(error, LengthError) else ""
-        raise InputError(
-            f"'{name}' is truncated or damaged: its tables point outside the file{words}; "
-            "export or copy it again"
-        ) from None
     network = _Translation(program, data, name).network()
     check(network, compiled_operators())
     return network

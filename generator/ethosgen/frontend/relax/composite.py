@@ -10,8 +10,7 @@ from tvm.ir import Constant as RelaxConstant
 
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
 from ethosgen.frontend.relax.patterns import PREFIX, WHOLES
-
-Clamp = tuple[float, float]
+from ethosgen.frontend.relax.site import Clamp, scalar
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def take_apart(function: Any) -> Island:
 def _numbers(calls: Iterable[Any]) -> tuple[float, ...]:
     """Return the scalars in operators, without those of the quantization."""
     return tuple(
-        _number(argument)
+        scalar(argument)
         for call in calls
         if operator_name(call) not in ("relax.dequantize", "relax.quantize")
         for argument in getattr(call, "args", ())
@@ -118,7 +117,7 @@ def _bounds(expression: Any) -> Clamp | None:
     if name == "relax.nn.relu":
         return 0.0, np.inf
     if name == "relax.clip":
-        return _number(expression.args[1]), _number(expression.args[2])
+        return scalar(expression.args[1]), scalar(expression.args[2])
     if name in ("relax.minimum", "relax.maximum"):
         constant = next((a for a in expression.args if isinstance(a, RelaxConstant)), None)
         if constant is None or constant.value.numpy().size != 1:
@@ -134,9 +133,3 @@ def _joined(inner: Clamp, outer: Clamp | None) -> Clamp:
         return inner
     low, high = (min(max(bound, outer[0]), outer[1]) for bound in inner)
     return low, high
-
-
-def _number(expression: Any) -> float:
-    value = getattr(expression, "value", expression)
-    numpy = getattr(value, "numpy", None)
-    return float(numpy().reshape(())) if numpy else float(value)

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from ethosgen.frontend.relax.draft import Constant, Order, Scale, Value
-from ethosgen.frontend.relax.site import NoIntegerForm, Site, quantize, requantized, translates
+from ethosgen.frontend.relax.site import (
+    NoIntegerForm,
+    Site,
+    quantize,
+    requantized,
+    scalar,
+    translates,
+)
 from ethosgen.values.errors import UnsupportedError
 
 _BINARY = {
@@ -149,13 +156,6 @@ def clip(site: Site) -> Value:
     low, high = (scalar(site.call.args[i]) for i in (1, 2))
     bounded = replace(site, clamp=(low, high))
     return bounded.finished(site.value(0))
-
-
-def scalar(expression: Any) -> float:
-    """Return the number of a constant argument."""
-    value = getattr(expression, "value", expression)
-    numpy = getattr(value, "numpy", None)
-    return float(numpy()) if numpy else float(value)
 
 
 @translates("nn.leakyrelu")

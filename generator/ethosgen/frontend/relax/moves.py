@@ -225,7 +225,7 @@ def pad(site: Site) -> Value:
     """Translate to PAD with zeros, to PADV2 with another value; both have one scale."""
     source = moved(site)
     if str(site.attributes.pad_mode) != "constant":
-        raise UnsupportedError(f"its padding is of mode {site.attributes.pad_mode}")
+        raise UnsupportedError(f"it has the padding mode {site.attributes.pad_mode}")
     numbers = np.array(ints(site.attributes.pad_width), np.int32).reshape(-1, 2)
     table = np.zeros_like(numbers)
     for logical, axis in enumerate(source.order):

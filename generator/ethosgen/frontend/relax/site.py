@@ -229,6 +229,13 @@ def quantized_constant(values: Array, dtype: str) -> tuple[Array, Scale]:
     return quantize(values, scale, dtype), scale
 
 
+def scalar(expression: Any) -> float:
+    """Return the number of a constant argument."""
+    value = getattr(expression, "value", expression)
+    numpy = getattr(value, "numpy", None)
+    return float(numpy().reshape(())) if numpy else float(value)
+
+
 def ints(values: Any) -> tuple[int, ...]:
     """Return TVM's integers as Python's; UnsupportedError for an open size."""
     try:

@@ -22,7 +22,7 @@ from flatbuffers import number_types
 from flatbuffers.table import Table
 
 from ethosgen.backend import compiled_operators
-from ethosgen.frontend.flatbuffer import DAMAGE, MAX_TENSOR_BYTES, is_damage, text_of
+from ethosgen.frontend.flatbuffer import MAX_TENSOR_BYTES, refusing_damage, text_of
 from ethosgen.frontend.tflite import FORMAT, recognizes
 from ethosgen.frontend.tflite.composites import has_composites, inline_composites
 from ethosgen.frontend.tflite.compression import DECODE, expand, is_compressed
@@ -78,15 +78,8 @@ def decode_network(data: bytes, name: str) -> Network:
         raise InputError(f"'{name}' is empty; pass a .tflite file")
     if not recognizes(data):
         raise InputError(f"'{name}' is not a .tflite file (the identifier TFL3 is missing)")
-    try:
+    with refusing_damage(name, "convert or copy it again"):
         return _Decoder(data, name).network()
-    except DAMAGE as error:
-        if not is_damage(error):
-            raise
-        raise InputError(
-            f"'{name}' is truncated or damaged: its tables point outside the file; "
-            "convert or copy it again"
-        ) from None
 
 
 class _Decoder:

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from ethosgen.frontend.flatbuffer import (
-    DAMAGE,
     MAX_TENSOR_BYTES,
     Fields,
-    LengthError,
-    is_damage,
+    refusing_damage,
 )
 from ethosgen.frontend.tosa import FORMAT, recognizes
 from ethosgen.frontend.tosa.inference import require_fit
@@ -66,16 +64,8 @@ def parse_network(data: bytes, name: str) -> Network:
     """
     if not recognizes(data):
         raise InputError(f"'{name}' is not a .tosa file (the identifier TOSA is missing)")
-    try:
+    with refusing_damage(name, "convert or copy it again"):
         graphs = _graphs(data, name)
-    except DAMAGE as error:
-        if not is_damage(error):
-            raise
-        words = f": {error}" if isinstance(error, LengthError) else ""
-        raise InputError(
-            f"'{name}' is truncated or damaged: its tables point outside the file{words}; "
-            "convert or copy it again"
-        ) from None
     _require_subgraphs(graphs, name)
     network = Network(name, graphs, source=Source(FORMAT, name, data))
     check(network, compiled={})

@@ -187,7 +187,7 @@ class _Cutter:
         self._made: dict[tuple[int, ...], _Made | RefusalError] = {}
 
     def kind(self, index: int) -> tuple[object, ...]:
-        """Return what decides whether Vela accepts an operator: all but the constants' values."""
+        """Return a key of all that decides Vela's answer: all but the values of constants."""
         op = self._graph.operators[index]
         ends = [self._graph.tensors[i] for i in (*op.inputs, *op.outputs)]
         options = tuple(sorted((name, str(value)) for name, value in op.options.items()))

@@ -89,7 +89,9 @@ def compiled_streams(network: Network) -> Iterator[Payload]:
 def plan_compiled(
     network: Network, accelerator: EthosU, io: IoStyle, reach: Reach | None = None
 ) -> Plan:
-    """Return the plan of a compiled network; `reach` tells how much of a region a stream uses.
+    """Return the plan of a compiled network.
+
+    `reach` returns the bytes of a region that a stream uses.
 
     Raises UnsupportedError if it is compiled for another NPU or does not support the I/O style,
     InputError if the file is damaged.

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,13 @@ import numpy as np
 import onnx
 
 from ethosgen import frontend
-from ethosgen.backend import find_accelerator
 from ethosgen.oracle.runtimes.onnx import run as run_onnx
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
-from ethosgen.pipeline.planning import make_plan
-from ethosgen.values.fidelity import Fidelity, compare_fidelity
-from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
-from ethosgen.values.watch import Watch
 from tests.support.onnx_files import ALSO, NETWORKS
 from tests.support.onnx_networks import OnnxNetwork, quantized
 from tests.support.onnx_operators import ROWS, Row
+from tests.support.trials import Trial, try_network
 
-NPU = "ethos-u55-128"
 SETTINGS: dict[str, dict[str, Any]] = {
     "int8": {"activations": "int8"},
     "uint8": {"activations": "uint8", "per_channel": False},
@@ -69,20 +60,6 @@ KNOWN: dict[tuple[str, str], tuple[int, str]] = {
     ("transformer block", "int8"): (2, _ROUNDINGS),
 }
 """Rows and networks with differences above one step: the most steps, and the cause."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """The figures of one network: mismatches with the oracle, and fidelity."""
-
-    name: str
-    npu: int
-    cpu: int
-    elements: int
-    fidelity: Fidelity
-    oracle: str
-    on_npu: int
-    on_cpu: tuple[str, ...]
 
 
 def row_network(row: Row, setting: str, folder: Path, seed: int = 0) -> Path:
@@ -126,34 +103,10 @@ def grid_samples(path: Path, count: int, seed: int) -> list[dict[str, Any]]:
 
 
 def trial_of(path: Path, name: str, samples: Sequence[Arrays], check: bool = False) -> Trial:
-    """Compare a network on the NPU model and on the CPU with the oracle, and with its runtime.
-
-    With `check` the plan is checked first, as the commands do: it finds errata without a name.
-    """
+    """Compare a network with the oracle and with ONNX Runtime, as `try_network` does."""
     network = frontend.read(path)
-    oracle, golden = decisive_outputs(network, samples)
-    plan = _plan(network, NPU, check)
     theirs = run_onnx(network.source, samples) if network.source else []
-    on_npu = simulate_samples(plan, samples, Watch())
-    on_cpu = simulate_samples(_plan(network, None), samples, Watch())
-    first, second = (
-        compare_defined(network, samples, oracle, outputs, golden) for outputs in (on_npu, on_cpu)
-    )
-    return Trial(
-        name,
-        first.mismatches,
-        second.mismatches,
-        first.elements,
-        compare_fidelity(network, on_npu, theirs, "ONNX Runtime", "", None),
-        oracle,
-        sum(len(partition.operators) for partition in plan.partitions),
-        tuple(f"{one.code}: {one.reason}" for one in plan.cpu_operators),
-    )
-
-
-def _plan(network: Network, npu: str | None, check: bool = False) -> Plan:
-    accelerator = find_accelerator(npu) if npu else None
-    return make_plan(network, accelerator, IoStyle.ARENA, Watch(), OffloadOptions(check=check))
+    return try_network(network, name, samples, theirs, "ONNX Runtime", check=check)
 
 
 def row_trial(name: str, setting: str, folder: Path, seed: int = 0) -> Trial:

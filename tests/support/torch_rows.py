@@ -5,22 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ethosgen.backend import find_accelerator
 from ethosgen.frontend.torch.transfer import unpack
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.worker import run_script
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import decisive_outputs
-from ethosgen.pipeline.planning import make_plan
-from ethosgen.values.fidelity import Fidelity, compare_fidelity
+from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle
-from ethosgen.values.watch import Watch
+from tests.support.trials import Trial, try_network
 
 HERE = Path(__file__).parent
-NPU = "ethos-u55-128"
 SAMPLES = 5
 CONVOLUTIONS = (
     "conv2d conv2d_grouped conv2d_dilated depthwise conv2d_relu conv2d_hardtanh conv1d "
@@ -35,19 +27,34 @@ OTHERS = (
 
 @dataclass(frozen=True)
 class Row:
-    """One operator of PyTorch; `in_float` are operators that compute in float, `differing`
-    elements of the simulated plan that differ from the oracle's."""
+    """One operator or network of PyTorch; `in_float` are operators that compute in float."""
 
     name: str
     codes: tuple[str, ...]
     in_float: tuple[str, ...]
-    on_npu: int
-    differing: int
-    fidelity: Fidelity
+    trial: Trial
+
+    @property
+    def on_npu(self) -> int:
+        """The number of operators on the NPU."""
+        return self.trial.on_npu
+
+    @property
+    def differing(self) -> int:
+        """Elements that differ from the oracle's, on the NPU model or on the CPU alone."""
+        return self.trial.npu + (self.trial.cpu or 0)
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """The comparison with PyTorch."""
+        return self.trial.fidelity
 
 
-def rows(kind: str, names: Sequence[str]) -> list[Row]:
-    """Return the rows of operators or networks, quantized as `kind` says."""
+def rows(kind: str, names: Sequence[str], alone: bool = False) -> list[Row]:
+    """Return the rows of operators or networks, quantized as `kind` says.
+
+    `alone` runs them on the CPU alone, too.
+    """
     request = {
         "programs": str(HERE / "torch_programs.py"),
         "kind": kind,
@@ -57,7 +64,7 @@ def rows(kind: str, names: Sequence[str]) -> list[Row]:
     reply = run_script(
         ENVIRONMENTS["torch"], HERE / "torch_table.py", "table", request, limit_s=1200
     )
-    return [_row(name, reply.values[name], _of(reply.arrays, name)) for name in names]
+    return [_row(name, reply.values[name], _of(reply.arrays, name), alone) for name in names]
 
 
 def _of(arrays: dict[str, Any], name: str) -> dict[str, Any]:
@@ -68,7 +75,7 @@ def _of(arrays: dict[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def _row(name: str, values: dict[str, Any], arrays: dict[str, Any]) -> Row:
+def _row(name: str, values: dict[str, Any], arrays: dict[str, Any], alone: bool) -> Row:
     constants = {k.split(" ")[1]: a for k, a in arrays.items() if k.startswith("constant ")}
     graph = unpack(values["graph"], constants)
     network = Network(name, (graph,))
@@ -80,14 +87,6 @@ def _row(name: str, values: dict[str, Any], arrays: dict[str, Any]) -> Row:
         {output: arrays[f"out {index} {i}"] for i, output in enumerate(values["outputs"])}
         for index in range(SAMPLES)
     ]
-    plan = make_plan(network, find_accelerator(NPU), IoStyle.ARENA, Watch())
-    ours = simulate_samples(plan, samples, Watch())
-    _, golden = decisive_outputs(network, samples)
-    differing = sum(
-        int(np.sum(np.asarray(one[key]) != np.asarray(other[key])))
-        for one, other in zip(ours, golden, strict=True)
-        for key in values["outputs"]
-    )
     return Row(
         name,
         tuple(one.code for one in graph.operators),
@@ -96,7 +95,5 @@ def _row(name: str, values: dict[str, Any], arrays: dict[str, Any]) -> Row:
             for one in graph.operators
             if one.code != "DEQUANTIZE" and graph.tensors[one.outputs[0]].dtype == "float32"
         ),
-        plan.summary().npu_operators or 0,
-        differing,
-        compare_fidelity(network, ours, theirs, "PyTorch", "", None),
+        try_network(network, name, samples, theirs, "PyTorch", alone=alone),
     )

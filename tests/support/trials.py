@@ -1,0 +1,85 @@
+"""Runs a network on the NPU model and the CPU; compares it with its oracle and its runtime."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ethosgen.backend import find_accelerator
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
+from ethosgen.pipeline.planning import make_plan
+from ethosgen.values.fidelity import Fidelity, compare_fidelity
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.watch import Watch
+
+NPU = "ethos-u55-128"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The figures of one network: mismatches with the oracle, and fidelity.
+
+    `npu` and `cpu` count elements that differ with the NPU and without, the latter None if it did
+    not run; `outputs` are those with the NPU.
+    """
+
+    name: str
+    npu: int
+    cpu: int | None
+    elements: int
+    fidelity: Fidelity
+    oracle: str
+    plan: Plan = field(repr=False)
+    outputs: Sequence[Arrays] = field(repr=False)
+
+    @property
+    def on_npu(self) -> int:
+        """The number of operators on the NPU."""
+        return sum(len(partition.operators) for partition in self.plan.partitions)
+
+    @property
+    def on_cpu(self) -> tuple[str, ...]:
+        """The operators on the CPU, each with the reason."""
+        return tuple(f"{one.code}: {one.reason}" for one in self.plan.cpu_operators)
+
+
+def try_network(
+    network: Network,
+    name: str,
+    samples: Sequence[Arrays],
+    theirs: Sequence[Arrays],
+    title: str,
+    *,
+    check: bool = False,
+    alone: bool = True,
+) -> Trial:
+    """Compare a network with its oracle, and with `theirs`, the outputs of the runtime `title`.
+
+    With `check` the plan is checked first, as the commands do: it finds errata without a name.
+    `alone` runs the network on the CPU alone, too.
+    """
+    oracle, golden = decisive_outputs(network, samples)
+    plan = plan_for(network, NPU, check)
+    outputs = simulate_samples(plan, samples, Watch())
+    found = compare_defined(network, samples, oracle, outputs, golden)
+    cpu = None
+    if alone:
+        on_cpu = simulate_samples(plan_for(network, None), samples, Watch())
+        cpu = compare_defined(network, samples, oracle, on_cpu, golden).mismatches
+    return Trial(
+        name,
+        found.mismatches,
+        cpu,
+        found.elements,
+        compare_fidelity(network, outputs, theirs, title, "", None),
+        oracle,
+        plan,
+        outputs,
+    )
+
+
+def plan_for(network: Network, npu: str | None, check: bool = False) -> Plan:
+    """Return a network's plan for an NPU, or for the CPU alone."""
+    accelerator = find_accelerator(npu) if npu else None
+    return make_plan(network, accelerator, IoStyle.ARENA, Watch(), OffloadOptions(check=check))

@@ -19,6 +19,7 @@ from tests import ROOT
 SOURCES = ROOT / "generator" / "ethosgen"
 
 ETHOS_U = "backend.ethosu"
+WRAPPED = "backend.wrapped"
 VALUES = {
     "backend",
     f"{ETHOS_U}.accelerator",
@@ -81,6 +82,7 @@ SHARED = {
     ("flatbuffers", "frontend.tosa"),  # .tosa files are flatbuffers too
     ("click", "commands"),  # the command line, a file for each command
     ("flatbuffers", "frontend.flatbuffer"),  # reads by slot what has no published classes
+    ("pydantic", WRAPPED),  # and so is an accelerator.toml
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them
     ("tvm", "relax"),  # for programs that use TVM
@@ -144,6 +146,8 @@ class Module:
 def unit_of(name: str) -> str:
     """Return the top-level package that a module belongs to; a backend has several units."""
     parts = name.split(".")
+    if parts[:2] == WRAPPED.split("."):
+        return WRAPPED
     return ".".join(parts[:3] if parts[0] == "backend" else parts[:1])
 
 
@@ -196,7 +200,7 @@ def values_import_only_values(module: Module) -> Iterator[str]:
     if module.unit not in VALUES:
         return
     for unit, line in internal_imports(module):
-        is_registered = module.name == "backend" and unit == f"{ETHOS_U}.family"
+        is_registered = module.name == "backend" and unit in (f"{ETHOS_U}.family", WRAPPED)
         if unit not in VALUES and not is_registered:
             yield f"{module.at(line)}: a value imports '{unit}', which is no value"
 

@@ -9,7 +9,7 @@ and simulators only when a plan needs them.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -143,7 +143,8 @@ class ProjectFiles:
 
     `templates` is its folder below templates/, or any folder. `files` maps paths in the library to
     files there, on the platforms in `instead` to others. Every build compiles `sources`. The
-    network's C includes `headers`.
+    network's C includes `headers`. `copies` are files of the library as they are, and `includes`
+    folders there in which `sources` find headers.
     """
 
     templates: str = ""
@@ -151,6 +152,8 @@ class ProjectFiles:
     sources: Sequence[str] = ()
     headers: Sequence[str] = ()
     instead: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    copies: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    includes: Sequence[str] = ()
 
     def on(self, platform: str) -> Mapping[str, str]:
         """Return the files on a platform."""
@@ -289,6 +292,36 @@ class AcceleratorBackend(Backend[Task, Plan], Protocol):
 
         `ports` maps each part of the firmware to the accelerator's port of its memory.
         """
+
+
+class Wrapped(Backend[Plan, Plan], Protocol):
+    """An accelerator that a user describes: it takes operators of a plan that are on the CPU.
+
+    Its offers and `kept` are by the operators of the plan's residual graph.
+    """
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it is C on the CPU, to be used only where it is cheaper than our kernels."""
+
+    def runner(self, plan: Plan) -> Runner:
+        """Return what runs its partitions of a plan on this machine."""
+
+
+def load_wrapped(name_or_path: str) -> Wrapped:
+    """Return a user's accelerator; InputError names the file, the line and the field."""
+    from ethosgen.backend.wrapped.accelerator import load_wrapped as load
+
+    return load(name_or_path)
+
+
+def wrapped_of(plan: Plan) -> tuple[Wrapped, ...]:
+    """Return the users' accelerators of a plan."""
+    return cast("tuple[Wrapped, ...]", plan.wrapped)
 
 
 def _ethos_u() -> AcceleratorBackend:

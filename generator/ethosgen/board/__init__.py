@@ -22,11 +22,11 @@ from ethosgen.board.facts import (
     Serial,
 )
 from ethosgen.board.rules import faults
-from ethosgen.board.toml_lines import find_line
 from ethosgen.host.resources import resource_folder
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import unknown
+from ethosgen.values.toml_lines import describe_fault
 
 __all__ = [
     "DEFAULT_MEMORY_MODE",
@@ -42,7 +42,6 @@ __all__ = [
     "start_board_file",
 ]
 
-_FIELD = re.compile(r"([a-z_]\w*(?:\.[\w-]+)*): ")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 
@@ -137,7 +136,7 @@ def load_board(name_or_path: str) -> Board:
     try:
         return Board.model_validate({"name": path.stem, **facts})
     except ValidationError as error:
-        raise InputError(f"board file '{path}'{_first_fault(error, text)}") from None
+        raise InputError(f"board file '{path}'{describe_fault(error.errors()[0], text)}") from None
 
 
 def find_blanks(name_or_path: str) -> str | None:
@@ -208,16 +207,3 @@ def _read(path: Path) -> str:
         raise InputError(f"cannot read board file '{path}': {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"board file '{path}' is not TOML: {error}") from None
-
-
-def _first_fault(error: ValidationError, text: str) -> str:
-    fault = error.errors()[0]
-    field = ".".join(str(part) for part in fault["loc"] if part != "[key]")
-    message = fault["msg"].removeprefix("Value error, ")
-    if not field and (named := _FIELD.match(message)):
-        field, message = named[1], message[named.end() :]
-    elif fault["type"] == "value_error" and (named := _FIELD.match(message)):
-        field, message = f"{field}.{named[1]}", message[named.end() :]
-    line = find_line(text, field)
-    where = f", line {line}" if line else ""
-    return f"{where}: {field}: {message}" if field else f"{where}: {message}"

@@ -27,6 +27,14 @@ NPU = click.option(
     metavar="NPU",
     help="NPU, e.g. ethos-u55-128, or none to run all on the CPU [default: the board's].",
 )
+ACCELERATORS = click.option(
+    "--accelerator",
+    "accelerators",
+    metavar="NAME|FOLDER",
+    multiple=True,
+    help="An accelerator of your own for what the NPU leaves, by its name or its folder with "
+    "accelerator.toml. Repeatable.",
+)
 ON = click.option("--on", default="qemu", show_default=True, help="Target to run on.")
 ON_THE_BOARDS = click.option(
     "--on",
@@ -246,6 +254,7 @@ def with_recipe(
         @MODELS
         @board_option
         @NPU
+        @ACCELERATORS
         @NAMES
         @IO
         @with_offloading
@@ -257,6 +266,7 @@ def with_recipe(
             networks: tuple[Path, ...],
             board: str | None,
             npu: str | None,
+            accelerators: tuple[str, ...],
             names: tuple[str, ...],
             io: str,
             options: OffloadOptions,
@@ -266,7 +276,16 @@ def with_recipe(
             **arguments: Any,
         ) -> Any:
             recipe = Recipe(
-                networks, board, npu, names, IoStyle(io), platform, memory_mode, options, reading
+                networks,
+                board,
+                npu,
+                names,
+                IoStyle(io),
+                platform,
+                memory_mode,
+                options,
+                reading,
+                accelerators,
             )
             return function(recipe=recipe, **arguments)
 

@@ -6,6 +6,7 @@ import click
 
 from ethosgen.commands.answers import answer
 from ethosgen.commands.options import (
+    ACCELERATORS,
     FIDELITY,
     GOLDEN,
     INPUT,
@@ -29,6 +30,7 @@ from ethosgen.values.source import ReadOptions
     help="NPU, e.g. ethos-u65-256, or none to run all on the CPU [default: what MODEL was compiled "
     "for, or ethos-u55-128].",
 )
+@ACCELERATORS
 @with_offloading
 @with_reading
 @INPUT
@@ -55,6 +57,7 @@ from ethosgen.values.source import ReadOptions
 def simulate(
     network: Path,
     npu: str | None,
+    accelerators: tuple[str, ...],
     options: OffloadOptions,
     reading: ReadOptions,
     input_path: Path | None,
@@ -85,6 +88,7 @@ def simulate(
             report = pipeline.simulate(
                 network,
                 npu=npu,
+                accelerators=accelerators,
                 options=options,
                 inputs=pipeline.Inputs(input_path, count, seed),
                 output_path=output_path,

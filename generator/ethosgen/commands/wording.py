@@ -52,8 +52,17 @@ def plan_lines(plan: Any) -> list[str]:
         fused.append(_decompressed_line(plan))
     if plan.quantize_with:
         fused.append(f"  note      computes in float32; quantize it with: {plan.quantize_with}")
-    if plan.npu == NO_NPU:
+    shares = [_share_line(share) for share in plan.shares]
+    if plan.npu == NO_NPU and not shares:
         return [f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU", *fused]
+    if plan.npu == NO_NPU:
+        return [
+            *shares,
+            f"  CPU       {counted(len(plan.cpu_operators), 'operator')}, no NPU",
+            *_reason_lines(plan.cpu_operators),
+            *fused,
+            *_check_lines(plan.check, "this machine"),
+        ]
     count = counted(plan.npu_operators or 0, "operator")
     if plan.npu_operators is None:
         count = f"{counted(plan.npu_operations or 0, 'operation')} of the NPU"
@@ -63,11 +72,21 @@ def plan_lines(plan: Any) -> list[str]:
     )
     return [
         head,
+        *shares,
         *map(_choice_line, plan.choices),
         *_reason_lines(plan.cpu_operators),
         *fused,
         *_check_lines(plan.check),
     ]
+
+
+def _share_line(share: Any) -> str:
+    """Describe what a user's accelerator runs."""
+    cycles = "" if share.cycles is None else f", estimated at {counted(share.cycles, 'cycle')}"
+    return (
+        f"  {share.name:<9} {share.title}: {counted(share.operators, 'operator')} in "
+        f"{counted(share.partitions, 'partition')}{cycles}"
+    )
 
 
 _ACCESSES = {
@@ -77,14 +96,14 @@ _ACCESSES = {
 }
 
 
-def _check_lines(check: Check | None) -> list[str]:
+def _check_lines(check: Check | None, place: str = "the NPU model") -> list[str]:
     """Describe the check that ran on the plan before anything was written."""
     if check is None:
         return []
     if check.oracle is None:
         return [f"  check     skipped: {check.skipped}{_ACCESSES[check.has_checked_accesses]}"]
     of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
-    lines = [f"  check     {of} on the NPU model equal {_title(check.oracle)}'s"]
+    lines = [f"  check     {of} on {place} equal {_title(check.oracle)}'s"]
     if check.left_out:
         count = counted(check.left_out, "output")
         lines.append(f"            {count} left out: {check.left_out_why}")

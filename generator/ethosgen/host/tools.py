@@ -126,6 +126,7 @@ GCC = Tool(
     "ETHOSGEN_GCC",
     "the C compiler for Cortex-M",
 )
+HOST_GCC = Tool("gcc", "ETHOSGEN_HOST_GCC", "compiles an accelerator's C for this machine")
 CMAKE = Tool("cmake", "ETHOSGEN_CMAKE", "configures a project")
 NINJA = Tool("ninja", "ETHOSGEN_NINJA", "builds a project")
 CBUILD = Tool(

@@ -28,4 +28,5 @@ def plan_cpu_only(network: Network, io: IoStyle, reason: str = REASON) -> Plan:
         )
         for operator in graph.operators
     )
-    return Plan(network, io, graph, cpu_operators=operators)
+    origins = {operator.index: operator.index for operator in graph.operators}
+    return Plan(network, io, graph, cpu_operators=operators, origins=origins)

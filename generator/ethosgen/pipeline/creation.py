@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ethosgen.backend import load_wrapped
 from ethosgen.board import Board, Placement, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.pipeline.planning import (
@@ -67,9 +68,12 @@ def create_project(
     accelerator = choose_accelerator(networks[0], choose_common_npu(networks, recipe.npu), board)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
     memories = board.memories_in(mode)
+    wrapped = [load_wrapped(name) for name in recipe.accelerators]
     programs = []
     for one in wanted:
-        plan = make_plan(one.network, accelerator, recipe.io, watch, one.options, memories)
+        plan = make_plan(
+            one.network, accelerator, recipe.io, watch, one.options, memories, wrapped=wrapped
+        )
         programs.append(_make_program(plan, board.placement(mode), watch))
     with watch.stage("render", f"writing the project to {place}"):
         project = render(

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ethosgen.backend import Task, backend_of, is_compiled
+from ethosgen.backend import Task, Wrapped, backend_of, is_compiled
 from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, own_oracle
 from ethosgen.oracle.interpreters import awaited
 from ethosgen.pipeline.cases import keep_case
@@ -80,26 +80,29 @@ def exact_plan(
     options: OffloadOptions,
     watch: Watch,
     ask: Ask = ask_oracles,
+    wrapped: Sequence[Wrapped] = (),
 ) -> Plan:
     """Return a plan whose outputs equal the oracle's, as far as errata and the check can tell.
 
     UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
     """
-    if accelerator is None or options.trust_compiler or is_compiled(network):
+    is_alone = accelerator is None and not wrapped
+    if is_alone or options.trust_compiler or is_compiled(network):
         with watch.stage("offload", _planning(accelerator)):
             plan = planner(network, {})
         return _required_within(plan)
     golden: Golden | str = "you asked for --no-check"
     samples: Sequence[Arrays] = ()
-    if options.check and not accelerator.has_simulator:
+    if options.check and accelerator is not None and not accelerator.has_simulator:
         golden = f"there is no functional model of {accelerator.name}"
     elif options.check:
         with watch.stage("check", "asking the oracle"):
             samples, golden = _answered_meanwhile(network, ask, options.oracle)
     with watch.stage("offload", _planning(accelerator)):
-        kept = known_errata(network, accelerator, io, options.oracle or _oracle(golden, network))
+        asked = options.oracle or _oracle(golden, network)
+        kept = known_errata(network, accelerator, io, asked) if accelerator else {}
         plan = planner(network, kept)
-    with watch.stage("check", "checking the plan on the NPU model"):
+    with watch.stage("check", "checking the plan on this machine"):
         answer = None if isinstance(golden, str) else golden
         plan = _Check(network, planner, samples, answer, options.oracle).mended(plan, kept)
     if isinstance(golden, str):
@@ -321,7 +324,10 @@ class _Check:
         graph = self._network.graph
         offloaded = sorted(i for p in plan.partitions for i in p.operators)
         able = [i for i in offloaded if can_run(graph.operators[i], graph)]
-        why = Kept(f"the check found that the NPU computes it differently: {said}", UNKNOWN)
+        found_that = "the check found that the NPU computes it differently"
+        if plan.wrapped:
+            found_that = "the check found that its accelerator computes it differently"
+        why = Kept(f"{found_that}: {said}", UNKNOWN, True)
         found: dict[int, Kept] = {}
         while not self._passes({**kept, **found}):
             if not self._passes({**dict.fromkeys(able, why), **kept, **found}):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ethosgen.backend import backend_of, require_simulator
+from ethosgen.backend import Runner, backend_of, require_simulator, wrapped_of
 from ethosgen.pipeline.blame import blaming
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Partition, Plan
@@ -23,7 +23,7 @@ def simulate_samples(
         require_simulator(plan.accelerator)
     what = "running the NPU model" if plan.accelerator else "running on this machine"
     with watch.stage("load", "preparing the NPU model"):
-        runner = backend_of(plan.accelerator).runner(plan, trace) if plan.accelerator else _no_npu
+        runner = PlanRunner(plan, trace)
     outputs = []
     with watch.stage("simulate", what):
         with blaming(plan.network):
@@ -39,5 +39,19 @@ def simulate_samples(
     return outputs
 
 
-def _no_npu(partition: Partition, _inputs: Arrays) -> Arrays:
-    raise ValueError(f"{partition.name} in a plan without an NPU")
+class PlanRunner:
+    """Runs each partition of a plan by the runner of its backend, made on first use."""
+
+    def __init__(self, plan: Plan, trace: Trace | None = None) -> None:
+        self._runners: dict[str, Runner] = {}
+        if plan.accelerator is not None:
+            self._runners[""] = backend_of(plan.accelerator).runner(plan, trace)
+        for one in wrapped_of(plan):
+            if any(partition.backend == one.name for partition in plan.partitions):
+                self._runners[one.name] = one.runner(plan)
+
+    def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
+        """Run one partition on inputs by tensor name; return outputs by tensor name."""
+        if partition.backend not in self._runners:
+            raise ValueError(f"{partition.name} in a plan without its accelerator")
+        return self._runners[partition.backend](partition, inputs)

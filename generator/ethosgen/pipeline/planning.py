@@ -8,6 +8,7 @@ from ethosgen import frontend
 from ethosgen.backend import (
     Memories,
     Task,
+    Wrapped,
     backend_of,
     compiled_for,
     default_accelerator,
@@ -18,6 +19,7 @@ from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.choice import faster_plan
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.pipeline.exactness import Ask, ask_oracles, exact_plan
+from ethosgen.pipeline.wrapping import with_wrapped
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.naming import check_name, name_from_file
@@ -87,14 +89,22 @@ def make_plan(
     options: OffloadOptions = EXACT,
     memories: Memories | None = None,
     ask: Ask = ask_oracles,
+    wrapped: Sequence[Wrapped] = (),
 ) -> Plan:
-    """Divide a network between the accelerator, if there is one, and the CPU.
+    """Divide a network between the NPU, if there is one, users' accelerators, and the CPU.
 
-    `memories` are the board's, `ask` runs the oracle for the check.
+    `memories` are the board's, `ask` runs the oracle for the check. The accelerators in `wrapped`
+    are asked in turn about what the NPU leaves.
     """
     from ethosgen import aot
 
     def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
+        plan = npu_plan(part, kept)
+        if options.mode is OffloadMode.NONE:
+            return plan
+        return with_wrapped(plan, wrapped, kept, options, aot)
+
+    def npu_plan(part: Network, kept: Mapping[int, Kept]) -> Plan:
         if accelerator is None:
             return plan_cpu_only(part, io)
         if options.mode is OffloadMode.NONE:
@@ -106,7 +116,8 @@ def make_plan(
         return backend.compile(task, kept)
 
     used = None if options.mode is OffloadMode.NONE else accelerator
-    plan = exact_plan(network, used, io, planner, options, watch, ask)
+    others = () if options.mode is OffloadMode.NONE else wrapped
+    plan = exact_plan(network, used, io, planner, options, watch, ask, others)
     return _with_reasons(replace(plan, options=options), network)
 
 

@@ -1,9 +1,10 @@
 """Runs a network on this machine: its partitions on the NPU model."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ethosgen.backend import require_simulator
+from ethosgen.backend import load_wrapped, require_simulator
 from ethosgen.pipeline.bisection import diagnose
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
@@ -29,11 +30,12 @@ def simulate(
     criteria: Criteria = USUAL,
     trace: Trace | None = None,
     reading: ReadOptions = AS_GIVEN,
+    accelerators: Sequence[str] = (),
     watch: Watch,
 ) -> Report:
     """Run a network with its partitions on the NPU model, in process.
 
-    `trace` observes every operation of the NPU.
+    `trace` observes every operation of the NPU. `accelerators` are users' own, by name or folder.
     """
     network = read(path, None, watch, reading)
     accelerator = choose_accelerator(network, npu, None)
@@ -43,11 +45,13 @@ def simulate(
     require_runtime([network], criteria)
     samples = choose_samples(network, inputs)
     io = IoStyle.ARENA
+    wrapped = [load_wrapped(name) for name in accelerators]
 
     def make_as_is(part: Network) -> Plan:
-        return make_plan(part, accelerator, io, Watch(), replace(options, check=False))
+        unchecked = replace(options, check=False)
+        return make_plan(part, accelerator, io, Watch(), unchecked, wrapped=wrapped)
 
-    plan = make_plan(network, accelerator, io, watch, options)
+    plan = make_plan(network, accelerator, io, watch, options, wrapped=wrapped)
     outputs = simulate_samples(plan, samples, watch, trace)
     if output_path is not None:
         save_samples(output_path, outputs)

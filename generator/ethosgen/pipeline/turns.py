@@ -6,7 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethosgen.backend import find_accelerator
+from ethosgen.backend import find_accelerator, load_wrapped
 from ethosgen.pipeline.bisection import Make, diagnose
 from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
 from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
@@ -100,9 +100,10 @@ def _planner(info: "ProjectInfo", index: int) -> Make:
     mode = board.choose_memory_mode(info.memory_mode, accelerator)
     memories = board.memories_in(mode)
     options = replace(info.networks[index].options, check=False)
+    wrapped = [load_wrapped(str(folder)) for folder in info.accelerators]
 
     def make(network: Network) -> Plan:
-        return make_plan(network, accelerator, info.io, Watch(), options, memories)
+        return make_plan(network, accelerator, info.io, Watch(), options, memories, wrapped=wrapped)
 
     return make
 

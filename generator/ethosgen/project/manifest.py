@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ethosgen import __version__
+from ethosgen.backend import wrapped_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project.capacity import part_sizes
@@ -25,6 +26,7 @@ from ethosgen.values.plan import (
     OffloadMode,
     OffloadOptions,
     PlanSummary,
+    Share,
 )
 from ethosgen.values.program import Port, Program
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
@@ -35,10 +37,10 @@ LIBRARY = "model"
 MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Describes the library and its files as written. It is in the library's folder, so that both
 change in one step."""
-FORMAT = 5
+FORMAT = 6
 """The manifest's format. Increment it with each field that an older ethosgen does not expect: an
 ethosgen refuses formats newer than its own."""
-_READABLE = (2, 3, 4, FORMAT)
+_READABLE = (2, 3, 4, 5, FORMAT)
 """Older formats whose missing fields have defaults; until 4, trust_compiler was trust_vela."""
 
 
@@ -93,10 +95,17 @@ def make_manifest(
         "memory_mode": memory_mode,
         "networks": [_write_network(one, board, folder_of(one, programs)) for one in programs],
         "board": board.model_dump(mode="json"),
+        **_write_accelerators(programs),
         **({"platform": platform} if platform != BAREMETAL else {}),
         "files": {path: hashlib.sha256(data).hexdigest() for path, data in library.items()},
     }
     return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def _write_accelerators(programs: Sequence[Program]) -> dict[str, Any]:
+    """Return the names of users' accelerators: each has a folder in the library."""
+    names = dict.fromkeys(one.name for p in programs for one in wrapped_of(p.plan))
+    return {"accelerators": list(names)} if names else {}
 
 
 def folder_of(program: Program, programs: Sequence[Program]) -> str:
@@ -167,15 +176,13 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
         files={str(path): str(digest) for path, digest in content["files"].items()},
         platform=str(content.get("platform", BAREMETAL)),
         memory_mode=str(content.get("memory_mode", DEFAULT_MEMORY_MODE)),
+        accelerators=tuple(_below(directory, name) for name in content.get("accelerators", ())),
     )
 
 
 def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
-    library = directory / LIBRARY
     source = network.get("source") or {"format": "tflite", "file": network["model"]}
-    path = library / str(source["file"])
-    if not path.resolve().is_relative_to(library.resolve()):
-        raise ValueError("a path outside the library")
+    path = _below(directory, source["file"])
     return NetworkInfo(
         name=str(network["name"]),
         summary=_read_summary(network["plan"]),
@@ -193,6 +200,15 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
             oracle=network.get("oracle"),
         ),
     )
+
+
+def _below(directory: Path, path: object) -> Path:
+    """Return a path in the library; ValueError for one outside."""
+    library = directory / LIBRARY
+    found = library / str(path)
+    if not found.resolve().is_relative_to(library.resolve()):
+        raise ValueError("a path outside the library")
+    return found
 
 
 def _write_reading(options: ReadOptions) -> dict[str, Any]:
@@ -216,8 +232,15 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
     choices = tuple(Choice(**choice) for choice in plan.get("choices", ()))
     fused = tuple(plan.get("fused", ()))
     told = plan.get("check")
+    shares = tuple(Share(**share) for share in plan.get("shares", ()))
     check = Check(**{**told, "cases": tuple(told["cases"])}) if told else None
-    read = {"cpu_operators": operators, "choices": choices, "fused": fused, "check": check}
+    read = {
+        "cpu_operators": operators,
+        "choices": choices,
+        "fused": fused,
+        "check": check,
+        "shares": shares,
+    }
     return PlanSummary(**{**plan, **read})
 
 

@@ -38,8 +38,11 @@ def network_facts(
     gets its own copy.
     """
     plan = program.plan
-    count = len(plan.partitions)
-    streams = [_partition_facts(program, board, memory_mode, i) for i in range(count)]
+    streams = [
+        _partition_facts(program, board, memory_mode, number)
+        for number, partition in enumerate(plan.partitions)
+        if partition.on_npu
+    ]
     NAME = program.name.upper()  # noqa: N806
     memories = _memories(program, board, memory_mode, is_shared)
     alignment = own_alignment(program, board)

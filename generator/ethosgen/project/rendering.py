@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 from ethosgen import __version__
-from ethosgen.backend import ProjectFiles, backend_of
+from ethosgen.backend import ProjectFiles, backend_of, wrapped_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.host.resources import template_folder
@@ -40,6 +40,8 @@ from ethosgen.values.program import Program
 
 DIGEST_LENGTH = 16
 """Number of characters of the digest, which the firmware reports."""
+WRAPPED_OPTIONS = ("-O2", "-Wno-conversion", "-Wno-sign-conversion")
+"""Options of GCC for a user's C: speed matters, and its warnings are the user's."""
 _DIGESTED = "ethosgen_networks.h"
 """The library's file that contains the digest."""
 
@@ -69,9 +71,11 @@ def render(
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     npu = programs[0].plan.accelerator
     driver = backend_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()
+    wrapped = _wrapped_files(programs)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
     facts = {**_facts(programs, board, memory_mode, driver, own), **driver_facts}
+    facts = _with_wrapped(facts, wrapped)
     facts["sources"] = [
         *(f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]),
         *facts["shared_sources"],
@@ -81,6 +85,7 @@ def render(
     if platform == ZEPHYR:
         facts |= zephyr_facts(board, driver_facts)
     library = _render_library(environment, layout, driver.on(platform), programs, facts)
+    library |= _copies(wrapped)
     digest = digest_of(library)
     facts["digest"] = digest
     library[f"{LIBRARY}/{_DIGESTED}"] = _render(environment, f"{LIBRARY}/{_DIGESTED}", facts)
@@ -101,6 +106,29 @@ def render(
         files=dict(sorted({**application, **library}.items())),
         library=frozenset(library),
     )
+
+
+def _wrapped_files(programs: Sequence[Program]) -> list[ProjectFiles]:
+    """Return the files of users' accelerators, each once."""
+    plans = [program.plan for program in programs]
+    found = {one.name: one for plan in plans for one in wrapped_of(plan)}
+    return [one.files(plans) for one in found.values()]
+
+
+def _copies(wrapped: Sequence[ProjectFiles]) -> dict[str, bytes]:
+    return {f"{LIBRARY}/{path}": data for one in wrapped for path, data in one.copies.items()}
+
+
+def _with_wrapped(facts: Mapping[str, Any], wrapped: Sequence[ProjectFiles]) -> dict[str, Any]:
+    """Return the templates' values, with those for users' accelerators."""
+    sources = [source for one in wrapped for source in one.sources]
+    return {
+        **facts,
+        "shared_sources": [*facts["shared_sources"], *sources],
+        "wrapped_sources": sources,
+        "wrapped_includes": [folder for one in wrapped for folder in one.includes],
+        "wrapped_options": WRAPPED_OPTIONS,
+    }
 
 
 def _missing_platform(board: Board, platform: str) -> str:

@@ -96,3 +96,9 @@ class NpuFault(EthosgenError):  # noqa: N818 - the term of Arm's manual
         self.offset = offset
         self.command = command
         self.reason = message
+
+
+class AcceleratorFault(EthosgenError):  # noqa: N818 - as NpuFault
+    """A wrapped accelerator that crashed, hung or returned a status on this machine."""
+
+    exit_status = 6

@@ -1,4 +1,4 @@
-"""The plan: partitions on the NPU, and operators left on the CPU."""
+"""The plan: partitions on accelerators, and operators left on the CPU."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -71,21 +71,46 @@ Argument = Address | int | None
 class Function:
     """A C function that the generated C calls; "{name}" in the symbol is the network's name.
 
-    With `parameters`, as C spells them, the network's header declares it below the `comment`.
+    With `parameters`, as C spells them, the network's header declares it below the `comment`. With
+    `headers`, one of those files in the library declares it instead, and the C refuses to compile
+    if the declaration has other types; the `comment` then says who calls it so.
     """
 
     symbol: str
     parameters: tuple[str, ...] = ()
     comment: str = ""
     returns_status: bool = True
+    headers: tuple[str, ...] = ()
+
+    @property
+    def type_check(self) -> str:
+        """C that compiles only if a header declares the function as it is called."""
+        types = ", ".join(self.parameters) or "void"
+        kind = "int32_t" if self.returns_status else "void"
+        return (
+            "_Static_assert(\n"
+            f"    _Generic(&{self.symbol}, {kind} (*)({types}): 1, default: 0),\n"
+            f'    "{self.comment}");\n'
+        )
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a C function."""
+    """A call of a C function.
+
+    With `awaited`, the function only starts, and int32_t awaited(void) waits for the end.
+    """
 
     function: Function
     arguments: tuple[Argument, ...] = ()
+    awaited: str = ""
+
+    @property
+    def memories(self) -> frozenset[str]:
+        """The names of the blobs and scratches whose addresses it passes."""
+        return frozenset(
+            one.of for one in self.arguments if isinstance(one, Address) and isinstance(one.of, str)
+        )
 
 
 @dataclass(frozen=True)
@@ -93,7 +118,8 @@ class Partition:
     """A subgraph that a backend runs, by one call.
 
     `operator` is the index of the residual graph's operator that stands for it. `payload` is the
-    backend's own: nobody else looks into it.
+    backend's own: nobody else looks into it. `backend` names the wrapped accelerator that runs it;
+    "" is the plan's NPU, whose compiler placed its tensors.
     """
 
     name: str
@@ -105,6 +131,12 @@ class Partition:
     """Indices of the original model's operators that this partition runs, where known."""
     why_it_ends: str = ""
     payload: object = field(default=None, repr=False)
+    backend: str = ""
+
+    @property
+    def on_npu(self) -> bool:
+        """Whether the plan's NPU runs it."""
+        return not self.backend
 
 
 @dataclass(frozen=True)
@@ -123,10 +155,14 @@ class CpuOperator:
 
 @dataclass(frozen=True)
 class Kept:
-    """Why an operator must stay on the CPU although the NPU supports it; `erratum` as above."""
+    """Why an operator must stay on the CPU although the NPU supports it; `erratum` as above.
+
+    `everywhere` keeps it off the wrapped accelerators too.
+    """
 
     reason: str
     erratum: str = ""
+    everywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,6 +231,17 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Share:
+    """What one wrapped accelerator runs; `cycles` is the estimate with starts, None if unknown."""
+
+    name: str
+    title: str
+    partitions: int
+    operators: int
+    cycles: int | None = None
+
+
+@dataclass(frozen=True)
 class PlanSummary:
     """The user's summary of a plan: the NPU's share, and the reasons for the CPU's.
 
@@ -219,6 +266,8 @@ class PlanSummary:
     """None if no check was requested."""
     quantize_with: str = ""
     """For a float network: the command that quantizes it."""
+    shares: tuple[Share, ...] = ()
+    """What users' accelerators run, in the order in which they were asked."""
 
 
 @dataclass(frozen=True)
@@ -250,6 +299,14 @@ class Plan:
     """For IoStyle.CALLER, the bytes of a tensor that the NPU copies, if more than it has."""
     npu_operations: int | None = None
     """For a precompiled file; see PlanSummary."""
+    alignments: Mapping[int, int] = field(default_factory=dict)
+    """The alignment in bytes of tensors whose wrapped accelerator needs more than others do."""
+    origins: Mapping[int, int] = field(default_factory=dict)
+    """The network's operator for each operator of the residual graph on the CPU, where known."""
+    wrapped: tuple[object, ...] = ()
+    """The accelerators that users describe, in their order: `ethosgen.backend.Wrapped`."""
+    shares: tuple[Share, ...] = ()
+    """What each of them runs."""
     lives: Mapping[int, Life] = field(default_factory=dict)
     """The lives, in the compiler's own order of operators, of the tensors that have an offset."""
     compiler: str = "the accelerator's compiler"
@@ -291,7 +348,7 @@ class Plan:
         """Return the plan's figures."""
         return PlanSummary(
             npu=self.npu,
-            partitions=len(self.partitions),
+            partitions=sum(partition.on_npu for partition in self.partitions),
             npu_operators=self.npu_operators,
             cpu_operators=self.cpu_operators,
             sram_bytes=self.sram_bytes,
@@ -301,6 +358,7 @@ class Plan:
             decompressed=self._decompressed(),
             check=self.check,
             quantize_with=command_for(self.network) if is_float(self.network) else "",
+            shares=self.shares,
         )
 
     def _decompressed(self) -> Mapping[str, int] | None:

@@ -48,6 +48,8 @@ class ProjectInfo:
     files: Mapping[str, str] = field(repr=False)
     platform: str = "baremetal"
     memory_mode: str = DEFAULT_MEMORY_MODE
+    accelerators: tuple[Path, ...] = ()
+    """The folders of users' accelerators, in the library."""
 
     @property
     def names(self) -> tuple[str, ...]:

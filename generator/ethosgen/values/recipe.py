@@ -12,7 +12,8 @@ class Recipe:
     """A firmware as requested; None stands for a default that the board or the network gives.
 
     `names` has a name for each of `networks`, or none. `npu` is a configuration or NO_NPU. Without
-    a `board`, a library is for any board that has the NPU.
+    a `board`, a library is for any board that has the NPU. `accelerators` are users' own, by name
+    or folder, in the order in which they are asked.
     """
 
     networks: tuple[Path, ...]
@@ -24,3 +25,4 @@ class Recipe:
     memory_mode: str | None = None
     options: OffloadOptions = EXACT
     reading: ReadOptions = AS_GIVEN
+    accelerators: tuple[str, ...] = ()

@@ -187,6 +187,7 @@ class Report:
                 "cpu_operators": len(self.plan.cpu_operators),
                 "npu_operators": self.plan.npu_operators,
             },
+            "accelerators": [dataclasses.asdict(share) for share in self.plan.shares],
             "check": dataclasses.asdict(self.plan.check) if self.plan.check else None,
             "choices": [dataclasses.asdict(choice) for choice in self.plan.choices],
             "fused": list(self.plan.fused),

@@ -11,7 +11,6 @@ LiteRT, the oracle for uint8, divides in single precision (`ratio`).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,43 +18,20 @@ from tvm import tirx
 
 from ethosgen.aot.arithmetic import fixed_point
 from ethosgen.aot.operators import UNSIGNED
+from ethosgen.values import rescaling
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
+from ethosgen.values.rescaling import Multiplier as Multiplier  # noqa: PLC0414
+from ethosgen.values.rescaling import limits as limits  # noqa: PLC0414
+from ethosgen.values.rescaling import plain_range as plain_range  # noqa: PLC0414
+from ethosgen.values.rescaling import quantize as quantize  # noqa: PLC0414
+from ethosgen.values.rescaling import quantize_multiplier as quantize_multiplier  # noqa: PLC0414
+from ethosgen.values.rescaling import scale_of as scale_of  # noqa: PLC0414
+from ethosgen.values.rescaling import zero_point_of as zero_point_of  # noqa: PLC0414
 
 INT32_MAX = (1 << 31) - 1
 BOUNDS = "ethosgen_bounds"
 """An option that ethosgen adds: the output bounds of a clamp that was fused into an operator."""
-
-RANGES: dict[str, tuple[float | None, float | None]] = {
-    "NONE": (None, None),
-    "RELU": (0.0, None),
-    "RELU6": (0.0, 6.0),
-    "RELU_N1_TO_1": (-1.0, 1.0),
-}
-"""Lower and upper bound of each fused activation, None if unbounded."""
-
-
-@dataclass(frozen=True)
-class Multiplier:
-    """A positive factor `mantissa` * 2**(`shift` - 31), mantissa in [2**30, 2**31)."""
-
-    mantissa: int
-    shift: int
-
-
-def scale_of(tensor: Tensor) -> float:
-    """Return a tensor's only scale; UnsupportedError if it has none or several."""
-    quantization = tensor.quantization
-    if quantization is None or len(quantization.scale) != 1:
-        raise UnsupportedError(f"tensor '{tensor.name}' must have exactly one scale")
-    return quantization.scale[0]
-
-
-def zero_point_of(tensor: Tensor) -> int:
-    """Return a tensor's only zero point; UnsupportedError if it has none or several."""
-    scale_of(tensor)
-    quantization = tensor.quantization
-    return quantization.zero_point[0] if quantization and quantization.zero_point else 0
 
 
 def ratio(operator: Operator, over: Sequence[float], under: Sequence[float]) -> float:
@@ -66,75 +42,17 @@ def ratio(operator: Operator, over: Sequence[float], under: Sequence[float]) -> 
     return math.prod(over) / math.prod(under)
 
 
-def limits(dtype: str) -> tuple[int, int]:
-    """Return the smallest and greatest value of an integer type."""
-    info = np.iinfo(dtype)
-    return int(info.min), int(info.max)
-
-
-def quantize_multiplier(real: float) -> Multiplier:
-    """Return a float as mantissa and shift (QuantizeMultiplier).
-
-    UnsupportedError if TFLite would shift an int32 by more than 31 bits.
-    """
-    if real == 0:
-        return Multiplier(0, 0)
-    fraction, shift = math.frexp(real)
-    mantissa = _round_half_away(fraction * (1 << 31))
-    if mantissa == 1 << 31:
-        mantissa //= 2
-        shift += 1
-    if shift > 31:
-        raise UnsupportedError(
-            f"its output scale is too small: values are multiplied by {real:.0e}, for which TFLite "
-            "shifts an int32 left by more than 31 bits, which is undefined in C"
-        )
-    return Multiplier(0, 0) if shift < -31 else Multiplier(mantissa, shift)
-
-
 def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
-    """Return the bounds of a fused activation (CalculateActivationRangeQuantized)."""
-    low, high = limits(output.dtype)
-    lower, upper = _bounds(operator)
-    if lower is not None:
-        low = max(low, quantize(lower, output))
-    if upper is not None:
-        high = min(high, quantize(upper, output))
+    """Return the bounds of a fused activation, and of a clamp that was fused after it."""
+    found = rescaling.activation_range(operator, output)
     more = operator.options.get(BOUNDS)
-    return compose_bounds((low, high), more) if more else (low, high)
-
-
-def plain_range(op: Operator, dtype: str) -> tuple[float, float]:
-    """Return the bounds of a fused activation for int32 or float32 (CalculateActivationRange)."""
-    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-    low, high = _bounds(op)
-    return (
-        float(info.min) if low is None else low,
-        float(info.max) if high is None else high,
-    )
-
-
-def _bounds(op: Operator) -> tuple[float | None, float | None]:
-    activation = str(op.options.get("fused_activation_function", "NONE"))
-    if activation not in RANGES:
-        raise UnsupportedError(f"the fused activation {activation} is unknown")
-    return RANGES[activation]
+    return compose_bounds(found, more) if more else found
 
 
 def compose_bounds(first: tuple[int, int], then: tuple[int, int]) -> tuple[int, int]:
     """Return the bounds of two clamps in turn, which need not overlap."""
     low, high = then
     return min(max(first[0], low), high), min(max(first[1], low), high)
-
-
-def quantize(real: float, tensor: Tensor) -> int:
-    """Return a float's quantized value, unclamped, as TFLite computes it in single precision."""
-    quotient = np.float32(real) / np.float32(scale_of(tensor))
-    return zero_point_of(tensor) + _round_half_away(float(quotient))
-
-
-def _round_half_away(real: float) -> int:
-    return int(math.copysign(math.floor(abs(real) + 0.5), real))
 
 
 def apply(multiplier: Multiplier, x: int) -> int:

@@ -16,7 +16,8 @@ def describe_functions(
         if step.partition:
             symbol = partition_name(schedule, step.partition, name)
             why = step.partition.why_it_ends
-            comments[symbol] = f"NPU: {step.partition.name}" + (f"; {why}" if why else "")
+            where = step.partition.backend or "NPU"
+            comments[symbol] = f"{where}: {step.partition.name}" + (f"; {why}" if why else "")
         else:
             comments |= {callee.name: callee.comment for callee in kernels[index].kernel.callees}
             comments[kernels[index].name] = describe_step(schedule, index)

@@ -53,7 +53,7 @@ def build_module(
     builder = relax.BlockBuilder()
     values = {value_name(t.index): _tensor_var(t) for t in schedule.graph.input_tensors()}
     inputs = list(values.values())
-    for memory in (*_blobs(schedule.plan), *_scratches(schedule.plan)):
+    for memory in (*map(blob_name, _blobs(schedule.plan)), *_scratches(schedule.plan)):
         values[memory] = _bytes_var(memory, 1)
     for constant in constants:
         values[constant.c_name] = _bytes_var(constant.c_name, len(constant.data))
@@ -84,7 +84,7 @@ def _emit_step(
         value_name(i): _tensor_type(schedule.graph.tensors[i]) for i in schedule.writes(step)
     }
     if step.partition:
-        arguments = [*_partition_reads(schedule, step), *_scratches(schedule.plan)]
+        arguments = [*_partition_reads(schedule, step), *_scratches(schedule.plan, step)]
         symbol = partition_name(schedule, step.partition, name)
         function = partition_function(schedule, step, step.partition, name)
     elif named:
@@ -118,9 +118,9 @@ def partition_function(schedule: Schedule, step: Step, partition: Partition, nam
     writes. It returns the status of the call, if there is one.
     """
     reads = _partition_reads(schedule, step)
-    writes = [*_scratches(schedule.plan), *map(value_name, schedule.writes(step))]
+    writes = [*_scratches(schedule.plan, step), *map(value_name, schedule.writes(step))]
     pointers = {variable: pointer(variable, "int8") for variable in reads}
-    named = [blob for blob in schedule.plan.blobs if not blob.parameter]
+    named = [blob for blob in _blobs(schedule.plan, step) if not blob.parameter]
     pointers |= {blob_name(blob): pointer(blob_name(blob), blob.dtype) for blob in named}
     pointers |= {variable: pointer(variable, "void") for variable in writes}
 
@@ -152,16 +152,23 @@ def blob_name(blob: Blob) -> str:
     return blob.parameter or blob.name
 
 
-def _blobs(plan: Plan) -> list[str]:
-    return [blob_name(blob) for blob in plan.blobs]
+def _blobs(plan: Plan, step: Step | None = None) -> list[Blob]:
+    """Return the blobs of a plan, or those whose addresses a step's call passes."""
+    return [blob for blob in plan.blobs if step is None or _passes(step, blob.name)]
 
 
-def _scratches(plan: Plan) -> list[str]:
-    return [scratch.name for scratch in plan.scratches]
+def _scratches(plan: Plan, step: Step | None = None) -> list[str]:
+    """Return the scratches of a plan, or those whose addresses a step's call passes."""
+    return [one.name for one in plan.scratches if step is None or _passes(step, one.name)]
+
+
+def _passes(step: Step, memory: str) -> bool:
+    return step.partition is not None and memory in step.partition.call.memories
 
 
 def _partition_reads(schedule: Schedule, step: Step) -> list[str]:
-    return [*_blobs(schedule.plan), *map(value_name, schedule.reads(step))]
+    blobs = map(blob_name, _blobs(schedule.plan, step))
+    return [*blobs, *map(value_name, schedule.reads(step))]
 
 
 def _variable(plan: Plan, address: Address) -> str:

@@ -17,7 +17,7 @@ COPY = "COPY"
 
 @dataclass(frozen=True)
 class Step:
-    """One operator in order of execution; `partition` is set where the NPU runs it."""
+    """One operator in order of execution; `partition` is set where an accelerator runs it."""
 
     operator: Operator
     partition: Partition | None
@@ -27,6 +27,11 @@ class Step:
     """The step's kernel, if already built."""
     in_place: bool = False
     """Whether the kernel reads each input of the output's size only where it stores next."""
+
+    @property
+    def on_npu(self) -> bool:
+        """Whether the plan's NPU runs it, whose compiler placed tensors and reuses their bytes."""
+        return self.partition is not None and self.partition.on_npu
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,11 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
     on_npu = [
         i
         for step in schedule.steps
-        if step.partition
+        if step.on_npu
         for i in schedule.updates(step)
         if i not in values  # else it is a new value, written by an earlier partition
     ]
-    on_cpu = [i for step in schedule.steps if not step.partition for i in schedule.updates(step)]
+    on_cpu = [i for step in schedule.steps if not step.on_npu for i in schedule.updates(step)]
     tensors = schedule.graph.tensors
     for index in on_npu:
         several = on_npu.count(index) > 1 and _readers(schedule, index) > 1
@@ -53,7 +53,7 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
                 "the NPU; give each operator its own variable"
             )
     for step in schedule.steps:
-        for index in () if step.partition else schedule.new_values(step):
+        for index in () if step.on_npu else schedule.new_values(step):
             raise UnsupportedError(
                 f"{step.operator.code} writes the variable '{tensors[index].name}' as its output, "
                 "which is not supported"

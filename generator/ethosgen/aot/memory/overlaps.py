@@ -18,7 +18,7 @@ def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
     fixed = [b for b in memory.blocks if b.is_fixed and not variables.intersection(b.values)]
     for block in fixed:
         _check_life(schedule, block.name, block.values, block.steps)
-    on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
+    on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.on_npu)
     for one, other in combinations(memory.blocks, 2):
         if one.overlaps(other) and _needed_together(one, other, on_npu):
             raise InternalError(f"'{one.name}' and '{other.name}' share bytes of the arena")
@@ -34,7 +34,7 @@ def check_lives(schedule: Schedule) -> None:
 def _check_life(
     schedule: Schedule, name: str, values: Iterable[int], steps: frozenset[int]
 ) -> None:
-    clock = times(step.partition is not None for step in schedule.steps)
+    clock = times(step.on_npu for step in schedule.steps)
     known = [schedule.plan.lives[i] for i in values if i in schedule.plan.lives]
     life = clock[min(steps)], clock[max(steps)]
     planned = min((a for a, _ in known), default=0), max((b for _, b in known), default=-1)

@@ -73,7 +73,7 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
     tensors at overlapping bytes and a CPU operator needs both, one that only the CPU uses is moved;
     if there is none, RefusalError.
     """
-    on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.partition)
+    on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.on_npu)
     variables = find_variables(schedule, ALIGNMENT)
     tensors = _share_bytes(schedule, _tensor_blocks(schedule), on_npu)
     tensors, in_place = _share_in_place(schedule, tensors)
@@ -126,7 +126,9 @@ def _tensor_blocks(schedule: Schedule) -> list[Block]:
         port = index if index in ports else None
         offset = plan.offsets.get(index) if port is None else None
         size = plan.buffer_bytes(tensor)
-        blocks.append(Block(tensor.name, size, steps, (index,), offset, port, offset is not None))
+        block = Block(tensor.name, size, steps, (index,), offset, port, offset is not None)
+        aligned = max(ALIGNMENT, plan.alignments.get(index, 0))
+        blocks.append(replace(block, alignment=aligned))
     return blocks
 
 
@@ -154,14 +156,23 @@ def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> list[Block]:
         Block(
             scratch.name,
             scratch.bytes,
-            on_npu if scratch.offset is None else throughout,
+            throughout if scratch.offset is not None else _users(schedule, scratch.name) or on_npu,
             offset=scratch.offset,
             is_scratch=scratch.offset is not None,
             alignment=max(ALIGNMENT, scratch.alignment),
         )
         for scratch in schedule.plan.scratches
-        if on_npu and scratch.bytes
+        if scratch.bytes and (on_npu or _users(schedule, scratch.name))
     ]
+
+
+def _users(schedule: Schedule, scratch: str) -> frozenset[int]:
+    """Return the steps of wrapped accelerators that get a scratch's address."""
+    return frozenset(
+        i
+        for i, step in enumerate(schedule.steps)
+        if step.partition and not step.on_npu and scratch in step.partition.call.memories
+    )
 
 
 def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]) -> list[Block]:
@@ -193,7 +204,8 @@ def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block
                 continue
             if source.is_homeless and target.is_homeless and _follows(target, source, index):
                 steps, values = source.steps | target.steps, (*source.values, *target.values)
-                merged = replace(source, steps=steps, values=values)
+                alignment = max(source.alignment, target.alignment)
+                merged = replace(source, steps=steps, values=values, alignment=alignment)
                 blocks = [*(b for b in blocks if b not in (source, target)), merged]
                 in_place.add(index)
                 break
@@ -219,7 +231,10 @@ def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None
     steps = source.steps | target.steps
     if home.is_fixed and not same_home and _outlives(steps, home.steps, on_npu):
         return None
-    return replace(home, steps=steps, values=(*source.values, *target.values))
+    alignment = max(source.alignment, target.alignment)
+    if alignment > ALIGNMENT and not (source.is_homeless and target.is_homeless):
+        return None
+    return replace(home, steps=steps, values=(*source.values, *target.values), alignment=alignment)
 
 
 def _outlives(steps: frozenset[int], known: frozenset[int], on_npu: frozenset[int]) -> bool:
@@ -244,7 +259,8 @@ def _without_clashes(
     schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
 ) -> list[Block]:
     """Return the blocks; of two that conflict, one that only the CPU uses loses its offset."""
-    used = {i for p in schedule.plan.partitions for i in (*p.inputs, *p.outputs)}
+    placed = [p for p in schedule.plan.partitions if p.on_npu]
+    used = {i for p in placed for i in (*p.inputs, *p.outputs)}
     found = list(blocks)
     for place, other in combinations(range(len(found)), 2):
         if not _fixed_clash(found[place], found[other], on_npu):

@@ -172,6 +172,7 @@ def _division(
         scratches=residual.scratches,
         offsets={i: at for i, at in residual.offsets.items() if i not in moved},
         lives=residual.lives,
+        origins=origin.on_cpu,
         sram_bytes=compiled.peak_bytes.get("Sram", 0),
         npu_cycles=compiled.npu_cycles,
         reach=residual.reach,

@@ -62,6 +62,7 @@ class PartitionRunner:
         self._streams = {
             p.name: self._add_constant(f"{p.name} commands", stream_of(p).commands)
             for p in plan.partitions
+            if p.on_npu
         }
         self._tensors = self._own_tensors()
         self._calls: dict[str, _Call] = {}
@@ -90,7 +91,7 @@ class PartitionRunner:
 
     def check_accesses(self) -> None:
         """Raise NpuFault for the first access outside the plan's memories, without running."""
-        for partition in self._plan.partitions:
+        for partition in filter(lambda p: p.on_npu, self._plan.partitions):
             call = self._prepare(partition)
             self._machine.check_accesses(call.stream_addr, call.stream_bytes, call.bases)
 
@@ -121,7 +122,7 @@ class PartitionRunner:
 
     def _own_tensors(self) -> Mapping[int, Segment]:
         """Return a segment for each tensor that has its own base pointer."""
-        bases = (base for p in self._plan.partitions for base in stream_of(p).bases)
+        bases = (base for p in self._plan.partitions if p.on_npu for base in stream_of(p).bases)
         owned = {base for base in bases if isinstance(base, int)}
         tensors = self._plan.residual.tensors
         return {

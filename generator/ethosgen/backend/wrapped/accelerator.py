@@ -1,0 +1,192 @@
+"""A wrapped accelerator as a backend: offers, partitions, its files, and how to run it here."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from ethosgen.backend import Offer, ProjectFiles, Runner
+from ethosgen.backend.wrapped.arguments import (
+    CycleTable,
+    Refusal,
+    cycles_of,
+    make_parameters,
+)
+from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read_folder
+from ethosgen.backend.wrapped.folding import Taken, fold, place_fault
+from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of
+from ethosgen.backend.wrapped.python import Engine
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Operator
+from ethosgen.values.plan import Kept, Plan, Share
+
+CYCLES = "cycles"
+
+
+@dataclass(frozen=True)
+class WrappedAccelerator:
+    """An accelerator that a user describes; `ethosgen.backend.Wrapped` documents the methods."""
+
+    folder: AcceleratorFolder
+    engine: Engine = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Its name: the folder's."""
+        return self.folder.name
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return self.folder.declaration.title
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it is C on the CPU, to be used only where it is cheaper."""
+        return self.folder.declaration.kind == "library"
+
+    def offers(self, asked: Plan, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+        """Return an offer for each operator of the residual graph on the CPU, by its index."""
+        offers: dict[int, Offer] = {}
+        taken, refusals = self._divide(asked, kept)
+        for group, one in enumerate(taken):
+            first, *others = (op.index for op in one.match.site.operators)
+            start = self.folder.declaration.start
+            offers[first] = Offer(one.cycles, group=group, start=start)
+            zero = None if one.cycles is None else 0
+            offers |= {index: Offer(zero, group=group, start=start) for index in others}
+        return offers | {index: Offer(refusal=why) for index, why in refusals.items()}
+
+    def compile(self, asked: Plan, kept: Mapping[int, Kept]) -> Plan:
+        """Return the plan with the chains that it takes as partitions."""
+        taken, _ = self._divide(asked, kept)
+        folded = fold(asked, self.folder, taken)
+        wrapped = (*asked.wrapped, self) if taken else asked.wrapped
+        return replace(folded, wrapped=wrapped, shares=(*asked.shares, self._share(taken)))
+
+    def _share(self, taken: Sequence[Taken]) -> Share:
+        known = [one.cycles for one in taken if one.cycles is not None]
+        start = self.folder.declaration.start * len(taken)
+        return Share(
+            self.name,
+            self.title,
+            len(taken),
+            sum(len(one.match.site.operators) for one in taken),
+            sum(known) + start if len(known) == len(taken) else None,
+        )
+
+    def files(self, made: Sequence[Plan]) -> ProjectFiles:
+        """Return its folder's files as they are, its C files, and its headers."""
+        declaration = self.folder.declaration
+        return ProjectFiles(
+            copies={f"{self.name}/{path}": data for path, data in self.folder.files.items()},
+            sources=tuple(f"{self.name}/{source}" for source in declaration.sources),
+            headers=self.folder.headers,
+            includes=tuple(f"{self.name}/{path}" for path in declaration.include),
+        )
+
+    def runner(self, plan: Plan) -> Runner:
+        """Return what runs its partitions on this machine."""
+        from ethosgen.backend.wrapped.program import HostProgram
+
+        own = tuple(p for p in plan.partitions if p.backend == self.name)
+        return HostProgram(self.folder, plan, own)
+
+    def _divide(self, plan: Plan, kept: Mapping[int, Kept]) -> tuple[list[Taken], dict[int, str]]:
+        """Return the chains that it takes, and why it does not take each other operator."""
+        free = {cpu.operator for cpu in plan.cpu_operators}
+        graphs = Graphs(plan.residual)
+        taken: list[Taken] = []
+        refusals: dict[int, str] = {}
+        for operator in plan.residual.operators:
+            if operator.index not in free:
+                continue
+            found = self._find(plan, graphs, operator, kept, free, len(taken))
+            if isinstance(found, Taken):
+                taken.append(found)
+                free -= {op.index for op in found.match.site.operators}
+            else:
+                refusals[operator.index] = found
+        inside = {op.index for one in taken for op in one.match.site.operators}
+        return taken, {index: why for index, why in refusals.items() if index not in inside}
+
+    def _find(
+        self,
+        plan: Plan,
+        graphs: Graphs,
+        operator: Operator,
+        kept: Mapping[int, Kept],
+        free: set[int],
+        number: int,
+    ) -> Taken | str:
+        """Return the first operation that takes the chain around an operator, or why none does."""
+        why = ""
+        if operator.index in kept:
+            return kept[operator.index].reason
+        if operator.index not in plan.origins:
+            return "it is not an operator of the network, but made by the NPU's compiler"
+        for index, operation in enumerate(self.folder.declaration.operator):
+            site = find_site(operation, graphs, operator)
+            if site is None:
+                continue
+            match = Match(index, operation, site)
+            said = self._refusal(plan, match, kept, free)
+            if not said:
+                try:
+                    stem = f"{self.folder.slug}_{number}"
+                    parameters = make_parameters(self.folder, self.engine, match, stem)
+                    cycles = cycles_of(self.folder, self.engine, match, self._tables)
+                    return Taken(match, parameters, cycles)
+                except Refusal as refusal:
+                    said = str(refusal)
+            why = why or said
+        return why or f"it does not run {operator.code}"
+
+    def _refusal(self, plan: Plan, match: Match, kept: Mapping[int, Kept], free: set[int]) -> str:
+        site = match.site
+        for operator in site.operators:
+            if operator.index in kept:
+                return kept[operator.index].reason
+            if operator.index not in free or operator.index not in plan.origins:
+                return "a part of its chain runs elsewhere"
+        line = self.folder.line(f"operator.{match.number}.where")
+        where = dict.fromkeys(match.operation.where, f" ({self.name}, line {line})")
+        site.extra.update(self.engine.terms(site))
+        return (
+            refusal_of(match.operation, site, where)
+            or self.engine.takes(site)
+            or place_fault(plan, match, self.folder.declaration.memory.alignment)
+        )
+
+    @cached_property
+    def _tables(self) -> Mapping[int, CycleTable]:
+        """The measured tables by the number of the operation."""
+        return {
+            number: _read_table(self.folder, operation.cycles_table)
+            for number, operation in enumerate(self.folder.declaration.operator)
+            if operation.cycles_table
+        }
+
+
+def load_wrapped(name_or_path: str) -> WrappedAccelerator:
+    """Return an accelerator by its name or folder; InputError names file, line and field."""
+    folder = read_folder(find_folder(name_or_path))
+    declaration = folder.declaration
+    engine = Engine(declaration.python, folder.files)
+    return WrappedAccelerator(folder, engine)
+
+
+def _read_table(folder: AcceleratorFolder, file: str) -> CycleTable:
+    """Return a measured table; InputError for a file that is none."""
+    try:
+        lines = list(csv.reader(io.StringIO(folder.files[file].decode())))
+        head, *rows = [line for line in lines if line]
+        place = head.index(CYCLES)
+        found = {tuple(c for i, c in enumerate(r) if i != place): int(r[place]) for r in rows}
+    except (ValueError, IndexError):
+        raise InputError(
+            f"'{folder.origin / file}' is no table of cycles: its first line names terms and "
+            f"'{CYCLES}', the others have a number for each"
+        ) from None
+    return CycleTable(tuple(name for i, name in enumerate(head) if i != place), found)

@@ -1,0 +1,178 @@
+"""The call of a chain: addresses, numbers, constants and scratch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.backend.wrapped.expressions import AbsentError, Expression
+from ethosgen.backend.wrapped.folder import AcceleratorFolder
+from ethosgen.backend.wrapped.matching import Match
+from ethosgen.backend.wrapped.packing import packed_weights
+from ethosgen.backend.wrapped.python import Engine
+from ethosgen.backend.wrapped.site import known_pointers
+from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.network import Tensor
+from ethosgen.values.plan import Address, Argument, Blob, Call, Function, Scratch
+
+SCRATCH = "scratch"
+_ARRAYS = ("multipliers", "shifts")
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer
+    """A chain that cannot be called as declared; the text says why."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A call, and the constants and the scratch that it needs. `awaited` is the wait's function."""
+
+    call: Call
+    blobs: tuple[Blob, ...] = ()
+    scratches: tuple[Scratch, ...] = ()
+
+
+@dataclass
+class _Maker:
+    """Makes the arguments of one call; `stem` begins the names of its constants."""
+
+    folder: AcceleratorFolder
+    engine: Engine
+    match: Match
+    stem: str
+    blobs: list[Blob] = field(default_factory=list)
+    scratches: list[Scratch] = field(default_factory=list)
+
+    @property
+    def alignment(self) -> int:
+        return self.folder.declaration.memory.alignment
+
+    def argument(self, text: str | int) -> tuple[str, Argument]:
+        """Return the C type of an argument, and its value."""
+        if isinstance(text, int):
+            return "int32_t", text
+        operation, site = self.match.operation, self.match.site
+        if text in site.tensors:
+            return self._tensor(text, site.tensors[text])
+        arrays = {**site.arrays, **self.engine.arrays(site)}
+        if text in arrays:
+            return self._array(text, arrays[text])
+        if text == SCRATCH:
+            return "void *", self._scratch()
+        if text in known_pointers(operation.codes, operation.main):
+            return self._absent(text), None
+        return "int32_t", number(operation.values[text], self.match)
+
+    def _tensor(self, name: str, tensor: Tensor) -> tuple[str, Argument]:
+        if tensor.data is None:
+            const = "" if name.startswith("output") else "const "
+            return f"{const}{C_TYPES[tensor.dtype]} *", Address(tensor.index)
+        if name == "weights":
+            array = packed_weights(self.match, tensor, self.engine)
+        else:
+            array = tensor.array()
+        return self._array(name, array)
+
+    def _array(self, name: str, array: NDArray[Any]) -> tuple[str, Argument]:
+        dtype = str(array.dtype)
+        if dtype not in C_TYPES:
+            raise Refusal(f"{name} has the type {dtype}, which C has not")
+        blob = Blob(
+            f"{self.stem}_{name}",
+            np.ascontiguousarray(array).tobytes(),
+            comment=f"{self.folder.name}: {name}, {'x'.join(map(str, array.shape)) or '1'}.",
+            dtype=dtype,
+            alignment=max(16, self.alignment),
+        )
+        self.blobs.append(blob)
+        return f"const {C_TYPES[dtype]} *", Address(blob.name)
+
+    def _scratch(self) -> Argument:
+        wanted = self.match.operation.scratch
+        size = wanted if isinstance(wanted, int) else number(Expression(wanted), self.match)
+        size = self.engine.scratch(self.match.site, size)
+        if size < 0:
+            raise Refusal(f"scratch = {wanted} is {size}")
+        if not size:
+            return None
+        made = Scratch(f"{self.stem}_scratch", size, alignment=max(16, self.alignment))
+        self.scratches.append(made)
+        return Address(made.name)
+
+    def _absent(self, name: str) -> str:
+        """Return the C type of an optional tensor that is not there; Refusal if it must be."""
+        site = self.match.site
+        if not name.endswith("bias"):
+            raise Refusal(f"there is no {name} to pass to {self.match.operation.call}")
+        is_wide = site.graph.tensors[site.main.inputs[0]].dtype == "int16"
+        return f"const {'int64_t' if is_wide else 'int32_t'} *"
+
+
+def make_parameters(
+    folder: AcceleratorFolder, engine: Engine, match: Match, stem: str
+) -> Parameters:
+    """Return the call of a chain; Refusal says why it cannot be called."""
+    maker = _Maker(folder, engine, match, stem)
+    operation = match.operation
+    made = [maker.argument(one) for one in operation.arguments]
+    line = folder.line(f"operator.{match.number}.arguments")
+    function = Function(
+        operation.call,
+        tuple(kind for kind, _ in made),
+        f"{operation.call} is not declared as line {line} of {folder.name}/accelerator.toml calls "
+        f"it: int32_t ({', '.join(kind for kind, _ in made) or 'void'})",
+        headers=folder.headers,
+    )
+    call = Call(function, tuple(value for _, value in made), operation.awaited)
+    return Parameters(call, tuple(maker.blobs), tuple(maker.scratches))
+
+
+def number(expression: Expression, match: Match) -> int:
+    """Return an integer formula's value; Refusal if it has none or is no int32."""
+    try:
+        value = expression.evaluate(match.site.terms)
+    except AbsentError as name:
+        raise Refusal(f"there is no {name} for {expression.text}") from None
+    except ValueError as error:
+        raise Refusal(str(error)) from None
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    if not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
+        raise Refusal(f"{expression.text} is {value}, which is no int32_t")
+    return value
+
+
+def cycles_of(
+    folder: AcceleratorFolder, engine: Engine, match: Match, tables: Mapping[int, "CycleTable"]
+) -> int | None:
+    """Return the cycles of a call without its start, None if they are unknown."""
+    told = engine.cycles(match.site)
+    if told is not None:
+        return told
+    operation = match.operation
+    if match.number in tables:
+        return tables[match.number].look_up(match)
+    if operation.cycles is None:
+        return None
+    if isinstance(operation.cycles, int):
+        return operation.cycles
+    expression = Expression(operation.cycles)
+    try:
+        return max(0, round(float(expression.evaluate(match.site.terms))))
+    except (AbsentError, ValueError, TypeError):
+        return None
+
+
+@dataclass(frozen=True)
+class CycleTable:
+    """Measured cycles by the values of some terms."""
+
+    terms: tuple[str, ...]
+    rows: Mapping[tuple[str, ...], int]
+
+    def look_up(self, match: Match) -> int | None:
+        """Return the cycles of a chain, None if nobody measured it."""
+        known = match.site.terms
+        return self.rows.get(tuple(str(known.get(term)) for term in self.terms))

@@ -1,0 +1,233 @@
+"""The tables of an accelerator.toml: a class for each, with documented fields."""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ethosgen.backend.wrapped.expressions import Expression
+from ethosgen.backend.wrapped.site import known_pointers, known_terms
+from ethosgen.values.dialect import OPS
+from ethosgen.values.grammar import nearest
+
+SCHEMA = 1
+"""The version of the format."""
+
+Bytes = Annotated[int, Field(ge=0)]
+Formula = int | str
+Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
+
+_C_NAME = re.compile(r"[A-Za-z_]\w*")
+_ORDER = re.compile(r"[OHWI]{2,4}")
+_PYTHON = re.compile(r"python:([A-Za-z_]\w*)")
+
+
+class Table(BaseModel):
+    """A table of the file: unknown fields are errors, and "56" is not a number."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
+    )
+
+
+class Memory(Table):
+    """What the accelerator needs of memory."""
+
+    alignment: Literal[1, 2, 4, 8, 16, 32, 64, 128, 256] = 16
+    """The alignment in bytes of each tensor, constant and scratch whose address it gets."""
+
+
+class Place(Table):
+    """Where the device is on a board."""
+
+    base: Addr
+    """The address of its registers."""
+    irq: Annotated[int, Field(ge=0, lt=480)] | None = None
+    """The number of its interrupt."""
+
+
+class Device(Table):
+    """A device with registers."""
+
+    registers: Annotated[int, Field(gt=0, le=4096, multiple_of=4)]
+    """The bytes of its registers."""
+    interrupt: bool = True
+    """Whether it has an interrupt; without one it is polled."""
+    model: str = ""
+    """Its functional model: a C file, or a Python file and class (model.py:MatrixEngine)."""
+    boards: dict[str, Place] = Field(default_factory=dict)
+    """Its place by the name of the board."""
+
+
+class External(Table):
+    """Sources outside the folder, at a path that the user gives."""
+
+    option: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
+    """The variable that holds the path: of the environment, and of CMake."""
+    title: str
+    """What is to be found there, for messages."""
+    marker: str
+    """A file below the path by which the right folder is known."""
+    sources: list[str] = Field(default_factory=list)
+    """C files below the path; * and ** stand for names."""
+    include: list[str] = Field(default_factory=list)
+    """Folders below the path with headers."""
+
+
+class Operation(Table):
+    """Operators that one C function computes."""
+
+    chain: Annotated[list[str], Field(min_length=1)]
+    """Operators in the order of the network, by TFLite's names; "RELU6?" may be there or not."""
+    dtypes: Annotated[list[str], Field(min_length=1)] = ["int8"]
+    """Types of the first input and the output."""
+    where: list[str] = Field(default_factory=list)
+    """Predicates; the accelerator takes a chain only if all are true."""
+    call: str
+    """The C function. It returns int32_t: 0, or a status that the network's call returns."""
+    arguments: list[str | int]
+    """Its arguments in order: names of tensors and arrays (pointers), or formulas (int32_t)."""
+    weights: str = ""
+    """The order of the weights' dimensions, such as HWIO, or python:METHOD [default: TFLite's]."""
+    scratch: Formula = 0
+    """The bytes of memory that a call needs while it runs: a number or a formula."""
+    cycles: Formula | None = None
+    """The cycles of a call, without its start: a number or a formula."""
+    cycles_table: str = ""
+    """A .csv file of measured cycles: columns of terms, and the column cycles."""
+    awaited: str = ""
+    """A function int32_t NAME(void) that waits for the end; `call` then only starts."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for member in self.chain:
+            code = member.removesuffix("?")
+            if code not in OPS:
+                raise ValueError(f"chain: there is no operator '{code}'{nearest(code, OPS)}")
+        if all(member.endswith("?") for member in self.chain):
+            raise ValueError("chain: at least one operator must not be optional")
+        if len(set(self.codes)) < len(self.codes):
+            raise ValueError("chain: it has an operator twice; describe them as two operations")
+        for field, name in (("call", self.call), ("awaited", self.awaited)):
+            if name and not _C_NAME.fullmatch(name):
+                raise ValueError(f"{field}: '{name}' is not the name of a C function")
+        if self.weights and not (_ORDER.fullmatch(self.weights) or _PYTHON.fullmatch(self.weights)):
+            raise ValueError(
+                f"weights: '{self.weights}' is neither an order such as OHWI nor python:METHOD"
+            )
+        if self.cycles is not None and self.cycles_table:
+            raise ValueError("cycles_table: cycles are given already; keep one of them")
+        return self
+
+    @property
+    def codes(self) -> list[str]:
+        """The codes of all members."""
+        return [member.removesuffix("?") for member in self.chain]
+
+    @property
+    def main(self) -> int:
+        """The place of the first member that is required."""
+        return next(i for i, member in enumerate(self.chain) if not member.endswith("?"))
+
+    @property
+    def pack_method(self) -> str:
+        """The Python method that packs the weights, "" if there is none."""
+        found = _PYTHON.fullmatch(self.weights)
+        return found[1] if found else ""
+
+    @cached_property
+    def predicates(self) -> tuple[Expression, ...]:
+        """The predicates, parsed."""
+        return tuple(map(Expression, self.where))
+
+    @cached_property
+    def values(self) -> dict[str, Expression]:
+        """The formulas among the arguments, parsed, by their texts."""
+        pointers = known_pointers(self.codes, self.main)
+        texts = (str(one) for one in self.arguments)
+        return {text: Expression(text) for text in texts if text not in pointers}
+
+    def formulas(self) -> Iterator[tuple[str, Expression]]:
+        """Yield each formula with the name of its field; ValueError for one that is none."""
+        for text in self.where:
+            yield "where", Expression(text)
+        for field in ("scratch", "cycles"):
+            if isinstance(text := getattr(self, field), str):
+                yield field, Expression(text)
+        yield from (("arguments", expression) for expression in self.values.values())
+
+
+class Declaration(Table):
+    """An accelerator: what it runs, how it is called, and what it needs."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    """The version of this format: 1."""
+    title: Annotated[str, Field(min_length=1)]
+    """What it is, in a few words."""
+    kind: Literal["device", "library"]
+    """A device runs all that it takes; a library of C functions what it runs faster than ours."""
+    headers: Annotated[list[str], Field(min_length=1)]
+    """Files with the declarations of its functions."""
+    sources: list[str] = Field(default_factory=list)
+    """C files of the folder."""
+    include: list[str] = Field(default_factory=list)
+    """Folders with more headers; all of their .h files belong to the accelerator."""
+    files: list[str] = Field(default_factory=list)
+    """More files that the sources include."""
+    external: External | None = None
+    """Sources elsewhere, such as a library's."""
+    python: str = ""
+    """A Python file and class (engine.py:Engine) for what a declaration cannot say."""
+    start: Annotated[int, Field(ge=0)] = 0
+    """The cycles of a call beside those of its operator."""
+    memory: Memory = Memory()
+    """What it needs of memory."""
+    device: Device | None = None
+    """Its registers, if it is a device that ethosgen places and simulates."""
+    operator: Annotated[list[Operation], Field(min_length=1)]
+    """What it computes; the first that fits an operator counts."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for number, operation in enumerate(self.operator):
+            known = known_terms(operation.codes, operation.main)
+            pointers = known_pointers(operation.codes, operation.main)
+            try:
+                found = list(operation.formulas())
+            except ValueError as error:
+                field = _field_of(operation)
+                raise ValueError(f"operator.{number}.{field}: {error}") from None
+            for field, expression in found:
+                self._check_names(expression, known, pointers, f"operator.{number}.{field}")
+            if (operation.pack_method) and not self.python:
+                raise ValueError(f"operator.{number}.weights: it names a method, but `python` none")
+        if self.device and self.kind == "library":
+            raise ValueError('device: a library has no registers; say kind = "device"')
+        return self
+
+    def _check_names(
+        self, expression: Expression, known: frozenset[str], pointers: frozenset[str], field: str
+    ) -> None:
+        for name in sorted(expression.names - known):
+            if self.python:  # its class may add terms
+                continue
+            hint = nearest(name, known | pointers)
+            raise ValueError(f"{field}: '{expression.text}' has the unknown name '{name}'{hint}")
+
+
+def _field_of(operation: Operation) -> str:
+    """Return the field with an expression that cannot be parsed."""
+    fields: dict[str, list[Any]] = {
+        "where": operation.where,
+        "scratch": [operation.scratch],
+        "cycles": [operation.cycles],
+    }
+    for field, texts in fields.items():
+        for text in texts:
+            try:
+                Expression(str(text))
+            except ValueError:
+                return field
+    return "arguments"

@@ -1,0 +1,135 @@
+"""Accelerators' folders: the file accelerator.toml, and what it names."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from pydantic import ValidationError
+
+from ethosgen.backend.wrapped.declaration import Declaration
+from ethosgen.host.resources import resource_folder
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted, unknown
+from ethosgen.values.toml_lines import describe_fault, find_line
+
+FILE = "accelerator.toml"
+MOST_BYTES = 16 << 20
+"""The most bytes of all files of an accelerator."""
+
+
+@dataclass(frozen=True)
+class AcceleratorFolder:
+    """A declaration with the files that it names: content by path in the folder.
+
+    `name` is the folder's. `origin` is where it was read.
+    """
+
+    name: str
+    origin: Path
+    declaration: Declaration
+    text: str = field(repr=False)
+    files: dict[str, bytes] = field(repr=False)
+
+    @property
+    def slug(self) -> str:
+        """The name as a part of C names."""
+        return self.name.replace("-", "_").replace(".", "_")
+
+    @property
+    def toml(self) -> str:
+        """The file's path, for messages."""
+        return str(self.origin / FILE)
+
+    @cached_property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that the generated C includes, by their paths in the library."""
+        return tuple(f"{self.name}/{header}" for header in self.declaration.headers)
+
+    def line(self, field_name: str) -> int | None:
+        """Return the line of a field of the file."""
+        return find_line(self.text, field_name)
+
+
+def shipped() -> list[str]:
+    """Return the names of the accelerators that come with ethosgen."""
+    root = resource_folder("accelerators")
+    return sorted(path.parent.name for path in root.glob(f"*/{FILE}"))
+
+
+def find_folder(name_or_path: str) -> Path:
+    """Return an accelerator's folder; InputError lists the known names."""
+    path = Path(name_or_path)
+    if path.name == FILE:
+        return path.parent
+    if path.is_dir() and (path / FILE).is_file():
+        return path
+    if name_or_path in shipped():
+        return resource_folder("accelerators") / name_or_path
+    if path.is_dir():
+        raise InputError(f"'{path}' has no {FILE}; start one with: ethosgen accelerators new NAME")
+    raise InputError(
+        f"{unknown('accelerator', name_or_path, shipped())}, or pass a folder with an {FILE}"
+        if shipped()
+        else f"there is no accelerator '{name_or_path}'; pass a folder with an {FILE}"
+    )
+
+
+def read_folder(path: Path) -> AcceleratorFolder:
+    """Read a folder; InputError names the file, the line and the field that is wrong."""
+    toml = path / FILE
+    try:
+        text = toml.read_text(encoding="utf-8")
+        facts = tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"cannot read '{toml}': {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"'{toml}' is not TOML: {error}") from None
+    try:
+        declaration = Declaration.model_validate(facts)
+    except ValidationError as error:
+        raise InputError(f"'{toml}'{describe_fault(error.errors()[0], text)}") from None
+    name = path.resolve().name
+    if not all(c.isalnum() or c in "-_." for c in name) or not name.isascii():
+        raise InputError(
+            f"'{name}' is the folder's name and that of the accelerator; use only letters, digits, "
+            "'-' and '_'"
+        )
+    files = {FILE: text.encode()}
+    for field_name, file in _named(declaration, path):
+        files[file] = _read(path, file, field_name, text)
+    if sum(map(len, files.values())) > MOST_BYTES:
+        raise InputError(f"the files of '{toml}' have more than {counted(MOST_BYTES, 'byte')}")
+    return AcceleratorFolder(name, path, declaration, text, files)
+
+
+def _named(declaration: Declaration, path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the field and the path of each file that a declaration names."""
+    yield from (("headers", file) for file in declaration.headers)
+    yield from (("sources", file) for file in declaration.sources)
+    yield from (("files", file) for file in declaration.files)
+    if declaration.python:
+        yield "python", declaration.python.partition(":")[0]
+    if declaration.device and declaration.device.model:
+        yield "device.model", declaration.device.model.partition(":")[0]
+    for number, operation in enumerate(declaration.operator):
+        if operation.cycles_table:
+            yield f"operator.{number}.cycles_table", operation.cycles_table
+    for folder in declaration.include:
+        found = sorted((path / folder).rglob("*.h"))
+        if not found:
+            yield "include", f"{folder}/*.h"
+        yield from (("include", header.relative_to(path).as_posix()) for header in found)
+
+
+def _read(path: Path, file: str, field_name: str, text: str) -> bytes:
+    line = find_line(text, field_name)
+    where = f"'{path / FILE}'{f', line {line}' if line else ''}: {field_name}"
+    pure = PurePosixPath(file)
+    if pure.is_absolute() or ".." in pure.parts or "\\" in file:
+        raise InputError(f"{where}: '{file}' is outside the folder; copy the file into it")
+    try:
+        return (path / file).read_bytes()
+    except OSError as error:
+        raise InputError(f"{where}: cannot read '{path / file}': {error.strerror}") from None

@@ -1,0 +1,103 @@
+"""Fold chains of a plan's residual graph into partitions that an accelerator runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ethosgen.backend.wrapped.arguments import Parameters
+from ethosgen.backend.wrapped.folder import AcceleratorFolder
+from ethosgen.backend.wrapped.matching import Match
+from ethosgen.values.dialect import CUSTOM
+from ethosgen.values.network import ABSENT, Graph, Operator
+from ethosgen.values.plan import IoStyle, Partition, Plan
+
+ALIGNMENT = 16
+"""The alignment of every tensor in the arena and in a caller's buffers."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A chain that an accelerator takes, its call, and its cycles without the start."""
+
+    match: Match
+    parameters: Parameters
+    cycles: int | None
+
+
+def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken]) -> Plan:
+    """Return the plan with a partition for each chain."""
+    graph, partitions = plan.residual, []
+    for number, one in enumerate(taken):
+        graph, operator = _folded(graph, one.match, folder.name)
+        members = [op.index for op in one.match.site.operators]
+        made = Partition(
+            f"{folder.slug}_{number}",
+            operator.index,
+            one.parameters.call,
+            operator.inputs,
+            operator.outputs,
+            tuple(plan.origins[index] for index in members if index in plan.origins),
+            payload=one,
+            backend=folder.name,
+        )
+        partitions.append(made)
+    gone = {op.index for one in taken for op in one.match.site.operators}
+    need = folder.declaration.memory.alignment
+    ends = {i for p in partitions for i in (*p.inputs, *p.outputs)} if need > ALIGNMENT else set()
+    return replace(
+        plan,
+        residual=graph,
+        partitions=(*plan.partitions, *partitions),
+        cpu_operators=tuple(cpu for cpu in plan.cpu_operators if cpu.operator not in gone),
+        blobs=(*plan.blobs, *(blob for one in taken for blob in one.parameters.blobs)),
+        scratches=(*plan.scratches, *(s for one in taken for s in one.parameters.scratches)),
+        alignments={**plan.alignments, **{i: max(need, plan.alignments.get(i, 0)) for i in ends}},
+    )
+
+
+def _folded(graph: Graph, match: Match, name: str) -> tuple[Graph, Operator]:
+    """Return the graph with one custom operator for a chain, in its last operator's place."""
+    *others, last = match.site.operators
+    inside = match.site.inner
+    read = (i for op in match.site.operators for i in op.inputs)
+    inputs = tuple(
+        i
+        for i in dict.fromkeys(read)
+        if i != ABSENT and i not in inside and graph.tensors[i].data is None
+    )
+    made = Operator(last.index, CUSTOM, inputs, last.outputs, custom_code=name)
+    gone = {op.index for op in others}
+    operators = (
+        made if op.index == last.index else op for op in graph.operators if op.index not in gone
+    )
+    return replace(graph, operators=tuple(operators)), made
+
+
+def place_fault(plan: Plan, match: Match, alignment: int) -> str:
+    """Return why a chain cannot be moved to its last operator's place, or its tensors be used."""
+    tensors = plan.residual.tensors
+    ends = [i for op in match.site.operators for i in (*op.inputs, *op.outputs) if i != ABSENT]
+    for index in dict.fromkeys(ends):
+        offset = plan.offsets.get(index, 0)
+        if offset % alignment:
+            return (
+                f"{plan.compiler} placed '{tensors[index].name}' at an address that is not a "
+                f"multiple of {alignment}"
+            )
+        if alignment > ALIGNMENT and _is_callers(plan, index):
+            return f"the caller's buffer of '{tensors[index].name}' may not be aligned so"
+    between = _between(plan.residual, match)
+    on_npu = {p.operator for p in plan.partitions if p.on_npu}
+    if between & on_npu and plan.offsets:
+        return "a partition of the NPU runs between its operators"
+    return ""
+
+
+def _is_callers(plan: Plan, index: int) -> bool:
+    return plan.io is IoStyle.CALLER and index in (*plan.residual.inputs, *plan.residual.outputs)
+
+
+def _between(graph: Graph, match: Match) -> set[int]:
+    """Return the operators between the first and the last of a chain."""
+    order = [op.index for op in graph.operators]
+    places = sorted(order.index(op.index) for op in match.site.operators)
+    return set(order[places[0] : places[-1] + 1])

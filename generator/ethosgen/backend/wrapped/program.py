@@ -1,0 +1,309 @@
+"""Runs an accelerator's partitions as a program on this machine, made of its own C.
+
+The program is a process of its own, which may crash or hang. It reads the constants of all
+partitions once, then for each request a partition's number and its inputs, and answers with a
+status and the outputs. What user's C prints goes to stderr.
+"""
+
+import atexit
+import re
+import struct
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from ethosgen.backend.wrapped.folder import FILE, AcceleratorFolder
+from ethosgen.host.child import cause_of_death
+from ethosgen.host.tools import HOST_GCC, CommandError, run_command
+from ethosgen.values.errors import AcceleratorFault, InputError
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import Address, Argument, Partition, Plan
+
+COMPILE_S = 300.0
+CALL_S = 20.0
+"""Time limit of one call in seconds."""
+FLAGS = ("-std=gnu11", "-O2", "-g", "-fno-strict-aliasing")
+_ERROR = re.compile(
+    r"^(?P<where>[^\s:][^:\n]*:\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.M
+)
+_UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>\w+)'")
+
+HEAD = """\
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+"""
+MAIN = """\
+enum kind { INPUT, OUTPUT, CONSTANT, SCRATCH };
+struct memory { enum kind kind; size_t bytes; unsigned char *start; };
+struct part { int32_t (*call)(struct memory *); struct memory *memories; };
+
+static void take(void *to, size_t bytes, FILE *from)
+{
+    if (bytes && fread(to, 1, bytes, from) != bytes) {
+        exit(0);
+    }
+}
+"""
+LOOP = """\
+int main(void)
+{
+    FILE *answers = fdopen(dup(1), "wb");
+    dup2(2, 1);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        for (struct memory *m = parts[i].memories; m->bytes != SIZE_MAX; m++) {
+            if (posix_memalign((void **)&m->start, ALIGNMENT, m->bytes + ALIGNMENT)) {
+                return 1;
+            }
+            if (m->kind == CONSTANT) {
+                take(m->start, m->bytes, stdin);
+            }
+        }
+    }
+    for (;;) {
+        uint32_t number;
+        take(&number, sizeof number, stdin);
+        struct memory *memories = parts[number].memories;
+        for (struct memory *m = memories; m->bytes != SIZE_MAX; m++) {
+            if (m->kind == INPUT) {
+                take(m->start, m->bytes, stdin);
+            } else if (m->kind != CONSTANT) {
+                memset(m->start, 0x5a, m->bytes);
+            }
+        }
+        int32_t status = parts[number].call(memories);
+        fflush(stdout);
+        fwrite(&status, sizeof status, 1, answers);
+        for (struct memory *m = memories; m->bytes != SIZE_MAX; m++) {
+            if (m->kind == OUTPUT) {
+                fwrite(m->start, 1, m->bytes, answers);
+            }
+        }
+        fflush(answers);
+    }
+}
+"""
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """What a call gets an address of; `tensor` is an index, None for constants and scratches."""
+
+    kind: str
+    size: int
+    tensor: int | None = None
+    data: bytes = b""
+
+
+class HostProgram:
+    """Runs partitions of one accelerator; the program starts at the first call.
+
+    AcceleratorFault if a function crashes, hangs, or returns a status; InputError if the C does not
+    compile.
+    """
+
+    def __init__(
+        self,
+        folder: AcceleratorFolder,
+        plan: Plan,
+        partitions: Sequence[Partition],
+        flags: Sequence[str] = (),
+    ) -> None:
+        self._folder, self._plan, self._partitions = folder, plan, tuple(partitions)
+        self._flags = tuple(flags)
+        self._running: subprocess.Popen[bytes] | None = None
+        self._place = tempfile.TemporaryDirectory(prefix="ethosgen-")
+
+    def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
+        """Run one partition on inputs by tensor name; return outputs by tensor name."""
+        number = self._partitions.index(partition)
+        memories, tensors = self._memories[number], self._plan.residual.tensors
+        request = [struct.pack("<I", number)]
+        for memory in memories:
+            if memory.kind == "INPUT" and memory.tensor is not None:
+                request.append(np.ascontiguousarray(inputs[tensors[memory.tensor].name]).tobytes())
+        size = 4 + sum(m.size for m in memories if m.kind == "OUTPUT")
+        answer = self._exchange(b"".join(request), size, partition)
+        (status,) = struct.unpack_from("<i", answer)
+        if status:
+            raise AcceleratorFault(f"{self._call_text(partition)} returned status {status}")
+        made, place = {}, 4
+        for memory in memories:
+            if memory.kind == "OUTPUT" and memory.tensor is not None:
+                tensor = tensors[memory.tensor]
+                raw = np.frombuffer(answer, tensor.dtype, tensor.elements, place)
+                made[tensor.name] = raw.reshape(tensor.shape).copy()
+                place += memory.size
+        return made
+
+    def check_accesses(self) -> None:
+        """Compile the program, so that C that does not compile is refused before anything runs."""
+        _ = self.executable
+
+    def close(self) -> None:
+        """End the program."""
+        if self._running is not None:
+            self._running.kill()
+            self._running.wait()
+            self._running = None
+
+    @cached_property
+    def _memories(self) -> list[list[_Memory]]:
+        return [list(self._memories_of(partition)) for partition in self._partitions]
+
+    def _memories_of(self, partition: Partition) -> Iterator[_Memory]:
+        blobs = {blob.name: blob for blob in self._plan.blobs}
+        scratches = {scratch.name: scratch for scratch in self._plan.scratches}
+        for of in dict.fromkeys(a.of for a in partition.call.arguments if isinstance(a, Address)):
+            if isinstance(of, int):
+                kind = "OUTPUT" if of in partition.outputs else "INPUT"
+                yield _Memory(kind, self._plan.residual.tensors[of].bytes, of)
+            elif of in blobs:
+                yield _Memory("CONSTANT", len(blobs[of].data), None, blobs[of].data)
+            else:
+                yield _Memory("SCRATCH", scratches[of].bytes)
+
+    def source(self) -> str:
+        """Return the C that calls the accelerator's functions."""
+        headers = "".join(f'#include "{header}"\n' for header in self._folder.headers)
+        lines = [HEAD, headers, MAIN, f"enum {{ ALIGNMENT = {self._alignment} }};\n"]
+        checks = dict.fromkeys(p.call.function.type_check for p in self._partitions)
+        lines += checks
+        for number, partition in enumerate(self._partitions):
+            lines.append(_caller(number, partition))
+            rows = "".join(f"    {{{m.kind}, {m.size}, NULL}},\n" for m in self._memories[number])
+            table = f"static struct memory memories_{number}[] = {{\n{rows}"
+            lines.append(f"{table}    {{INPUT, SIZE_MAX, NULL}},\n}};\n")
+        entries = "".join(
+            f"    {{call_{n}, memories_{n}}},\n" for n in range(len(self._partitions))
+        )
+        lines.append(f"static struct part parts[] = {{\n{entries}}};\n")
+        return "\n".join([*lines, LOOP])
+
+    @property
+    def _alignment(self) -> int:
+        return max(16, self._folder.declaration.memory.alignment)
+
+    @cached_property
+    def executable(self) -> Path:
+        """The compiled program; InputError has the compiler's first error."""
+        root = Path(self._place.name)
+        for path, data in self._folder.files.items():
+            file = root / self._folder.name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        (root / "calls.c").write_text(self.source())
+        declaration = self._folder.declaration
+        sources = [root / self._folder.name / source for source in declaration.sources]
+        includes = [f"-I{root / self._folder.name / one}" for one in declaration.include]
+        made = root / "program"
+        command = [str(HOST_GCC.find()), *FLAGS, *self._flags, f"-I{root}", *includes]
+        files = [str(root / "calls.c"), *map(str, sources)]
+        try:
+            run_command([*command, "-o", str(made), *files, "-lm"], COMPILE_S)
+        except CommandError as error:
+            raise InputError(self._compiler_words(error.words or str(error), root)) from None
+        return made
+
+    def _compiler_words(self, said: str, root: Path) -> str:
+        """Return one sentence for the compiler's first error."""
+        toml = f"'{self._folder.toml}'"
+        found = _ERROR.search(said)
+        if found:
+            copied, own = f"{root}/{self._folder.name}/", f"{self._folder.origin}/"
+            where, what = found["where"].replace(copied, own), found["what"]
+            if "static assertion failed" in what:
+                told = what.partition(":")[2].strip().strip('"')
+                return f"{toml}: {told}"
+            if where.startswith(str(root)):
+                return f"the calls that {toml} declares do not compile: {what}"
+            return f"the C of {toml} does not compile for this machine: {where}: {what}"
+        missing = _UNDEFINED.search(said)
+        if missing:
+            return (
+                f"{toml} has no C for {missing['name']}(), which its functions call; name the file "
+                "in sources"
+            )
+        tail = said.strip().splitlines()[-1] if said.strip() else "no message"
+        return f"the C of {toml} does not compile for this machine: {tail}"
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        if self._running is None:
+            started = subprocess.Popen(
+                [str(self.executable)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=(Path(self._place.name) / "said").open("wb"),
+            )
+            atexit.register(self.close)
+            self._running = started
+            constants = (m.data for ms in self._memories for m in ms if m.kind == "CONSTANT")
+            _send(started.stdin, b"".join(constants))
+        return self._running
+
+    def _exchange(self, request: bytes, size: int, partition: Partition) -> bytes:
+        """Send a request and return the answer of `size` bytes."""
+        started = self._start()
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            started.kill()
+
+        timer = threading.Timer(CALL_S, end)
+        timer.start()
+        try:
+            _send(started.stdin, request)
+            assert started.stdout is not None
+            answer = started.stdout.read(size)
+        finally:
+            timer.cancel()
+        if len(answer) == size:
+            return answer
+        status = started.wait()
+        self._running = None
+        how = f"it did not return in {CALL_S:g} s" if late.is_set() else cause_of_death(status)
+        raise AcceleratorFault(f"{self._call_text(partition)} failed on this machine: {how}")
+
+    def _call_text(self, partition: Partition) -> str:
+        names = ", ".join(f"'{self._plan.residual.tensors[i].name}'" for i in partition.outputs)
+        return f"{partition.call.function.symbol} of '{self._folder.origin / FILE}' ({names})"
+
+
+def _caller(number: int, partition: Partition) -> str:
+    call = partition.call
+    places = list(dict.fromkeys(a.of for a in call.arguments if isinstance(a, Address)))
+
+    def text(argument: Argument) -> str:
+        if argument is None:
+            return "NULL"
+        if isinstance(argument, Address):
+            return f"(void *)m[{places.index(argument.of)}].start"
+        return str(argument) if argument > -(1 << 31) else "INT32_MIN"
+
+    line = f"{call.function.symbol}({', '.join(map(text, call.arguments))})"
+    wait = f"    if (status == 0) {{ status = {call.awaited}(); }}\n" if call.awaited else ""
+    return (
+        f"static int32_t call_{number}(struct memory *m)\n{{\n    (void)m;\n"
+        f"    int32_t status = {line};\n{wait}    return status;\n}}\n"
+    )
+
+
+def _send(to: IO[bytes] | None, data: bytes) -> None:
+    """Write to the program; a program that has ended is noticed when its answer is read."""
+    assert to is not None
+    try:
+        to.write(data)
+        to.flush()
+    except BrokenPipeError:
+        return

@@ -1,0 +1,116 @@
+"""A user's accelerator through everything: read, asked, folded, simulated, rendered, run."""
+
+from pathlib import Path
+
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.pipeline import Inputs
+from ethosgen.project import open_project
+from ethosgen.values.errors import AcceleratorFault, InputError
+from ethosgen.values.plan import IoStyle, OffloadOptions
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
+from tests.support.needs import needs_gcc, needs_qemu
+from tests.support.toy_accelerator import changed, sums_file, write_folder
+from tests.support.toy_adder import DRIVER
+
+SUM = "-128 : total"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "toy")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return sums_file(tmp_path / "sums.tflite")
+
+
+def simulate(model: Path, *folders: Path, npu: str = "none", **options: object) -> Report:
+    wanted = OffloadOptions(**options)  # type: ignore[arg-type]
+    names = tuple(map(str, folders))
+    inputs = Inputs(None, 5, 0)
+    return pipeline.simulate(
+        model, npu=npu, accelerators=names, inputs=inputs, options=wanted, watch=Watch()
+    )
+
+
+@needs_gcc
+def test_its_outputs_equal_the_oracles(toy: Path, model: Path) -> None:
+    report = simulate(model, toy)
+    assert report.passed
+    (share,) = report.plan.shares
+    assert (share.name, share.partitions, share.operators, share.cycles) == ("toy", 2, 2, 32)
+    assert [cpu.code for cpu in report.plan.cpu_operators] == ["RELU", "ADD"]
+    assert report.plan.check is not None and report.plan.check.elements > 0
+
+
+@needs_gcc
+def test_an_operator_may_stay_on_the_cpu(toy: Path, model: Path) -> None:
+    report = simulate(model, toy, cpu_ops=("ADD",))
+    assert report.passed and report.plan.shares[0].operators == 0
+
+
+@needs_gcc
+def test_the_check_keeps_what_it_computes_wrongly_on_the_cpu(tmp_path: Path, model: Path) -> None:
+    wrong = write_folder(tmp_path / "wrong", source=DRIVER.replace(SUM, "-128 : -total"))
+    report = simulate(model, wrong)
+    assert report.passed and report.plan.shares[0].operators == 0
+    assert {cpu.erratum for cpu in report.plan.cpu_operators} == {"", "found-by-check"}
+    trusted = simulate(model, wrong, trust_compiler=True)
+    assert not trusted.passed
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("*(volatile int *)0 = 0;", "toy_add of .* failed on this machine: it was ended by SIG"),
+        ("return 7;", "toy_add of .* returned status 7"),
+    ],
+)
+def test_what_crashes_or_refuses_is_one_sentence(
+    tmp_path: Path, model: Path, statement: str, said: str
+) -> None:
+    bad = write_folder(tmp_path / "bad", source=DRIVER.replace("    return 0;", f"    {statement}"))
+    with pytest.raises(AcceleratorFault, match=said):
+        simulate(model, bad)
+
+
+@needs_gcc
+def test_another_signature_is_refused(tmp_path: Path, model: Path) -> None:
+    other = write_folder(
+        tmp_path / "other",
+        toml=changed('"output", "output_elements"', '"output_elements", "output"'),
+    )
+    with pytest.raises(InputError, match="toy_add is not declared as line 17 of other/acc"):
+        simulate(model, other)
+
+
+@needs_gcc
+@pytest.mark.parametrize("io", IoStyle)
+def test_a_project_carries_its_folder(toy: Path, model: Path, io: IoStyle, tmp_path: Path) -> None:
+    recipe = Recipe((model,), "corstone300", "none", io=io, accelerators=(str(toy),))
+    written = pipeline.create_project(recipe, directory=tmp_path / "made", watch=Watch())
+    info = open_project(written.directory)
+    assert [folder.name for folder in info.accelerators] == ["toy"]
+    for file in toy.iterdir():
+        assert (info.accelerators[0] / file.name).read_bytes() == file.read_bytes()
+    again = Recipe(
+        (model,), "corstone300", "none", io=io, accelerators=(str(info.accelerators[0]),)
+    )
+    assert not pipeline.create_project(again, directory=written.directory, watch=Watch()).files
+
+
+@pytest.mark.slow
+@needs_gcc
+@needs_qemu
+@pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
+def test_it_runs_on_qemu(toy: Path, model: Path, npu: str) -> None:
+    options = OffloadOptions(cpu_ops=() if npu == "none" else ("RELU",))
+    recipe = Recipe((model,), "corstone300", npu, options=options, accelerators=(str(toy),))
+    report = pipeline.verify(recipe, inputs=Inputs(None, 5, 0), watch=Watch())
+    assert isinstance(report, Report) and report.passed

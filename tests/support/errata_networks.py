@@ -178,6 +178,12 @@ def _unsigned_product(net: NetworkBuilder) -> int:
     return net.operator("QUANTIZE", (product,), (Spec((4, 16), "uint8", 0.05, 128),))[0]
 
 
+def _quantized_constant(net: NetworkBuilder) -> int:
+    values = net.constant(net.random_integers((1, 4, 4, 8)), None, 0.05, 5)
+    x = net.input((1, 4, 4, 8), "int8", 0.05, 5)
+    return net.add(x, net.quantize(values, "int8", 0.05, 5))
+
+
 def _part(net: NetworkBuilder, rows: int, step: int = 1) -> int:
     """Add an input, and a part of it: all rows from row 2, or every second row."""
     x = net.input((1, 8, 6, 8), "int8", 0.05, 0)
@@ -278,6 +284,7 @@ NETWORKS: dict[str, Build] = {
     "log-last-segment": _unary("LOG", "int16", 2.56e-5, 8.52e-6, 0, MANY),
     "logistic-fixed-point": _unary("LOGISTIC", "int8", 1 / 256, 1 / 256, -128),
     "rescale-into-producer": _unsigned_product,
+    "computed-constant": _quantized_constant,
     "gelu-precision": _unary("GELU", "int8", 0.05, 0.06, 0, MANY, {"approximate": False}),
     "curve-overflow": _unary("TANH", "int16", 100.0, 2.0**-15),
     "rsqrt-int16": _unary("RSQRT", "int16", 6.4e-4, 6.5e-4, 0, (1, 8, 8, 16)),

@@ -7,18 +7,16 @@ import pytest
 
 from ethosgen.aot import table_of
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.backend.ethosu.offload import CompileTarget, SchedulerGoal, find_errata, offload
+from ethosgen.backend.ethosu.offload import CompileTarget, find_errata
 from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.exactness import exact_plan
-from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.values.errors import NpuFault, UnsupportedError
+from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import compare
 from ethosgen.values.plan import EXACT, IoStyle, Kept, Plan
 from ethosgen.values.watch import Watch
 from tests import ROOT
@@ -26,12 +24,12 @@ from tests.support.errata_networks import (
     FOLDER,
     NETWORKS,
     NPU,
-    OPTIMISE,
     PAGE,
     build_network,
     npu_of,
     page,
 )
+from tests.support.errata_trials import compiled, differs
 from tests.support.networks import NetworkBuilder, Spec
 
 BY_NAME = {erratum.name: erratum for erratum in ERRATA}
@@ -41,26 +39,12 @@ def network_of(name: str) -> Network:
     return read(FOLDER / f"{name}.tflite")
 
 
-def compiled(name: str, network: Network, kept: Mapping[int, Kept] | None = None) -> Plan:
-    schedule = SchedulerGoal(OPTIMISE.get(name, "Performance"))
-    return offload(network, find_accelerator(npu_of(name)), kept=kept, schedule=schedule)
-
-
 def plan_of(name: str, network: Network) -> Plan:
     def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
         return compiled(name, part, kept)
 
     accelerator = find_accelerator(npu_of(name))
     return exact_plan(network, accelerator, IoStyle.ARENA, planner, EXACT, Watch())
-
-
-def differs(network: Network, plan: Plan) -> bool:
-    samples = draw_samples(network, 10, 1)
-    oracle, golden = decisive_outputs(network, samples)
-    try:
-        return compare(oracle, simulate_samples(plan, samples, Watch()), golden).mismatches > 0
-    except NpuFault:
-        return True
 
 
 @pytest.mark.slow

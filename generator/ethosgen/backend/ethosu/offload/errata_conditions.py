@@ -16,14 +16,6 @@ _BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
 _NATIVE_RANK = 4
 _RADIUS = 8.0
 """Half the input range of TFLite Micro's LOGISTIC and TANH: 4 integer bits."""
-_NOT_FUSED = frozenset(
-    """
-    ADD SUB RELU RELU6 RELU_N1_TO_1 LEAKY_RELU LOGISTIC TANH SOFTMAX MAX_POOL_2D AVERAGE_POOL_2D
-    RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION SPLIT SPLIT_V SLICE STRIDED_SLICE PAD PADV2
-    PACK UNPACK GATHER DEPTH_TO_SPACE SPACE_TO_DEPTH SELECT SELECT_V2
-    """.split()
-)
-"""Operators that Vela does not let write a QUANTIZE's output."""
 _SMALL = ("ethos-u55-32", "ethos-u55-64")
 _ROLLED_ROWS = 3
 """Number of rows that a rolling buffer of four rows never overwrites."""
@@ -218,22 +210,6 @@ def transposition_before(site: Site) -> Operator | None:
     alone = len(readers) == 1 and made not in site.graph.outputs
     writers = (op for op in site.graph.operators if made in op.outputs)
     return next((op for op in writers if op.code == "TRANSPOSE" and alone), None)
-
-
-def rescales_into_producer(site: Site) -> bool:
-    """Return whether a QUANTIZE only changes zero point or type of what an operator saturated.
-
-    Vela lets the operator write the QUANTIZE's output, if its own zero point is 0.
-    """
-    if site.code != "QUANTIZE" or site.inputs[0].dtype not in ("int8", "int16"):
-        return False
-    x, y = site.inputs[0], site.output
-    if scale_of(x) != scale_of(y) or point_of(x) or (point_of(y), y.dtype) == (0, x.dtype):
-        return False
-    readers = [op for op in site.graph.operators if x.index in op.inputs]
-    writer = next((op for op in site.graph.operators if x.index in op.outputs), None)
-    alone = len(readers) == 1 and x.index not in site.graph.outputs
-    return alone and writer is not None and writer.code not in _NOT_FUSED
 
 
 def table_after_transposition(site: Site) -> bool:

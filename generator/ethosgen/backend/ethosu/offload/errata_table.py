@@ -6,6 +6,7 @@ below their repositories' roots. tests/errata has a minimal network for each ent
 
 from ethosgen.backend.ethosu.offload import errata_conditions as when
 from ethosgen.backend.ethosu.offload import errata_parts as parts
+from ethosgen.backend.ethosu.offload import errata_rescaling as rescaling
 from ethosgen.backend.ethosu.offload.errata import LITERT, TFLM, VELA, Erratum
 from ethosgen.backend.ethosu.offload.scale_format import loses_scale
 
@@ -282,10 +283,19 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "rescale-into-producer",
         VELA,
-        when.rescales_into_producer,
+        rescaling.rescales_into_producer,
         "the operator before writes this one's output at once, and no longer saturates in between, "
         "or to the wrong bounds",
-        "Regor, compiler/graphir_optimiser.cpp, CanFuseRescaleOnProducer",
+        "Regor, compiler/graphir_optimiser.cpp, CanFuseRescaleOnProducer and QuantAfterOFMFusing",
+    ),
+    Erratum(
+        "computed-constant",
+        VELA,
+        rescaling.computes_constant_otherwise,
+        "Vela computes it, because its inputs are constant: it omits a zero point that input and "
+        "output share, and wraps around where a value minus its zero point exceeds the output's "
+        "type",
+        "Regor, compiler/graphir_optimiser.cpp, ConstPropagation, ConstPropUnEw and Scale",
     ),
     Erratum(
         "gelu-precision",

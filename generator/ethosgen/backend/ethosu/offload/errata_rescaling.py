@@ -1,0 +1,145 @@
+"""Errata of changes of quantization that Vela does not leave to an operation of their own.
+
+It lets the operator before a QUANTIZE write the QUANTIZE's output (GraphIrOptimiser::FuseRescale),
+and computes operators on constants itself (GraphIrOptimiser::ConstPropagation).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ethosgen.backend.ethosu.offload.rounding import Array
+from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
+from ethosgen.values.network import Graph, Operator, Tensor
+
+_TYPES = ("int8", "uint8", "int16")
+_RESHAPERS = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+"""Operators that Vela removes before it looks for operators to join."""
+_TABLES = ("LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "ELU", "GELU", "EXP", "LOG", "RSQRT")
+_NOT_FUSED = frozenset(
+    """
+    RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 MAX_POOL_2D AVERAGE_POOL_2D TRANSPOSE_CONV TRANSPOSE
+    CONCATENATION SPLIT SPLIT_V SLICE STRIDED_SLICE PAD PADV2 PACK UNPACK GATHER DEPTH_TO_SPACE
+    SPACE_TO_DEPTH SELECT SELECT_V2
+    """.split()
+).union(_TABLES)
+"""Operators that Vela does not let write a QUANTIZE's output."""
+_SUMS = ("ADD", "SUB")
+_SELECTIONS = ("MAXIMUM", "MINIMUM", "REDUCE_MAX")
+"""Operators whose results are values of their inputs, so that they never saturate."""
+_COPIES = ("QUANTIZE", "CONCATENATION", "PACK", "STRIDED_SLICE")
+"""Operators that become copies of one input, which Vela carries out if it is constant."""
+
+
+def rescales_into_producer(site: Site) -> bool:
+    """Return whether the operator before a QUANTIZE writes its output and saturates otherwise.
+
+    Vela lets it, if only zero point and type change and the first zero point is 0. The operator
+    then saturates once, at the bounds that both types share, as if the new zero point were 0 too.
+    """
+    if site.code != "QUANTIZE" or site.inputs[0].dtype not in _TYPES:
+        return False
+    x, y = site.inputs[0], site.output
+    if scale_of(x) != scale_of(y) or point_of(x) or (point_of(y), y.dtype) == (0, x.dtype):
+        return False
+    writer = _only_writer(site.graph, x)
+    if writer is None or not _is_fused(Site(site.graph, writer, site.setting)):
+        return False
+    if writer.code == "RESIZE_NEAREST_NEIGHBOR":
+        return True
+    (low, high), (least, most) = _bounds(x), _bounds(y)
+    shared = max(low, least), min(high, most)
+    ours = tuple(min(max(v + point_of(y), least), most) for v in (low, high))
+    if writer.code in _SELECTIONS:
+        return shared[0] > ours[0] or shared[1] < ours[1]
+    return shared != ours
+
+
+def _only_writer(graph: Graph, tensor: Tensor) -> Operator | None:
+    """Return the operator whose result a tensor holds, None if the result has other readers."""
+    index = tensor.index
+    readers = [op for op in graph.operators if index in op.inputs]
+    writer = next((op for op in graph.operators if index in op.outputs), None)
+    if writer is None or len(readers) != 1 or index in graph.outputs:
+        return None
+    if writer.code in _RESHAPERS:
+        return _only_writer(graph, graph.tensors[writer.inputs[0]])
+    return writer
+
+
+def _is_fused(writer: Site) -> bool:
+    """Return whether Vela lets an operator write the output of the QUANTIZE that follows it."""
+    if writer.code in _NOT_FUSED:
+        return False
+    if writer.operator.options.get("fused_activation_function", "NONE") != "NONE":
+        return False  # the activation is an operation of its own, in between
+    if writer.code in _SUMS:
+        first, second = writer.inputs
+        return scale_of(first) != scale_of(second)
+    return True
+
+
+def _bounds(tensor: Tensor) -> tuple[int, int]:
+    info = np.iinfo(tensor.dtype)
+    return int(info.min), int(info.max)
+
+
+def computes_constant_otherwise(site: Site) -> bool:
+    """Return whether Vela computes an operator on constants with another result.
+
+    For a RESHAPE it does so only if its result is read on the CPU, which is not known here.
+    """
+    if site.dtype not in ("int8", "int16"):
+        return False
+    operands = _operands(site)
+    known = [_values(site, tensor) for tensor in operands]
+    if not operands or any(values is None for values in known):
+        return False
+    centred = [v - point_of(t) for v, t in zip(known, operands, strict=True) if v is not None]
+    wrapped = [values.astype(site.dtype).astype(np.int64) for values in centred]
+    if site.code == "MUL":
+        return any((a != b).any() for a, b in zip(centred, wrapped, strict=True))
+    x, y = operands[0], site.output
+    if (scale_of(x), point_of(x)) == (scale_of(y), point_of(y)):
+        right, made = centred[0] + point_of(x), wrapped[0]
+    else:
+        right, made = (_requantized(values, x, y) for values in (centred[0], wrapped[0]))
+    return not np.array_equal(_saturated(right, y), made)
+
+
+def _operands(site: Site) -> Sequence[Tensor]:
+    """Return the tensors that make the result, if Vela can compute it before the inference."""
+    tensors = site.inputs
+    if site.code in ("STRIDED_SLICE", *_RESHAPERS):
+        tensors = tensors[:1] if tensors[0].elements == site.output.elements else []
+    is_copy = site.code in (*_COPIES, *_RESHAPERS) and len(tensors) == 1
+    is_one = is_copy or site.code == "MUL"
+    return tensors if is_one and all(t.dtype in _TYPES for t in tensors) else ()
+
+
+def _values(site: Site, tensor: Tensor) -> Array | None:
+    """Return the values that a tensor can have if Vela knows it, else None."""
+    if tensor.data is not None:
+        return np.unique(tensor.array()).astype(np.int64)
+    graph = site.graph
+    writer = next((op for op in graph.operators if tensor.index in op.outputs), None)
+    if writer is None or writer.code not in (*_RESHAPERS, *_COPIES):
+        return None
+    maker = Site(graph, writer, site.setting)
+    operands = _operands(maker)
+    before = _values(maker, operands[0]) if operands else None
+    if before is None or computes_constant_otherwise(maker):
+        return None  # an operator that stays on the CPU makes no constant
+    if writer.code in _RESHAPERS:
+        return before
+    low, high = _bounds(tensor)
+    return np.arange(low, high + 1, dtype=np.int64)
+
+
+def _requantized(values: Array, x: Tensor, y: Tensor) -> Array:
+    steps = np.floor(values * (scale_of(x) / scale_of(y)) + 0.5).astype(np.int64)
+    return _saturated(steps + point_of(y), y)
+
+
+def _saturated(values: Array, tensor: Tensor) -> Array:
+    return np.asarray(np.clip(values, *_bounds(tensor)))

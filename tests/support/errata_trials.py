@@ -1,0 +1,31 @@
+"""Whether the plan of a network differs from its oracle."""
+
+from collections.abc import Mapping
+
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.pipeline.judgement import decisive_outputs
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.errors import NpuFault
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import compare
+from ethosgen.values.plan import Kept, Plan
+from ethosgen.values.watch import Watch
+from tests.support.errata_networks import OPTIMISE, npu_of
+
+
+def compiled(name: str, network: Network, kept: Mapping[int, Kept] | None = None) -> Plan:
+    """Return Vela's plan, compiled as the erratum of this name needs it."""
+    schedule = SchedulerGoal(OPTIMISE.get(name, "Performance"))
+    return offload(network, find_accelerator(npu_of(name)), kept=kept, schedule=schedule)
+
+
+def differs(network: Network, plan: Plan) -> bool:
+    """Return whether the plan's outputs differ from the oracle's, or the NPU model faults."""
+    samples = draw_samples(network, 10, 1)
+    oracle, golden = decisive_outputs(network, samples)
+    try:
+        return compare(oracle, simulate_samples(plan, samples, Watch()), golden).mismatches > 0
+    except NpuFault:
+        return True

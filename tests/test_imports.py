@@ -31,6 +31,7 @@ VALUES = {
     f"{ETHOS_U}.invocation",
     f"{ETHOS_U}.stream",
     "board",
+    "device",
     "host",
     "samples",
     "values",

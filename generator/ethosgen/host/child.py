@@ -9,6 +9,7 @@ import contextlib
 import importlib.util
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -84,6 +85,12 @@ def registered(started: subprocess.Popen[bytes]) -> Iterator[None]:
         if started.poll() is None:
             started.kill()
         _RUNNING.discard(started)
+
+
+def die_with_us() -> list[str]:
+    """Return the beginning of a command that the kernel ends with this process, even if killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
 
 
 def cause_of_death(status: int) -> str:

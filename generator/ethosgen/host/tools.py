@@ -136,6 +136,12 @@ CBUILD = Tool(
     "install CMSIS-Toolbox, or open firmware.csolution.yml in Keil Studio, or render the "
     "project with --platform baremetal",
 )
+HOST_GCC = Tool(
+    "gcc",
+    "ETHOSGEN_HOST_GCC",
+    "compiles models of devices for this machine",
+    "install it with your package manager",
+)
 QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "simulates the board")
 
 TOOLS = (GCC, CMAKE, NINJA, QEMU)

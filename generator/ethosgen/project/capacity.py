@@ -22,11 +22,12 @@ _Sizes = Mapping[str, Mapping[str, int]]
 
 
 def own_alignment(program: Program, board: Board) -> int:
-    """Return the alignment of memory that processor and NPU share, of address and size.
+    """Return the alignment of memory that processor and NPU or devices share, of address and size.
 
     The memory must not share a data cache line with anything else.
     """
-    return CACHE_LINE_BYTES if program.plan.accelerator and board.cpu.dcache else ALIGNMENT
+    has_other = program.plan.accelerator or program.plan.devices
+    return CACHE_LINE_BYTES if has_other and board.cpu.dcache else ALIGNMENT
 
 
 def part_sizes(program: Program, board: Board) -> dict[str, int]:

@@ -1,11 +1,10 @@
 """The memory of each part of a firmware, for each way in which a board runs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ethosgen.board import Board, Placement
-
-REGISTER_PAGE_BYTES = 4096
-"""The size of the NPU's register file in the memory that QEMU shares."""
+from ethosgen.values.device import Device, device_pages
 
 
 def ways(board: Board) -> dict[str, str]:
@@ -42,16 +41,26 @@ def placement(board: Board, way: str, memory_mode: str) -> Placement:
     return chosen
 
 
-def capacity_bytes(board: Board, way: str, memory: str) -> int:
-    """Return the bytes of a memory that a firmware can use."""
-    size = board.memories[memory].size_bytes
+def device_addrs(board: Board, way: str, devices: Sequence[Device]) -> list[int | None]:
+    """Return the address of each device's registers, None if nobody has said it."""
+    if way == "qemu" and board.run.qemu is not None:
+        return list(device_pages(board.run.qemu.npu_base_addr, devices))
+    places = [device.places.get(board.name) for device in devices]
+    return [place.base_addr if place else None for place in places]
+
+
+def capacity_bytes(board: Board, way: str, memory: str, devices: Sequence[Device] = ()) -> int:
+    """Return the bytes of a memory that a firmware can use: on QEMU, those below all registers."""
     qemu = board.run.qemu
     if way == "qemu" and qemu is not None and memory == qemu.npu_memory:
-        return size - REGISTER_PAGE_BYTES
-    return size
+        lowest = min(device_pages(qemu.npu_base_addr, devices), default=qemu.npu_base_addr)
+        return lowest - board.memories[memory].start_addr
+    return board.memories[memory].size_bytes
 
 
-def memory_map(board: Board, way: str, memory_mode: str) -> dict[str, Any]:
+def memory_map(
+    board: Board, way: str, memory_mode: str, devices: Sequence[Device] = ()
+) -> dict[str, Any]:
     """Return the linker script's values: memories and placement."""
     return {
         "memories": [
@@ -59,7 +68,7 @@ def memory_map(board: Board, way: str, memory_mode: str) -> dict[str, Any]:
                 "id": name,
                 "access": memory.access,
                 "start_addr": memory.start_addr,
-                "size_bytes": capacity_bytes(board, way, name),
+                "size_bytes": capacity_bytes(board, way, name, devices),
             }
             for name, memory in board.memories.items()
         ],

@@ -46,6 +46,7 @@ def network_facts(
     NAME = program.name.upper()  # noqa: N806
     memories = _memories(program, board, memory_mode, is_shared)
     alignment = own_alignment(program, board)
+    is_read = bool(plan.accelerator or plan.devices)  # by others than the processor
     graph = f"{program.name}_graph.c"
     is_guarded = _GUARD in program.sources.get(graph, "")
     return {
@@ -59,8 +60,8 @@ def network_facts(
         **memories,
         "arena_bytes": _round_up(program.arena_bytes, alignment),
         "arena_alignment": max(program.arena_alignment, alignment),
-        "own_alignment": alignment if plan.accelerator else None,
-        "alignment_macro": f"{NAME}_{'BUFFER' if plan.accelerator else 'ARENA'}_ALIGNMENT",
+        "own_alignment": alignment if is_read else None,
+        "alignment_macro": f"{NAME}_{'BUFFER' if is_read else 'ARENA'}_ALIGNMENT",
         "state_bytes": program.state_bytes,
         "weights_bytes": plan.part_bytes("weights"),
         "commands_bytes": plan.part_bytes("commands"),

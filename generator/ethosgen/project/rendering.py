@@ -14,6 +14,7 @@ from ethosgen.host.resources import template_folder
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_symbols
+from ethosgen.project.devices import device_facts, device_files
 from ethosgen.project.layout import (
     BAREMETAL,
     LIBRARY_ONLY,
@@ -21,7 +22,7 @@ from ethosgen.project.layout import (
     Layout,
     find_layout,
 )
-from ethosgen.project.linkage import memory_map, npu_base_addr, ways
+from ethosgen.project.linkage import device_addrs, memory_map, npu_base_addr, ways
 from ethosgen.project.manifest import (
     LIBRARY,
     MANIFEST,
@@ -34,6 +35,7 @@ from ethosgen.project.network import is_own, network_facts
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, blob_arrays, constant_arrays
 from ethosgen.project.zephyr import shared_board, zephyr_facts
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.device import Device, bell_byte, unite
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.program import Program
@@ -68,13 +70,14 @@ def render(
     whole, board = board, shared_board(board) if platform == ZEPHYR else board
     check_capacity(programs, board, memory_mode)
     is_shared = len(programs) > 1
+    devices = unite([device for program in programs for device in program.plan.devices])
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     npu = programs[0].plan.accelerator
     driver = backend_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()
     wrapped = _wrapped_files(programs)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
-    facts = {**_facts(programs, board, memory_mode, driver, own), **driver_facts}
+    facts = {**_facts(programs, board, memory_mode, driver, own, devices), **driver_facts}
     facts = _with_wrapped(facts, wrapped)
     facts["sources"] = [
         *(f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]),
@@ -84,7 +87,9 @@ def render(
     facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
     if platform == ZEPHYR:
         facts |= zephyr_facts(board, driver_facts)
-    library = _render_library(environment, layout, driver.on(platform), programs, facts)
+    library = _render_library(
+        environment, layout, {**driver.on(platform), **device_files(devices)}, programs, facts
+    )
     library |= _copies(wrapped)
     digest = digest_of(library)
     facts["digest"] = digest
@@ -146,7 +151,9 @@ def _missing_platform(board: Board, platform: str) -> str:
 def _environment(folders: tuple[str, ...]) -> jinja2.Environment:
     """Return the environment for some template folders; each is parsed once in a process."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([template_folder(folder) for folder in (*folders, "ci")]),
+        loader=jinja2.FileSystemLoader(
+            [template_folder(folder) for folder in (*folders, "ci", "device")]
+        ),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -167,12 +174,15 @@ def _facts(
     memory_mode: str,
     driver: ProjectFiles,
     networks: Sequence[Mapping[str, Any]],
+    devices: Sequence[Device],
 ) -> dict[str, Any]:
     """Return the templates' values for the whole project."""
     npu = programs[0].plan.accelerator
     qemu = board.run.qemu
-    bell = qemu.bell if qemu and npu else None
+    bell = qemu.bell if qemu and (npu or devices) else None
     irqs = [board.console.rx_irq, board.npu.irq if npu else None, bell.rx_irq if bell else None]
+    known_devices = device_facts(board, devices, [irq for irq in irqs if irq is not None])
+    irqs += [device["irq"] for device in known_devices]
     is_shared = len(programs) > 1
     kernels = {n for p in programs for n in p.sources if n.endswith(".c") and not is_own(p, n)}
     names = [program.name for program in programs]
@@ -199,29 +209,35 @@ def _facts(
         "shared_sources": [
             *(["ethosgen_arena.c"] if is_shared else []),
             *driver.sources,
+            *(["ethosgen_devices.c"] if devices else []),
             *sorted(kernels),
         ],
         "libraries": [
             *([{"name": "ethosgen", "suffix": ""}] if is_shared else []),
             *({"name": name, "suffix": f".{name}" if is_shared else ""} for name in names),
         ],
-        "buffer_alignment": CACHE_LINE_BYTES if npu and board.cpu.dcache else ALIGNMENT,
+        "buffer_alignment": CACHE_LINE_BYTES
+        if (npu or devices) and board.cpu.dcache
+        else ALIGNMENT,
         "copies": board.placement(memory_mode).copied_from is not None,
         "board": board,
         "bell": bell,
+        "devices": known_devices,
+        "npu_byte": bell_byte(None),
         "irq_count": max((irq for irq in irqs if irq is not None), default=0) + 1,
         "ways": list(ways(board)),
-        "ways_facts": _ways_facts(board, memory_mode),
+        "ways_facts": _ways_facts(board, memory_mode, devices),
     }
 
 
-def _ways_facts(board: Board, memory_mode: str) -> list[dict[str, Any]]:
+def _ways_facts(board: Board, memory_mode: str, devices: Sequence[Device]) -> list[dict[str, Any]]:
     return [
         {
             "id": way,
             "comment": comment,
             "npu_base_addr": npu_base_addr(board, way),
-            **memory_map(board, way, memory_mode),
+            "device_addrs": device_addrs(board, way, devices),
+            **memory_map(board, way, memory_mode, devices),
         }
         for way, comment in ways(board).items()
     ]

@@ -23,6 +23,7 @@ from ethosgen.target.kinds import (
 )
 from ethosgen.target.serial_port import SerialLine
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
+from ethosgen.values.device import Device
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.fitting import fitting
 from ethosgen.values.grammar import counted
@@ -176,7 +177,7 @@ def _run_sample(
             session.write_input(port, given, _ANSWER_S, index)
     reply = session.run(timeout_s, index)
     if reply.status not in (Status.OK, Status.NOT_READY):
-        raise _explain(reply, target, network)
+        raise _explain(reply, target, network, info.devices)
     outputs = {}
     for port, tensor in enumerate(network.outputs if reply.status == 0 else ()):
         memory = target.buffer(Place(index, True, port))
@@ -211,7 +212,9 @@ def _pmu_figures(reply: RunReply, npu: str) -> dict[str, int] | None:
     return {"cycles": reply.npu_cycles, **named}
 
 
-def _explain(reply: RunReply, target: Target, network: NetworkInfo) -> Exception:
+def _explain(
+    reply: RunReply, target: Target, network: NetworkInfo, devices: Sequence[Device] = ()
+) -> Exception:
     """Return the reason of a failed inference; the NPU's registers matter only if it failed."""
     if target.last_fault is not None:
         return target.last_fault
@@ -220,6 +223,12 @@ def _explain(reply: RunReply, target: Target, network: NetworkInfo) -> Exception
         return TargetError(
             f"{what}: an operator refuses an input value, such as an index outside its table "
             "or a divisor of 0; pass inputs that the network accepts with --input"
+        )
+    if reply.status == Status.DEVICE_TIMEOUT:
+        names = " or ".join(f"'{device.name}'" for device in devices)
+        return TargetError(
+            f"{what}: device {names} did not finish what its driver waits for; look at the "
+            "register that the driver waits for, and at what sets it"
         )
     if reply.status in _NPU_FAILURES:
         what += f": NPU STATUS 0x{reply.npu_status:08x}, QREAD {reply.npu_qread}"

@@ -4,6 +4,9 @@ QEMU has no Ethos-U. Its board's DDR is a file that this process maps too; one p
 NPU's register file, and the firmware's driver uses it like the NPU's own. The model polls the page,
 runs command streams on the mapped memory, and sends a byte to an unused UART; the firmware's
 handler for that UART pends the NPU's interrupt.
+
+Devices of the user's have pages of their own below it, and their models processes of their own; the
+byte names the device whose interrupt is pended.
 """
 
 import mmap
@@ -21,11 +24,14 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen.backend import Attach, NpuModel, SharedMemory
 from ethosgen.board import Board, Qemu
+from ethosgen.device.process import DeviceProcess, Line, Part, SharedFile
+from ethosgen.host.child import die_with_us
 from ethosgen.target.attachment import NpuThread
 from ethosgen.target.buffers import Place, find_buffers
 from ethosgen.target.cache import PAGE_BYTES, CachedNpu
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.process import ProcessTarget
+from ethosgen.values.device import bell_byte, device_pages
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.project_info import ProjectInfo
 
@@ -37,9 +43,10 @@ class QemuTarget(ProcessTarget):
     """A firmware on QEMU, from entering the context to leaving it; also its console.
 
     `program` is the path of qemu-system-arm. Without `attach` there is no NPU. With `info`, large
-    inputs and outputs can bypass the console. With `cache_seed` there is a data cache between
-    processor and NPU (ethosgen.target.cache), which evicts lines, seeded with it. TargetError with
-    QEMU's own output if it dies.
+    inputs and outputs can bypass the console, and the models of its devices are attached. With
+    `cache_seed` there is a data cache between processor and NPU (ethosgen.target.cache), which
+    evicts lines, seeded with it. TargetError with QEMU's own output if it dies, DeviceFault if a
+    device's model fails.
     """
 
     noise = ("icount sleep disabled and no active timers",)  # printed for firmware that sleeps
@@ -64,20 +71,27 @@ class QemuTarget(ProcessTarget):
         self._cache_seed = cache_seed
         self._npu: NpuThread | None = None
         self._bell: socket.socket | None = None
+        self._far_bell: socket.socket | None = None
         self._buffers = find_buffers(elf, info) if info else {}
+        self._devices = info.devices if info else ()
+        self._models: list[DeviceProcess] = []
         self._memory: np.ndarray[Any, np.dtype[np.uint8]] | None = None
         self._ram: Path | None = None
         self._ram_folder: Path | None = None
 
     @property
     def last_fault(self) -> Exception | None:
-        """The fault that ended the last command stream, None if it ended normally."""
-        return self._npu.last_fault if self._npu else None
+        """The fault that ended the last command stream, or a device; None if there was none."""
+        faults = [model.fault for model in self._models]
+        npu = self._npu.last_fault if self._npu else None
+        return npu or next(filter(None, faults), None)
 
     def check(self) -> None:
-        """Raise TargetError with QEMU's output if it has died, or the NPU model's exception."""
+        """Raise TargetError with QEMU's output if it has died, or a model's fault."""
         if self._npu is not None:
             self._npu.check()
+        for model in self._models:
+            model.check()
         super().check()
 
     def settle(self) -> None:
@@ -100,8 +114,11 @@ class QemuTarget(ProcessTarget):
         super().close()
         if self._npu is not None:
             self._npu.stop()
-        if self._bell is not None:
-            self._bell.close()
+        for model in self._models:
+            model.stop()
+        for bell in (self._bell, self._far_bell):
+            if bell is not None:
+                bell.close()
         self.settle()
 
     def _open(self) -> None:
@@ -112,6 +129,8 @@ class QemuTarget(ProcessTarget):
         try:
             os.ftruncate(handle, self._facts.shared_size_bytes)
             memory = self._memory = self._map(handle)
+            self._bell, self._far_bell = socket.socketpair()
+            self._start_models(handle, self._bell)
         except OSError as error:
             raise TargetError(
                 f"cannot map {self._facts.shared_size_bytes >> 20} MiB of shared memory in "
@@ -119,14 +138,27 @@ class QemuTarget(ProcessTarget):
             ) from None
         finally:
             os.close(handle)
-        self._bell, far_bell = socket.socketpair()
         if self._attach is not None:
             self._npu = NpuThread(self._make_npu(self._attach, memory))
-        with far_bell, socket.create_server(("127.0.0.1", 0)) as listener:
+        with self._far_bell as far_bell, socket.create_server(("127.0.0.1", 0)) as listener:
             self._start(listener, far_bell)
             self._console = SerialConsole(f"socket://127.0.0.1:{listener.getsockname()[1]}")
         if self._npu is not None:
             self._npu.start()
+
+    def _start_models(self, handle: int, bell: socket.socket) -> None:
+        """Start the devices' models, which share the memory's file."""
+        size = self._board.memories[self._facts.npu_memory].size_bytes
+        offset = self._start_addr - self._facts.shared_start_addr
+        shared = SharedFile(handle, offset, size, self._start_addr)
+        pages = device_pages(self._facts.npu_base_addr, self._devices)
+        for index, (device, page) in enumerate(zip(self._devices, pages, strict=True)):
+            if device.model is None:
+                continue
+            model = DeviceProcess(device)
+            self._models.append(model)
+            line = Line(bell, bell_byte(index))
+            model.start(shared, page, list(self._parts()), line)
 
     def _make_npu(self, attach: Attach, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> NpuModel:
         page_offset = self._facts.npu_base_addr - self._start_addr
@@ -173,28 +205,38 @@ class QemuTarget(ProcessTarget):
 
         With `load` they have their contents at once, not only after QEMU has started.
         """
-        end_addr = self._facts.npu_base_addr
         segments = []
+        for (name, start, size, is_writable), data in self._parts(load).items():
+            offset = start - self._start_addr
+            view = memory[offset : offset + size]
+            if load:
+                view[:] = np.frombuffer(data, np.uint8)
+            segments.append(SharedMemory(name, start, view, is_writable))
+        return segments
+
+    def _parts(self, load: bool = False) -> dict[Part, bytes]:
+        """Return name, address, size and writability of these sections.
+
+        With `load` they have their contents.
+        """
+        end_addr = self._facts.npu_base_addr
+        parts = {}
         with self._elf.open("rb") as file:
             for section in ELFFile(file).iter_sections():
                 start, size = section["sh_addr"], section["sh_size"]
                 inside = self._start_addr <= start and start + size <= end_addr
                 if not size or not inside or not section["sh_flags"] & SH_FLAGS.SHF_ALLOC:
                     continue
-                offset = start - self._start_addr
                 is_writable = bool(section["sh_flags"] & SH_FLAGS.SHF_WRITE)
-                view = memory[offset : offset + size]
-                if load:
-                    view[:] = np.frombuffer(section.data(), np.uint8)
-                segments.append(SharedMemory(section.name, start, view, is_writable))
-        return segments
+                parts[section.name, start, size, is_writable] = section.data() if load else b""
+        return parts
 
     def _ring(self) -> None:
         if self._bell is not None:
-            self._bell.send(b"!")
+            self._bell.send(bytes([bell_byte(None)]))
 
     def _start(self, listener: socket.socket, bell: socket.socket) -> None:
-        command = [*_die_with_us(), str(self._program)]
+        command = [*die_with_us(), str(self._program)]
         command += qemu_arguments(self._facts, self._elf, str(self._ram), listener, bell)
         self._spawn(command, pass_fds=(listener.fileno(), bell.fileno()))
 
@@ -247,9 +289,3 @@ def _ram_folder(needed_bytes: int) -> Path:
         f"{there or 'no folder for it is writable'}; free some, or name another folder in "
         "TMPDIR"
     )
-
-
-def _die_with_us() -> list[str]:
-    """Return a function that makes the kernel end QEMU with this process, even if killed."""
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []

@@ -102,3 +102,18 @@ class AcceleratorFault(EthosgenError):  # noqa: N818 - as NpuFault
     """A wrapped accelerator that crashed, hung or returned a status on this machine."""
 
     exit_status = 6
+
+
+class DeviceFault(EthosgenError):  # noqa: N818 - as NpuFault
+    """A fault of the functional model of a user's device.
+
+    `kind` is "memory" or "register" (an access outside), "raised", "died", or "late" (no answer).
+    """
+
+    exit_status = 6
+
+    def __init__(self, device: str, kind: str, reason: str) -> None:
+        super().__init__(f"the model of device '{device}' failed: {reason}")
+        self.device = device
+        self.kind = kind
+        self.reason = reason

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ethosgen.values.accelerator import NO_NPU, Accelerator
+from ethosgen.values.device import Device
 from ethosgen.values.lives import Life
 from ethosgen.values.network import Graph, Network, Tensor
 from ethosgen.values.quantization import command_for, is_float
@@ -338,6 +339,8 @@ class Plan:
     options: OffloadOptions = EXACT
     """The request: it produces the same plan again."""
     check: Check | None = None
+    devices: tuple[Device, ...] = ()
+    """The devices besides the NPU that its partitions use."""
 
     @property
     def npu(self) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
+from ethosgen.values.device import Device
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import nearest
 from ethosgen.values.network import Tensor
@@ -50,6 +51,8 @@ class ProjectInfo:
     memory_mode: str = DEFAULT_MEMORY_MODE
     accelerators: tuple[Path, ...] = ()
     """The folders of users' accelerators, in the library."""
+    devices: tuple[Device, ...] = ()
+    """Devices besides the NPU, in the order of their names."""
 
     @property
     def names(self) -> tuple[str, ...]:

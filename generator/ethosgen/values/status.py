@@ -23,6 +23,7 @@ class Status(IntEnum):
     NPU_DRIVER = 14
     BAD_VALUE = 15
     NOT_READY = 16
+    DEVICE_TIMEOUT = 17
 
     @property
     def c_name(self) -> str:

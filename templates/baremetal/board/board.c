@@ -8,6 +8,9 @@
 {% if npu %}
 #include "ethosgen_npu.h"
 {% endif %}
+{% if devices %}
+#include "ethosgen_devices.h"
+{% endif %}
 #include "registers.h"
 {% if board.run.qemu %}
 #include "semihosting.h"
@@ -18,7 +21,11 @@
 #ifdef BOARD_ON_QEMU
 #include "cmsdk_uart.h"
 
+{% if devices %}
+/* QEMU has no such devices: their models run in other processes, and signal with a byte on this UART. */
+{% else %}
 /* QEMU has no NPU: the NPU model runs in another process, and signals with a byte on this UART. */
+{% endif %}
 #define BELL_BASE 0x{{ "%08x"|format(bell.base_addr) }}u
 #endif
 {% endif %}
@@ -120,14 +127,45 @@ void NPU_Handler(void)
     ethosgen_npu_irq_handler();
 }
 {% endif %}
+{% for device in devices if device.irq is not none %}
+
+{% if device.handler %}
+void {{ device.handler }}(void);
+
+{% endif %}
+void {{ device.c_name }}_Handler(void)
+{
+{% if device.handler %}
+    {{ device.handler }}();
+{% endif %}
+    ethosgen_device_irq_handler(&ethosgen_device_{{ device.c_name }});
+}
+{% endfor %}
 {% if bell %}
 
 #ifdef BOARD_ON_QEMU
 void Bell_Handler(void)
 {
     UART_INTCLEAR(BELL_BASE) = UART_INT_RX;
+{% if devices %}
+    switch (UART_DATA(BELL_BASE)) { /* the byte names the device */
+{% if npu %}
+    case {{ npu_byte }}:
+        NVIC_ISPR(IRQ_NPU) = NVIC_BIT(IRQ_NPU);
+        break;
+{% endif %}
+{% for device in devices if device.irq is not none %}
+    case {{ device.bell_byte }}:
+        NVIC_ISPR(IRQ_{{ device.c_name|upper }}) = NVIC_BIT(IRQ_{{ device.c_name|upper }});
+        break;
+{% endfor %}
+    default:
+        break;
+    }
+{% else %}
     (void)UART_DATA(BELL_BASE);
     NVIC_ISPR(IRQ_NPU) = NVIC_BIT(IRQ_NPU);
+{% endif %}
 }
 #endif
 {% endif %}

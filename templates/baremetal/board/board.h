@@ -13,6 +13,13 @@
 {% if npu %}
 #define BOARD_NPU_BASE 0x{{ "%08x"|format(way.npu_base_addr) }}u
 {% endif %}
+{% for device in devices %}
+{% if way.device_addrs[loop.index0] is none %}
+#error "the address of {{ device.name }} on {{ board.name }} is unknown: add [device.boards.{{ board.name }}] to its accelerator.toml and create the project again"
+{% else %}
+#define BOARD_{{ device.c_name|upper }}_BASE 0x{{ "%08x"|format(way.device_addrs[loop.index0]) }}u
+{% endif %}
+{% endfor %}
 {% endfor %}
 #else
 #error "define BOARD_ON_{{ ways|map("upper")|join(" or BOARD_ON_") }}"

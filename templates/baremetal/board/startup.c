@@ -128,6 +128,9 @@ __attribute__((section(".vectors"), used)) static const function vectors[16 + IR
 {% if npu %}
     [16 + IRQ_NPU] = NPU_Handler,
 {% endif %}
+{% for device in devices if device.irq is not none %}
+    [16 + IRQ_{{ device.c_name|upper }}] = {{ device.c_name }}_Handler,
+{% endfor %}
 {% if bell %}
 #ifdef BOARD_ON_QEMU
     [16 + IRQ_BELL] = Bell_Handler,

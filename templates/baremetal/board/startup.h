@@ -10,6 +10,9 @@
 {% if npu %}
 #define IRQ_NPU {{ board.npu.irq }}u
 {% endif %}
+{% for device in devices if device.irq is not none %}
+#define IRQ_{{ device.c_name|upper }} {{ device.irq }}u
+{% endfor %}
 {% if bell %}
 #define IRQ_BELL {{ bell.rx_irq }}u
 {% endif %}
@@ -22,6 +25,9 @@ void Console_RX_Handler(void);
 {% if npu %}
 void NPU_Handler(void);
 {% endif %}
+{% for device in devices if device.irq is not none %}
+void {{ device.c_name }}_Handler(void);
+{% endfor %}
 {% if bell %}
 void Bell_Handler(void);
 {% endif %}

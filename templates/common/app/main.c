@@ -8,10 +8,16 @@
 #include "ethosgen_networks.h"
 #include "server.h"
 
+{% if devices %}
+#include "ethosgen_devices.h"
+{% endif %}
 #if ETHOSGEN_HAS_NPU
 #include "ethosgen_npu.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+{% if devices %}
+#endif
+{% endif %}
 
 static uint32_t wait_started;
 static uint32_t wait_ticks;
@@ -26,6 +32,19 @@ static void go_on_counting(void)
     wait_ticks += board_ticks() - wait_started;
 }
 
+{% if devices %}
+void ethosgen_device_wait_begin(void)
+{
+    stop_counting();
+}
+
+void ethosgen_device_wait_end(void)
+{
+    go_on_counting();
+}
+
+#if ETHOSGEN_HAS_NPU
+{% endif %}
 void ethosgen_npu_wait_begin(void)
 {
     stop_counting();
@@ -83,6 +102,10 @@ static void tell_npu(struct server_run *result)
     pmu = (struct ethosgen_npu_pmu){0};
 }
 
+{% if devices %}
+#endif
+
+{% endif %}
 static uint32_t ticks_since(uint32_t started)
 {
     uint32_t ticks = board_ticks() - started - wait_ticks;
@@ -90,12 +113,14 @@ static uint32_t ticks_since(uint32_t started)
     wait_ticks = 0;
     return ticks;
 }
+{% if not devices %}
 #else
 static uint32_t ticks_since(uint32_t started)
 {
     return board_ticks() - started;
 }
 #endif
+{% endif %}
 
 static void run(const struct ethosgen_network *network, struct server_run *result)
 {
@@ -118,6 +143,9 @@ static ethosgen_status init(void)
 #if ETHOSGEN_HAS_NPU
     status = ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
 #endif
+{% for device in devices %}
+    ethosgen_device_init(&ethosgen_device_{{ device.c_name }}, BOARD_{{ device.c_name|upper }}_BASE);
+{% endfor %}
     for (uint32_t i = 0; i < ETHOSGEN_NETWORKS && status == ETHOSGEN_OK; i++) {
         status = ethosgen_networks[i].init();
     }

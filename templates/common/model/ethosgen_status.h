@@ -23,7 +23,8 @@ typedef enum ethosgen_status {
     ETHOSGEN_NPU_TIMEOUT = 13,      /* the run was given up: see ETHOSGEN_NPU_TIMEOUT_MS */
     ETHOSGEN_NPU_DRIVER = 14,       /* Arm's core driver failed and gives no reason */
     ETHOSGEN_BAD_VALUE = 15,        /* an operator refused a value: bad index, division by 0 */
-    ETHOSGEN_NOT_READY = 16         /* not a failure: a CIRCULAR_BUFFER waits for more inputs */
+    ETHOSGEN_NOT_READY = 16,        /* not a failure: a CIRCULAR_BUFFER waits for more inputs */
+    ETHOSGEN_DEVICE_TIMEOUT = 17    /* a device did not finish: see ETHOSGEN_DEVICE_TIMEOUT_MS */
 } ethosgen_status;
 
 #endif /* ETHOSGEN_STATUS_H */

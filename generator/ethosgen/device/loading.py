@@ -1,0 +1,185 @@
+"""Loads a functional model: a Python class, or C compiled for this machine."""
+
+import ctypes
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.device.memory import Memory, Registers, Segment
+from ethosgen.host.resources import template_folder
+from ethosgen.host.tools import HOST_GCC, CommandError, run_command
+from ethosgen.values.errors import BuildError, DeviceFault, InputError
+
+Words = np.ndarray[Any, np.dtype[np.uint32]]
+Poll = Callable[[], bool]
+"""Serves the registers once; returns whether there was anything to do."""
+
+_COMPILE_S = 120.0
+_OPTIONS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-g")
+_SAID_LINES = 3
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a model works on: its registers, the memories, and its interrupt."""
+
+    name: str
+    words: Words
+    segments: Sequence[Segment]
+    interrupt: Callable[[], None]
+
+
+def check_entry(device: str, folder: Path, entry: str) -> None:
+    """Raise InputError for a model that is neither "FILE.py:CLASS" nor "FILE.c" of the folder."""
+    file, _, kind = entry.partition(":")
+    is_known = (file.endswith(".py") and kind.isidentifier()) or (file.endswith(".c") and not kind)
+    if not is_known:
+        raise InputError(
+            f"the model of device '{device}' is '{entry}'; write \"model.py:CLASS\" for a Python "
+            'class, or "model.c" for C'
+        )
+    if not (folder / file).is_file():
+        raise InputError(
+            f"the model of device '{device}' is missing: there is no '{folder / file}'"
+        )
+
+
+def load(folder: Path, entry: str, library: Path | None, around: Surroundings) -> Poll:
+    """Load a model and set its registers to their values after power-on.
+
+    `library` is the compiled model, for C. DeviceFault if it cannot be loaded.
+    """
+    if library is not None:
+        return _load_c(library, around)
+    file, _, name = entry.partition(":")
+    return _load_python(folder / file, name, around)
+
+
+def compile_model(device: str, folder: Path, entry: str, into: Path) -> Path | None:
+    """Compile a model in C for this machine and return the library, None for one in Python.
+
+    BuildError quotes the compiler, ToolError if there is none.
+    """
+    if not entry.endswith(".c"):
+        return None
+    ours = template_folder("device") / "host"
+    library = into / f"{device}.so"
+    command = [str(HOST_GCC.find()), *_OPTIONS, "-I", str(ours), "-I", str(folder)]
+    command += [str(folder / entry), str(ours / "ethosgen_model.c"), "-lm", "-o", str(library)]
+    try:
+        run_command(command, _COMPILE_S)
+    except CommandError as error:
+        faults = [
+            line for line in error.words.splitlines() if "error" in line or "undefined" in line
+        ]
+        said = "; ".join((faults or error.words.splitlines())[:_SAID_LINES]) or str(error)
+        raise BuildError(f"the model of device '{device}' does not compile: {said}") from None
+    return library
+
+
+def _load_python(path: Path, name: str, around: Surroundings) -> Poll:
+    sys.path.insert(0, str(path.parent))
+    with _blaming(around.name, path):
+        spec = importlib.util.spec_from_file_location(f"ethosgen_model_{path.stem}", path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"cannot load {path}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+    kind: Any = getattr(module, name, None)
+    if not inspect.isclass(kind) or not callable(getattr(kind, "poll", None)):
+        raise DeviceFault(
+            around.name, "raised", f"'{path.name}' has no class '{name}' with a method 'poll'"
+        )
+    with _blaming(around.name, path):
+        registers = Registers(around.name, around.words)
+        make: Any = kind
+        model = make(registers, Memory(around.name, around.segments), around.interrupt)
+
+    def poll() -> bool:
+        with _blaming(around.name, path):
+            return bool(model.poll())
+
+    return poll
+
+
+class _blaming:  # noqa: N801 - used like a function
+    """Turns an exception of the model into a DeviceFault that says where it was raised."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self._name = name
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if not isinstance(error, Exception) or isinstance(error, DeviceFault):
+            return
+        own = [
+            f"{Path(frame.filename).name}, line {frame.lineno}"
+            for frame in traceback.extract_tb(trace)
+            if Path(frame.filename).parent == self._path.parent
+        ]
+        if isinstance(error, SyntaxError) and error.filename == str(self._path):
+            own = [f"{self._path.name}, line {error.lineno}"]
+        where = own[-1] if own else self._path.name
+        text = str(error).splitlines()
+        what = f"{type(error).__name__}{': ' + text[0] if text else ''}"
+        raise DeviceFault(self._name, "raised", f"{where}: it raised {what}") from error
+
+
+class _CSegment(ctypes.Structure):
+    """`struct segment` of ethosgen_model.c."""
+
+    _fields_ = (
+        ("start_addr", ctypes.c_uint32),
+        ("bytes", ctypes.c_uint32),
+        ("memory", ctypes.c_void_p),
+        ("writable", ctypes.c_uint32),
+    )
+
+
+_IDLE, _WORKED, _BAD_REGISTER, _BAD_WRITE = 0, 1, 2, 4
+"""Results of ethosgen_model_step, as the C defines them; 3 is a bad read."""
+
+
+_KEPT: list[Any] = []
+
+
+def _load_c(path: Path, around: Surroundings) -> Poll:
+    library = ctypes.CDLL(str(path))
+    for function in ("take_interrupts", "fault_address", "fault_bytes"):
+        getattr(library, f"ethosgen_model_{function}").restype = ctypes.c_uint32
+    table = (_CSegment * max(len(around.segments), 1))()
+    for entry, part in zip(table, around.segments, strict=False):
+        entry.start_addr, entry.bytes = part.start_addr, len(part.memory)
+        entry.memory, entry.writable = part.memory.ctypes.data, part.writable
+    _KEPT.append(table)  # the library uses it until the process ends
+    words = ctypes.c_void_p(around.words.ctypes.data)
+    memory = Memory(around.name, around.segments)
+    registers = Registers(around.name, around.words)
+
+    def judge(how: int) -> bool:
+        for _ in range(library.ethosgen_model_take_interrupts()):
+            around.interrupt()
+        if how in (_IDLE, _WORKED):
+            return how == _WORKED
+        address = library.ethosgen_model_fault_address()
+        if how == _BAD_REGISTER:
+            registers[address]
+        memory.check(address, library.ethosgen_model_fault_bytes(), writes=how == _BAD_WRITE)
+        raise ValueError(f"the model reported fault {how} at 0x{address:x}, which is none")
+
+    def poll() -> bool:
+        return judge(library.ethosgen_model_step())
+
+    judge(library.ethosgen_model_start(words, len(around.words), table, len(around.segments)))
+    return poll

@@ -1,0 +1,203 @@
+"""The process that runs a device's model, as a target sees it."""
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethosgen.device.loading import check_entry, compile_model
+from ethosgen.host.child import cause_of_death, die_with_us
+from ethosgen.host.termination import hold_signals
+from ethosgen.values.device import Device
+from ethosgen.values.errors import DeviceFault
+
+_START_S = 30.0
+"""Time limit for a model to load."""
+ANSWER_S = 30.0
+"""Time limit for one poll of a model."""
+_ASK_S = 0.5
+_END_S = 1.0
+_SAID_LINES = 3
+
+
+@dataclass(frozen=True)
+class SharedFile:
+    """The memory that target and models share: a part of an open file, at a target's address."""
+
+    handle: int
+    offset: int
+    bytes: int
+    start_addr: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """A device's interrupt line: a socket, and the byte that names the device."""
+
+    socket: socket.socket
+    byte: int
+
+
+Part = tuple[str, int, int, bool]
+"""A part of memory that a device may access: name, address, bytes, whether it may write there."""
+
+
+class DeviceProcess:
+    """A model's process, from `start` to `stop`."""
+
+    def __init__(self, device: Device) -> None:
+        """Check the model's entry; InputError if it is wrong."""
+        assert device.model is not None
+        check_entry(device.name, device.model.folder, device.model.entry)
+        self.device = device
+        self._folder, self._entry = device.model.folder.resolve(), device.model.entry
+        self._control: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._files = tempfile.TemporaryDirectory(prefix="ethosgen-")
+        self._received = b""
+        self._asked_at: float | None = None
+        self._answered_at = 0.0
+        self._fault: DeviceFault | None = None
+        self.counts: dict[str, int] = {}
+
+    @property
+    def fault(self) -> DeviceFault | None:
+        """The fault that ended the model, None if it runs."""
+        self._receive(0.0)
+        return self._fault
+
+    def start(
+        self, memory: SharedFile, page_addr: int, segments: Sequence[Part], line: Line
+    ) -> None:
+        """Start the model, and wait until it has set its registers.
+
+        DeviceFault if it fails; BuildError or ToolError if its C cannot be compiled.
+        """
+        into = Path(self._files.name)
+        library = compile_model(self.device.name, self._folder, self._entry, into)
+        self._control, far = socket.socketpair()
+        task: dict[str, Any] = {
+            "name": self.device.name,
+            "folder": str(self._folder),
+            "entry": self._entry,
+            "library": str(library) if library else None,
+            "memory": memory.handle,
+            "offset": memory.offset,
+            "bytes": memory.bytes,
+            "start_addr": memory.start_addr,
+            "page_addr": page_addr,
+            "register_bytes": self.device.register_bytes,
+            "segments": list(segments),
+            "interrupts": self.device.has_interrupt,
+            "bell": line.socket.fileno(),
+            "byte": line.byte,
+            "control": far.fileno(),
+        }
+        with far:
+            self._spawn(task, (memory.handle, line.socket.fileno(), far.fileno()))
+        self._await_start()
+
+    def check(self) -> None:
+        """Raise DeviceFault if the model has failed, has died, or does not answer."""
+        self._receive(0.0)
+        now = time.monotonic()
+        if self._fault is None and self._asked_at is None:
+            if now - self._answered_at > _ASK_S:
+                self._ask(now)
+        elif self._asked_at is not None and now - self._asked_at > ANSWER_S:
+            self._fault = self._make_fault(
+                "late", f"one call of its poll function has taken more than {ANSWER_S:g} s"
+            )
+        if self._fault is not None:
+            raise self._fault
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._control is not None:
+            self._control.close()
+        if self._process is not None:
+            try:
+                self._process.wait(_END_S if self._fault is None else 0.0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._files.cleanup()
+
+    def _spawn(self, task: dict[str, Any], handles: tuple[int, ...]) -> None:
+        command = [*die_with_us(), sys.executable, "-P", "-m", "ethosgen.device.serving"]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        said = (Path(self._files.name) / "said").open("wb")
+        with said, hold_signals():
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=said,
+                env=environment,
+                pass_fds=handles,
+            )
+        assert self._process.stdin is not None
+        with self._process.stdin as stdin:
+            stdin.write(json.dumps(task).encode() + b"\n")
+
+    def _await_start(self) -> None:
+        ends = time.monotonic() + _START_S
+        while not self._answered_at and self._fault is None:
+            self._receive(max(0.0, ends - time.monotonic()))
+            if time.monotonic() > ends and not self._answered_at and self._fault is None:
+                self._fault = self._make_fault("late", f"it did not start within {_START_S:g} s")
+        if self._fault is not None:
+            raise self._fault
+
+    def _ask(self, now: float) -> None:
+        assert self._control is not None
+        try:
+            self._control.send(b"?")
+        except OSError:
+            return  # it has died: the next look finds its fault, or the end of the line
+        self._asked_at = now
+
+    def _receive(self, timeout_s: float) -> None:
+        """Take the messages that have arrived."""
+        control = self._control
+        if control is None or control.fileno() < 0 or self._fault is not None:
+            return
+        while select.select([control], [], [], timeout_s)[0]:
+            timeout_s = 0.0
+            try:
+                data = control.recv(4096)
+            except OSError:
+                data = b""
+            if not data:
+                self._fault = self._make_fault("died", self._cause())
+                return
+            self._received += data
+            *lines, self._received = self._received.split(b"\n")
+            for line in lines:
+                self._take(json.loads(line))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        self._answered_at, self._asked_at = time.monotonic(), None
+        self.counts = message.get("counts", self.counts)
+        if "fault" in message:
+            self._fault = self._make_fault(message["fault"], message["reason"])
+
+    def _make_fault(self, kind: str, reason: str) -> DeviceFault:
+        return DeviceFault(self.device.name, kind, reason)
+
+    def _cause(self) -> str:
+        assert self._process is not None
+        try:
+            how = cause_of_death(self._process.wait(_END_S))
+        except subprocess.TimeoutExpired:
+            how = "it closed its control line"
+        said = (Path(self._files.name) / "said").read_text(errors="replace").strip().splitlines()
+        return how + (f": {'; '.join(said[-_SAID_LINES:])}" if said else "")

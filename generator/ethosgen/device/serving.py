@@ -1,0 +1,98 @@
+"""The process of a device's model: `python -m ethosgen.device.serving`, started by `process`.
+
+It reads its task as JSON from stdin, maps the target's shared memory, and serves the registers
+until the control line closes. On that line it answers questions and reports a fault, in lines of
+JSON.
+"""
+
+import json
+import mmap
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.device.loading import Poll, Surroundings, load
+from ethosgen.device.memory import Segment
+from ethosgen.values.errors import DeviceFault
+
+_EAGER_S = 0.05
+"""For this long after work, the registers are polled as often as possible."""
+_EAGER_SLEEP_S = 20e-6
+_LAZY_SLEEP_S = 500e-6
+
+
+def _surroundings(task: dict[str, Any], counts: dict[str, int]) -> Surroundings:
+    """Map the shared memory, and return what the model works on."""
+    mapped = mmap.mmap(task["memory"], task["bytes"], offset=task["offset"])
+    memory = np.frombuffer(mapped, np.uint8)
+    start = task["start_addr"]
+    page = memory[task["page_addr"] - start :][: task["register_bytes"]].view(np.uint32)
+    segments = [
+        Segment(name, first, memory[first - start :][:size], writable)
+        for name, first, size, writable in task["segments"]
+    ]
+    bell = socket.socket(fileno=task["bell"])
+    byte = bytes([task["byte"]])
+
+    def interrupt() -> None:
+        counts["interrupts"] += 1
+        bell.send(byte)
+
+    return Surroundings(task["name"], page, segments, interrupt if task["interrupts"] else _no_line)
+
+
+def _no_line() -> None:
+    """Refuse an interrupt of a device that was declared without one."""
+    raise ValueError("it has no interrupt: set device.interrupt in accelerator.toml")
+
+
+def _serve(poll: Poll, control: socket.socket, counts: dict[str, int]) -> None:
+    """Poll until the control line closes."""
+    last_event = time.monotonic()
+    while True:
+        wait_s = 0.0
+        if poll():
+            last_event = time.monotonic()
+            counts["worked"] += 1
+        else:
+            is_eager = time.monotonic() - last_event < _EAGER_S
+            wait_s = _EAGER_SLEEP_S if is_eager else _LAZY_SLEEP_S
+        if select.select([control], [], [], wait_s)[0]:
+            if not control.recv(64):
+                return
+            _tell(control, {"counts": counts})
+
+
+def _tell(control: socket.socket, message: dict[str, Any]) -> None:
+    control.sendall(json.dumps(message).encode() + b"\n")
+
+
+def main() -> None:
+    """Serve one model."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
+    task = json.loads(sys.stdin.readline())
+    control = socket.socket(fileno=task["control"])
+    counts = {"worked": 0, "interrupts": 0}
+    try:
+        library = Path(task["library"]) if task["library"] else None
+        around = _surroundings(task, counts)
+        poll = load(Path(task["folder"]), task["entry"], library, around)
+        _tell(control, {"ready": True})
+        _serve(poll, control, counts)
+    except DeviceFault as fault:
+        _tell(control, {"fault": fault.kind, "reason": fault.reason})
+        control.recv(64)  # the other side ends this process when it has read the fault
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the target has ended
+    os._exit(0)  # run no destructors of the model's
+
+
+if __name__ == "__main__":
+    main()

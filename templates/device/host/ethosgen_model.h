@@ -1,0 +1,32 @@
+/*
+ * What a device's functional model in C may use. ethosgen compiles the model for this machine, and
+ * runs it in a process of its own.
+ */
+#ifndef ETHOSGEN_MODEL_H
+#define ETHOSGEN_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Your model defines these two functions. */
+
+/* Set the registers' values after power-on. */
+void ethosgen_model_reset(void);
+
+/* Look at the registers and do what they ask for; return whether there was anything to do. Called again
+ * and again. */
+bool ethosgen_model_poll(void);
+
+/* Registers, by their offsets in bytes. An offset outside the registers ends the model with an error. */
+uint32_t ethosgen_model_get(uint32_t offset);
+void ethosgen_model_set(uint32_t offset, uint32_t value);
+
+/* Where bytes of the processor's memory are on this machine. Bytes outside the memory that the device may
+ * read, or write, end the model with an error. */
+const void *ethosgen_model_read(uint32_t address, uint32_t bytes);
+void *ethosgen_model_write(uint32_t address, uint32_t bytes);
+
+/* Raise the device's interrupt. */
+void ethosgen_model_interrupt(void);
+
+#endif /* ETHOSGEN_MODEL_H */

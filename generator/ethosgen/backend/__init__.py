@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar, cast
 import numpy as np
 
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.device import Device
 from ethosgen.values.errors import EthosgenError, InputError, UnsupportedError
 from ethosgen.values.grammar import unknown
 from ethosgen.values.network import Graph, Network, Operator
@@ -307,6 +308,10 @@ class Wrapped(Backend[Plan, Plan], Protocol):
     @property
     def is_library(self) -> bool:
         """Whether it is C on the CPU, to be used only where it is cheaper than our kernels."""
+
+    @property
+    def device(self) -> Device | None:
+        """Its registers, interrupt and model, None if it is only C."""
 
     def runner(self, plan: Plan) -> Runner:
         """Return what runs its partitions of a plan on this machine."""

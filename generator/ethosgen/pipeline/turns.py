@@ -14,6 +14,7 @@ from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.files import save_samples
 from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.device import unite
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Outcome, Sample
@@ -117,10 +118,12 @@ def _run(
 ) -> Outcome:
     from ethosgen.target import run
 
+    devices = [load_wrapped(str(folder)).device for folder in info.accelerators]
+    known = replace(info, devices=unite([device for device in devices if device is not None]))
     with watch.stage("run", f"running on {built.on}"):
         return run(
             built.elf,
-            info,
+            known,
             [sample for _, sample in jobs],
             order=[index for index, _ in jobs],
             on=built.on,

@@ -7,7 +7,7 @@ from ethosgen.board import Board
 from ethosgen.values.device import Device, bell_byte
 from ethosgen.values.errors import InputError
 
-_LIBRARY = ("ethosgen_devices.h", "ethosgen_devices.c")
+_LIBRARY = ("ethosgen_device.h", "ethosgen_devices.h", "ethosgen_devices.c")
 _SPARE_IRQS = range(63, 15, -1)
 """Interrupts of the processor that stand for those of devices that the board's facts lack: only
 QEMU runs such a firmware."""

@@ -79,18 +79,16 @@ def render(
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
     facts = {**_facts(programs, board, memory_mode, driver, own, devices), **driver_facts}
     facts = _with_wrapped(facts, wrapped)
+    facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
     facts["sources"] = [
         *(f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]),
         *facts["shared_sources"],
         "ethosgen_networks.c",
     ]
-    facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
     if platform == ZEPHYR:
         facts |= zephyr_facts(board, driver_facts)
-    library = _render_library(
-        environment, layout, {**driver.on(platform), **device_files(devices)}, programs, facts
-    )
-    library |= _copies(wrapped)
+    more = {**driver.on(platform), **device_files(devices)}
+    library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
     digest = digest_of(library)
     facts["digest"] = digest
     library[f"{LIBRARY}/{_DIGESTED}"] = _render(environment, f"{LIBRARY}/{_DIGESTED}", facts)
@@ -98,8 +96,7 @@ def render(
     if with_ci:
         facts |= ci_facts(programs[0], board, platform, ci_ethosgen)
     application = _render_application(environment, layout, facts, with_ci)
-    if with_ci:
-        application |= ci_wheel(ci_ethosgen)
+    application |= ci_wheel(ci_ethosgen) if with_ci else {}
     return Project(
         names=tuple(program.name for program in programs),
         board=board.name,

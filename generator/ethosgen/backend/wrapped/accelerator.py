@@ -17,6 +17,7 @@ from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read
 from ethosgen.backend.wrapped.folding import Taken, fold, place_fault
 from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of
 from ethosgen.backend.wrapped.python import Engine
+from ethosgen.values.device import Device, DeviceModel, DevicePlace
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Operator
 from ethosgen.values.plan import Kept, Plan, Share
@@ -46,6 +47,21 @@ class WrappedAccelerator:
         """Whether it is C on the CPU, to be used only where it is cheaper."""
         return self.folder.declaration.kind == "library"
 
+    @property
+    def device(self) -> Device | None:
+        """Its registers, interrupt and model, None if the declaration has none."""
+        declared = self.folder.declaration.device
+        if declared is None:
+            return None
+        return Device(
+            self.name,
+            declared.registers,
+            declared.interrupt,
+            declared.handler,
+            {name: DevicePlace(at.base, at.irq) for name, at in declared.boards.items()},
+            DeviceModel(self.folder.origin, declared.model) if declared.model else None,
+        )
+
     def offers(self, asked: Plan, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
         """Return an offer for each operator of the residual graph on the CPU, by its index."""
         offers: dict[int, Offer] = {}
@@ -63,7 +79,13 @@ class WrappedAccelerator:
         taken, _ = self._divide(asked, kept)
         folded = fold(asked, self.folder, taken)
         wrapped = (*asked.wrapped, self) if taken else asked.wrapped
-        return replace(folded, wrapped=wrapped, shares=(*asked.shares, self._share(taken)))
+        devices = (self.device,) if self.device and taken else ()
+        return replace(
+            folded,
+            wrapped=wrapped,
+            shares=(*asked.shares, self._share(taken)),
+            devices=(*asked.devices, *devices),
+        )
 
     def _share(self, taken: Sequence[Taken]) -> Share:
         known = [one.cycles for one in taken if one.cycles is not None]

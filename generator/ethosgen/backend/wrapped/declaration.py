@@ -55,6 +55,8 @@ class Device(Table):
     """The bytes of its registers."""
     interrupt: bool = True
     """Whether it has an interrupt; without one it is polled."""
+    handler: Annotated[str, Field(pattern=r"^([A-Za-z_]\w*)?$")] = ""
+    """A C function without arguments that its interrupt calls; most drivers need none."""
     model: str = ""
     """Its functional model: a C file, or a Python file and class (model.py:MatrixEngine)."""
     boards: dict[str, Place] = Field(default_factory=dict)

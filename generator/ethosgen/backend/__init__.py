@@ -36,6 +36,10 @@ class Memories:
     near_bytes: int
 
 
+Table = np.ndarray[Any, np.dtype[np.int8]]
+"""An operator's outputs for all 256 inputs."""
+
+
 class CpuSide(Protocol):
     """The CPU's side of a plan: cost, layout and lookup tables of its operators."""
 
@@ -45,9 +49,7 @@ class CpuSide(Protocol):
     def require_places(self, plan: Plan, /) -> None:
         """Raise RefusalError for a plan whose layout the CPU's operators cannot use."""
 
-    def table_of(
-        self, operator: Operator, graph: Graph, /
-    ) -> np.ndarray[Any, np.dtype[np.int8]] | None:
+    def table_of(self, operator: Operator, graph: Graph, /) -> Table | None:
         """Return the CPU's lookup table of an 8-bit operator, None if it has none."""
 
 

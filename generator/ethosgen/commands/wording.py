@@ -9,11 +9,13 @@ from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
 from ethosgen.values.outcome import Comparison
-from ethosgen.values.plan import Check, CpuOperator, Plan
+from ethosgen.values.plan import CPU, Check, CpuOperator, Placing, Plan
 from ethosgen.values.report import FirmwareReport
 
 MOST_EDITS = 6
 """The number of files that are named."""
+MOST_PLACINGS = 20
+"""The number of kinds of operators with their offers."""
 MOST_REASONS = 12
 """The number of lines about CPU operators; a float network has one for each operator."""
 
@@ -53,13 +55,14 @@ def plan_lines(plan: Any) -> list[str]:
     if plan.quantize_with:
         fused.append(f"  note      computes in float32; quantize it with: {plan.quantize_with}")
     shares = [_share_line(share) for share in plan.shares]
+    if plan.shares:
+        shares += placing_lines(plan.placings)
     if plan.npu == NO_NPU and not shares:
         return [f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU", *fused]
     if plan.npu == NO_NPU:
         return [
             *shares,
             f"  CPU       {counted(len(plan.cpu_operators), 'operator')}, no NPU",
-            *_reason_lines(plan.cpu_operators),
             *fused,
             *_check_lines(plan.check, "this machine"),
         ]
@@ -73,8 +76,8 @@ def plan_lines(plan: Any) -> list[str]:
     return [
         head,
         *shares,
-        *map(_choice_line, plan.choices),
-        *_reason_lines(plan.cpu_operators),
+        *([] if plan.shares else map(_choice_line, plan.choices)),
+        *([] if plan.shares else _reason_lines(plan.cpu_operators)),
         *fused,
         *_check_lines(plan.check),
     ]
@@ -87,6 +90,34 @@ def _share_line(share: Any) -> str:
         f"  {share.name:<9} {share.title}: {counted(share.operators, 'operator')} in "
         f"{counted(share.partitions, 'partition')}{cycles}"
     )
+
+
+def placing_lines(placings: Sequence[Placing]) -> list[str]:
+    """Say of each operator who has it, why, and what each offered; of alike ones once."""
+    alike: dict[tuple[str, ...], list[Placing]] = {}
+    for placing in placings:
+        told = (one for one in placing.offers if not one.refusal.startswith("it does not run"))
+        offers = "; ".join(f"{one.backend} {_offer_text(one)}" for one in told)
+        alike.setdefault((placing.code, placing.on, placing.reason, offers), []).append(placing)
+    lines = []
+    for (code, on, reason, offers), members in alike.items():
+        more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+        why = "" if on == CPU else f" ({reason})"
+        lines.append(f"            {code} ({members[0].output}{more}) on {on or 'no backend'}{why}")
+        lines.append(f"              {offers}")
+    if len(lines) > 2 * MOST_PLACINGS:
+        left = len(lines) // 2 - MOST_PLACINGS
+        more = f"            and {counted(left, 'more kind')} of operators, listed by --json"
+        lines[2 * MOST_PLACINGS :] = [more]
+    return lines
+
+
+def _offer_text(offer: Any) -> str:
+    if offer.refusal:
+        return f"refuses: {offer.refusal}"
+    if offer.cycles is None:
+        return "takes it"
+    return counted(offer.cycles + offer.start, "cycle")
 
 
 _ACCESSES = {
@@ -233,7 +264,7 @@ def _next_step(report: Any) -> str:
     """Say what to do about outputs that differ, "" if there is nothing to try."""
     culprit = report.diagnosis.culprit if report.diagnosis else None
     elsewhere = "docs/exactness.md lists known differences"
-    if culprit and culprit.on == "npu":
+    if culprit and culprit.on != "cpu":
         return f"keep it on the CPU with --cpu-ops {culprit.code}; {elsewhere}"
     if report.golden.oracle not in ORACLES:
         return "if rounding explains it, allow so many steps with --fidelity STEPS"

@@ -135,12 +135,12 @@ def _look(network: Network, samples: Sequence[Arrays], make: Make, asked: str | 
 
 def _culprit(network: Network, index: int, look: _Look, skipped: int, unclear: int) -> Culprit:
     operator = network.graph.operators[index]
-    is_offloaded = any(index in partition.operators for partition in look.plan.partitions)
+    ran = (p.backend or "npu" for p in look.plan.partitions if index in p.operators)
     found = Culprit(
         operator=index,
         code=operator.custom_code or operator.code,
         output=network.graph.tensors[operator.outputs[0]].name if operator.outputs else "",
-        on="npu" if is_offloaded else "cpu",
+        on=next(ran, "cpu"),
         difference=look.difference,
         fault=look.fault,
         unclear=unclear,

@@ -13,13 +13,15 @@ from ethosgen.backend import (
     compiled_for,
     default_accelerator,
     find_accelerator,
+    is_compiled,
 )
 from ethosgen.board import Board
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.choice import faster_plan
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.pipeline.exactness import Ask, ask_oracles, exact_plan
-from ethosgen.pipeline.wrapping import with_wrapped
+from ethosgen.pipeline.placing import with_placings
+from ethosgen.pipeline.wrapping import Helpers, estimate
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.naming import check_name, name_from_file
@@ -98,27 +100,45 @@ def make_plan(
     """
     from ethosgen import aot
 
+    is_none = options.mode is OffloadMode.NONE
+    used, others = (None, ()) if is_none else (accelerator, tuple(wrapped))
+    helpers = Helpers(others, options, aot)
+
+    def task_of(part: Network) -> Task | None:
+        return Task(part, used, io, aot, memories, options) if used else None
+
     def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
-        plan = npu_plan(part, kept)
-        if options.mode is OffloadMode.NONE:
-            return plan
-        return with_wrapped(plan, wrapped, kept, options, aot)
-
-    def npu_plan(part: Network, kept: Mapping[int, Kept]) -> Plan:
-        if accelerator is None:
-            return plan_cpu_only(part, io)
-        if options.mode is OffloadMode.NONE:
-            return plan_cpu_only(part, io, "you asked for --offload none")
-        task = Task(part, accelerator, io, aot, memories, options)
-        backend = backend_of(accelerator)
+        task = task_of(part)
+        if task is None:
+            why = {"reason": "you asked for --offload none"} if is_none and accelerator else {}
+            return helpers.plan(plan_cpu_only(part, io, **why), kept)
         if options.mode is OffloadMode.AUTO:
-            return faster_plan(backend, task, kept)
-        return backend.compile(task, kept)
+            return fastest_plan(task, kept, helpers)
+        return helpers.plan(backend_of(task.accelerator).compile(task, kept), kept)
 
-    used = None if options.mode is OffloadMode.NONE else accelerator
-    others = () if options.mode is OffloadMode.NONE else wrapped
     plan = exact_plan(network, used, io, planner, options, watch, ask, others)
-    return _with_reasons(replace(plan, options=options), network)
+    plan = _with_reasons(replace(plan, options=options), network)
+    return with_placings(plan, helpers, task_of(network))
+
+
+def fastest_plan(task: Task, kept: Mapping[int, Kept], helpers: Helpers) -> Plan:
+    """Return the plan with the fewest estimated cycles.
+
+    With users' accelerators, three are compared: the NPU has what is the cheapest there; the NPU
+    has what is cheaper there than on the CPU; the accelerators are alone.
+    """
+    backend = backend_of(task.accelerator)
+    plan = faster_plan(backend, task, kept)
+    if not helpers.accelerators or is_compiled(task.network):
+        return plan
+    starts = {offer.start for offer in backend.offers(task, kept).values()}
+    others = helpers.alternatives(task.network, task.io, kept)
+    plans = [
+        helpers.plan(faster_plan(backend, replace(task, cpu=others), kept), kept),
+        helpers.plan(plan, kept),
+        helpers.plan(plan_cpu_only(task.network, task.io), kept),
+    ]
+    return min(plans, key=lambda one: estimate(one, task.cpu, max(starts, default=0)))
 
 
 def _with_reasons(plan: Plan, network: Network) -> Plan:

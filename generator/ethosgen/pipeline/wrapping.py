@@ -1,74 +1,151 @@
 """Gives operators that the NPU leaves on the CPU to the accelerators that users describe."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from ethosgen.backend import CpuSide, Offer, Wrapped
+from ethosgen.backend import CpuSide, Offer, Table, Wrapped
 from ethosgen.pipeline.cpu_only import REASON as NO_NPU_REASON
+from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.values.grammar import counted
-from ethosgen.values.plan import CpuOperator, Kept, OffloadMode, OffloadOptions, Plan
+from ethosgen.values.network import Graph, Network, Operator
+from ethosgen.values.plan import (
+    CpuOperator,
+    IoStyle,
+    Kept,
+    Offered,
+    OffloadMode,
+    OffloadOptions,
+    Plan,
+)
+
+ASKED = "you asked for it with --cpu-ops"
 
 
-def with_wrapped(
-    plan: Plan,
-    accelerators: Sequence[Wrapped],
-    kept: Mapping[int, Kept],
-    options: OffloadOptions,
-    cpu: CpuSide,
-) -> Plan:
-    """Return the plan with partitions on the accelerators, each asked in turn.
+@dataclass(frozen=True)
+class Helpers:
+    """The users' accelerators, in the order in which they are asked, and how to use them."""
 
-    `kept` is by the network's operators.
+    accelerators: Sequence[Wrapped]
+    options: OffloadOptions
+    cpu: CpuSide
+
+    def plan(self, plan: Plan, kept: Mapping[int, Kept]) -> Plan:
+        """Return the plan with partitions on the accelerators; `kept` is by network operator."""
+        if not self.accelerators:
+            return plan
+        held = self._held(plan, kept)
+        refusals: dict[str, dict[int, str]] = {}
+        for one in self.accelerators:
+            offers = one.offers(plan, held)
+            dearer = self._dearer(plan, offers) if self._must_save(one) else {}
+            plan = one.compile(plan, {**held, **dearer})
+            told = {index: offer.refusal for index, offer in offers.items() if offer.refusal}
+            refusals[one.name] = told | {index: why.reason for index, why in dearer.items()}
+        return replace(plan, cpu_operators=_reasoned(plan, held, refusals))
+
+    def offered(self, network: Network, io: IoStyle) -> dict[int, tuple[Offered, ...]]:
+        """Return what each accelerator offers for each operator, as if it were the only one."""
+        if not self.accelerators:
+            return {}
+        plan = plan_cpu_only(network, io)
+        found: dict[int, tuple[Offered, ...]] = {}
+        for one in self.accelerators:
+            for index, offer in offered_by(one.name, one.offers(plan, {})):
+                found[index] = (*found.get(index, ()), offer)
+        return found
+
+    def alternatives(self, network: Network, io: IoStyle, kept: Mapping[int, Kept]) -> CpuSide:
+        """Return the CPU's side with the cycles of the accelerators where they are fewer."""
+        plan = plan_cpu_only(network, io)
+        held = self._held(plan, kept)
+        best: dict[int, int] = {}
+        for one in self.accelerators:
+            for members, total, own in self._chains(plan, one.offers(plan, held)):
+                known = sum(best[i] for i in members) if all(i in best for i in members) else own
+                if known is None or total < known:
+                    best |= dict.fromkeys(members[1:], 0) | {members[0]: total}
+        return _Alternatives(self.cpu, best)
+
+    def _must_save(self, one: Wrapped) -> bool:
+        return one.is_library or self.options.mode is OffloadMode.AUTO
+
+    def _held(self, plan: Plan, kept: Mapping[int, Kept]) -> dict[int, Kept]:
+        """Return the operators of the residual graph that no accelerator may run."""
+        everywhere = {index: why for index, why in kept.items() if why.everywhere}
+        origins = plan.origins.items()
+        found = {ours: everywhere[theirs] for ours, theirs in origins if theirs in everywhere}
+        for operator in plan.residual.operators:
+            if operator.code in self.options.cpu_ops:
+                found[operator.index] = Kept(ASKED)
+        return found
+
+    def _dearer(self, plan: Plan, offers: Mapping[int, Offer]) -> dict[int, Kept]:
+        """Return the operators of chains that are not estimated faster than on the CPU."""
+        found: dict[int, Kept] = {}
+        for members, total, own in self._chains(plan, offers):
+            if own is not None and total >= own:
+                why = f"estimated at {counted(total, 'cycle')}, but {own:,} on the CPU"
+                found |= dict.fromkeys(members, Kept(why))
+        return found
+
+    def _chains(
+        self, plan: Plan, offers: Mapping[int, Offer]
+    ) -> Iterator[tuple[list[int], int, int | None]]:
+        """Yield the members of each chain of known cost, its cycles there and on the CPU."""
+        graph = plan.residual
+        operators = {op.index: op for op in graph.operators}
+        groups: dict[int, list[int]] = {}
+        for index, offer in offers.items():
+            if offer.group is not None:
+                groups.setdefault(offer.group, []).append(index)
+        for members in groups.values():
+            theirs = [offers[i].cycles for i in members]
+            if None not in theirs:
+                total = sum(c or 0 for c in theirs) + offers[members[0]].start
+                ours = [self.cpu.cpu_cycles(operators[i], graph) for i in members]
+                yield members, total, None if None in ours else sum(c or 0 for c in ours)
+
+
+@dataclass(frozen=True)
+class _Alternatives:
+    """The CPU's side, with the fewest cycles of an operator anywhere but on the NPU."""
+
+    cpu: CpuSide
+    best: Mapping[int, int]
+
+    def cpu_cycles(self, operator: Operator, graph: Graph) -> int | None:
+        own = self.cpu.cpu_cycles(operator, graph)
+        other = self.best.get(operator.index)
+        return min((c for c in (own, other) if c is not None), default=None)
+
+    def require_places(self, plan: Plan) -> None:
+        self.cpu.require_places(plan)
+
+    def table_of(self, operator: Operator, graph: Graph) -> Table | None:
+        return self.cpu.table_of(operator, graph)
+
+
+def estimate(plan: Plan, cpu: CpuSide, start: int) -> tuple[int, int]:
+    """Return the number of operators of unknown cost, and the cycles of all others.
+
+    `start` are the cycles of the start of an NPU's partition.
     """
-    if not accelerators:
-        return plan
-    held = _held(plan, kept, options)
-    refusals: dict[str, dict[int, str]] = {}
-    for one in accelerators:
-        offers = one.offers(plan, held)
-        dearer = _dearer(plan, offers, cpu) if _must_save(one, options) else {}
-        plan = one.compile(plan, {**held, **dearer})
-        told = {index: offer.refusal for index, offer in offers.items() if offer.refusal}
-        refusals[one.name] = told | {index: why.reason for index, why in dearer.items()}
-    return replace(plan, cpu_operators=_reasoned(plan, held, refusals))
+    residual = plan.residual
+    free = {one.operator for one in plan.cpu_operators}
+    on_cpu = [cpu.cpu_cycles(op, residual) for op in residual.operators if op.index in free]
+    shares = [share.cycles for share in plan.shares]
+    partitions = sum(partition.on_npu for partition in plan.partitions)
+    known = [plan.npu_cycles or 0, start * partitions, *on_cpu, *shares]
+    return known.count(None), sum(cycles for cycles in known if cycles is not None)
 
 
-def _must_save(one: Wrapped, options: OffloadOptions) -> bool:
-    return one.is_library or options.mode is OffloadMode.AUTO
-
-
-def _held(plan: Plan, kept: Mapping[int, Kept], options: OffloadOptions) -> dict[int, Kept]:
-    """Return the operators of the residual graph that no accelerator may run."""
-    everywhere = {index: why for index, why in kept.items() if why.everywhere}
-    found = {
-        ours: everywhere[theirs] for ours, theirs in plan.origins.items() if theirs in everywhere
-    }
-    for operator in plan.residual.operators:
-        if operator.code in options.cpu_ops:
-            found[operator.index] = Kept("you asked for it with --cpu-ops")
-    return found
-
-
-def _dearer(plan: Plan, offers: Mapping[int, Offer], cpu: CpuSide) -> dict[int, Kept]:
-    """Return the operators of chains that are estimated not to be faster than on the CPU."""
-    graph = plan.residual
-    operators = {op.index: op for op in graph.operators}
-    groups: dict[int, list[int]] = {}
-    for index, offer in offers.items():
-        if offer.group is not None:
-            groups.setdefault(offer.group, []).append(index)
-    found: dict[int, Kept] = {}
-    for members in groups.values():
-        theirs = [offers[i].cycles for i in members]
-        ours = [cpu.cpu_cycles(operators[i], graph) for i in members]
-        if None in theirs or None in ours:
-            continue  # nobody knows better than the declaration
-        total = sum(c for c in theirs if c is not None) + offers[members[0]].start
-        own = sum(c for c in ours if c is not None)
-        if total >= own:
-            why = f"estimated at {counted(total, 'cycle')}, but {own:,} on the CPU"
-            found |= dict.fromkeys(members, Kept(why))
-    return found
+def offered_by(name: str, offers: Mapping[int, Offer]) -> Iterator[tuple[int, Offered]]:
+    """Yield a backend's offers by operator; the start of a call counts at its first one."""
+    groups: set[int] = set()
+    for index, offer in sorted(offers.items()):
+        is_first = offer.group is not None and offer.group not in groups
+        groups |= {offer.group} if offer.group is not None else set()
+        yield index, Offered(name, offer.cycles, offer.refusal, offer.start if is_first else 0)
 
 
 def _reasoned(

@@ -23,8 +23,10 @@ from ethosgen.values.plan import (
     Choice,
     CpuOperator,
     IoStyle,
+    Offered,
     OffloadMode,
     OffloadOptions,
+    Placing,
     PlanSummary,
     Share,
 )
@@ -232,6 +234,7 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
     choices = tuple(Choice(**choice) for choice in plan.get("choices", ()))
     fused = tuple(plan.get("fused", ()))
     told = plan.get("check")
+    placings = tuple(map(_read_placing, plan.get("placings", ())))
     shares = tuple(Share(**share) for share in plan.get("shares", ()))
     check = Check(**{**told, "cases": tuple(told["cases"])}) if told else None
     read = {
@@ -240,8 +243,14 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
         "fused": fused,
         "check": check,
         "shares": shares,
+        "placings": placings,
     }
     return PlanSummary(**{**plan, **read})
+
+
+def _read_placing(placing: Mapping[str, Any]) -> Placing:
+    offers = tuple(Offered(**offer) for offer in placing["offers"])
+    return Placing(**{**placing, "offers": offers})
 
 
 def _write_port(port: Port) -> dict[str, Any]:

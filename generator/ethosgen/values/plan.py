@@ -107,6 +107,11 @@ class Call:
     awaited: str = ""
 
     @property
+    def symbol(self) -> str:
+        """The C function that the network's C calls: one that also waits, if that is needed."""
+        return self.function.symbol + ("_and_wait" if self.awaited else "")
+
+    @property
     def memories(self) -> frozenset[str]:
         """The names of the blobs and scratches whose addresses it passes."""
         return frozenset(
@@ -231,6 +236,41 @@ class Choice:
     on: str
 
 
+CPU = "cpu"
+"""The name under which the CPU's own kernels stand beside other backends."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What a backend offered for an operator: its cycles, None if they are unknown; or a refusal.
+
+    `backend` is the NPU's name, an accelerator's, or "cpu". `start` are the cycles of a call's
+    start, at the first operator of the call. An operator that runs inside the call of the one
+    before it costs 0.
+    """
+
+    backend: str
+    cycles: int | None = None
+    refusal: str = ""
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Where an operator of the network runs, why, and what each backend offered.
+
+    `on` is a backend's name as in Offered, "" for an operator that disappears in others. Without
+    --offload auto and without users' accelerators nobody asks for offers.
+    """
+
+    operator: int
+    code: str
+    output: str
+    on: str
+    reason: str
+    offers: tuple[Offered, ...] = ()
+
+
 @dataclass(frozen=True)
 class Share:
     """What one wrapped accelerator runs; `cycles` is the estimate with starts, None if unknown."""
@@ -269,6 +309,8 @@ class PlanSummary:
     """For a float network: the command that quantizes it."""
     shares: tuple[Share, ...] = ()
     """What users' accelerators run, in the order in which they were asked."""
+    placings: tuple[Placing, ...] = ()
+    """For each operator of the network; () for a precompiled file."""
 
 
 @dataclass(frozen=True)
@@ -308,6 +350,8 @@ class Plan:
     """The accelerators that users describe, in their order: `ethosgen.backend.Wrapped`."""
     shares: tuple[Share, ...] = ()
     """What each of them runs."""
+    placings: tuple[Placing, ...] = ()
+    """See PlanSummary."""
     lives: Mapping[int, Life] = field(default_factory=dict)
     """The lives, in the compiler's own order of operators, of the tensors that have an offset."""
     compiler: str = "the accelerator's compiler"
@@ -362,6 +406,7 @@ class Plan:
             check=self.check,
             quantize_with=command_for(self.network) if is_float(self.network) else "",
             shares=self.shares,
+            placings=self.placings,
         )
 
     def _decompressed(self) -> Mapping[str, int] | None:

@@ -16,9 +16,10 @@ from ethosgen.values.plan import PlanSummary
 class Culprit:
     """The first operator whose result differs from the oracle's, after equal ones only.
 
-    `operator` is its index in the network, `output` the tensor that it writes, `on` "npu" or
-    "cpu". `difference` is in that tensor or another that is then alive; None if the NPU model stops
-    with `fault`. `unclear` counts the operators right before it that might be the cause instead.
+    `operator` is its index in the network, `output` the tensor that it writes, `on` "npu", "cpu"
+    or a user's accelerator. `difference` is in that tensor or another that is then alive; None if
+    the NPU model stops with `fault`. `unclear` counts the operators right before it that might be
+    the cause instead.
     """
 
     operator: int
@@ -34,7 +35,8 @@ class Culprit:
         of = f" or one of the {self.unclear} before it" if self.unclear else ""
         return (
             f"operator {self.operator}, {self.code} ('{self.output}'){of}, on the "
-            f"{self.on.upper()}: {self.difference.text() if self.difference else self.fault}"
+            f"{self.on.upper() if self.on in ('npu', 'cpu') else self.on}: "
+            f"{self.difference.text() if self.difference else self.fault}"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -188,6 +190,7 @@ class Report:
                 "npu_operators": self.plan.npu_operators,
             },
             "accelerators": [dataclasses.asdict(share) for share in self.plan.shares],
+            "operators": [dataclasses.asdict(placing) for placing in self.plan.placings],
             "check": dataclasses.asdict(self.plan.check) if self.plan.check else None,
             "choices": [dataclasses.asdict(choice) for choice in self.plan.choices],
             "fused": list(self.plan.fused),

@@ -64,6 +64,8 @@ def generate(
         declarations = "".join(f"extern const {C_TYPES[t]} {symbol}[];\n" for t, symbol in extern)
         parts.append(f"\n/* Defined with the weights. */\n{declarations}")
     parts += [f"\n{function.type_check}" for function in called if function.headers]
+    awaited = dict.fromkeys((p.call.function, p.call.awaited) for p in plan.partitions)
+    parts += [_start_and_wait(function, wait) for function, wait in awaited if wait]
     for symbol, comment in comments.items():
         if symbol in functions:
             returns, parameters, body = bodies[symbol]
@@ -175,6 +177,18 @@ def _header(signature: EntrySignature, plan: Plan, name: str) -> str:
         "/* Run the network once; returns 0 or the first status of the NPU that is not. */\n"
         f"{_entry_head(signature)};\n\n"
         f"{declarations}#endif\n"
+    )
+
+
+def _start_and_wait(function: Function, wait: str) -> str:
+    """Return a C function that starts an accelerator and waits for its end."""
+    names = [f"a{number}" for number in range(len(function.parameters))]
+    typed = zip(function.parameters, names, strict=True)
+    parameters = [f"{kind}{'' if kind.endswith('*') else ' '}{name}" for kind, name in typed]
+    return (
+        f"\n{_head(f'static int32_t {function.symbol}_and_wait', parameters)} {{\n"
+        f"  int32_t status = {function.symbol}({', '.join(names)});\n"
+        f"  return status != 0 ? status : {wait}();\n}}\n"
     )
 
 

@@ -138,7 +138,7 @@ def partition_function(schedule: Schedule, step: Step, partition: Partition, nam
     target = partition.call.function
     kind = "int32" if target.returns_status else "void"
     call = tirx.call_extern(
-        kind, target.symbol.format(name=name), *map(expression, partition.call.arguments)
+        kind, partition.call.symbol.format(name=name), *map(expression, partition.call.arguments)
     )
     if target.returns_status:
         function = tirx.PrimFunc(list(pointers.values()), tirx.Return(call), ir.PrimType(kind))

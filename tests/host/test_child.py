@@ -38,6 +38,9 @@ def script(tmp_path: Path) -> Path:
                 print("what happened")
                 raise ValueError("too bad")
 
+            def insist():
+                assert os.sep == ""
+
             def crash():
                 os.abort()
 
@@ -70,6 +73,12 @@ def test_an_exception_is_told(script: Path, call: Call) -> None:
         call(script, "complain")
     assert caught.value.how == "raised"
     assert "what happened" in caught.value.log
+
+
+def test_an_exception_without_text_is_told_by_its_place(script: Path, call: Call) -> None:
+    place = r"AssertionError in insist of script.py, line \d+: assert os.sep == "
+    with pytest.raises(ChildError, match=place):
+        call(script, "insist")
 
 
 @pytest.mark.parametrize(("function", "cause"), [("crash", "SIGABRT"), ("leave", "status 7")])

@@ -186,6 +186,9 @@ def script(tmp_path: Path) -> Path:
             def complain(request, arrays, folder):
                 raise ValueError("too bad")
 
+            def insist(request, arrays, folder):
+                assert not request, ""
+
             def pickle(request, arrays, folder):
                 return {}, {"x": np.array([object()])}
 
@@ -219,6 +222,11 @@ def test_arrays_and_files_pass_whatever_their_names(script: Path) -> None:
     [
         ("refuse", "refused", "this is no network"),
         ("complain", "raised", "ValueError: too bad"),
+        (
+            "insist",
+            "raised",
+            r"AssertionError in insist of script.py, line \d+: assert not request",
+        ),
         ("pickle", "died", "left no answer"),
         ("crash", "died", "SIGABRT"),
         ("leave", "died", "left no answer"),
@@ -227,7 +235,7 @@ def test_arrays_and_files_pass_whatever_their_names(script: Path) -> None:
 )
 def test_each_end_is_told(script: Path, function: str, how: str, words: str) -> None:
     with pytest.raises(ChildError, match=words) as caught:
-        run_script(HERE, script, function, {}, limit_s=3)
+        run_script(HERE, script, function, {"by": 2}, limit_s=3)
     assert caught.value.how == how
 
 

@@ -90,3 +90,18 @@ def test_a_pickle_is_never_opened(tmp_path: Path) -> None:
     (tmp_path / "float.pt2").write_bytes(b"\x80\x04]\x94.")
     with pytest.raises(InputError, match="pickle"):
         run(tmp_path / "float.pt2", tmp_path)
+
+
+def test_a_transformer_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    """Its layer norms have slopes that are quantized, reshaped and quantized again."""
+    (program,) = pt2_files(tmp_path_factory, "float", "transformer")
+    values = np.random.default_rng(5).standard_normal((4, 1, 16, 32)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", tokens=values)
+    made = tmp_path / "made.pt2"
+    quantize(QuantizationRequest(program, tmp_path / "data.npz", made), Watch())
+    codes = [op.code for op in read(made).graph.operators]
+    assert codes.count("SOFTMAX") == 1
+    assert codes.count("FULLY_CONNECTED") == 6
+    assert codes.count("RSQRT") == 2

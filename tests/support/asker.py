@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from ethosgen.host.child import ChildAnswer, ChildError, _limit_resources, cause_of_death
+from ethosgen.host.child import ChildAnswer, ChildError, _limit_resources, cause_of_death, described
 
 _SIZE = struct.Struct("<Q")
 
@@ -149,7 +149,7 @@ def _run(script: str, function: str, arguments: Any, writing: int, prints: IO[by
         spec.loader.exec_module(module)
         outcome = (True, getattr(module, function)(*arguments))
     except Exception as error:
-        outcome = (False, f"{type(error).__name__}: {error}")
+        outcome = (False, described(error))
     with contextlib.suppress(BaseException):
         sys.stdout.flush()
         with os.fdopen(writing, "wb") as pipe:

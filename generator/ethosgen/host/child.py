@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,18 @@ def cause_of_death(status: int) -> str:
     return f"it exited with status {status}"
 
 
+def described(error: Exception) -> str:
+    """Return an exception's type and text; without text, the line of the source that raised it."""
+    if str(error).strip():
+        return f"{type(error).__name__}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return type(error).__name__
+    last = frames[-1]
+    where = f"{last.name} of {Path(last.filename).name}, line {last.lineno}"
+    return f"{type(error).__name__} in {where}: {last.line}".rstrip(": ")
+
+
 def _limit_resources() -> None:
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
@@ -135,7 +148,7 @@ def _serve() -> None:
             spec.loader.exec_module(module)
             outcome: tuple[bool, Any] = (True, getattr(module, function)(*arguments))
         except Exception as error:
-            outcome = (False, f"{type(error).__name__}: {error}")
+            outcome = (False, described(error))
         sys.stdout.flush()
         prints.seek(0)
         pickle.dump((*outcome, prints.read().decode("utf-8", "replace")), answers)

@@ -69,6 +69,12 @@ def _sentence(error: Exception) -> str:
     return str(getattr(error, "sentence", own))
 
 
+def _described(error: Exception) -> str:
+    from ethosgen.host.child import described
+
+    return described(error)
+
+
 def _function(script: str, name: str) -> Callable[..., Any]:
     spec = importlib.util.spec_from_file_location("worker_script", script)
     if spec is None or spec.loader is None:
@@ -94,7 +100,7 @@ def _serve() -> None:
         answer = {"how": RETURNED, "values": values}
     except Exception as error:
         sentence = _sentence(error)
-        said = sentence or f"{type(error).__name__}: {error}"
+        said = sentence or _described(error)
         how = "refused" if sentence else "raised"
         answer = {"how": how, "message": said, "log": traceback.format_exc()}
     store(folder / OUTPUTS, arrays)

@@ -127,7 +127,9 @@ class Reading:
     def translated_composite(self, function: Any, call: Any, is_last: bool) -> Operand:
         for parameter, argument in zip(function.params, call.args, strict=True):
             self.values[parameter] = self.evaluate(argument)
-        if str(function.attrs["Composite"]) == RESCALING:
+        given = [self.values[parameter] for parameter in function.params]
+        is_constant = all(isinstance(one, Constant) for one in given)
+        if is_constant or str(function.attrs["Composite"]) == RESCALING:
             return self.inlined(function)
         island = take_apart(function)
         self.draft.name = island.name

@@ -10,6 +10,7 @@ two transposes around each convolution, since it does not move them through rela
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from ethosgen.values.network import Graph, Operator, Quantization, Tensor
 
 Array = np.ndarray[Any, Any]
 Order = tuple[int, ...]
+
+_MOST_AXES = 4
+"""The most axes of a TRANSPOSE that NPUs take."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,20 @@ def channels_last(rank: int) -> Order:
 def invert(order: Order) -> Order:
     """Return the inverse permutation."""
     return tuple(int(i) for i in np.argsort(order))
+
+
+def _joined(axes: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
+    """Return a permutation's axes in groups that move as one; axes of size 1 join any."""
+    groups: list[list[int]] = []
+    for axis in axes:
+        if sizes[axis] == 1:
+            continue
+        last = groups[-1][-1] if groups else len(sizes)
+        if axis > last and all(sizes[between] == 1 for between in range(last + 1, axis)):
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return groups
 
 
 class Draft:
@@ -243,12 +261,31 @@ class Draft:
         if moving == sorted(moving):
             made = self.reshaped(value.tensor, shape, value)
         else:
-            permutation = self.add_constant(np.array(axes, np.int32))
-            made = self.add_operator(
-                *("TRANSPOSE", (value.tensor, permutation), shape, value.dtype, value.scale),
-                name=self.derived(value.tensor, "transposed"),
-            )
+            joined = _joined(axes, value.physical)
+            is_high = len(axes) > _MOST_AXES >= len(joined)
+            made = self._permuted(value, joined if is_high else [[axis] for axis in axes])
+            made = self.regrouped(made.tensor, shape, value)
         return replace(made, shape=value.shape, order=order)
+
+    def _permuted(self, value: Value, groups: list[list[int]]) -> Value:
+        """Add a TRANSPOSE of groups of neighbouring axes, given in the order of the result."""
+        before = sorted(groups)
+        sizes = [prod(value.physical[axis] for axis in group) for group in before]
+        axes = [before.index(group) for group in groups]
+        source = self.regrouped(value.tensor, sizes, value)
+        permutation = self.add_constant(np.array(axes, np.int32))
+        return self.add_operator(
+            *("TRANSPOSE", (source.tensor, permutation), [sizes[axis] for axis in axes]),
+            *(value.dtype, value.scale),
+            name=self.derived(value.tensor, "transposed"),
+        )
+
+    def regrouped(self, tensor: int, shape: Sequence[int], like: Value) -> Value:
+        """Add a RESHAPE of what another RESHAPE has read, if that made the tensor."""
+        makers = {op.outputs[0]: op for op in self.operators if op.code == "RESHAPE"}
+        while tensor in makers:
+            tensor = makers[tensor].inputs[0]
+        return self.reshaped(tensor, shape, like)
 
     def reshaped(self, tensor: int, shape: Sequence[int], like: Value) -> Value:
         """Add a RESHAPE of a tensor's elements in their order."""

@@ -196,7 +196,10 @@ def product(site: Site) -> Value:
     if isinstance(first, Constant) and isinstance(second, Constant):
         raise UnsupportedError("both factors are constant")
     left, right = site.value(0), site.value(1)
-    options = {"adj_x": False, "adj_y": False}
+    is_turned = _is_turned(right)
+    if is_turned:
+        right = replace(right, shape=right.physical, order=tuple(range(len(right.shape))))
+    options = {"adj_x": False, "adj_y": is_turned}
     if site.bias is not None:
         raise NoIntegerForm("a product of two activations has a bias")
     if min(len(left.shape), len(right.shape)) < 2:
@@ -204,6 +207,13 @@ def product(site: Site) -> Value:
     rank = len(site.shape)
     factors = (_of_rank(site, left, rank), _of_rank(site, right, rank))
     return site.emit("BATCH_MATMUL", factors, tuple(range(rank)), options)
+
+
+def _is_turned(value: Value) -> bool:
+    """Return whether only the last two axes of a value's tensor are swapped, neither of size 1."""
+    rank = len(value.shape)
+    swapped = (*range(rank - 2), rank - 1, rank - 2)
+    return rank > 1 and value.order == swapped and 1 not in value.shape[-2:]
 
 
 def _of_rank(site: Site, value: Value, rank: int) -> int:

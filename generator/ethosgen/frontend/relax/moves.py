@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Constant, Operand, Value, in_order
+from ethosgen.frontend.relax.draft import Constant, Operand, Value, channels_last, in_order
 from ethosgen.frontend.relax.site import Site, ints, quantize, requantized, translates
 from ethosgen.values.errors import UnsupportedError
 
@@ -23,11 +23,39 @@ def reshape(site: Site) -> Operand:
     if value is not None:
         made = site.draft.reshaped(operand.tensor, value.physical, operand)
         return replace(made, shape=value.shape, order=value.order, is_real=operand.is_real)
+    value = _in_blocks(site, operand)
+    if value is not None:
+        return value
     plain = site.draft.plain(operand)
     made = site.draft.reshaped(plain.tensor, site.shape, plain)
     if len(site.shape) == 2 and site.shape[0] == operand.shape[0] and operand.order[0] == 0:
         site.draft.flattened[made.tensor] = operand
     return replace(made, is_real=operand.is_real)
+
+
+def _in_blocks(site: Site, value: Value) -> Value | None:
+    """Return the last step of DepthToSpace or SpaceToDepth, None for any other reshape.
+
+    Relax has the six axes (batch, channel, row, row in block, column, column in block), or (batch,
+    row in block, column in block, channel, row, column) for SpaceToDepth. The tensor becomes
+    channels-last: the two kinds then differ from each other by a swap of two axes, which the NPU
+    takes, while it has no DEPTH_TO_SPACE.
+    """
+    if len(value.shape) != 6 or len(site.shape) != 4:
+        return None
+    batch, *sizes = value.shape
+    if site.shape == (batch, sizes[0], sizes[1] * sizes[2], sizes[3] * sizes[4]):
+        steps = (0, 5, 1, 3, 2, 4), (0, 5, 1, 2, 3, 4)
+    elif site.shape == (batch, sizes[0] * sizes[1] * sizes[2], *sizes[3:]):
+        steps = (0, 2, 4, 5, 1, 3), (0, 3, 4, 5, 1, 2)
+    else:
+        return None
+    moved = value
+    for order in steps:
+        moved = site.draft.ordered(moved, order)
+    last = channels_last(4)
+    made = site.draft.regrouped(moved.tensor, in_order(site.shape, last), moved)
+    return replace(made, shape=site.shape, order=last, is_real=value.is_real)
 
 
 def _reshaped_constant(constant: Constant, shape: tuple[int, ...]) -> Constant:

@@ -75,9 +75,11 @@ class DeviceProcess:
         return self._fault
 
     def start(
-        self, memory: SharedFile, page_addr: int, segments: Sequence[Part], line: Line
+        self, memory: SharedFile, page_addr: int, segments: Sequence[Part], line: Line | None
     ) -> None:
         """Start the model, and wait until it has set its registers.
+
+        Without a line its interrupts have no effect.
 
         DeviceFault if it fails; BuildError or ToolError if its C cannot be compiled.
         """
@@ -97,12 +99,13 @@ class DeviceProcess:
             "register_bytes": self.device.register_bytes,
             "segments": list(segments),
             "interrupts": self.device.has_interrupt,
-            "bell": line.socket.fileno(),
-            "byte": line.byte,
+            "bell": line.socket.fileno() if line else None,
+            "byte": line.byte if line else 0,
             "control": far.fileno(),
         }
         with far:
-            self._spawn(task, (memory.handle, line.socket.fileno(), far.fileno()))
+            bell = (line.socket.fileno(),) if line else ()
+            self._spawn(task, (memory.handle, *bell, far.fileno()))
         self._await_start()
 
     def check(self) -> None:

@@ -38,12 +38,13 @@ def _surroundings(task: dict[str, Any], counts: dict[str, int]) -> Surroundings:
         Segment(name, first, memory[first - start :][:size], writable)
         for name, first, size, writable in task["segments"]
     ]
-    bell = socket.socket(fileno=task["bell"])
+    bell = None if task["bell"] is None else socket.socket(fileno=task["bell"])
     byte = bytes([task["byte"]])
 
     def interrupt() -> None:
         counts["interrupts"] += 1
-        bell.send(byte)
+        if bell is not None:
+            bell.send(byte)
 
     return Surroundings(task["name"], page, segments, interrupt if task["interrupts"] else _no_line)
 

@@ -113,7 +113,7 @@ class WrappedAccelerator:
         from ethosgen.backend.wrapped.program import HostProgram
 
         own = tuple(p for p in plan.partitions if p.backend == self.name)
-        return HostProgram(self.folder, plan, own)
+        return HostProgram(self.folder, plan, own, device=self.device)
 
     def _divide(self, plan: Plan, kept: Mapping[int, Kept]) -> tuple[list[Taken], dict[int, str]]:
         """Return the chains that it takes, and why it does not take each other operator."""

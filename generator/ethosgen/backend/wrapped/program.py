@@ -6,13 +6,15 @@ status and the outputs. What user's C prints goes to stderr.
 """
 
 import atexit
+import os
 import re
 import struct
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -20,15 +22,19 @@ from typing import IO
 import numpy as np
 
 from ethosgen.backend.wrapped.folder import FILE, AcceleratorFolder
+from ethosgen.backend.wrapped.host_device import HostDevice
 from ethosgen.host.child import cause_of_death
 from ethosgen.host.tools import HOST_GCC, CommandError, run_command
+from ethosgen.values.device import Device
 from ethosgen.values.errors import AcceleratorFault, InputError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Address, Argument, Partition, Plan
+from ethosgen.values.status import Status
 
 COMPILE_S = 300.0
 CALL_S = 20.0
 """Time limit of one call in seconds."""
+_LOOK_S = 0.1
 FLAGS = ("-std=gnu11", "-O2", "-g", "-fno-strict-aliasing")
 _ERROR = re.compile(
     r"^(?P<where>[^\s:][^:\n]*:\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.M
@@ -55,14 +61,17 @@ static void take(void *to, size_t bytes, FILE *from)
     }
 }
 """
+NO_DEVICE = "static void begin_devices(void)\n{\n}\n"
 LOOP = """\
 int main(void)
 {
     FILE *answers = fdopen(dup(1), "wb");
     dup2(2, 1);
+    begin_devices();
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         for (struct memory *m = parts[i].memories; m->bytes != SIZE_MAX; m++) {
-            if (posix_memalign((void **)&m->start, ALIGNMENT, m->bytes + ALIGNMENT)) {
+            if (m->start == NULL &&
+                posix_memalign((void **)&m->start, ALIGNMENT, m->bytes + ALIGNMENT)) {
                 return 1;
             }
             if (m->kind == CONSTANT) {
@@ -97,19 +106,23 @@ int main(void)
 
 @dataclass(frozen=True)
 class _Memory:
-    """What a call gets an address of; `tensor` is an index, None for constants and scratches."""
+    """What a call gets an address of; `tensor` is an index, None for constants and scratches.
+
+    `address` is its place if a device addresses it.
+    """
 
     kind: str
     size: int
     tensor: int | None = None
     data: bytes = b""
+    address: int | None = None
 
 
 class HostProgram:
     """Runs partitions of one accelerator; the program starts at the first call.
 
     AcceleratorFault if a function crashes, hangs, or returns a status; InputError if the C does not
-    compile.
+    compile. With a device its driver works on the device's model; DeviceFault if that fails.
     """
 
     def __init__(
@@ -118,10 +131,12 @@ class HostProgram:
         plan: Plan,
         partitions: Sequence[Partition],
         flags: Sequence[str] = (),
+        device: Device | None = None,
     ) -> None:
         self._folder, self._plan, self._partitions = folder, plan, tuple(partitions)
         self._flags = tuple(flags)
         self._running: subprocess.Popen[bytes] | None = None
+        self._device = HostDevice(device) if device else None
         self._place = tempfile.TemporaryDirectory(prefix="ethosgen-")
 
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
@@ -136,7 +151,7 @@ class HostProgram:
         answer = self._exchange(b"".join(request), size, partition)
         (status,) = struct.unpack_from("<i", answer)
         if status:
-            raise AcceleratorFault(f"{self._call_text(partition)} returned status {status}")
+            raise AcceleratorFault(f"{self._call_text(partition)} returned {_status_text(status)}")
         made, place = {}, 4
         for memory in memories:
             if memory.kind == "OUTPUT" and memory.tensor is not None:
@@ -156,10 +171,20 @@ class HostProgram:
             self._running.kill()
             self._running.wait()
             self._running = None
+        if self._device is not None:
+            self._device.stop()
 
     @cached_property
     def _memories(self) -> list[list[_Memory]]:
-        return [list(self._memories_of(partition)) for partition in self._partitions]
+        found = [list(self._memories_of(partition)) for partition in self._partitions]
+        if self._device is None:
+            return found
+        return [[self._placed(memory, self._device) for memory in one] for one in found]
+
+    def _placed(self, memory: _Memory, device: HostDevice) -> _Memory:
+        is_written = memory.kind in ("OUTPUT", "SCRATCH")
+        address = device.place(memory.size, self._alignment, is_written)
+        return replace(memory, address=address)
 
     def _memories_of(self, partition: Partition) -> Iterator[_Memory]:
         blobs = {blob.name: blob for blob in self._plan.blobs}
@@ -176,12 +201,16 @@ class HostProgram:
     def source(self) -> str:
         """Return the C that calls the accelerator's functions."""
         headers = "".join(f'#include "{header}"\n' for header in self._folder.headers)
-        lines = [HEAD, headers, MAIN, f"enum {{ ALIGNMENT = {self._alignment} }};\n"]
+        device = self._device.declarations if self._device else NO_DEVICE
+        lines = [HEAD, headers, device, MAIN, f"enum {{ ALIGNMENT = {self._alignment} }};\n"]
         checks = dict.fromkeys(p.call.function.type_check for p in self._partitions)
         lines += checks
         for number, partition in enumerate(self._partitions):
             lines.append(_caller(number, partition))
-            rows = "".join(f"    {{{m.kind}, {m.size}, NULL}},\n" for m in self._memories[number])
+            rows = "".join(
+                f"    {{{m.kind}, {m.size}, (unsigned char *){m.address or 0:#x}}},\n"
+                for m in self._memories[number]
+            )
             table = f"static struct memory memories_{number}[] = {{\n{rows}"
             lines.append(f"{table}    {{INPUT, SIZE_MAX, NULL}},\n}};\n")
         entries = "".join(
@@ -209,6 +238,9 @@ class HostProgram:
         made = root / "program"
         command = [str(HOST_GCC.find()), *FLAGS, *self._flags, f"-I{root}", *includes]
         files = [str(root / "calls.c"), *map(str, sources)]
+        if self._device is not None:
+            command += self._device.options(root)
+            files += self._device.sources
         try:
             run_command([*command, "-o", str(made), *files, "-lm"], COMPILE_S)
         except CommandError as error:
@@ -239,8 +271,12 @@ class HostProgram:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         if self._running is None:
+            program = [str(self.executable)]
+            environment, handles = self._device.start() if self._device else ({}, ())
             started = subprocess.Popen(
-                [str(self.executable)],
+                program,
+                env=os.environ | environment,
+                pass_fds=handles,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=(Path(self._place.name) / "said").open("wb"),
@@ -254,30 +290,52 @@ class HostProgram:
     def _exchange(self, request: bytes, size: int, partition: Partition) -> bytes:
         """Send a request and return the answer of `size` bytes."""
         started = self._start()
-        late = threading.Event()
+        ended = threading.Event()
+        faults: list[Exception] = []
 
-        def end() -> None:
-            late.set()
-            started.kill()
+        def watch() -> None:
+            """End the program when its time is up, or its device's model has failed."""
+            ends = time.monotonic() + CALL_S
+            while not ended.wait(_LOOK_S) and not faults:
+                if self._device and (fault := self._device.fault()):
+                    faults.append(fault)
+                elif time.monotonic() > ends:
+                    faults.append(self._late(partition))
+            if faults:
+                started.kill()
 
-        timer = threading.Timer(CALL_S, end)
-        timer.start()
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
         try:
             _send(started.stdin, request)
             assert started.stdout is not None
             answer = started.stdout.read(size)
         finally:
-            timer.cancel()
+            ended.set()
+            watcher.join()
         if len(answer) == size:
             return answer
         status = started.wait()
-        self._running = None
-        how = f"it did not return in {CALL_S:g} s" if late.is_set() else cause_of_death(status)
-        raise AcceleratorFault(f"{self._call_text(partition)} failed on this machine: {how}")
+        self.close()
+        if faults:
+            raise faults[0]
+        raise AcceleratorFault(
+            f"{self._call_text(partition)} failed on this machine: {cause_of_death(status)}"
+        )
+
+    def _late(self, partition: Partition) -> AcceleratorFault:
+        return AcceleratorFault(
+            f"{self._call_text(partition)} failed on this machine: it did not return in "
+            f"{CALL_S:g} s"
+        )
 
     def _call_text(self, partition: Partition) -> str:
         names = ", ".join(f"'{self._plan.residual.tensors[i].name}'" for i in partition.outputs)
         return f"{partition.call.function.symbol} of '{self._folder.origin / FILE}' ({names})"
+
+
+def _status_text(status: int) -> str:
+    return Status(status).c_name if status == Status.DEVICE_TIMEOUT else f"status {status}"
 
 
 def _caller(number: int, partition: Partition) -> str:

@@ -103,9 +103,13 @@ class Site:
             found[f"output{number if number > 1 else ''}"] = self.graph.tensors[index]
         return found
 
-    @cached_property
+    @property
     def terms(self) -> dict[str, Value]:
-        """The values of all terms that these operators have."""
+        """The values of all terms that these operators have, and those of a Python class."""
+        return {**self._own_terms, **self.extra}
+
+    @cached_property
+    def _own_terms(self) -> dict[str, Value]:
         found: dict[str, Value] = {}
         for name, tensor in self._described().items():
             found |= {f"{name}_{key}": value for key, value in _attributes(tensor)}
@@ -122,7 +126,7 @@ class Site:
         found["dtype"] = self.graph.tensors[self.main.inputs[0]].dtype
         for compute in (_geometry, _bounds, _rescaling):
             found |= compute(self)
-        return {**found, **self.extra}
+        return found
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:

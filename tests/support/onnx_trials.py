@@ -102,18 +102,17 @@ def grid_samples(path: Path, count: int, seed: int) -> list[dict[str, Any]]:
     return samples
 
 
-def trial_of(path: Path, name: str, samples: Sequence[Arrays], check: bool = False) -> Trial:
+def trial_of(path: Path, name: str, samples: Sequence[Arrays]) -> Trial:
     """Compare a network with the oracle and with ONNX Runtime, as `try_network` does."""
     network = frontend.read(path)
     theirs = run_onnx(network.source, samples) if network.source else []
-    return try_network(network, name, samples, theirs, "ONNX Runtime", check=check)
+    return try_network(network, name, samples, theirs, "ONNX Runtime")
 
 
 def row_trial(name: str, setting: str, folder: Path, seed: int = 0) -> Trial:
     """Return the figures of a row."""
     path = row_network(ROWS[name], setting, folder, seed)
-    # Vela 5.2 clamps a layer of uint8 with the zero point 0 wrongly if a QUANTIZE to int8 follows.
-    return trial_of(path, name, grid_samples(path, 3, seed + 7), check=setting == "uint8 weights")
+    return trial_of(path, name, grid_samples(path, 3, seed + 7))
 
 
 def network_file(name: str, folder: Path, seed: int = 0) -> Path:

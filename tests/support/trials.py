@@ -51,16 +51,14 @@ def try_network(
     theirs: Sequence[Arrays],
     title: str,
     *,
-    check: bool = False,
     alone: bool = True,
 ) -> Trial:
     """Compare a network with its oracle, and with `theirs`, the outputs of the runtime `title`.
 
-    With `check` the plan is checked first, as the commands do: it finds errata without a name.
     `alone` runs the network on the CPU alone, too.
     """
     oracle, golden = decisive_outputs(network, samples)
-    plan = plan_for(network, NPU, check)
+    plan = plan_for(network, NPU)
     outputs = simulate_samples(plan, samples, Watch())
     found = compare_defined(network, samples, oracle, outputs, golden)
     cpu = None
@@ -79,7 +77,7 @@ def try_network(
     )
 
 
-def plan_for(network: Network, npu: str | None, check: bool = False) -> Plan:
+def plan_for(network: Network, npu: str | None) -> Plan:
     """Return a network's plan for an NPU, or for the CPU alone."""
     accelerator = find_accelerator(npu) if npu else None
-    return make_plan(network, accelerator, IoStyle.ARENA, Watch(), OffloadOptions(check=check))
+    return make_plan(network, accelerator, IoStyle.ARENA, Watch(), OffloadOptions(check=False))

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from ethosgen.cli import cli
 from ethosgen.quantization import QUANTIZERS
 from ethosgen.values.errors import EthosgenError, InputError, ToolError
-from tests.support.float_networks import digits_onnx, digits_tflite, small_onnx, trained_digits
+from tests.support.float_networks import digits_tflite, trained_digits
+from tests.support.float_onnx import digits_onnx, small_onnx
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,8 @@ from ethosgen.pipeline import quantize
 from ethosgen.values.errors import InputError
 from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 from ethosgen.values.watch import Watch
-from tests.support.float_networks import OnnxBuilder, lopsided_onnx, small_onnx
+from tests.support.float_onnx import add_conv, drawn, lopsided_onnx, small_onnx, write
+from tests.support.onnx_networks import OnnxNetwork
 
 pytestmark = pytest.mark.slow
 
@@ -147,9 +148,9 @@ def test_what_helps_a_network_that_quantization_hurts_is_advised(tmp_path: Path)
 
 
 def test_an_old_opset_is_converted(tmp_path: Path) -> None:
-    net = OnnxBuilder()
-    net.conv("image", "made", net.drawn(4, 3, 3, 3))
-    path = net.save(tmp_path / "old.onnx", {"image": [1, 3, 8, 8]}, {"made": [1, 4, 8, 8]}, 9)
+    net = OnnxNetwork()
+    add_conv(net, net.add_input("image", 1, 3, 8, 8), "made", drawn(net, 4, 3, 3, 3))
+    path = write(net, tmp_path / "old.onnx", ["made"], opset=9)
     report, model = run(path, tmp_path)
     assert model.opset_import[0].version >= 13
     assert [layer.dtype for layer in report.layers] == ["int8"]

@@ -31,7 +31,7 @@ class OnnxNetwork:
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
 
-    def add_input(self, name: str, *shape: int) -> str:
+    def add_input(self, name: str, *shape: int | str) -> str:
         self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         return name
 
@@ -44,12 +44,10 @@ class OnnxNetwork:
         self, op: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any
     ) -> None:
         """Add a node with any number of outputs."""
-        self.nodes.append(
-            helper.make_node(op, inputs, outputs, name=f"node_{outputs[0]}", **attributes)
-        )
+        self.nodes.append(helper.make_node(op, inputs, outputs, name=outputs[0], **attributes))
 
-    def constant(self, values: Any, dtype: Any = np.float32) -> str:
-        name = f"constant_{len(self.constants)}"
+    def constant(self, values: Any, dtype: Any = np.float32, name: str = "") -> str:
+        name = name or f"constant_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.asarray(values, dtype), name))
         return name
 
@@ -58,7 +56,7 @@ class OnnxNetwork:
         fan_in = max(int(np.prod(shape[1:])), 1)
         return self.constant(self.random.standard_normal(shape) * (1.5 / fan_in) ** 0.5)
 
-    def model(self, outputs: Iterable[str]) -> ModelProto:
+    def model(self, outputs: Iterable[str], opset: int = OPSET) -> ModelProto:
         """Return the checked network, without what the outputs do not need."""
         names = list(outputs)
         needed = set(names)
@@ -71,7 +69,7 @@ class OnnxNetwork:
         constants = [one for one in self.constants if one.name in needed]
         results = [onnx.ValueInfoProto(name=name) for name in names]
         graph = helper.make_graph(nodes, "network", inputs, results, constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
         model.ir_version = 10
         model = shape_inference.infer_shapes(model, strict_mode=True)
         checker.check_model(model)

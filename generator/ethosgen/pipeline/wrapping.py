@@ -35,9 +35,11 @@ class Helpers:
             return plan
         held = self._held(plan, kept)
         refusals: dict[str, dict[int, str]] = {}
-        for one in self.accelerators:
+        for place, one in enumerate(self.accelerators):
             offers = one.offers(plan, held)
             dearer = self._dearer(plan, offers) if self._must_save(one) else {}
+            if self.options.mode is OffloadMode.AUTO:
+                dearer |= self._outbid(plan, offers, self.accelerators[place + 1 :], held)
             plan = one.compile(plan, {**held, **dearer})
             told = {index: offer.refusal for index, offer in offers.items() if offer.refusal}
             refusals[one.name] = told | {index: why.reason for index, why in dearer.items()}
@@ -57,14 +59,41 @@ class Helpers:
     def alternatives(self, network: Network, io: IoStyle, kept: Mapping[int, Kept]) -> CpuSide:
         """Return the CPU's side with the cycles of the accelerators where they are fewer."""
         plan = plan_cpu_only(network, io)
-        held = self._held(plan, kept)
-        best: dict[int, int] = {}
-        for one in self.accelerators:
+        best = self._best(plan, self.accelerators, self._held(plan, kept))
+        return _Alternatives(self.cpu, {index: cycles for index, (cycles, _) in best.items()})
+
+    def _best(
+        self, plan: Plan, accelerators: Sequence[Wrapped], held: Mapping[int, Kept]
+    ) -> dict[int, tuple[int, str]]:
+        """Return the fewest cycles that accelerators offer for operators, and which it is.
+
+        The cycles of a chain count at its first operator.
+        """
+        best: dict[int, tuple[int, str]] = {}
+        for one in accelerators:
             for members, total, own in self._chains(plan, one.offers(plan, held)):
-                known = sum(best[i] for i in members) if all(i in best for i in members) else own
+                is_known = all(i in best for i in members)
+                known = sum(best[i][0] for i in members) if is_known else own
                 if known is None or total < known:
-                    best |= dict.fromkeys(members[1:], 0) | {members[0]: total}
-        return _Alternatives(self.cpu, best)
+                    best |= dict.fromkeys(members[1:], (0, one.name))
+                    best[members[0]] = (total, one.name)
+        return best
+
+    def _outbid(
+        self,
+        plan: Plan,
+        offers: Mapping[int, Offer],
+        others: Sequence[Wrapped],
+        held: Mapping[int, Kept],
+    ) -> dict[int, Kept]:
+        """Return the operators of chains that an accelerator asked later offers for less."""
+        best = self._best(plan, others, held)
+        found: dict[int, Kept] = {}
+        for members, total, _ in self._chains(plan, offers):
+            if all(i in best for i in members) and sum(best[i][0] for i in members) < total:
+                why = f"estimated at {counted(total, 'cycle')}, more than {best[members[0]][1]}"
+                found |= dict.fromkeys(members, Kept(why))
+        return found
 
     def _must_save(self, one: Wrapped) -> bool:
         return one.is_library or self.options.mode is OffloadMode.AUTO

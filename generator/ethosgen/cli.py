@@ -9,6 +9,7 @@ import sys
 import click
 
 from ethosgen import __version__
+from ethosgen.commands.accelerators import accelerators
 from ethosgen.commands.boards import boards
 from ethosgen.commands.bug import record_bug
 from ethosgen.commands.build import build
@@ -54,6 +55,7 @@ for _command in (
     quantize,
     disasm,
     boards,
+    accelerators,
     flash,
     ops,
     doctor,

@@ -9,6 +9,7 @@ and simulators only when a plan needs them.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
@@ -297,6 +298,21 @@ class AcceleratorBackend(Backend[Task, Plan], Protocol):
         """
 
 
+@dataclass(frozen=True)
+class Chain:
+    """One operation of a user's accelerator: its operators, "RELU6?" if optional, and its call."""
+
+    number: int
+    members: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    call: str
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The operators, optional or not."""
+        return tuple(member.removesuffix("?") for member in self.members)
+
+
 class Wrapped(Backend[Plan, Plan], Protocol):
     """An accelerator that a user describes: it takes operators of a plan that are on the CPU.
 
@@ -315,6 +331,13 @@ class Wrapped(Backend[Plan, Plan], Protocol):
     def device(self) -> Device | None:
         """Its registers, interrupt and model, None if it is only C."""
 
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """What it computes, in the order of its file."""
+
+    def only(self, number: int) -> "Wrapped":
+        """Return it with one of its operations, watched for wrong accesses to memory."""
+
     def runner(self, plan: Plan) -> Runner:
         """Return what runs its partitions of a plan on this machine."""
 
@@ -324,6 +347,27 @@ def load_wrapped(name_or_path: str) -> Wrapped:
     from ethosgen.backend.wrapped.accelerator import load_wrapped as load
 
     return load(name_or_path)
+
+
+def wrapped_names() -> list[str]:
+    """Return the names of the accelerators of this kind that come with ethosgen."""
+    from ethosgen.backend.wrapped.folder import shipped
+
+    return shipped()
+
+
+def wrapped_schema() -> str:
+    """Return the JSON schema of accelerator.toml, for editors."""
+    from ethosgen.backend.wrapped.declaration import declaration_schema
+
+    return declaration_schema()
+
+
+def start_wrapped(name: str, place: Path) -> Path:
+    """Write a folder for a new accelerator, for the user to change; return it."""
+    from ethosgen.backend.wrapped.start import start_folder
+
+    return start_folder(name, place)
 
 
 def wrapped_of(plan: Plan) -> tuple[Wrapped, ...]:

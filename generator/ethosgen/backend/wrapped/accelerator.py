@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ethosgen.backend import Offer, ProjectFiles, Runner
+from ethosgen.backend import Chain, Offer, ProjectFiles, Runner
 from ethosgen.backend.wrapped.arguments import (
     CycleTable,
     Refusal,
@@ -23,6 +23,8 @@ from ethosgen.values.network import Operator
 from ethosgen.values.plan import Kept, Plan, Share
 
 CYCLES = "cycles"
+SANITIZERS = ("-fsanitize=address", "-fno-omit-frame-pointer")
+"""They end a program that reads or writes beside its memories, and say where."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,10 @@ class WrappedAccelerator:
 
     folder: AcceleratorFolder
     engine: Engine = field(repr=False, compare=False)
+    numbers: tuple[int, ...] | None = None
+    """The operations that it offers, None for all."""
+    flags: tuple[str, ...] = ()
+    """More options of the compiler for this machine."""
 
     @property
     def name(self) -> str:
@@ -61,6 +67,19 @@ class WrappedAccelerator:
             {name: DevicePlace(at.base, at.irq) for name, at in declared.boards.items()},
             DeviceModel(self.folder.origin, declared.model) if declared.model else None,
         )
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """Its operations."""
+        return tuple(
+            Chain(number, tuple(one.chain), tuple(one.dtypes), one.call)
+            for number, one in enumerate(self.folder.declaration.operator)
+        )
+
+    def only(self, number: int) -> "WrappedAccelerator":
+        """Return it with one operation, its C watched by sanitizers."""
+        flags = () if self.device else SANITIZERS  # a device's memory has fixed addresses
+        return replace(self, numbers=(number,), flags=flags)
 
     def offers(self, asked: Plan, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
         """Return an offer for each operator of the residual graph on the CPU, by its index."""
@@ -113,7 +132,7 @@ class WrappedAccelerator:
         from ethosgen.backend.wrapped.program import HostProgram
 
         own = tuple(p for p in plan.partitions if p.backend == self.name)
-        return HostProgram(self.folder, plan, own, device=self.device)
+        return HostProgram(self.folder, plan, own, self.flags, device=self.device)
 
     def _divide(self, plan: Plan, kept: Mapping[int, Kept]) -> tuple[list[Taken], dict[int, str]]:
         """Return the chains that it takes, and why it does not take each other operator."""
@@ -149,7 +168,8 @@ class WrappedAccelerator:
         if operator.index not in plan.origins:
             return "it is not an operator of the network, but made by the NPU's compiler"
         for index, operation in enumerate(self.folder.declaration.operator):
-            site = find_site(operation, graphs, operator)
+            is_offered = self.numbers is None or index in self.numbers
+            site = find_site(operation, graphs, operator) if is_offered else None
             if site is None:
                 continue
             match = Match(index, operation, site)

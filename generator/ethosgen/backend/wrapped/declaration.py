@@ -1,5 +1,7 @@
 """The tables of an accelerator.toml: a class for each, with documented fields."""
 
+import difflib
+import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,8 +14,7 @@ from ethosgen.backend.wrapped.site import known_pointers, known_terms
 from ethosgen.values.dialect import OPS
 from ethosgen.values.grammar import nearest
 
-SCHEMA = 1
-"""The version of the format."""
+SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 
 Bytes = Annotated[int, Field(ge=0)]
 Formula = int | str
@@ -107,7 +108,9 @@ class Operation(Table):
         for member in self.chain:
             code = member.removesuffix("?")
             if code not in OPS:
-                raise ValueError(f"chain: there is no operator '{code}'{nearest(code, OPS)}")
+                close = difflib.get_close_matches(code.upper(), OPS, 1)
+                hint = f" (did you mean '{close[0]}'?)" if close else ""
+                raise ValueError(f"chain: there is no operator '{code}'{hint}")
         if all(member.endswith("?") for member in self.chain):
             raise ValueError("chain: at least one operator must not be optional")
         if len(set(self.codes)) < len(self.codes):
@@ -217,6 +220,13 @@ class Declaration(Table):
                 continue
             hint = nearest(name, known | pointers)
             raise ValueError(f"{field}: '{expression.text}' has the unknown name '{name}'{hint}")
+
+
+def declaration_schema() -> str:
+    """Return the JSON schema of accelerator.toml."""
+    schema = Declaration.model_json_schema()
+    schema["title"] = "ethosgen accelerator.toml"
+    return json.dumps({"$schema": SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"
 
 
 def _field_of(operation: Operation) -> str:

@@ -39,6 +39,8 @@ FLAGS = ("-std=gnu11", "-O2", "-g", "-fno-strict-aliasing")
 _ERROR = re.compile(
     r"^(?P<where>[^\s:][^:\n]*:\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.M
 )
+_WATCHED = re.compile(r"AddressSanitizer: (?P<what>[\w-]+)")
+_FRAME = re.compile(r"^ *#\d+ 0x\w+ in \w+ (?P<where>\S+:\d+)", re.MULTILINE)
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>\w+)'")
 
 HEAD = """\
@@ -71,7 +73,7 @@ int main(void)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         for (struct memory *m = parts[i].memories; m->bytes != SIZE_MAX; m++) {
             if (m->start == NULL &&
-                posix_memalign((void **)&m->start, ALIGNMENT, m->bytes + ALIGNMENT)) {
+                posix_memalign((void **)&m->start, ALIGNMENT, m->bytes ? m->bytes : 1)) {
                 return 1;
             }
             if (m->kind == CONSTANT) {
@@ -319,15 +321,25 @@ class HostProgram:
         self.close()
         if faults:
             raise faults[0]
-        raise AcceleratorFault(
-            f"{self._call_text(partition)} failed on this machine: {cause_of_death(status)}"
-        )
+        how = self._watched() or cause_of_death(status)
+        raise AcceleratorFault(f"{self._call_text(partition)} failed on this machine: {how}")
 
     def _late(self, partition: Partition) -> AcceleratorFault:
         return AcceleratorFault(
             f"{self._call_text(partition)} failed on this machine: it did not return in "
             f"{CALL_S:g} s"
         )
+
+    def _watched(self) -> str:
+        """Return what the sanitizer says about a wrong access, "" if it says nothing."""
+        said = (Path(self._place.name) / "said").read_text("utf-8", "replace")
+        found = _WATCHED.search(said)
+        if not found:
+            return ""
+        copied = f"{self._place.name}/{self._folder.name}/"
+        frames = [f["where"] for f in _FRAME.finditer(said) if f["where"].startswith(copied)]
+        place = f" in {frames[0].replace(copied, f'{self._folder.origin}/')}" if frames else ""
+        return f"{found['what']}{place}: it accesses memory beside its tensors and scratch"
 
     def _call_text(self, partition: Partition) -> str:
         names = ", ".join(f"'{self._plan.residual.tensors[i].name}'" for i in partition.outputs)

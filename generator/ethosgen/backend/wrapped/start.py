@@ -1,0 +1,41 @@
+"""Starts a new accelerator: a commented example that works, for the user to change."""
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from ethosgen.host.resources import template_folder
+from ethosgen.values.errors import InputError, cannot_write
+
+TEMPLATE = "accelerator"
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_MARK = "new_accelerator"
+"""The name in the templates: of files, C functions and the accelerator."""
+
+
+def start_folder(name: str, place: Path) -> Path:
+    """Write the folder NAME in `place` and return it; InputError for a bad or taken name."""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"'{name}' is not a valid name of an accelerator; use lower case letters, digits, '-' "
+            "and '_', beginning with a letter"
+        )
+    made, slug = place / name, name.replace("-", "_")
+    if made.exists():
+        raise InputError(f"'{made}' exists; choose another name, or delete it")
+    try:
+        stage = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=place))
+    except OSError as error:
+        raise cannot_write(made, error) from None
+    try:
+        for source in sorted(template_folder(TEMPLATE).iterdir()):
+            text = source.read_text("utf-8").replace(_MARK, slug)
+            (stage / source.name.replace(_MARK, slug)).write_text(text, "utf-8")
+        stage.chmod(0o755)
+        stage.rename(made)
+    except OSError as error:
+        raise cannot_write(made, error) from None
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+    return made

@@ -1,0 +1,127 @@
+"""`ethosgen accelerators`: list accelerators of users' kind, start one, try one."""
+
+import dataclasses
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands.choices import Group
+from ethosgen.commands.progress import Progress
+from ethosgen.values.grammar import counted
+
+MOST_FINDINGS = 6
+"""The number of differing networks that are described."""
+
+
+@click.group(cls=Group)
+def accelerators() -> None:
+    """List accelerators that accelerator.toml describes, start your own, and try it."""
+
+
+@accelerators.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_all(as_json: bool) -> None:
+    """List the accelerators that come with ethosgen; Ethos-U is not one of them."""
+    from ethosgen.backend import load_wrapped, wrapped_names
+
+    known = [load_wrapped(name) for name in wrapped_names()]
+    if as_json:
+        click.echo(json.dumps([_summary(one) for one in known], indent=2))
+        return
+    for one in known:
+        row = _summary(one)
+        click.echo(f"{row['name']:<16}  {row['title']} ({row['kind']})")
+        for chain in row["chains"]:
+            click.echo(f"{'':<18}{' + '.join(chain['operators'])}: {', '.join(chain['dtypes'])}")
+    if not known:
+        click.echo("none; start your own with: ethosgen accelerators new NAME", err=True)
+
+
+@accelerators.command()
+@click.argument("name")
+def new(name: str) -> None:
+    """Write a folder NAME here: a commented example that works, for you to change."""
+    from ethosgen.backend import start_wrapped
+
+    made = start_wrapped(name, Path())
+    click.echo(made)
+    click.echo(f"next: ethosgen accelerators check {shlex.quote(f'./{made}')}", err=True)
+
+
+@accelerators.command()
+@click.argument("name_or_folder", metavar="NAME|FOLDER")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the networks."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool) -> None:
+    """Try each operation on random networks, against our kernels and TensorFlow Lite Micro.
+
+    The accelerator's C is compiled for this machine, and runs watched for wrong accesses to memory.
+    Exit status 0 means that each operation was tried and nothing differs.
+    """
+    from ethosgen.backend import load_wrapped
+    from ethosgen.pipeline.acceptance import check_accelerator
+
+    one = load_wrapped(name_or_folder)
+    found = []
+    with Progress() as progress:
+        for result in check_accelerator(one, seed, progress.watch()):
+            found.append(result)
+            if not as_json:
+                for line in _lines(result):
+                    click.echo(line)
+    passed = all(result.passed for result in found)
+    verdict = "PASS" if passed else "FAIL"
+    if as_json:
+        rows = [{**dataclasses.asdict(r), "passed": r.passed} for r in found]
+        report = {"accelerator": one.name, "passed": passed, "operations": rows}
+        click.echo(json.dumps(report, indent=2))
+    else:
+        click.echo(verdict)
+    context.exit(0 if passed else 1)
+
+
+@accelerators.command()
+def schema() -> None:
+    """Print the JSON schema of accelerator.toml, for editors."""
+    from ethosgen.backend import wrapped_schema
+
+    click.echo(wrapped_schema(), nl=False)
+
+
+def _summary(one: Any) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "title": one.title,
+        "kind": "library" if one.is_library else "device",
+        "chains": [
+            {"operators": list(chain.members), "dtypes": list(chain.dtypes), "call": chain.call}
+            for chain in one.chains
+        ],
+    }
+
+
+def _lines(result: Any) -> list[str]:
+    """Describe how the trials of one operation ended."""
+    head = f"{result.chain} ({result.call})"
+    notes = [f"  note: {note}" for note in result.notes]
+    if not result.is_possible:
+        return [f"{head}: it takes nothing", *notes]
+    if not result.elements:
+        return [f"{head}: not tried", *notes]
+    tried = (
+        f"{counted(result.networks, 'network')}, {counted(result.samples, 'sample')}, "
+        f"{counted(result.elements, 'element')}"
+    )
+    if not result.findings:
+        return [f"{head}: {tried} equal {' and '.join(result.compared)}", *notes]
+    found = [f"  {one.text()}" for one in result.findings]
+    left = len(found) - MOST_FINDINGS
+    if left > 1:
+        found[MOST_FINDINGS:] = [f"  and {counted(left, 'more network')}, listed by --json"]
+    return [f"{head}: {tried}", *found, *notes]

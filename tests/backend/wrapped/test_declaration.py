@@ -1,0 +1,94 @@
+"""Bad declarations: one sentence with the file, the line and what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from ethosgen.backend import load_wrapped
+from ethosgen.values.errors import InputError
+from tests.support.toy_accelerator import changed, write_folder
+
+CASES = {
+    "an unknown field": ("start = 10", "stat = 10", r"line 6: stat: Extra inputs"),
+    "an unknown operator": ('["ADD"]', '["AD"]', r"line 9: operator.0.chain: .*'AD' \(did you m"),
+    "only optional members": ('["ADD"]', '["ADD?"]', "at least one operator must not be optional"),
+    "an unknown name": (
+        '"output_elements"]',
+        '"output_elments"]',
+        r"line 17: operator.0.arguments: .*unknown name 'output_elments' \(did you mean 'output_el",
+    ),
+    "an unknown name of a predicate": (
+        "activation == 'NONE'",
+        "activaton == 'NONE'",
+        r"line 10: operator.0.where: .* 'activaton' \(did you mean 'activation'",
+    ),
+    "no expression": (
+        "activation == 'NONE'",
+        "activation = 'NONE'",
+        r"line 10: operator.0.where: 'activation = 'NONE'' is not an expression",
+    ),
+    "what is not allowed": (
+        "activation == 'NONE'",
+        "activation.upper() == 'NONE'",
+        "calls no known function",
+    ),
+    "a wrong kind": ('"device"', '"engine"', r"line 3: kind: Input should be 'device' or 'libr"),
+    "a number as text": ("start = 10", 'start = "10"', r"line 6: start: Input should be a valid i"),
+    "no header": ('headers = ["toy_add.h"]', "", "headers: Field required"),
+    "a missing source": ('"toy_add.c"', '"toy_sub.c"', r"line 5: sources: cannot read"),
+    "a file outside": ('"toy_add.c"', '"../toy_add.c"', r"line 5: sources: .* is outside the fold"),
+    "another schema": ("schema = 1", "schema = 2", r"line 1: schema: Input should be 1"),
+    "a wrong C name": ('call = "toy_add"', 'call = "toy add"', "is not the name of a C function"),
+    "a method without a class": (
+        'call = "toy_add"',
+        'call = "toy_add"\nweights = "python:pack"',
+        "it names a method, but `python` none",
+    ),
+    "both kinds of cycles": (
+        'cycles = "output_elements"',
+        'cycles = 3\ncycles_table = "x.csv"',
+        "cycles are given already",
+    ),
+    "no TOML": ("schema = 1", "schema = ", "is not TOML"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bad_declaration_is_one_sentence(case: str, tmp_path: Path) -> None:
+    old, new, said = CASES[case]
+    folder = write_folder(tmp_path / "toy", changed(old, new))
+    with pytest.raises(InputError, match=said) as error:
+        load_wrapped(str(folder))
+    assert str(folder / "accelerator.toml") in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_wrong_place_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="accelerator 'toi'"):
+        load_wrapped("toi")
+    with pytest.raises(InputError, match=r"has no accelerator\.toml; start one with"):
+        load_wrapped(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "class Engine:\n  def takes(self, site):\n    return 1 / 0\n",
+            r"line 3: ZeroDivisionError",
+        ),
+        ("class Engine\n", r"failed, line 1: SyntaxError"),
+        ("class Motor:\n  pass\n", "has no class Engine"),
+    ],
+)
+def test_a_bad_class_is_one_sentence(text: str, said: str, tmp_path: Path) -> None:
+    from ethosgen.frontend.tflite.reader import parse_network
+    from ethosgen.pipeline.cpu_only import plan_cpu_only
+    from ethosgen.values.plan import IoStyle
+    from tests.support.toy_accelerator import sums_file
+
+    toml = changed("start = 10", 'start = 10\npython = "engine.py:Engine"')
+    folder = write_folder(tmp_path / "toy", toml, engine__py=text)
+    network = parse_network(sums_file(tmp_path / "sums.tflite").read_bytes(), "sums")
+    with pytest.raises(InputError, match=said):
+        load_wrapped(str(folder)).offers(plan_cpu_only(network, IoStyle.ARENA), {})

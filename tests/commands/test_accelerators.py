@@ -1,0 +1,97 @@
+"""`ethosgen accelerators`: list, new, check, schema."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ethosgen.cli import cli
+from ethosgen.values.errors import AcceleratorFault, InputError
+from tests.support.needs import needs_gcc
+from tests.support.toy_accelerator import TOML, changed, write_folder
+from tests.support.toy_adder import DRIVER
+
+
+def run(*arguments: object) -> Result:
+    found = CliRunner().invoke(cli, ["accelerators", *map(str, arguments)])
+    if found.exception and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return found
+
+
+def test_the_list_is_json_too() -> None:
+    names = [row["name"] for row in json.loads(run("list", "--json").stdout)]
+    lines = run("list").stdout
+    assert all(name in lines for name in names)
+
+
+def test_the_schema_names_each_field() -> None:
+    schema = json.loads(run("schema").stdout)
+    assert schema["additionalProperties"] is False
+    assert {"schema", "title", "kind", "headers", "operator"} <= set(schema["required"])
+    fields = schema["$defs"]["Operation"]["properties"]
+    assert {"chain", "where", "call", "arguments", "weights", "scratch"} <= set(fields)
+    assert all("description" in field for field in fields.values())
+
+
+@pytest.mark.slow
+@needs_gcc
+def test_a_new_accelerator_passes_its_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("new", "my-engine").stdout.strip() == "my-engine"
+    found = run("check", "my-engine")
+    assert found.exit_code == 0
+    assert found.stdout.splitlines()[-1] == "PASS"
+    assert "PAD? + CONV_2D + RELU6? (my_engine_conv): 24 networks" in found.stdout
+    with pytest.raises(InputError, match="'my-engine' exists"):
+        run("new", "my-engine")
+
+
+def test_a_name_must_be_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="'My Engine' is not a valid name"):
+        run("new", "My Engine")
+    assert not list(tmp_path.iterdir())
+
+
+@needs_gcc
+def test_check_says_what_differs(tmp_path: Path) -> None:
+    source = DRIVER.replace("total > 127 ? 127", "total > 126 ? 126")
+    found = run("check", "--json", write_folder(tmp_path / "toy", source=source))
+    assert found.exit_code == 1
+    report = json.loads(found.stdout)
+    assert not report["passed"]
+    (operation,) = report["operations"]
+    finding = operation["findings"][0]
+    assert finding["chain"] == "ADD" and finding["wanted"] == 127 and finding["got"] == 126
+    text = run("check", tmp_path / "toy")
+    assert "differ from the plain kernel; the first is" in text.stdout
+    assert "wanted 127, got 126" in text.stdout
+    assert text.stdout.splitlines()[-1] == "FAIL"
+
+
+@needs_gcc
+def test_check_finds_an_impossible_predicate(tmp_path: Path) -> None:
+    toml = changed("\"activation == 'NONE'\"", '"output_elements < 0"')
+    found = run("check", write_folder(tmp_path / "toy", toml))
+    assert found.exit_code == 1
+    assert "it takes nothing" in found.stdout
+    assert "was taken: output_elements < 0 is not true (toy, line 10)" in found.stdout
+
+
+@needs_gcc
+def test_check_finds_wrong_accesses(tmp_path: Path) -> None:
+    source = DRIVER.replace("sum[i] =", "sum[i + 1] =")
+    with pytest.raises(AcceleratorFault, match=r"overflow in .*toy_add\.c:\d+: it accesses memory"):
+        run("check", write_folder(tmp_path / "toy", source=source))
+
+
+def test_what_has_no_trials_is_not_passed(tmp_path: Path) -> None:
+    toml = changed('chain = ["ADD"]', 'chain = ["TRANSPOSE"]', TOML.split("where")[0])
+    toml += 'call = "toy_add"\narguments = ["input", "input", "output", "output_elements"]\n'
+    found = run("check", write_folder(tmp_path / "toy", toml))
+    assert found.exit_code == 1
+    assert "not tried" in found.stdout and "no trials of TRANSPOSE" in found.stdout

@@ -64,8 +64,10 @@ OWNERS = {
     "onnx": "frontend.onnx",
     "onnxruntime": "oracle",
     "pydantic": "board",
+    "pymetis": "mesh",
     "rich": "commands",
     "serial": "target",
+    "simpy": "mesh",
     "tflite": "frontend.tflite",
     "tflite_micro": "oracle",
     "torch": "frontend.torch",
@@ -85,6 +87,7 @@ SHARED = {
     ("flatbuffers", "frontend.flatbuffer"),  # reads by slot what has no published classes
     ("pydantic", WRAPPED),  # and so is an accelerator.toml
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
+    ("pydantic", "mesh"),  # so are its task graphs, mappings and elements files
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them
     ("tvm", "relax"),  # for programs that use TVM
     ("tvm_ffi", "relax"),

@@ -18,6 +18,7 @@ from ethosgen.commands.disasm import disasm
 from ethosgen.commands.doctor import doctor
 from ethosgen.commands.flash import flash
 from ethosgen.commands.ops import ops
+from ethosgen.commands.place import place
 from ethosgen.commands.project import project
 from ethosgen.commands.quantize import quantize
 from ethosgen.commands.run import run
@@ -53,6 +54,7 @@ for _command in (
     verify,
     simulate,
     quantize,
+    place,
     disasm,
     boards,
     accelerators,

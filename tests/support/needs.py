@@ -33,6 +33,8 @@ EXTRAS = {
     "litert_quantizer": "quantize",
     "onnx": "onnx",
     "onnxruntime": "onnx",
+    "pymetis": "place",
+    "simpy": "place",
     "sklearn": "demo",
     "west": "dev",
 }

@@ -1,0 +1,137 @@
+"""Measures placements on a mesh of 7,296 elements: `python -m bench.placement` prints the tables.
+
+Each task graph is placed at random, along a snake in the order of its tasks, lane by lane, by dual
+recursive bipartitioning, and by what `ethosgen place` does: the same with exchanges. The best of
+them is simulated.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from ethosgen.mesh.adjacency import adjacency_of
+from ethosgen.mesh.bisection import bisect
+from ethosgen.mesh.bound import bound_of
+from ethosgen.mesh.graph import TaskGraph
+from ethosgen.mesh.layout import Layout
+from ethosgen.mesh.placer import place
+from ethosgen.mesh.replication import lanes
+from ethosgen.mesh.simulation import default_samples, simulate
+from ethosgen.mesh.system import Mesh, System
+from ethosgen.mesh.traffic import Ints, hop_bytes, link_bytes
+from ethosgen.values.watch import Watch
+
+MESH = Mesh(width=192, height=38)
+
+
+def pipeline(stages: int, seed: int) -> TaskGraph:
+    """Return a chain of stages, every third of which is skipped by another hand-over."""
+    rng = random.Random(seed)
+    sizes = (2048, 4096, 8192, 16384)
+    edges = {pair: rng.choice(sizes) for pair in pairwise(range(stages))}
+    edges |= {(i, i + 2): 4096 for i in range(0, stages - 2, 3)}
+    return _graph("pipeline", [rng.randint(20_000, 400_000) for _ in range(stages)], edges)
+
+
+def stencil(width: int, height: int) -> TaskGraph:
+    """Return a task for each point of a grid, which sends eastwards and southwards."""
+    points = {(x, y): y * width + x for y in range(height) for x in range(width)}
+    edges = {
+        (number, points[near]): 1000
+        for (x, y), number in points.items()
+        for near in ((x + 1, y), (x, y + 1))
+        if near in points
+    }
+    return _graph("stencil", [20_000] * len(points), edges)
+
+
+def irregular(tasks: int, hand_overs: int, seed: int) -> TaskGraph:
+    """Return tasks of different sizes, each of which sends to some of the next ones."""
+    rng = random.Random(seed)
+    edges: dict[tuple[int, int], int] = {}
+    while len(edges) < hand_overs:
+        sender = rng.randrange(tasks - 1)
+        receiver = min(tasks - 1, sender + 1 + int(rng.expovariate(1 / 20)))
+        edges[sender, receiver] = rng.randint(100, 4000)
+    return _graph("irregular", [rng.randint(10_000, 40_000) for _ in range(tasks)], edges)
+
+
+def _graph(name: str, cycles: list[int], edges: dict[tuple[int, int], int]) -> TaskGraph:
+    return TaskGraph.model_validate(
+        {
+            "schema_version": 1,
+            "name": name,
+            "tasks": [
+                {"name": f"t{i}", "cycles": each, "memory_bytes": 1000}
+                for i, each in enumerate(cycles)
+            ],
+            "edges": [{"from": f"t{i}", "to": f"t{j}", "bytes": b} for (i, j), b in edges.items()],
+        }
+    )
+
+
+def snake() -> Ints:
+    """Return the elements column by column, downwards and upwards in turn."""
+    columns = np.arange(MESH.elements).reshape(MESH.height, MESH.width).T.copy()
+    columns[1::2] = columns[1::2, ::-1]
+    return columns.ravel()
+
+
+def others(found: Layout) -> Iterator[tuple[str, Callable[[], Ints]]]:
+    """Yield other ways to place the same replicas."""
+    replication = found.replication
+    total, graph = replication.total, replication.graph
+    position = np.empty(len(graph.tasks))
+    position[list(graph.order)] = np.arange(len(graph.tasks))
+    by_task = position[replication.task_of]
+    number = np.arange(total) - np.array(replication.first)[replication.task_of]
+
+    def along(lane: Ints) -> Ints:
+        elements = np.empty(total, np.int64)
+        elements[np.lexsort((number, by_task, lane))] = snake()[:total]
+        return elements
+
+    rng = np.random.default_rng(0)
+    yield "at random", lambda: rng.permutation(MESH.elements)[:total]
+    yield "snake, task by task", lambda: along(np.zeros(total, np.int64))
+    yield "snake, lane by lane", lambda: along(number % lanes(replication.counts))
+    links = adjacency_of(replication.flows, total)
+    yield "bipartitioning", lambda: bisect(links, np.sort(snake()[:total]), MESH, 0)
+
+
+def measure(graph: TaskGraph) -> None:
+    """Print the rows of one task graph."""
+    system = System(mesh=MESH)
+    started = time.process_time()
+    found = place(graph, system, None, 0, Watch())
+    took = time.process_time() - started
+    flows, total = found.replication.flows, flows_total(found)
+    rows = [*others(found), ("bipartitioning and exchanges", lambda: found.elements)]
+    for name, make in rows:
+        elements = make()
+        far = hop_bytes(flows, elements, MESH) / total
+        hottest = float(link_bytes(flows, elements, MESH).max())
+        print(f"| {graph.name} | {name} | {far:.2f} | {hottest:,.0f} |", flush=True)
+    started = time.process_time()
+    run = simulate(found, default_samples(found), Watch())
+    simulated = time.process_time() - started
+    best = bound_of(found).period_s
+    print(
+        f"{graph.name}: {found.replication.total:,} replicas, placed in {took:.1f} s; "
+        f"{run.samples:,} samples and {run.events:,} events in {simulated:.1f} s of one core; "
+        f"{best / run.period_s:.1%} of the bound, full: {run.is_full}",
+        flush=True,
+    )
+
+
+def flows_total(found: Layout) -> float:
+    """Return the bytes that are handed over for each sample."""
+    return float(found.replication.flows.bytes.sum())
+
+
+if __name__ == "__main__":
+    for one in (pipeline(24, 0), pipeline(100, 3), stencil(128, 57), irregular(7000, 14000, 1)):
+        measure(one)

@@ -1,0 +1,219 @@
+"""`ethosgen place`: stages of a network on a large mesh, placed and simulated."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.options import JSON, with_reading
+from ethosgen.commands.progress import Progress
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+
+_AUTO = "auto"
+_MESH = re.compile(r"(\d{1,6})[xX](\d{1,6})")
+
+
+def _mesh(
+    _context: click.Context, _option: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
+    """Read WIDTHxHEIGHT."""
+    found = _MESH.fullmatch(value or "")
+    if value is not None and found is None:
+        raise InputError(f"--mesh '{value}' is not a width and a height, such as 192x38")
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _replicas(_context: click.Context, _option: click.Parameter, value: str) -> int | None:
+    """Read a number, or auto."""
+    if value == _AUTO:
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,5}", value):
+        raise InputError(f"--replicas '{value}' is neither {_AUTO} nor a number from 1")
+    return int(value)
+
+
+def _print_schema(context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    """Print a format's schema and end."""
+    if value is None or context.resilient_parsing:
+        return
+    from ethosgen.mesh.files import schema_text
+
+    click.echo(schema_text(value), nl=False)
+    context.exit()
+
+
+@click.command()
+@click.argument("source", metavar="GRAPH", type=click.Path(path_type=Path))
+@click.option(
+    "--mesh",
+    metavar="WxH",
+    callback=_mesh,
+    help="Width and height of the mesh, e.g. 192x38 [default: what --elements says].",
+)
+@click.option(
+    "--elements",
+    metavar="FILE.toml",
+    type=click.Path(path_type=Path),
+    help="Clock and memory of the elements, bandwidth and latency of the links, and elements that "
+    "differ or are dead [default: 400 MHz, 1 MiB, 1 GB/s, 20 ns for all].",
+)
+@click.option(
+    "--stages",
+    metavar="K",
+    type=click.IntRange(1),
+    help="Cut a network into K stages [default: a stage for each operator].",
+)
+@click.option(
+    "--npu",
+    metavar="NPU",
+    help="NPU of each element, for the cycles of a network's operators [default: none, the CPU's].",
+)
+@click.option(
+    "--replicas",
+    metavar="auto|N",
+    default=_AUTO,
+    show_default=True,
+    callback=_replicas,
+    help="Elements for each task that does not say itself; auto: as many as make the whole faster.",
+)
+@click.option(
+    "--mapping",
+    metavar="MAPPING.json",
+    type=click.Path(path_type=Path),
+    help="Judge this mapping instead of making one.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="PLACEMENT.json",
+    type=click.Path(path_type=Path),
+    help="Write the placement, in the format of --mapping.",
+)
+@click.option(
+    "--graph",
+    "graph_output",
+    metavar="GRAPH.json",
+    type=click.Path(path_type=Path),
+    help="Write the task graph, for another mapper.",
+)
+@click.option(
+    "--picture",
+    metavar="PLACEMENT.svg",
+    type=click.Path(path_type=Path),
+    help="Draw who does what, and how busy the links are.",
+)
+@click.option(
+    "--samples",
+    metavar="N",
+    type=click.IntRange(24, 1_000_000),
+    help="Number of samples to simulate [default: enough to fill the mesh and then to measure].",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the placement."
+)
+@click.option(
+    "--schema",
+    type=ValueChoice(["graph", "mapping", "elements"]),
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Only print the JSON schema of such a file.",
+)
+@with_reading
+@JSON
+def place(
+    source: Path,
+    mesh: tuple[int, int] | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Place a task graph, or a network cut into stages, on a mesh of elements, and simulate it.
+
+    \b
+    GRAPH is a task graph (.json), or a network in any format:
+        ethosgen place MODEL.tflite --mesh 16x8 --stages 12 --graph graph.json -o placement.json
+        ethosgen place graph.json --mesh 192x38 --picture placement.svg
+        ethosgen place graph.json --mesh 192x38 --mapping mine.json     judge another mapper's
+    """
+    from ethosgen.mesh.files import mesh_of
+    from ethosgen.pipeline.placement import PlacementRequest
+    from ethosgen.pipeline.placement import place as run
+
+    asked = PlacementRequest(source, mesh=mesh_of(*mesh) if mesh else None, **options)
+    with Progress() as progress:
+        report = run(asked, progress.watch())
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2))
+    else:
+        for line in report_lines(report):
+            click.echo(line)
+    suggest_next(_next(asked, report), quiet=as_json)
+
+
+def report_lines(report: Any) -> Iterator[str]:
+    """Yield the report for people."""
+    facts = report.as_json()
+    slowest, latency, run = facts["slowest_task"], facts["latency_s"], facts["simulated"]
+    tasks, used = len(facts["tasks"]), facts["used_elements"]
+    mesh = facts["mesh"]
+    yield (
+        f"{facts['graph']}: {counted(tasks, 'task')} on {used:,} of "
+        f"{counted(facts['elements'], 'element')} ({mesh['width']}x{mesh['height']})"
+    )
+    most = max(facts["tasks"], key=lambda task: task["replicas"])
+    lanes = f", in {counted(facts['lanes'], 'lane')}" if facts["lanes"] > 1 else ""
+    yield f"  replicas    at most {most['replicas']:,}, of '{most['name']}'{lanes}"
+    each = _time(slowest["seconds_per_sample"])
+    yield f"  slowest     '{slowest['name']}': {each} for each sample"
+    speed, bound = facts["samples_per_s"], facts["bound"]
+    yield (
+        f"  throughput  {_rate(speed)} per second simulated, {_rate(bound['samples_per_s'])} at "
+        f"best, limited by {bound['limit']}"
+    )
+    yield f"  latency     {_time(latency['mean'])} on average, {_time(latency['max'])} at most"
+    if hot := facts["hottest_link"]:
+        yield f"  links       the hottest, {hot['link']}, is busy for {hot['load']:.1%} of the time"
+        yield (
+            f"  traffic     {facts['bytes_per_sample']:,} B for each sample, links passed by a byte on "
+            f"average: {report.hops:.2f}"
+        )
+    yield (
+        f"  simulated   {counted(run['samples'], 'sample')}, measured {run['measured']:,}: "
+        "each came out once, in order"
+    )
+    if not run["full"]:
+        yield "  note        the mesh was not full before measuring; --samples sets a larger number"
+
+
+def _next(asked: Any, report: Any) -> str:
+    """Return the command that a user may want next."""
+    words = ["ethosgen", "place", str(asked.graph_output or asked.source)]
+    if asked.mesh is not None:
+        words += ["--mesh", str(asked.mesh)]
+    if asked.elements is not None:
+        words += ["--elements", str(asked.elements)]
+    if asked.output is not None:
+        return shlex.join([*words, "--mapping", str(asked.output)])
+    if asked.graph_output is None and asked.stages is not None:
+        words += ["--stages", str(asked.stages)]
+    if asked.graph_output is None and asked.npu is not None:
+        words += ["--npu", asked.npu]
+    return shlex.join([*words, "-o", "placement.json", "--picture", "placement.svg"])
+
+
+def _time(seconds: float) -> str:
+    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 0.0))
+    unit, size = next(one for one in units if seconds >= one[1])
+    return f"{seconds / (size or 1e-9):.4g} {unit}"
+
+
+def _rate(value: float) -> str:
+    rounded = float(f"{value:.4g}")
+    return f"{rounded:,.0f}" if rounded >= 1000 else f"{rounded:g}"

@@ -1,0 +1,123 @@
+"""Places replicas by dual recursive bipartitioning.
+
+The elements are halved across their longer side, and the replicas are divided into as many for each
+half, so that little flows between the two; both again and again, until each half is one element.
+The method is that of F. Pellegrini, "Static mapping by dual recursive bipartitioning of process and
+architecture graphs" (SHPCC 1994), which Scotch implements; METIS divides the graphs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pymetis
+
+from ethosgen.mesh.adjacency import Adjacency
+from ethosgen.mesh.system import Mesh
+from ethosgen.mesh.traffic import Floats, Ints
+
+_LARGEST_WEIGHT = 1 << 20
+"""METIS counts in integers of 32 bits."""
+
+
+def bisect(graph: Adjacency, elements: Ints, mesh: Mesh, seed: int) -> Ints:
+    """Return one of `elements` for each vertex of the graph; there are as many of both."""
+    work = _Bisection(graph, mesh, seed)
+    parts = [(np.arange(len(elements)), np.sort(elements))]
+    while parts:  # level by level, so that all know roughly where the others will be
+        parts = [half for part in parts for half in work.halve(*part)]
+    return work.placed
+
+
+@dataclass
+class _Bisection:
+    graph: Adjacency
+    mesh: Mesh
+    seed: int
+
+    def __post_init__(self) -> None:
+        count = len(self.graph.starts) - 1
+        self.placed = np.full(count, -1, np.int64)
+        self._scratch = np.full(count, -1, np.int64)
+        middle = (self.mesh.width - 1) / 2, (self.mesh.height - 1) / 2
+        self._x, self._y = (np.full(count, value) for value in middle)
+
+    def halve(self, vertices: Ints, elements: Ints) -> list[tuple[Ints, Ints]]:
+        """Divide vertices and elements; place them if there is one of each."""
+        if len(vertices) == 1:
+            self.placed[vertices] = elements
+            return []
+        halves = _halves(elements, self.mesh)
+        inner = self.graph.within(vertices, self._scratch)
+        is_second = _divided(inner, len(halves[1]), self.seed)
+        pulls = self._pulls(vertices, halves)
+        if len(halves[0]) == len(halves[1]):
+            straight = np.where(is_second, pulls[1], pulls[0]).sum()
+            if np.where(is_second, pulls[0], pulls[1]).sum() < straight:
+                is_second = ~is_second
+        found = []
+        for half, some in zip(halves, (vertices[~is_second], vertices[is_second]), strict=True):
+            y, x = np.divmod(half, self.mesh.width)
+            self._x[some], self._y[some] = x.mean(), y.mean()
+            found.append((some, half))
+        return found
+
+    def _pulls(self, vertices: Ints, halves: tuple[Ints, Ints]) -> list[Floats]:
+        """Return the hop-bytes of each vertex to those outside, if it is in either half."""
+        places, owners = self.graph.rows(vertices)
+        others = self.graph.neighbours[places]
+        self._scratch[vertices] = 0
+        outside = self._scratch[others] < 0
+        self._scratch[vertices] = -1
+        others, owners = others[outside], owners[outside]
+        weights = self.graph.weights[places[outside]]
+        pulls: list[Floats] = []
+        for half in halves:
+            y, x = np.divmod(half, self.mesh.width)
+            far = np.abs(self._x[others] - x.mean()) + np.abs(self._y[others] - y.mean())
+            pull = np.bincount(owners, weights * far, minlength=len(vertices))
+            pulls.append(pull.astype(np.float64))
+        return pulls
+
+
+def _halves(elements: Ints, mesh: Mesh) -> tuple[Ints, Ints]:
+    """Cut a set of elements across its longer side, into halves that differ by one at most."""
+    y, x = np.divmod(elements, mesh.width)
+    order = np.lexsort((y, x) if np.ptp(x) >= np.ptp(y) else (x, y))
+    middle = (len(elements) + 1) // 2
+    return elements[order[:middle]], elements[order[middle:]]
+
+
+def _divided(
+    graph: Adjacency, second: int, seed: int
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Divide a graph in two with a small cut; return who is among the `second` of the second."""
+    count = len(graph.starts) - 1
+    if not len(graph.neighbours):
+        return np.arange(count) >= count - second
+    scale = _LARGEST_WEIGHT / graph.weights.max()
+    _, parts = pymetis.part_graph(
+        2,
+        pymetis.CSRAdjacency(graph.starts.astype(np.int32), graph.neighbours.astype(np.int32)),
+        eweights=np.maximum(graph.weights * scale, 1).astype(np.int32),
+        tpwgts=[1 - second / count, second / count],
+        recursive=True,
+        options=pymetis.Options(seed=seed, ufactor=1),
+    )
+    is_second = np.array(parts, bool)
+    _even_out(graph, is_second, second)
+    return is_second
+
+
+def _even_out(
+    graph: Adjacency, is_second: np.ndarray[tuple[int], np.dtype[np.bool_]], second: int
+) -> None:
+    """Move the vertices that cost least, until the second part has exactly `second`."""
+    owners = np.repeat(np.arange(len(is_second)), np.diff(graph.starts))
+    while (surplus := int(is_second.sum()) - second) != 0:
+        crosses = is_second[owners] != is_second[graph.neighbours]
+        gains = np.bincount(
+            owners, np.where(crosses, graph.weights, -graph.weights), minlength=len(is_second)
+        )
+        gains[is_second != (surplus > 0)] = -np.inf
+        best = int(np.argmax(gains))
+        is_second[best] = not is_second[best]

@@ -1,0 +1,71 @@
+"""How fast a placement can be at best: no sample can follow another one sooner than this.
+
+Three things bound the period: an element that is always busy, a link that is always busy, and a
+hand-over, because its receiver can hold only some samples: it takes one more when it has finished
+one, so `depth` samples take at least one transfer and the work on one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethosgen.mesh.layout import Layout
+from ethosgen.mesh.traffic import STEPS, hops
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least period in seconds, and what it is due to, in words."""
+
+    period_s: float
+    limit: str
+    is_link: bool = False
+
+
+def bound_of(layout: Layout) -> Bound:
+    """Return the least period that any simulation of a placement can reach."""
+    return max((_of_elements(layout), _of_links(layout), _of_hand_overs(layout)), key=_period)
+
+
+def _period(bound: Bound) -> float:
+    return bound.period_s
+
+
+def _of_elements(layout: Layout) -> Bound:
+    counts = np.array(layout.replication.counts)[layout.replication.task_of]
+    periods = layout.seconds / counts
+    worst = int(np.argmax(periods))
+    name = layout.replication.graph.tasks[int(layout.replication.task_of[worst])].name
+    return Bound(float(periods[worst]), f"task '{name}'")
+
+
+def _of_links(layout: Layout) -> Bound:
+    loads = layout.link_bytes
+    hottest = int(np.argmax(loads))
+    period = float(loads[hottest]) / layout.system.link.bytes_per_s
+    return Bound(period, f"the link {link_title(layout, hottest)}", is_link=True)
+
+
+def _of_hand_overs(layout: Layout) -> Bound:
+    replication, link = layout.replication, layout.system.link
+    flows = replication.flows
+    if not len(flows.senders):
+        return Bound(0.0, "nothing")
+    graph, sizes = replication.graph, []
+    for edge, (i, j), depth in zip(graph.edges, graph.ends, layout.depths, strict=True):
+        pairs = np.lcm(replication.counts[i], replication.counts[j])
+        sizes.append(np.tile([edge.bytes, depth * replication.counts[j]], (pairs, 1)))
+    each = np.concatenate(sizes)
+    ways = hops(flows, layout.elements, layout.system.mesh)
+    transfers = ways * link.latency_s + each[:, 0] / link.bytes_per_s
+    periods = (transfers + layout.seconds[flows.receivers]) / each[:, 1]
+    worst = int(np.argmax(periods))
+    one, other = (layout.title(int(ends[worst])) for ends in (flows.senders, flows.receivers))
+    return Bound(float(periods[worst]), f"the hand-over from {one} to {other}")
+
+
+def link_title(layout: Layout, link: int) -> str:
+    """Return a link's two elements for people."""
+    x, y = layout.system.place(link // 4)
+    dx, dy = STEPS[link % 4]
+    return f"({x}, {y}) → ({x + dx}, {y + dy})"

@@ -1,0 +1,52 @@
+"""Counts the buffers for handing over, and the memory that a task takes with them.
+
+An input is double-buffered: an element receives a sample while it works on another one. So is an
+output, which leaves while the next one is computed. Where tensors of two ways meet, the one on the
+shorter way waits, and takes as many more buffers as samples are on the longer way.
+"""
+
+import math
+from collections.abc import Sequence
+
+from ethosgen.mesh.graph import Task, TaskGraph
+
+LEAST = 2
+"""The buffers of an input, and of an output."""
+
+
+def base_bytes(graph: TaskGraph, task: int) -> int:
+    """Return the memory of a task with the fewest buffers that its edges allow."""
+    inputs = sum(
+        graph.edges[e].bytes * (graph.edges[e].buffers or LEAST) for e in graph.incoming[task]
+    )
+    outputs = sum(LEAST * graph.edges[e].bytes for e in graph.outgoing[task])
+    return graph.tasks[task].memory_bytes + inputs + outputs
+
+
+def depths(graph: TaskGraph, counts: Sequence[int], memories: Sequence[int]) -> list[int]:
+    """Return the number of samples that the receiving element of each edge can hold.
+
+    `counts` are the tasks' replicas, `memories` the bytes that each task may take.
+    """
+    found = [edge.buffers or LEAST for edge in graph.edges]
+    level = [0] * len(graph.tasks)
+    for task in graph.order:
+        incoming = graph.incoming[task]
+        reached = [level[graph.ends[e][0]] + counts[graph.ends[e][0]] for e in incoming]
+        level[task] = max(reached, default=0)
+        spare = memories[task] - base_bytes(graph, task)
+        for e, samples in zip(incoming, reached, strict=True):
+            edge = graph.edges[e]
+            wanted = math.ceil((level[task] - samples) / counts[task])
+            if edge.buffers is None and wanted:
+                more = min(wanted, spare // edge.bytes) if edge.bytes else wanted
+                found[e] += more
+                spare -= more * edge.bytes
+    return found
+
+
+def describe_need(graph: TaskGraph, task: int) -> str:
+    """Return a task's need of memory for people, with what its buffers take."""
+    one: Task = graph.tasks[task]
+    need = base_bytes(graph, task)
+    return f"{need:,} B ({one.memory_bytes:,} for itself, {need - one.memory_bytes:,} for buffers)"

@@ -1,0 +1,157 @@
+"""The task graph: stages of a network, their cycles and memory, and the bytes that they hand over.
+
+It is a file that other partitioners read and write, so every figure is checked.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ethosgen.values.grammar import unknown
+
+MOST = 10**15
+"""The greatest figure of cycles and bytes: sums of them stay exact."""
+MOST_ELEMENTS = 65_536
+"""The largest mesh."""
+
+Figure = Annotated[int, Field(ge=0, le=MOST)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Replicas = Annotated[int, Field(ge=1, le=MOST_ELEMENTS)]
+
+
+class Table(BaseModel):
+    """A part of a file: unknown fields are errors, and "56" is not a number."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        populate_by_name=True,
+    )
+
+
+class Task(Table):
+    """A stage: what one element does with each sample."""
+
+    name: Name
+    """Its name, unique in the graph."""
+    cycles: Annotated[int, Field(ge=1, le=MOST)]
+    """The cycles of an element for one sample."""
+    memory_bytes: Figure
+    """The memory that it takes on an element, without the buffers for handing over."""
+    replicas: Replicas | None = None
+    """The number of elements that do it, sample by sample in turn [default: what --replicas says].
+    """
+
+
+class Edge(Table):
+    """A hand-over: what a task sends to another one for each sample."""
+
+    sender: Name = Field(alias="from")
+    """The name of the task that sends."""
+    receiver: Name = Field(alias="to")
+    """The name of the task that receives."""
+    bytes: Figure
+    """The bytes of one sample."""
+    buffers: Annotated[int, Field(ge=1, le=MOST_ELEMENTS)] | None = None
+    """The number of samples that the receiving element can hold [default: 2, and more where
+    another way between the two tasks is longer]."""
+
+
+class TaskGraph(Table):
+    """A whole task graph."""
+
+    schema_version: Literal[1]
+    """The version of this format."""
+    name: str = ""
+    """The name of the network."""
+    tasks: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
+    """The tasks, in any order."""
+    edges: Annotated[tuple[Edge, ...], Field(strict=False)] = ()
+    """The hand-overs between them; they form no cycle. A task that receives nothing gets the
+    network's inputs, one that sends nothing gives its outputs."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names: dict[str, int] = {}
+        for index, task in enumerate(self.tasks):
+            if task.name in names:
+                raise ValueError(
+                    f"tasks[{index}].name: '{task.name}' is also the name of "
+                    f"tasks[{names[task.name]}]; give each task its own"
+                )
+            names[task.name] = index
+        _check_edges(self.edges, names)
+        try:
+            tuple(_sorter(self.edges, names).static_order())
+        except CycleError as error:
+            way = " → ".join(f"'{name}'" for name in _shortened(error.args[1]))
+            raise ValueError(
+                f"edges: they form a cycle, {way}; a sample visits each task once, so remove one"
+            ) from None
+        return self
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """The tasks' positions in `tasks`, by name."""
+        return {task.name: i for i, task in enumerate(self.tasks)}
+
+    @cached_property
+    def order(self) -> Sequence[int]:
+        """The tasks' positions in `tasks`; every sender comes before its receivers."""
+        sorter = _sorter(self.edges, self.index)
+        return [self.index[name] for name in sorter.static_order()]
+
+    @cached_property
+    def ends(self) -> Sequence[tuple[int, int]]:
+        """The positions of sender and receiver of each edge."""
+        return [(self.index[edge.sender], self.index[edge.receiver]) for edge in self.edges]
+
+    @cached_property
+    def incoming(self) -> Sequence[Sequence[int]]:
+        """The edges, by position, that each task receives."""
+        return self._edges_at(1)
+
+    @cached_property
+    def outgoing(self) -> Sequence[Sequence[int]]:
+        """The edges, by position, that each task sends."""
+        return self._edges_at(0)
+
+    def _edges_at(self, end: int) -> Sequence[Sequence[int]]:
+        found: list[list[int]] = [[] for _ in self.tasks]
+        for number, ends in enumerate(self.ends):
+            found[ends[end]].append(number)
+        return found
+
+
+def _check_edges(edges: Sequence[Edge], names: Mapping[str, int]) -> None:
+    seen: dict[tuple[str, str], int] = {}
+    for index, edge in enumerate(edges):
+        for field, name in (("from", edge.sender), ("to", edge.receiver)):
+            if name not in names:
+                known = list(names)
+                shown = known if len(known) <= 12 else [*known[:12], "…"]
+                raise ValueError(f"edges[{index}].{field}: {unknown('task', name, shown)}")
+        ends = edge.sender, edge.receiver
+        if ends in seen:
+            raise ValueError(
+                f"edges[{index}]: edges[{seen[ends]}] also leads from '{ends[0]}' to '{ends[1]}'; "
+                "add their bytes in one"
+            )
+        seen[ends] = index
+
+
+def _sorter(edges: Sequence[Edge], names: Mapping[str, int]) -> TopologicalSorter[str]:
+    sorter = TopologicalSorter[str](dict.fromkeys(names, ()))
+    for edge in edges:
+        sorter.add(edge.receiver, edge.sender)
+    return sorter
+
+
+def _shortened(names: Sequence[str]) -> Sequence[str]:
+    return names if len(names) <= 8 else [*names[:4], "…", *names[-3:]]

@@ -1,0 +1,176 @@
+"""Places a task graph on a system: who does what, where, and with how many.
+
+First the slowest stage is made as fast as the elements allow, then the ways of its bytes short:
+dual recursive bipartitioning, then exchanges. Where links still are slower than the slowest stage,
+more lanes are tried, which cost balance and save traffic.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ethosgen.mesh.adjacency import adjacency_of
+from ethosgen.mesh.bound import bound_of
+from ethosgen.mesh.buffers import base_bytes, depths, describe_need
+from ethosgen.mesh.graph import TaskGraph
+from ethosgen.mesh.layout import Layout
+from ethosgen.mesh.refinement import refine
+from ethosgen.mesh.region import compact, fitted
+from ethosgen.mesh.replication import Demand, balance, balance_in_lanes, slowest
+from ethosgen.mesh.system import System
+from ethosgen.mesh.traffic import Ints, Replication, hop_bytes
+from ethosgen.values.errors import CapacityError
+from ethosgen.values.grammar import counted
+from ethosgen.values.watch import Watch
+
+TOLERANCES = (0.02, 0.1, 0.3)
+"""The shares by which lanes may make the slowest stage slower, tried while links are slower."""
+
+
+def place(
+    graph: TaskGraph, system: System, replicas: int | None, seed: int, watch: Watch
+) -> Layout:
+    """Return a placement with as many replicas as help, or `replicas` of each task.
+
+    A task's own number comes first. CapacityError if there are too many tasks or one fits nowhere.
+    """
+    choice = _Choice(graph, system, replicas)
+    choice.check()
+    best: Layout | None = None
+    for tolerance in TOLERANCES if choice.is_free else TOLERANCES[:1]:
+        found = choice.counts(tolerance)
+        if best is not None and found == best.replication.counts:
+            continue
+        watch.say(f"placing {counted(sum(found), 'replica')}")
+        layout = _placed(graph, system, found, choice, seed)
+        if best is None or _merit(layout) < _merit(best):
+            best = layout
+        if not bound_of(best).is_link:
+            break
+    assert best is not None
+    return best
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The elements that are used, and how many of them each task gets."""
+
+    graph: TaskGraph
+    system: System
+    replicas: int | None
+
+    @cached_property
+    def fixed(self) -> list[int | None]:
+        return [task.replicas or self.replicas for task in self.graph.tasks]
+
+    @property
+    def is_free(self) -> bool:
+        return None in self.fixed
+
+    @cached_property
+    def needs(self) -> Ints:
+        """The memory of each task, with the fewest buffers."""
+        return np.array([base_bytes(self.graph, i) for i in range(len(self.graph.tasks))])
+
+    def check(self) -> None:
+        """Raise CapacityError if tasks and elements do not fit."""
+        alive, wanted = int(self.system.alive.sum()), sum(one or 1 for one in self.fixed)
+        name = f"task graph '{self.graph.name}'"
+        if wanted > alive:
+            what = "task" if wanted == len(self.fixed) else "replica"
+            raise CapacityError(
+                f"{name} has {counted(wanted, what)}, but the {self.system.mesh} mesh has only "
+                f"{counted(alive, 'working element')}; merge tasks, or name a larger mesh"
+            )
+        most, worst = int(self.system.memories.max()), int(np.argmax(self.needs))
+        if self.needs[worst] > most:
+            raise CapacityError(
+                f"{name}: task '{self.graph.tasks[worst].name}' takes "
+                f"{describe_need(self.graph, worst)}, {int(self.needs[worst]) - most:,} B more "
+                f"than the {most:,} B of the largest element; split it, or give the elements more"
+            )
+        if balance(self._demand(self._clocks[-1])) is None:
+            raise CapacityError(f"{name}: {self._shortage()}")
+
+    def counts(self, tolerance: float) -> list[int]:
+        """Return the tasks' numbers of replicas."""
+        counts = balance_in_lanes(self._demand(self.clock), tolerance)
+        assert counts is not None
+        return counts
+
+    @cached_property
+    def clock(self) -> float:
+        """The clock below which elements are left out: slow ones may hold up the others."""
+        found: list[tuple[float, float]] = []
+        for clock in self._clocks:
+            demand = self._demand(clock)
+            if (counts := balance(demand)) is not None:
+                found.append((slowest(demand.times, counts), clock))
+        return min(found)[1]
+
+    @property
+    def usable(self) -> Ints:
+        """The elements that are used."""
+        return np.flatnonzero(self.system.clocks >= self.clock)
+
+    def memory_of(self, task: int) -> int:
+        """Return the memory of the smallest elements that a task fits."""
+        memories = np.unique(self.system.memories[self.usable])
+        return int(memories[np.searchsorted(memories, self.needs[task])])
+
+    @cached_property
+    def _clocks(self) -> list[float]:
+        """The clocks of elements, the fastest first."""
+        alive = self.system.clocks[self.system.alive]
+        return [float(clock) for clock in np.unique(alive)[::-1]]
+
+    def _demand(self, clock: float) -> Demand:
+        memories = self.system.memories[self.system.clocks >= clock]
+        classes, capacities = np.unique(memories, return_counts=True)
+        levels = np.searchsorted(classes, self.needs)
+        lacking = levels == len(classes)  # one more class, without elements
+        return Demand(
+            [task.cycles / clock for task in self.graph.tasks],
+            self.fixed,
+            levels.tolist(),
+            [*capacities.tolist(), 0] if lacking.any() else capacities.tolist(),
+        )
+
+    def _shortage(self) -> str:
+        demand = self._demand(self._clocks[-1])
+        room = demand.room([one or 1 for one in self.fixed])
+        level = next(k for k, left in enumerate(room) if left < 0)
+        least = int(np.unique(self.system.memories[self.system.alive])[level])
+        some = [i for i, one in enumerate(demand.levels) if one >= level]
+        wanted = sum(self.fixed[i] or 1 for i in some)
+        return (
+            f"{counted(wanted, 'replica')} of {counted(len(some), 'task')}, such as "
+            f"'{self.graph.tasks[some[0]].name}', fit only elements of {least:,} B or more, and "
+            f"{-room[level]:,} of these are lacking; give more elements more memory"
+        )
+
+
+def _merit(layout: Layout) -> tuple[float, float]:
+    """Return what is to be least: the time of each sample, then the traffic."""
+    flows = layout.replication.flows
+    return bound_of(layout).period_s, hop_bytes(flows, layout.elements, layout.system.mesh)
+
+
+def _placed(
+    graph: TaskGraph, system: System, counts: Sequence[int], choice: _Choice, seed: int
+) -> Layout:
+    from ethosgen.mesh.bisection import bisect  # pymetis
+
+    replication = Replication(graph, counts)
+    memories = [choice.memory_of(task) for task in range(len(graph.tasks))]
+    buffers = depths(graph, counts, memories)
+    links = adjacency_of(replication.flows, replication.total)
+    needs = choice.needs[replication.task_of]
+    limits = np.where(system.clocks >= choice.clock, system.memories, -1)
+    elements = compact(choice.usable, replication.total, system.mesh)
+    first = fitted(bisect(links, elements, system.mesh, seed), needs, limits, system.mesh)
+    better = refine(links, first, needs.tolist(), limits.tolist(), system.mesh, seed)
+    layouts = [Layout(replication, system, one, buffers) for one in (first, better)]
+    return min(layouts, key=_merit)

@@ -1,0 +1,93 @@
+"""The judgement of a placement: how fast it is, and what limits it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ethosgen.mesh.bound import Bound, bound_of, link_title
+from ethosgen.mesh.layout import Layout
+from ethosgen.mesh.replication import lanes
+from ethosgen.mesh.simulation import Simulated
+from ethosgen.mesh.traffic import hop_bytes
+
+
+@dataclass(frozen=True)
+class PlacementReport:
+    """A placement, its bound, and what its simulation measured."""
+
+    layout: Layout
+    bound: Bound
+    simulated: Simulated
+
+    @property
+    def slowest(self) -> tuple[str, float]:
+        """The name of the slowest stage, and its seconds for each sample."""
+        replication = self.layout.replication
+        counts = np.array(replication.counts)[replication.task_of]
+        periods = self.layout.seconds / counts
+        worst = int(np.argmax(periods))
+        return replication.graph.tasks[int(replication.task_of[worst])].name, float(periods[worst])
+
+    @property
+    def hottest(self) -> tuple[str, float] | None:
+        """The most loaded link and the share of the time that it is busy, None if none is used."""
+        loads = self.simulated.link_loads
+        worst = int(np.argmax(loads))
+        return (link_title(self.layout, worst), float(loads[worst])) if loads[worst] else None
+
+    @property
+    def lanes(self) -> int:
+        """The groups of replicas that exchange nothing with each other."""
+        return lanes(self.layout.replication.counts)
+
+    @property
+    def bytes_per_sample(self) -> int:
+        """What tasks hand over for each sample."""
+        return sum(edge.bytes for edge in self.layout.replication.graph.edges)
+
+    @property
+    def hop_bytes(self) -> float:
+        """The same, counted on every link that it passes."""
+        replication = self.layout.replication
+        return hop_bytes(replication.flows, self.layout.elements, self.layout.system.mesh)
+
+    @property
+    def hops(self) -> float:
+        """The links that a byte passes, on average."""
+        return self.hop_bytes / self.bytes_per_sample if self.bytes_per_sample else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as an object of JSON types."""
+        run, replication = self.simulated, self.layout.replication
+        latencies, hottest = run.latencies_s, self.hottest
+        name, seconds = self.slowest
+        return {
+            "graph": replication.graph.name,
+            "mesh": self.layout.system.mesh.model_dump(),
+            "elements": int(self.layout.system.alive.sum()),
+            "used_elements": replication.total,
+            "lanes": self.lanes,
+            "tasks": [
+                {"name": task.name, "replicas": count}
+                for task, count in zip(replication.graph.tasks, replication.counts, strict=True)
+            ],
+            "slowest_task": {"name": name, "seconds_per_sample": seconds},
+            "bound": {"samples_per_s": 1 / self.bound.period_s, "limit": self.bound.limit},
+            "samples_per_s": 1 / run.period_s,
+            "latency_s": {"mean": float(latencies.mean()), "max": float(latencies.max())},
+            "bytes_per_sample": self.bytes_per_sample,
+            "hop_bytes_per_sample": self.hop_bytes,
+            "hottest_link": hottest and {"link": hottest[0], "load": hottest[1]},
+            "simulated": {
+                "samples": run.samples,
+                "measured": run.measured.stop - run.measured.start,
+                "full": run.is_full,
+                "events": run.events,
+            },
+        }
+
+
+def report_of(layout: Layout, simulated: Simulated) -> PlacementReport:
+    """Return the judgement of a placement that was simulated."""
+    return PlacementReport(layout, bound_of(layout), simulated)

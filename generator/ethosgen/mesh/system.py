@@ -1,0 +1,162 @@
+"""The system: a mesh of elements, each a processor with memory, and links between neighbours."""
+
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from ethosgen.mesh.graph import MOST, MOST_ELEMENTS, Figure, Table
+from ethosgen.values.grammar import counted
+
+Rate = Annotated[float, Field(gt=0, le=1e15)]
+Coordinate = Annotated[int, Field(ge=0, lt=MOST_ELEMENTS)]
+
+
+def _as_span(given: Any) -> Any:
+    """Read a single coordinate as a span of one."""
+    return (given, given) if isinstance(given, int) else given
+
+
+Span = Annotated[
+    tuple[Coordinate, Coordinate],
+    BeforeValidator(_as_span, json_schema_input_type=int | tuple[int, int]),
+    Field(strict=False),
+]
+"""A coordinate, or the first and the last of several."""
+
+
+class Mesh(Table):
+    """The size of the mesh; element (0, 0) is in the north-west."""
+
+    width: Annotated[int, Field(ge=1, le=MOST_ELEMENTS)]
+    """The elements of a row: x is from 0 to width - 1, eastwards."""
+    height: Annotated[int, Field(ge=1, le=MOST_ELEMENTS)]
+    """The rows: y is from 0 to height - 1, southwards."""
+
+    @model_validator(mode="after")
+    def _not_too_large(self) -> Self:
+        if self.elements > MOST_ELEMENTS:
+            raise ValueError(
+                f"{self} are {counted(self.elements, 'element')}, more than the "
+                f"{MOST_ELEMENTS:,} that are possible; choose a smaller mesh"
+            )
+        return self
+
+    @property
+    def elements(self) -> int:
+        """Their number."""
+        return self.width * self.height
+
+    def __str__(self) -> str:
+        return f"{self.width}x{self.height}"
+
+
+class Element(Table):
+    """What every element has, unless an override says otherwise."""
+
+    clock_hz: Rate = 400e6
+    """The clock of the processor and its accelerator."""
+    memory_bytes: Annotated[int, Field(ge=1, le=MOST)] = 1 << 20
+    """Its memory for tasks."""
+
+
+class Link(Table):
+    """What every link has: one to each neighbour in each direction."""
+
+    bytes_per_s: Rate = 1e9
+    """Its bandwidth."""
+    latency_s: Annotated[float, Field(ge=0, le=1)] = 20e-9
+    """The time from the start of a transfer on it until the next link can start."""
+
+
+class Override(Table):
+    """A rectangle of elements that differ; later ones win."""
+
+    x: Span
+    """Their x, or the first and the last one."""
+    y: Span
+    """Their y, or the first and the last one."""
+    dead: bool = False
+    """Whether they cannot do any task; their routers still pass transfers on."""
+    clock_hz: Rate | None = None
+    """Their clock."""
+    memory_bytes: Figure | None = None
+    """Their memory."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        for name, (first, last) in (("x", self.x), ("y", self.y)):
+            if first > last:
+                raise ValueError(f"{name}: the first, {first}, is after the last, {last}")
+        return self
+
+
+class System(Table):
+    """A whole elements file."""
+
+    schema_version: Literal[1] = 1
+    """The version of this format."""
+    title: str = ""
+    """A name for people."""
+    mesh: Mesh
+    """Its size [default: what --mesh says]."""
+    element: Element = Element()
+    """What every element has."""
+    link: Link = Link()
+    """What every link has."""
+    override: Annotated[tuple[Override, ...], Field(strict=False)] = ()
+    """Elements that differ."""
+
+    @model_validator(mode="after")
+    def _inside(self) -> Self:
+        for index, one in enumerate(self.override):
+            for name, last, size in (
+                ("x", one.x[1], self.mesh.width),
+                ("y", one.y[1], self.mesh.height),
+            ):
+                if last >= size:
+                    raise ValueError(
+                        f"override[{index}].{name}: {last} is outside the mesh of {self.mesh}, "
+                        f"whose last {name} is {size - 1}"
+                    )
+        return self
+
+    def place(self, element: int) -> tuple[int, int]:
+        """Return x and y of an element; elements count from (0, 0) row by row."""
+        return element % self.mesh.width, element // self.mesh.width
+
+    @cached_property
+    def clocks(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The clock of each element in Hz, 0 for a dead one."""
+        clocks = self._each("clock_hz", np.float64)
+        clocks[~self.alive] = 0
+        return clocks
+
+    @cached_property
+    def memories(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The memory of each element in bytes, -1 for a dead one."""
+        memories = self._each("memory_bytes", np.int64)
+        memories[~self.alive] = -1
+        return memories
+
+    @cached_property
+    def alive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether each element can do tasks."""
+        alive = np.ones((self.mesh.height, self.mesh.width), bool)
+        for one in self.override:
+            alive[_area(one)] = not one.dead
+        return alive.ravel()
+
+    def _each(self, field: str, dtype: Any) -> np.ndarray[Any, Any]:
+        shape = self.mesh.height, self.mesh.width
+        values = np.full(shape, getattr(self.element, field), dtype)
+        for one in self.override:
+            value = getattr(one, field)
+            if value is not None:
+                values[_area(one)] = value
+        return values.ravel()
+
+
+def _area(one: Override) -> tuple[slice, slice]:
+    return slice(one.y[0], one.y[1] + 1), slice(one.x[0], one.x[1] + 1)

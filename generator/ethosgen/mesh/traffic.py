@@ -1,0 +1,136 @@
+"""The traffic of replicas on elements: who sends to whom, over which links, and how much.
+
+Samples take turns: sample s is the business of replica s mod r of a task with r replicas. So a pair
+of replicas on an edge meets once in lcm(r, r') samples. Routes go along x first, then along y,
+which cannot deadlock.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ethosgen.mesh.graph import TaskGraph
+from ethosgen.mesh.system import Mesh
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+EAST, WEST, SOUTH, NORTH = range(4)
+"""Directions; the link that leaves element e in direction d has the number 4 * e + d."""
+STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
+"""What each direction adds to x and y."""
+
+
+@dataclass(frozen=True)
+class Replication:
+    """A task graph with a number of replicas for each task.
+
+    Replicas are numbered task by task; `first[i]` is the number of task i's replica 0.
+    """
+
+    graph: TaskGraph
+    counts: Sequence[int]
+
+    @cached_property
+    def first(self) -> Sequence[int]:
+        """The number of each task's first replica."""
+        return [0, *np.cumsum(self.counts).tolist()][:-1]
+
+    @property
+    def total(self) -> int:
+        """The number of replicas of all tasks."""
+        return sum(self.counts)
+
+    @cached_property
+    def task_of(self) -> Ints:
+        """The task of each replica."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    @cached_property
+    def flows(self) -> "Flows":
+        """Who sends how much to whom."""
+        senders, receivers, loads = [], [], []
+        for edge, (i, j) in zip(self.graph.edges, self.graph.ends, strict=True):
+            turns = np.arange(math.lcm(self.counts[i], self.counts[j]))
+            senders.append(self.first[i] + turns % self.counts[i])
+            receivers.append(self.first[j] + turns % self.counts[j])
+            loads.append(np.full(len(turns), edge.bytes / len(turns)))
+        if not loads:
+            none = np.zeros(0, np.int64)
+            return Flows(none, none, np.zeros(0))
+        return Flows(np.concatenate(senders), np.concatenate(receivers), np.concatenate(loads))
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Pairs of replicas, and the bytes between them for each sample, on average."""
+
+    senders: Ints
+    receivers: Ints
+    bytes: Floats
+
+
+def hop_bytes(flows: Flows, elements: Ints, mesh: Mesh) -> float:
+    """Return the bytes on all links for each sample, if replica r is on `elements[r]`."""
+    dx, dy = _distances(flows, elements, mesh)
+    return float(np.sum(flows.bytes * (dx + dy)))
+
+
+def hops(flows: Flows, elements: Ints, mesh: Mesh) -> Ints:
+    """Return the number of links between each pair."""
+    dx, dy = _distances(flows, elements, mesh)
+    return np.asarray(dx + dy)
+
+
+def _distances(flows: Flows, elements: Ints, mesh: Mesh) -> tuple[Ints, Ints]:
+    y, x = np.divmod(elements, mesh.width)
+    return (
+        np.abs(x[flows.senders] - x[flows.receivers]),
+        np.abs(y[flows.senders] - y[flows.receivers]),
+    )
+
+
+def link_bytes(flows: Flows, elements: Ints, mesh: Mesh) -> Floats:
+    """Return the bytes on each link for each sample, by the link's number."""
+    y, x = np.divmod(elements, mesh.width)
+    x0, y0, x1, y1 = x[flows.senders], y[flows.senders], x[flows.receivers], y[flows.receivers]
+    found = np.zeros((mesh.elements, 4))
+    for direction, start, end, row, is_along_x in (
+        (EAST, x0, x1, y0, True),
+        (WEST, x1 + 1, x0 + 1, y0, True),
+        (SOUTH, y0, y1, x1, False),
+        (NORTH, y1 + 1, y0 + 1, x1, False),
+    ):
+        some = start < end  # the links that leave start, start + 1, …, end - 1
+        length = mesh.width if is_along_x else mesh.height
+        changes = np.zeros((mesh.height if is_along_x else mesh.width, length + 1))
+        np.add.at(changes, (row[some], start[some]), flows.bytes[some])
+        np.add.at(changes, (row[some], end[some]), -flows.bytes[some])
+        loads = np.cumsum(changes, axis=1)[:, :-1]
+        found[:, direction] = (loads if is_along_x else loads.T).ravel()
+    found[found < _rounding(flows)] = 0
+    return found.ravel()
+
+
+def _rounding(flows: Flows) -> float:
+    """Return what cumulative sums leave where nothing flows."""
+    return 1e-9 * float(flows.bytes.max(initial=0))
+
+
+def route(sender: int, receiver: int, mesh: Mesh) -> list[int]:
+    """Return the numbers of the links between two elements, in order."""
+    (y, x), (y1, x1) = divmod(sender, mesh.width), divmod(receiver, mesh.width)
+    links = []
+    across = EAST if x1 > x else WEST
+    while x != x1:
+        links.append(4 * (y * mesh.width + x) + across)
+        x += STEPS[across][0]
+    along = SOUTH if y1 > y else NORTH
+    while y != y1:
+        links.append(4 * (y * mesh.width + x) + along)
+        y += STEPS[along][1]
+    return links

@@ -1,0 +1,188 @@
+"""Placements: valid ones, near the best of all on tiny meshes, far better than others on large."""
+
+import itertools
+import random
+
+import numpy as np
+import pymetis  # noqa: F401 - the tests are skipped without it
+import pytest
+
+from ethosgen.mesh.adjacency import adjacency_of
+from ethosgen.mesh.bisection import bisect
+from ethosgen.mesh.bound import bound_of
+from ethosgen.mesh.graph import TaskGraph
+from ethosgen.mesh.layout import Layout
+from ethosgen.mesh.placer import place
+from ethosgen.mesh.refinement import refine
+from ethosgen.mesh.region import compact, fitted
+from ethosgen.mesh.system import Mesh, System
+from ethosgen.mesh.traffic import Replication, hop_bytes
+from ethosgen.values.errors import CapacityError
+from ethosgen.values.watch import Watch
+from tests.support.task_graphs import chain, graph, random_graph, system
+
+QUIET = Watch()
+
+
+def total(layout: Layout) -> float:
+    return hop_bytes(layout.replication.flows, layout.elements, layout.system.mesh)
+
+
+def check(layout: Layout) -> None:
+    """Every replica has a working element of its own, with memory enough."""
+    assert len(set(layout.elements.tolist())) == layout.replication.total
+    assert layout.system.alive[layout.elements].all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_tiny_placement_is_near_the_best_of_all(seed: int) -> None:
+    tasks = random_graph(random.Random(seed), 6)
+    mesh = system(3, 2)
+    flows = Replication(tasks, [1] * 6).flows
+    best = min(
+        hop_bytes(flows, np.array(elements), mesh.mesh)
+        for elements in itertools.permutations(range(6))
+    )
+    found = place(tasks, mesh, 1, 0, QUIET)
+    check(found)
+    assert best <= total(found) <= 1.35 * best
+
+
+def test_a_chain_lies_along_neighbours() -> None:
+    found = place(chain([5] * 16, 8), system(4, 4), 1, 0, QUIET)
+    assert total(found) <= 1.4 * 15 * 8
+
+
+def test_halves_have_as_many_replicas_as_elements() -> None:
+    tasks = random_graph(random.Random(3), 33)
+    mesh = Mesh(width=7, height=5)
+    links = adjacency_of(Replication(tasks, [1] * 33).flows, 33)
+    placed = bisect(links, np.arange(33), mesh, 0)
+    assert sorted(placed.tolist()) == list(range(33))
+    better = refine(links, placed, [0] * 33, [0] * 35, mesh, 0)
+    flows = Replication(tasks, [1] * 33).flows
+    assert len(set(better.tolist())) == 33
+    assert hop_bytes(flows, better, mesh) <= hop_bytes(flows, placed, mesh)
+
+
+def large() -> TaskGraph:
+    rng = random.Random(0)
+    names = [f"s{i}" for i in range(12)]
+    edges = {pair: rng.choice((256, 512, 1024)) for pair in itertools.pairwise(names)}
+    return graph({name: rng.randint(100, 900) for name in names}, edges)
+
+
+def test_it_beats_chance_and_a_snake() -> None:
+    mesh = system(32, 12)
+    found = place(large(), mesh, None, 0, QUIET)
+    check(found)
+    snake = np.arange(384).reshape(12, 32)
+    snake[1::2] = snake[1::2, ::-1]
+    flows = found.replication.flows
+    rng = np.random.default_rng(0)
+    by_chance = hop_bytes(flows, rng.permutation(384)[: found.replication.total], mesh.mesh)
+    in_turn = hop_bytes(flows, snake.ravel()[: found.replication.total], mesh.mesh)
+    assert total(found) < 0.3 * by_chance
+    assert total(found) < 0.7 * in_turn
+
+
+def test_it_is_the_same_each_time() -> None:
+    one, other = (place(large(), system(20, 10), None, 3, QUIET) for _ in range(2))
+    assert one.elements.tolist() == other.elements.tolist()
+
+
+def test_dead_and_small_elements_are_kept_free() -> None:
+    override = [
+        {"x": [0, 3], "y": 0, "dead": True},
+        {"x": [0, 7], "y": [3, 3], "memory_bytes": 500},
+    ]
+    mesh = system(8, 4, override=override)
+    tasks = TaskGraph.model_validate(
+        {
+            "schema_version": 1,
+            "tasks": [
+                {"name": "big", "cycles": 9, "memory_bytes": 4000},
+                {"name": "little", "cycles": 9, "memory_bytes": 100},
+            ],
+            "edges": [{"from": "big", "to": "little", "bytes": 10}],
+        }
+    )
+    found = place(tasks, mesh, None, 0, QUIET)
+    check(found)
+    big = found.elements[: found.replication.counts[0]]
+    assert (mesh.memories[big] >= 4000).all()
+    assert found.replication.counts == [14, 14]
+
+
+def test_the_only_large_element_gets_the_only_large_task() -> None:
+    small = [{"x": [0, 1], "y": 0, "memory_bytes": 49}]
+    found = place(chain([1] * 3, 10), system(3, 1, override=small), None, 0, QUIET)
+    assert found.elements[1] == 2, "b takes 10 B, and 40 B to receive and to send"
+
+
+def test_slow_elements_are_left_out_if_they_hold_up_the_others() -> None:
+    slow = [{"x": 3, "y": 0, "clock_hz": 10.0}]
+    found = place(chain([10, 10], 1), system(4, 1, override=slow), None, 0, QUIET)
+    assert sorted(found.elements.tolist()) == [0, 1]
+    assert bound_of(found).period_s == pytest.approx(0.01)
+    faster = [{"x": [2, 3], "y": 0, "clock_hz": 900.0}]
+    both = place(chain([10, 10], 1), system(4, 1, override=faster), None, 0, QUIET)
+    assert sorted(both.elements.tolist()) == [0, 1, 2, 3]
+
+
+def test_links_that_limit_get_lanes() -> None:
+    """Replicas of 7 and 8 all meet, over few links; those of 7 lanes do not, and lose an eighth."""
+    tasks = chain([700, 800], 1000)
+    found = place(tasks, system(15, 1), None, 0, QUIET)
+    check(found)
+    assert found.replication.counts == [7, 7]
+    light = place(chain([700, 800], 1), system(15, 1), None, 0, QUIET)
+    assert light.replication.counts == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "mesh", "replicas", "says"),
+    [
+        (chain([1] * 5, 1), system(2, 2), None, "has 5 tasks, but the 2x2 mesh has only 4 working"),
+        (chain([1] * 2, 1), system(2, 2), 3, "has 6 replicas, but the 2x2 mesh has only 4 working"),
+        (
+            graph({"a": 1, "b": 1}, {("a", "b"): 100}, 1 << 20),
+            system(2, 2),
+            None,
+            r"task 'a' takes 1,048,776 B \(1,048,576 for itself, 200 for buffers\), 200 B more",
+        ),
+        (
+            chain([1] * 3, 10),
+            system(3, 1, override=[{"x": [0, 1], "y": 0, "memory_bytes": 29}]),
+            None,
+            r"3 replicas of 3 tasks, such as 'a', fit only elements of 1,048,576 B or more, and "
+            "2 of these are lacking",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(
+    tasks: TaskGraph, mesh: System, replicas: int | None, says: str
+) -> None:
+    with pytest.raises(CapacityError, match=says) as caught:
+        place(tasks, mesh, replicas, 0, QUIET)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_compact_region_is_square_as_far_as_possible() -> None:
+    mesh = Mesh(width=10, height=4)
+    some = compact(np.arange(40), 9, mesh)
+    assert sorted(some.tolist()) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+    assert len(set(compact(np.arange(40), 40, mesh).tolist())) == 40
+    dead = np.setdiff1d(np.arange(40), [0, 1, 10])
+    assert len(compact(dead, 37, mesh)) == 37
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_demanding_move_to_large_elements(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    limits = rng.integers(1, 6, 20)
+    needs = np.sort(limits)[5:] - rng.integers(0, 2, 15)
+    rng.shuffle(needs)
+    placed = fitted(rng.permutation(20)[:15], needs, limits, Mesh(width=5, height=4))
+    assert (needs <= limits[placed]).all()
+    assert len(set(placed.tolist())) == 15

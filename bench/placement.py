@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+import click
 import numpy as np
 
 from ethosgen.mesh.adjacency import adjacency_of
@@ -114,16 +115,15 @@ def measure(graph: TaskGraph) -> None:
         elements = make()
         far = hop_bytes(flows, elements, MESH) / total
         hottest = float(link_bytes(flows, elements, MESH).max())
-        print(f"| {graph.name} | {name} | {far:.2f} | {hottest:,.0f} |", flush=True)
+        click.echo(f"| {graph.name} | {name} | {far:.2f} | {hottest:,.0f} |")
     started = time.process_time()
     run = simulate(found, default_samples(found), Watch())
     simulated = time.process_time() - started
     best = bound_of(found).period_s
-    print(
+    click.echo(
         f"{graph.name}: {found.replication.total:,} replicas, placed in {took:.1f} s; "
         f"{run.samples:,} samples and {run.events:,} events in {simulated:.1f} s of one core; "
         f"{best / run.period_s:.1%} of the bound, full: {run.is_full}",
-        flush=True,
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ethosgen.mesh.files import (
     write_mapping,
 )
 from ethosgen.mesh.mapping import Mapped, laid_out, mapped
-from ethosgen.mesh.system import Mesh
+from ethosgen.mesh.system import Element, Link, Mesh
 from ethosgen.values.errors import CapacityError, EthosgenError, InputError
 from tests import ROOT
 from tests.support.task_graphs import chain, graph_json, layout, random_graph, system
@@ -227,6 +228,19 @@ def test_the_mesh_is_named_once_or_alike(tmp_path: Path) -> None:
         mesh_of(0, 4)
     with pytest.raises(InputError, match=r"--mesh 900x900: .* more than the 65,536"):
         mesh_of(900, 900)
+
+
+def test_the_documented_files_are_good(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "place.md").read_text()
+    blocks = ["\n".join(re.findall(r"^    (.*)$", part, re.M)) for part in page.split("\n\n")]
+    graph, given = (block for block in blocks if block.startswith("{"))
+    (elements,) = (block for block in blocks if block.startswith("schema_version"))
+    tasks = read_graph(put(tmp_path / "g.json", graph))
+    one = read_mapping(put(tmp_path / "m.json", given))
+    laid_out(one, tasks, read_system(None, Mesh(width=4, height=1)), "m.json")
+    system = read_system(put(tmp_path / "e.toml", elements), None)
+    assert (system.element, system.link) == (Element(), Link()), "it shows the defaults"
+    assert system.alive.sum() == 7296 - 4
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:

@@ -180,10 +180,8 @@ def report_lines(report: Any) -> Iterator[str]:
     yield f"  latency     {_time(latency['mean'])} on average, {_time(latency['max'])} at most"
     if hot := facts["hottest_link"]:
         yield f"  links       the hottest, {hot['link']}, is busy for {hot['load']:.1%} of the time"
-        yield (
-            f"  traffic     {facts['bytes_per_sample']:,} B for each sample, links passed by a byte on "
-            f"average: {report.hops:.2f}"
-        )
+        size = facts["bytes_per_sample"]
+        yield f"  traffic     {size:,} B for each sample; links on a byte's way: {report.hops:.2f}"
     yield (
         f"  simulated   {counted(run['samples'], 'sample')}, measured {run['measured']:,}: "
         "each came out once, in order"

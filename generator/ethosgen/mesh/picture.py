@@ -13,8 +13,8 @@ _WIDTH = 960
 _MARGIN = 20
 _LINE = 18
 _MOST_NAMES = 32
-_LONGEST_NAME = 20
-_COLUMNS = 8
+_LONGEST_NAME = 18
+_COLUMNS = 5
 _HEAT = ("#d6e4f0", "#9ecae1", "#fdd49e", "#fdae61", "#f46d43", "#a50026")
 """Colours of links that are busy for up to 1/6 of the time, 2/6, and so on."""
 _STYLE = "text{font:12px sans-serif;fill:#222}.t{font-weight:bold;font-size:14px}"
@@ -28,11 +28,14 @@ def draw(report: PlacementReport) -> str:
     high = mesh.height * scale
     names = list(_names(layout))
     y: float = _MARGIN + _LINE
-    parts = [_text(_MARGIN, y, _title(report), "t"), *_legend(names, y + _LINE)]
+    parts = [_text(_MARGIN, y, _title(report), "t"), *_legend(names, y + _LINE, _COLUMNS)]
     y += _LINE * (-(-len(names) // _COLUMNS) + 1)
     parts += [_panel(y, scale, _tasks(layout))]
     y += high + 2 * _LINE
-    parts += [_text(_MARGIN, y, _subtitle(report), "t"), *_legend(_heat_names(), y + _LINE)]
+    parts += [
+        _text(_MARGIN, y, _subtitle(report), "t"),
+        *_legend(_heat_names(), y + _LINE, len(_HEAT)),
+    ]
     y += 2 * _LINE
     parts += [_panel(y, scale, _links(layout, report.simulated.link_loads))]
     y += high + _MARGIN
@@ -126,10 +129,10 @@ def _panel(y: float, scale: float, parts: Iterator[str]) -> str:
     return f'<g transform="translate({_MARGIN} {y:.1f}) scale({scale:.4f})">\n{inside}\n</g>'
 
 
-def _legend(names: Sequence[tuple[str, str]], y: float) -> Iterator[str]:
-    wide = (_WIDTH - 2 * _MARGIN) / _COLUMNS
+def _legend(names: Sequence[tuple[str, str]], y: float, columns: int) -> Iterator[str]:
+    wide = (_WIDTH - 2 * _MARGIN) / columns
     for number, (colour, name) in enumerate(names):
-        row, column = divmod(number, _COLUMNS)
+        row, column = divmod(number, columns)
         left, base = _MARGIN + column * wide, y + row * _LINE
         yield f'<rect x="{left:.0f}" y="{base - 10:.0f}" width="10" height="10" fill="{colour}"/>'
         yield _text(left + 14, base, name)

@@ -30,7 +30,7 @@ from ethosgen.values.errors import InternalError
 from ethosgen.values.grammar import counted
 from ethosgen.values.watch import Watch
 
-_MOST_EVENTS = 6_000_000
+_MOST_EVENTS = 5_000_000
 """About 20 s; fewer samples are simulated rather than more events, unless the user asks."""
 FEWEST_SAMPLES = 24
 """With fewer, nothing can be measured."""

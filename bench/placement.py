@@ -21,7 +21,7 @@ from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.placer import place
 from ethosgen.mesh.replication import lanes
 from ethosgen.mesh.simulation import default_samples, simulate
-from ethosgen.mesh.system import Mesh, System
+from ethosgen.mesh.system import Element, Mesh, System
 from ethosgen.mesh.traffic import Ints, hop_bytes, link_bytes
 from ethosgen.values.watch import Watch
 
@@ -105,7 +105,7 @@ def others(found: Layout) -> Iterator[tuple[str, Callable[[], Ints]]]:
 
 def measure(graph: TaskGraph) -> None:
     """Print the rows of one task graph."""
-    system = System(mesh=MESH)
+    system = System(mesh=MESH, element=Element(memory_bytes=64 << 20))
     started = time.process_time()
     found = place(graph, system, None, 0, Watch())
     took = time.process_time() - started

@@ -10,6 +10,7 @@ import simpy
 
 from ethosgen.mesh.bound import bound_of
 from ethosgen.mesh.layout import Layout
+from ethosgen.mesh.report import report_of
 from ethosgen.mesh.simulation import _Run, default_samples, simulate
 from ethosgen.mesh.traffic import link_bytes, route
 from ethosgen.values.errors import InternalError
@@ -75,7 +76,10 @@ def test_the_shorter_way_has_buffers_for_the_longer_one() -> None:
     assert list(placed.depths) == [2, 2, 2, 4]
     assert simulate(placed, 40, QUIET).period_s == pytest.approx(0.010)
     tight = Layout(placed.replication, placed.system, placed.elements, [2, 2, 2, 1])
-    assert simulate(tight, 40, QUIET).period_s > 0.012
+    run = simulate(tight, 40, QUIET)
+    assert run.period_s > 0.012
+    assert report_of(tight, run).short == ("from 'a' to 'd'", 1, 4)
+    assert report_of(placed, simulate(placed, 40, QUIET)).short is None
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -186,6 +186,11 @@ def report_lines(report: Any) -> Iterator[str]:
         f"  simulated   {counted(run['samples'], 'sample')}, measured {run['measured']:,}: "
         "each came out once, in order"
     )
+    if short := facts["short_of_buffers"]:
+        yield (
+            f"  note        {short['hand_over']} there is room for {short['buffers']:,} of the "
+            f"{counted(short['needed'], 'sample')} on the longer way, which may hold up the others"
+        )
     if not run["full"]:
         yield "  note        the mesh was not full before measuring; --samples sets a larger number"
 

@@ -23,25 +23,38 @@ def base_bytes(graph: TaskGraph, task: int) -> int:
     return graph.tasks[task].memory_bytes + inputs + outputs
 
 
-def depths(graph: TaskGraph, counts: Sequence[int], memories: Sequence[int]) -> list[int]:
-    """Return the number of samples that the receiving element of each edge can hold.
+def wanted_depths(graph: TaskGraph, counts: Sequence[int]) -> list[int]:
+    """Return the number of samples that the receiving element of each edge should hold.
 
-    `counts` are the tasks' replicas, `memories` the bytes that each task may take.
+    `counts` are the tasks' replicas: each of them has a sample that is on its way.
     """
-    found = [edge.buffers or LEAST for edge in graph.edges]
+    found = [LEAST] * len(graph.edges)
     level = [0] * len(graph.tasks)
     for task in graph.order:
         incoming = graph.incoming[task]
         reached = [level[graph.ends[e][0]] + counts[graph.ends[e][0]] for e in incoming]
         level[task] = max(reached, default=0)
-        spare = memories[task] - base_bytes(graph, task)
         for e, samples in zip(incoming, reached, strict=True):
-            edge = graph.edges[e]
-            wanted = math.ceil((level[task] - samples) / counts[task])
-            if edge.buffers is None and wanted:
-                more = min(wanted, spare // edge.bytes) if edge.bytes else wanted
+            found[e] += math.ceil((level[task] - samples) / counts[task])
+    return found
+
+
+def depths(graph: TaskGraph, counts: Sequence[int], memories: Sequence[int]) -> list[int]:
+    """Return the number of samples that the receiving element of each edge can hold.
+
+    That is what it should hold, or what the edge says, or less if memory is short. `memories` are
+    the bytes that each task may take.
+    """
+    found = [edge.buffers or LEAST for edge in graph.edges]
+    wanted = wanted_depths(graph, counts)
+    for task, incoming in enumerate(graph.incoming):
+        spare = memories[task] - base_bytes(graph, task)
+        for e in incoming:
+            size, more = graph.edges[e].bytes, wanted[e] - LEAST
+            if graph.edges[e].buffers is None and more:
+                more = min(more, spare // size) if size else more
                 found[e] += more
-                spare -= more * edge.bytes
+                spare -= more * size
     return found
 
 

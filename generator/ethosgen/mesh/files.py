@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from ethosgen.board.toml_lines import find_line
 from ethosgen.mesh.graph import Table, TaskGraph
 from ethosgen.mesh.mapping import Mapped
 from ethosgen.mesh.system import Mesh, System
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import nearest
+from ethosgen.values.toml_lines import find_line
 
 SCHEMAS: Mapping[str, tuple[type[Table], str]] = {
     "graph": (TaskGraph, "task graph"),
@@ -190,7 +190,7 @@ def _first_fault(error: ValidationError, model: type[Table], given: Any, text: s
             continue
         if isinstance(here, dict) and isinstance(here.get("name"), str):
             owner = here["name"]
-    line = find_line(text, ".".join(part for part in loc if isinstance(part, str)))
+    line = find_line(text, ".".join(map(str, loc)))
     where = (f", line {line}" if line else "") + (f": {place}" if place else "")
     return f"{where}{f' ({_short(owner)!r})' if owner else ''}: {_wrong(fault, model)}"
 

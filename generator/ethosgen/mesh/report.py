@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.mesh.bound import Bound, bound_of, link_title
+from ethosgen.mesh.buffers import wanted_depths
 from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.replication import lanes
 from ethosgen.mesh.simulation import Simulated
@@ -37,6 +38,22 @@ class PlacementReport:
         return (link_title(self.layout, worst), float(loads[worst])) if loads[worst] else None
 
     @property
+    def short(self) -> tuple[str, int, int] | None:
+        """The hand-over that lacks the most buffers, how many it has and needs; None if none does.
+
+        Where tensors of two ways meet, the shorter way then holds up the longer one.
+        """
+        replication, depths = self.layout.replication, self.layout.depths
+        wanted = wanted_depths(replication.graph, replication.counts)
+        if not wanted:
+            return None
+        worst = int(np.argmax(np.array(wanted) / np.array(depths)))
+        edge = replication.graph.edges[worst]
+        if depths[worst] >= wanted[worst]:
+            return None
+        return f"from '{edge.sender}' to '{edge.receiver}'", depths[worst], wanted[worst]
+
+    @property
     def lanes(self) -> int:
         """The groups of replicas that exchange nothing with each other."""
         return lanes(self.layout.replication.counts)
@@ -62,6 +79,7 @@ class PlacementReport:
         run, replication = self.simulated, self.layout.replication
         latencies, hottest = run.latencies_s, self.hottest
         name, seconds = self.slowest
+        short = self.short
         return {
             "graph": replication.graph.name,
             "mesh": self.layout.system.mesh.model_dump(),
@@ -79,6 +97,8 @@ class PlacementReport:
             "bytes_per_sample": self.bytes_per_sample,
             "hop_bytes_per_sample": self.hop_bytes,
             "hottest_link": hottest and {"link": hottest[0], "load": hottest[1]},
+            "short_of_buffers": short
+            and {"hand_over": short[0], "buffers": short[1], "needed": short[2]},
             "simulated": {
                 "samples": run.samples,
                 "measured": run.measured.stop - run.measured.start,

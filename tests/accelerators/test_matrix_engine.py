@@ -1,0 +1,178 @@
+"""The example accelerators/matrix-engine: exact on this machine and on QEMU, and a cheap call."""
+
+import importlib.util
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.host.resources import resource_folder
+from ethosgen.pipeline import Inputs
+from ethosgen.project import open_project
+from ethosgen.target import run
+from ethosgen.toolchain import build
+from ethosgen.values.device import unite
+from ethosgen.values.errors import DeviceFault
+from ethosgen.values.plan import OffloadMode, OffloadOptions
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
+from tests import ROOT
+from tests.support.needs import needs_gcc, needs_qemu
+from tests.support.networks import NetworkBuilder
+
+ENGINE = "matrix-engine"
+FOLDER = resource_folder("accelerators") / ENGINE
+DIGITS = ROOT / "demo" / "digits_int8.tflite"
+MOST_INSTRUCTIONS = 40
+"""The most that a call may cost beside the wrapper."""
+
+
+def load_model() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("matrix_engine_model", FOLDER / "model.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rescale_by_hand(value: int, multiplier: int, shift: int) -> int:
+    """Return what gemmlowp's two roundings give, in whole numbers of any size."""
+    product = value * (1 << max(shift, 0)) * multiplier
+    nudge = 1 << 30 if product >= 0 else 1 - (1 << 30)
+    total = product + nudge
+    high = total // (1 << 31) if total >= 0 else -(-total // (1 << 31))
+    right = max(-shift, 0)
+    remainder = high % (1 << right)
+    half = ((1 << right) - 1) // 2 + (1 if high < 0 else 0)
+    return high // (1 << right) + (1 if remainder > half else 0)
+
+
+def test_the_model_rounds_twice() -> None:
+    model = load_model()
+    edges = [0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 1 << 20, -(1 << 20), (1 << 31) - 1, -(1 << 31)]
+    random = np.random.default_rng(3)
+    values = [*edges, *random.integers(-(1 << 24), 1 << 24, 500).tolist()]
+    for multiplier in (1 << 30, (1 << 31) - 1, 1_518_500_250):
+        for shift in (0, -1, -2, -8, -31):
+            got = model.rescale(
+                np.array(values, np.int64), np.int64(multiplier), np.int64(shift)
+            ).tolist()
+            assert got == [rescale_by_hand(value, multiplier, shift) for value in values]
+
+
+def simulate(path: Path, net: NetworkBuilder, output: int) -> Report:
+    path.write_bytes(net.build(output))
+    report = pipeline.simulate(
+        path, npu="none", accelerators=(ENGINE,), inputs=Inputs(None, 6, 1), watch=Watch()
+    )
+    assert report.passed
+    assert report.plan.check is not None and not report.plan.check.cases
+    assert report.plan.shares[0].operators == 1, "it did not run on the engine"
+    return report
+
+
+CONVS = {
+    "one pixel": ((1, 1), (1, 1), "VALID", "NONE"),
+    "one pixel, strided": ((1, 1), (2, 2), "VALID", "RELU"),
+    "padded": ((3, 3), (1, 1), "SAME", "RELU6"),
+    "padded, strided": ((3, 2), (2, 3), "SAME", "NONE"),
+    "large kernel": ((7, 9), (2, 1), "SAME", "RELU"),
+    "inside": ((2, 4), (1, 2), "VALID", "RELU_N1_TO_1"),
+}
+
+
+@needs_gcc
+@pytest.mark.parametrize("kind", CONVS)
+@pytest.mark.parametrize("per_channel", [True, False])
+def test_convolutions_equal_the_oracle(kind: str, per_channel: bool, tmp_path: Path) -> None:
+    kernel, stride, padding, activation = CONVS[kind]
+    net = NetworkBuilder("conv", seed=len(kind))
+    x = net.input((2, 11, 9, 5))
+    y = net.conv2d(
+        x, 19, kernel, stride, padding, activation, per_channel=per_channel, bias=per_channel
+    )
+    simulate(tmp_path / "conv.tflite", net, y)
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("scale", "zero_point"), [(0.9, 5), (0.02, -128), (1e-4, 127)], ids=["usual", "edge", "clips"]
+)
+def test_fully_connected_equals_the_oracle(scale: float, zero_point: int, tmp_path: Path) -> None:
+    """The smaller the output's scale, the more elements saturate; at last the shifts are left."""
+    net = NetworkBuilder("dense", seed=5)
+    x = net.input((3, 70), scale=0.05, zero_point=-7)
+    y = net.fully_connected(x, 33, scale=scale, zero_point=zero_point)
+    simulate(tmp_path / "dense.tflite", net, y)
+
+
+@needs_gcc
+def test_it_refuses_what_the_hardware_lacks(tmp_path: Path) -> None:
+    net = NetworkBuilder("dilated", seed=5)
+    x = net.input((1, 11, 9, 4))
+    path = tmp_path / "dilated.tflite"
+    path.write_bytes(net.build(net.conv2d(x, 4, dilation=(2, 2))))
+    report = pipeline.simulate(
+        path, npu="none", accelerators=(ENGINE,), inputs=Inputs(None, 2, 0), watch=Watch()
+    )
+    assert report.passed and report.plan.shares[0].operators == 0
+    assert "dilation_h == 1 and dilation_w == 1" in str(report.plan.cpu_operators[0].reason)
+
+
+@needs_gcc
+def test_a_model_that_faults_is_named_on_this_machine(tmp_path: Path) -> None:
+    folder = tmp_path / "bad-engine"
+    shutil.copytree(FOLDER, folder)
+    driver = folder / "matrix_engine.c"
+    driver.write_text(driver.read_text().replace("matrix_engine;", "bad_engine;"))
+    model = folder / "model.py"
+    model.write_text(model.read_text().replace("r[A],", "r[A] - 64,"))
+    with pytest.raises(DeviceFault, match="the model of device 'bad-engine' failed: it read 0x"):
+        pipeline.simulate(
+            DIGITS, npu="none", accelerators=(str(folder),), inputs=Inputs(None, 1, 0),
+            watch=Watch(),
+        )  # fmt: skip
+
+
+@pytest.mark.slow
+@needs_gcc
+@needs_qemu
+@pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
+def test_it_runs_alone_and_beside_an_npu(npu: str) -> None:
+    options = OffloadOptions(mode=OffloadMode.AUTO)
+    recipe = Recipe((DIGITS,), "corstone300", npu, options=options, accelerators=(ENGINE,))
+    report = pipeline.verify(recipe, inputs=Inputs(None, 5, 0), watch=Watch())
+    assert isinstance(report, Report) and report.passed
+    assert report.plan.shares[0].operators >= 3
+    assert (report.plan.npu_operators or 0) >= (4 if npu != "none" else 0)
+
+
+@pytest.mark.slow
+@needs_gcc
+@needs_qemu
+def test_a_call_costs_few_instructions(tmp_path: Path) -> None:
+    """Count them with a wrapper that returns at once: all but its two are the call's."""
+    net = NetworkBuilder("dense", seed=5)
+    path = tmp_path / "dense.tflite"
+    path.write_bytes(net.build(net.fully_connected(net.input((1, 16)), 16)))
+    recipe = Recipe((path,), "corstone300", "none", accelerators=(ENGINE,))
+    place = tmp_path / "p"
+    pipeline.create_project(recipe, directory=place, watch=Watch())
+    driver = place / "model" / ENGINE / "matrix_engine.c"
+    text = driver.read_text()
+    start = "    int32_t status = ETHOSGEN_OK;\n\n    if (engine->base_addr == 0)"
+    assert text.count(start) == 1
+    driver.write_text(text.replace(start, f"    return 0;\n{start}"))
+    info = open_project(place)
+    device = pipeline.turns.load_wrapped(ENGINE).device
+    assert device is not None
+    known = replace(info, devices=unite([device]))
+    sample = {t.name: np.zeros(t.shape, t.dtype) for t in info.network.inputs}
+    outcome = run(build(place, "qemu", {}).elf, known, [sample] * 4, attach=None)
+    counts = [one.cpu_instructions or 0 for one in outcome.samples]
+    assert 0 < max(counts) <= MOST_INSTRUCTIONS, counts

@@ -11,7 +11,7 @@ from typing import Any
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
 from ethosgen.backend.ethosu.offload.cutting import divide_tosa
-from ethosgen.backend.ethosu.offload.division import Division
+from ethosgen.backend.ethosu.offload.division import Division, compiled_plan
 from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
 from ethosgen.backend.ethosu.offload.joining import Reach
 from ethosgen.backend.ethosu.offload.keeping import (
@@ -44,7 +44,6 @@ from ethosgen.backend.ethosu.offload.vela import (
     compile_network,
 )
 from ethosgen.backend.ethosu.payload import is_compiled
-from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import ABSENT, Graph, Network
@@ -93,9 +92,9 @@ def divide(
     Vela's vela.ini; the default is a Cortex-M board's SRAM and flash. `schedule` is Vela's
     optimisation goal. Operators in `kept` (by index) stay on the CPU. So do operators whose removal
     makes Vela accept the network, or makes `require` accept the plan; `require` raises RefusalError
-    for a plan that the CPU cannot execute. `reach` tells how much of a region the streams of a
-    precompiled network use, where the network does not. Raises InputError or UnsupportedError if
-    Vela, or a limit of the NPU, rejects the rest.
+    for a plan that the CPU cannot execute. `reach` returns how many bytes of a region a stream of a
+    precompiled network uses, for networks that do not say so. Raises InputError or UnsupportedError
+    if Vela, or a limit of the NPU, rejects the rest.
     """
     if is_compiled(network):
         if ignore:
@@ -160,24 +159,11 @@ def _division(
     marked = marked_operators(compiled.network)
     ordered = in_order(graph, marked, network, placed=bool(residual.offsets))
     moved = outgrown(graph, ordered.operators)  # only the CPU uses them, so they can move
-    plan = Plan(
-        network=network,
-        accelerator=accelerator,
-        io=io,
+    plan = replace(
+        compiled_plan(network, accelerator, io, compiled, residual, partitions),
         residual=with_own_shapes(ordered, network.graph, origin.on_cpu),
-        partitions=partitions,
         cpu_operators=on_cpu,
-        npu_operators=sum(len(operators) for operators in origin.on_npu),
-        blobs=residual.blobs(partitions),
-        scratches=residual.scratches,
         offsets={i: at for i, at in residual.offsets.items() if i not in moved},
-        lives=residual.lives,
-        origins=origin.on_cpu,
-        sram_bytes=compiled.peak_bytes.get("Sram", 0),
-        npu_cycles=compiled.npu_cycles,
-        reach=residual.reach,
-        compiler=VELA,
-        way_out=way_out(partitions),
     )
     return Division(plan, origin.on_cpu, compiled.tables)
 

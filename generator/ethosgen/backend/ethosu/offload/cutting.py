@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.offload.division import Division
+from ethosgen.backend.ethosu.offload.division import Division, compiled_plan
 from ethosgen.backend.ethosu.offload.order import stateful_operators
 from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, make_part, units
 from ethosgen.backend.ethosu.offload.reasons import why_it_ends
@@ -106,23 +106,7 @@ def _whole(network: Network, npu: EthosU, io: IoStyle, compile_part: CompilePart
     residual = Residual(_shaped(compiled, part, network), network, spans)
     _require_one(residual)
     partitions = residual.partitions([part.operators], ["the network ends here"])
-    plan = Plan(
-        network=network,
-        accelerator=npu,
-        io=io,
-        residual=residual.graph,
-        partitions=partitions,
-        npu_operators=len(graph.operators),
-        blobs=residual.blobs(partitions),
-        scratches=residual.scratches,
-        offsets=residual.offsets,
-        lives=residual.lives,
-        sram_bytes=compiled.peak_bytes.get("Sram", 0),
-        npu_cycles=compiled.npu_cycles,
-        reach=residual.reach,
-        compiler=VELA,
-        way_out=way_out(partitions),
-    )
+    plan = compiled_plan(network, npu, io, compiled, residual, partitions)
     return Division(plan, {}, {"perf": _rows(part, network, compiled)})
 
 

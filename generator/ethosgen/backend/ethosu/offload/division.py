@@ -5,8 +5,12 @@ from dataclasses import dataclass, field
 
 from ethosgen.backend import Offer
 from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
-from ethosgen.backend.ethosu.offload.vela import Row
-from ethosgen.values.plan import Plan
+from ethosgen.backend.ethosu.offload.residual import Residual
+from ethosgen.backend.ethosu.offload.vela import Compiled, Row
+from ethosgen.backend.ethosu.stream import VELA, way_out
+from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.network import Network
+from ethosgen.values.plan import IoStyle, Partition, Plan
 
 
 @dataclass(frozen=True)
@@ -32,3 +36,31 @@ class Division:
             for group, partition in enumerate(plan.partitions)
             for i in partition.operators
         }
+
+
+def compiled_plan(
+    network: Network,
+    accelerator: Accelerator,
+    io: IoStyle,
+    compiled: Compiled,
+    residual: Residual,
+    partitions: tuple[Partition, ...],
+) -> Plan:
+    """Return the plan of a network that Vela compiled in one piece, without CPU operators."""
+    return Plan(
+        network=network,
+        accelerator=accelerator,
+        io=io,
+        residual=residual.graph,
+        partitions=partitions,
+        npu_operators=sum(len(partition.operators) for partition in partitions),
+        blobs=residual.blobs(partitions),
+        scratches=residual.scratches,
+        offsets=residual.offsets,
+        lives=residual.lives,
+        sram_bytes=compiled.peak_bytes.get("Sram", 0),
+        npu_cycles=compiled.npu_cycles,
+        reach=residual.reach,
+        compiler=VELA,
+        way_out=way_out(partitions),
+    )

@@ -42,6 +42,28 @@ def edited(**graph: Any) -> bytes:
     return write_network(network.edited(replace(network.graph, **graph)))
 
 
+def test_moved_constants_are_folded() -> None:
+    """As Arm's converter writes the weights of a depthwise convolution."""
+    net = TosaBuilder("moved")
+    values = np.arange(12, dtype=np.int8).reshape(3, 4)
+    x = net.input((1, 1, 4, 3))
+    moved = net.op("TRANSPOSE", [net.constant(values, "int8")], (4, 3), "int8", perms=(1, 0))
+    moved = net.op("RESHAPE", [moved, net.constant([1, 1, 4, 3], "int64")], (1, 1, 4, 3), "int8")
+    net.op("BITWISE_AND", [x, moved], (1, 1, 4, 3), "int8")
+    graph = net.network().graph
+    (op,) = graph.operators
+    assert (op.code, op.index) == ("TOSA_BITWISE_AND", 0)
+    assert graph.tensors[op.inputs[1]].data == values.T.tobytes()
+
+
+def test_a_moved_constant_that_is_an_output_stays() -> None:
+    net = TosaBuilder("moved")
+    moved = net.op("IDENTITY", [net.constant([1, 2], "int8")], (2,), "int8")
+    total = net.op("BITWISE_NOT", [net.input((2,))], (2,), "int8")
+    operators = net.network(moved, total).graph.operators
+    assert {op.code for op in operators} == {"TOSA_IDENTITY", "TOSA_BITWISE_NOT"}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_written_network_is_read_again(name: str) -> None:
     net = TosaBuilder(name, seed=3)

@@ -2,8 +2,8 @@
 
 Nothing in a file is trusted: every offset is checked before it is followed, and `inference` checks
 that each operator's attributes, types and shapes fit each other. The graph has the operators of the
-file, one to one, without those that only name a constant, and in an order in which each one's
-inputs exist before it runs.
+file, one to one, without those that only name or move a constant, and in an order in which each
+one's inputs exist before it runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ from ethosgen.frontend.flatbuffer import (
     refusing_damage,
 )
 from ethosgen.frontend.tosa import FORMAT, recognizes
+from ethosgen.frontend.tosa.folding import fold_moves
 from ethosgen.frontend.tosa.inference import require_fit
 from ethosgen.frontend.tosa.misfit import MisfitError
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -183,7 +184,8 @@ class _Decoder:
         for index in (*inputs, *outputs):
             self.require_end(self.tensors[index])
         name = block.text(_BLOCK["name"]) or _MAIN
-        return Graph(name, tuple(self.tensors), operators, inputs, outputs)
+        operators, tensors = fold_moves(operators, self.tensors, outputs)
+        return Graph(name, tensors, operators, inputs, outputs)
 
     def require_end(self, tensor: Tensor) -> None:
         if tensor.dtype == "int64":

@@ -15,7 +15,7 @@ setup:  ## install what is missing: compiler, QEMU, .venv with the command ethos
 	@tools/setup.sh
 
 environments: setup  ## install ONNX Runtime, PyTorch and TOSA's reference model, 2 GB, for their tests
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,convert]'
 	@$(BIN)/ethosgen doctor --install torch --install tosa
 
 demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)

@@ -26,13 +26,16 @@ LOGITS_SCALE = 0.4
 256 of 1,000 classes are about equally likely, since it would divide by more than 2**31."""
 
 
-def build(channels_first: bool = False, seed: int = 1) -> bytes:
+def build(
+    channels_first: bool = False, seed: int = 1, size: int = 224, softmax: bool = True
+) -> bytes:
     """Return the .tflite file's bytes: 300 million multiplications, 3.5 million weights.
 
     `channels_first` makes the input NCHW, followed by a TRANSPOSE, as converters from PyTorch do.
+    `size` is the image's height and width; without `softmax` the outputs are the logits.
     """
     net = NetworkBuilder(NAME, seed)
-    x = net.input((1, 3, 224, 224) if channels_first else (1, 224, 224, 3))
+    x = net.input((1, 3, size, size) if channels_first else (1, size, size, 3))
     if channels_first:
         x = net.transpose(x, (0, 2, 3, 1))
     x = net.conv2d(x, 32, (3, 3), (2, 2), activation="RELU6")
@@ -43,7 +46,7 @@ def build(channels_first: bool = False, seed: int = 1) -> bytes:
     x = _rescaled(net, net.conv2d(x, 1280, (1, 1), activation="RELU6"))
     x = net.reshape(net.mean(x), (1, 1280))
     x = _rescaled(net, net.fully_connected(x, 1000), LOGITS_SCALE)
-    return net.build(net.softmax(x))
+    return net.build(net.softmax(x) if softmax else x)
 
 
 def _bottleneck(net: NetworkBuilder, x: int, expansion: int, channels: int, stride: int) -> int:

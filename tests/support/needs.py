@@ -36,6 +36,7 @@ EXTRAS = {
     "pymetis": "place",
     "simpy": "place",
     "sklearn": "demo",
+    "tosa_converter_for_tflite": "convert",
     "west": "dev",
 }
 """By package, the extra of ethosgen that installs it."""

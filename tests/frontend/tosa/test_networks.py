@@ -1,0 +1,68 @@
+"""Whole networks as real tools make them: exact on the CPU and on the NPU, and near to torch.
+
+Of Ethos-U85, which no simulator runs, only that Vela takes the whole and that C comes of the plan.
+"""
+
+import numpy as np
+import pytest
+
+from ethosgen.aot import compile_program
+from ethosgen.oracle import TOSA
+from tests.support.needs import extra_of, needs_torch, needs_tosa
+from tests.support.tosa_files import CONVERTED, NETWORKS
+from tests.support.tosa_trials import converted_trial, exported_trial
+from tests.support.trials import Trial, plan_for
+
+pytestmark = [pytest.mark.slow, needs_tosa]
+
+LEAST_VALUES = 5
+"""Distinct values in the outputs, below which equality would say little."""
+LEAST_EQUAL = {
+    "MobileNetV2": 0.8,
+    "ResNet-8": 0.8,
+    "autoencoder": 0.8,
+    "LSTM": 0.8,
+    "LSTM in int16": 0.5,
+}
+"""The share of outputs that equal torch's: TOSA rescales integers where torch computes in float,
+which adds up over 52 layers or six steps in int16. The others differ by one step."""
+REFUSED = {"TOSA_REDUCE_MAX"}
+"""What Vela refuses on Ethos-U55 of the converter's softmax: a maximum of int32."""
+
+
+def check(trial: Trial) -> None:
+    assert trial.elements and trial.oracle == TOSA.name
+    assert (trial.npu, trial.cpu) == (0, 0)
+    values = [np.unique(array) for one in trial.outputs for array in one.values()]
+    assert len(np.unique(np.concatenate(values))) >= LEAST_VALUES
+    network = trial.plan.network
+    whole = plan_for(network, "ethos-u85-256")
+    assert not whole.cpu_operators and len(whole.partitions) == 1
+    assert whole.npu_operators == len(network.graph.operators)
+    assert compile_program(whole, "whole").arena_bytes
+
+
+@needs_torch
+@pytest.mark.parametrize("title", NETWORKS)
+def test_what_executorch_lowers_is_exact_and_wholly_on_the_npu(title: str) -> None:
+    trial = exported_trial(title)
+    check(trial)
+    assert len(trial.plan.partitions) == 1 and not trial.on_cpu
+    found = trial.fidelity
+    assert found.elements == trial.elements
+    assert found.equal + found.by_one == found.elements, found.text()
+    assert found.same_largest + found.close_largest == found.rows, found.text()
+    least = LEAST_EQUAL.get(title, 0.95)
+    assert found.equal >= least * found.elements, found.text()
+
+
+@pytest.mark.parametrize("title", CONVERTED)
+def test_what_arms_converter_makes_of_a_tflite_file_is_exact(title: str) -> None:
+    try:
+        import tosa_converter_for_tflite  # noqa: F401
+    except ModuleNotFoundError as error:
+        pytest.skip(extra_of(error) or str(error))
+    trial = converted_trial(title)
+    check(trial)
+    assert {text.split(":")[0] for text in trial.on_cpu} <= REFUSED, trial.on_cpu
+    assert len(trial.plan.partitions) <= 2

@@ -3,6 +3,7 @@
 import struct
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from ethosgen.backend import compiled_for
 from ethosgen.frontend import FRONT_ENDS, read_source, recognized
 from ethosgen.frontend.pte import FORMAT
 from ethosgen.frontend.pte.delegate import read_stream
-from ethosgen.frontend.pte.program import Delegate
+from ethosgen.frontend.pte.program import Delegate, Program, ProgramDecoder
 from ethosgen.frontend.pte.reader import parse_network
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.planning import make_plan
@@ -280,6 +281,21 @@ def test_what_cannot_be_run_is_said(
     assert "\n" not in str(caught.value) and "'bad.pte'" in str(caught.value)
 
 
+def test_several_methods_are_listed(stream: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = whole(stream)
+    (method,) = ProgramDecoder(data, "two.pte").program().methods
+
+    def give(*names: str) -> None:
+        made = Program(tuple(replace(method, name=name) for name in names))
+        monkeypatch.setattr(ProgramDecoder, "program", lambda _self: made)
+
+    give("encode", "decode")
+    with pytest.raises(UnsupportedError, match=r"several methods \(encode, decode\)"):
+        parse_network(data, "two.pte")
+    give("encode", "forward")
+    assert parse_network(data, "two.pte").graph.name == "forward"
+
+
 def changed(raw: Path, **blocks: bytes) -> bytes:
     program = ProgramFile()
     x, y = ends(program)
@@ -297,6 +313,7 @@ def port(offset: int = 0, region: int = 1, shape: tuple[int, ...] = (1, 1, *SHAP
         ({"inputs": port(offset=1 << 20)}, "has an input outside its scratch"),
         ({"inputs": port(offset=-1)}, "has an input outside its scratch"),
         ({"outputs": port(region=4)}, "an output in region 4 instead of its scratch"),
+        ({"inputs": port(region=3)}, "an input in region 3 instead of its scratch"),
         ({"inputs": struct.pack("<i", 1)}, "inputs have 4 bytes for 1"),
         ({"inputs": b""}, "inputs have 0 bytes for 0"),
         ({"scratch_size": b"\xff\xff\xff\xff"}, "takes 4095 MiB of scratch"),

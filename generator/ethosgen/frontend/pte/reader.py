@@ -363,7 +363,8 @@ def _entry(program: Program, name: str) -> Method:
     if not working:
         raise InputError(f"'{name}' has no method with instructions: there is nothing to run")
     raise UnsupportedError(
-        f"'{name}' has no method '{_FORWARD}' but {', '.join(m.name for m in working)}; export one"
+        f"'{name}' has several methods ({', '.join(m.name for m in working)}) and none is called "
+        f"'{_FORWARD}', which ethosgen runs; export the one to run under that name"
     )
 
 

@@ -16,7 +16,7 @@ from ethosgen.project import open_project
 from ethosgen.target import run
 from ethosgen.toolchain import build
 from ethosgen.values.device import unite
-from ethosgen.values.errors import DeviceFault
+from ethosgen.values.errors import BuildError, DeviceFault
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -24,6 +24,8 @@ from ethosgen.values.watch import Watch
 from tests import ROOT
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
+from tests.support.toy_accelerator import changed, sums_file, write_folder
+from tests.support.toy_adder import HEADER
 
 ENGINE = "matrix-engine"
 FOLDER = resource_folder("accelerators") / ENGINE
@@ -176,3 +178,44 @@ def test_a_call_costs_few_instructions(tmp_path: Path) -> None:
     outcome = run(build(place, "qemu", {}).elf, known, [sample] * 4, attach=None)
     counts = [one.cpu_instructions or 0 for one in outcome.samples]
     assert 0 < max(counts) <= MOST_INSTRUCTIONS, counts
+
+
+SOFTWARE = """
+#ifdef ETHOSGEN_SOFTWARE_MODEL
+#include "soft_adder.h"
+int32_t soft_add(const int8_t *a, const int8_t *b, int8_t *sum, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        int total = a[i] + b[i];
+        sum[i] = (int8_t)(total > 127 ? 127 : total < -128 ? -128 : total);
+    }
+    return 0;
+}
+#else
+#error "this is for the board"
+#endif
+"""
+
+
+@pytest.mark.slow
+@needs_gcc
+@needs_qemu
+def test_a_device_without_a_model_computes_in_software(tmp_path: Path) -> None:
+    toml = changed('kind = "device"', 'kind = "device"\ndevice = { registers = 0x10 }')
+    folder = write_folder(
+        tmp_path / "soft-adder",
+        toml.replace("toy_add.", "soft_adder.").replace('"toy_add"', '"soft_add"'),
+    )
+    header = HEADER.replace("toy_add", "soft_add")
+    (folder / "soft_adder.h").write_text(f"#pragma once\n{header}")
+    (folder / "soft_adder.c").write_text(SOFTWARE)
+    recipe = Recipe(
+        (sums_file(tmp_path / "sums.tflite"),), "corstone300", "none", accelerators=(str(folder),)
+    )
+    report = pipeline.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    assert isinstance(report, Report) and report.passed
+    assert report.plan.shares[0].operators == 2
+    place = tmp_path / "p"
+    pipeline.create_project(recipe, directory=place, watch=Watch())
+    with pytest.raises(BuildError, match=r"this is for the board|address of soft-adder"):
+        build(place, "board", {})

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from ethosgen.values.errors import DeviceFault
+from ethosgen.values.grammar import counted
 
 _WORD_BYTES = 4
+_SHOWN = 4
+"""The number of parts of memory, the nearest ones, that a fault names."""
 
 
 @dataclass(frozen=True)
@@ -121,11 +124,14 @@ class Memory:
                     break
                 return segment
         does = "wrote" if writes else "read"
+        able = [one for one in self._segments if one.writable or not writes]
+        near = sorted(able, key=lambda one: max(one.start_addr - first, first - one.end_addr))
         known = ", ".join(
             f"{one.name} 0x{one.start_addr:08x} to 0x{one.end_addr - 1:08x}"
-            for one in self._segments
-            if one.writable or not writes
+            for one in sorted(near[:_SHOWN], key=lambda one: one.start_addr)
         )
+        if len(able) > _SHOWN:
+            known += f" and {counted(len(able) - _SHOWN, 'more part')} of it"
         raise DeviceFault(
             self._name,
             "memory",

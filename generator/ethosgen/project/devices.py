@@ -45,6 +45,7 @@ def device_facts(
             "handler": device.handler,
             "irq": _irq(device, placed.get(device.name), spare),
             "bell_byte": bell_byte(index),
+            "has_model": device.model is not None,
         }
         for index, device in enumerate(devices)
     ]

@@ -18,6 +18,7 @@ from ethosgen.commands.disasm import disasm
 from ethosgen.commands.doctor import doctor
 from ethosgen.commands.flash import flash
 from ethosgen.commands.ops import ops
+from ethosgen.commands.pipeline import pipeline
 from ethosgen.commands.place import place
 from ethosgen.commands.project import project
 from ethosgen.commands.quantize import quantize
@@ -52,6 +53,7 @@ for _command in (
     build,
     run,
     verify,
+    pipeline,
     simulate,
     quantize,
     place,

@@ -249,6 +249,23 @@ class Bell(Facts):
     """QEMU's number for it."""
 
 
+class LinkUart(Facts):
+    """A UART that can join the board to another element of a pipeline."""
+
+    uart: Literal["cmsdk"]
+    """Arm CMSDK."""
+    base_addr: Addr
+    """Address of its registers."""
+    rx_irq: Irq
+    """Its receive interrupt."""
+    clock_hz: Hz
+    """The clock that its divider divides."""
+    baud: Hz
+    """The baud rate of the line."""
+    serial: int | None = Field(default=None, ge=1, le=5)
+    """QEMU's number for it, if QEMU has it."""
+
+
 class Qemu(Facts):
     """QEMU's machine for the board, and the memory that it shares with the NPU model."""
 
@@ -404,6 +421,8 @@ class BoardFacts(Facts):
     """The connection to the host."""
     counter: Counter
     """The time counter."""
+    links: list[LinkUart] = Field(default=[], max_length=2)
+    """The UARTs to the elements before and behind in a pipeline."""
     run: Run = Run()
     """Ways to run it."""
     flash: Mapping[str, Flasher] = {}

@@ -4,6 +4,7 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ from ethosgen.commands.wording import report_text
 
 
 def answer(
-    report: Any, as_json: bool, must_compare: bool = True, more: dict[str, Any] | None = None
+    report: Any,
+    as_json: bool,
+    must_compare: bool = True,
+    more: dict[str, Any] | None = None,
+    text: Callable[[Any], str] = report_text,
 ) -> None:
     """Print a report and end with status 0 only if it passed.
 
@@ -22,7 +27,7 @@ def answer(
     if as_json:
         click.echo(json.dumps(report.as_json() | (more or {}), indent=2))
     else:
-        click.echo(report_text(report))
+        click.echo(text(report))
     if not report.passed and (must_compare or report.verdict != "NOT COMPARED"):
         sys.exit(1)
 

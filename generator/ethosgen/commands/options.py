@@ -320,3 +320,12 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(on="serial", line=SerialLine(port, baud, reset), **arguments)
 
     return wrapped
+
+
+def require_qemu(on: str | None, **options: Any) -> None:
+    """Raise InputError for what a pipeline does not take: other targets, or a given option."""
+    if on not in ("qemu", None):
+        raise InputError(f"a pipeline runs on QEMU; for --on {on}, name the project of one element")
+    given = next((name for name, value in options.items() if value is not None), None)
+    if given is not None:
+        raise InputError(f"--{given} is for a project, but this is a pipeline; omit it")

@@ -19,9 +19,11 @@ from ethosgen.commands.options import (
     OUTPUT,
     SAMPLES,
     SEED,
+    require_qemu,
     with_line,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.commands.stage_table import run_text
 from ethosgen.commands.wording import edits_line
 
 
@@ -62,9 +64,17 @@ def run(
     line: Any,
     build_directory: Path | None,
 ) -> None:
-    """Run a built project on a target and compare its outputs with the golden ones."""
+    """Run a built project, or a pipeline, and compare its outputs with the golden ones."""
     from ethosgen import pipeline
     from ethosgen.project import find_edits, open_project
+    from ethosgen.stages.manifest import is_pipeline
+
+    if is_pipeline(directory):
+        given = {"network": network, "build": build_directory, "junit": junit_path, "port": line}
+        require_qemu(on, **given, fidelity=fidelity)
+        inputs = pipeline.Inputs(input_path, samples, seed)
+        _run_pipeline(directory, inputs, pipeline.Criteria(golden, oracle), output_path, as_json)
+        return
 
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         report = pipeline.run_project(
@@ -83,3 +93,13 @@ def run(
     if edits:
         click.echo(edits_line(directory, edits), err=True)
     answer(report, as_json, must_compare=False, more={"model_edits": edits})
+
+
+def _run_pipeline(
+    directory: Path, inputs: Any, criteria: Any, output_path: Path | None, as_json: bool
+) -> None:
+    from ethosgen.pipeline.elements import run_pipeline
+
+    with Progress() as progress:
+        report = run_pipeline(directory, inputs, criteria, output_path, progress.watch())
+    answer(report, as_json, must_compare=False, text=run_text)

@@ -74,7 +74,7 @@ def create_project(
         plan = make_plan(
             one.network, accelerator, recipe.io, watch, one.options, memories, wrapped=wrapped
         )
-        programs.append(_make_program(plan, board.placement(mode), watch))
+        programs.append(compile_placed(plan, board.placement(mode), watch))
     with watch.stage("render", f"writing the project to {place}"):
         project = render(
             programs,
@@ -142,7 +142,7 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
     ]
 
 
-def _make_program(plan: Plan, placement: Placement, watch: Watch) -> Program:
+def compile_placed(plan: Plan, placement: Placement, watch: Watch) -> Program:
     """Compile, with fast scratch outside the arena if it has its own memory."""
     if placement.fast is None:
         return make_program(plan, watch)

@@ -5,7 +5,7 @@ several networks, each has a folder there, next to the shared files. Everything 
 application: generated once, then the user's.
 """
 
-from ethosgen.project.capacity import link_remedy
+from ethosgen.project.capacity import link_remedy, part_capacities
 from ethosgen.project.clashes import check_names
 from ethosgen.project.directory import find_edits, write
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, PLATFORMS, ZEPHYR
@@ -26,6 +26,7 @@ __all__ = [
     "is_project",
     "link_remedy",
     "open_project",
+    "part_capacities",
     "render",
     "write",
 ]

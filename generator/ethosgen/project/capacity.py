@@ -168,3 +168,16 @@ def _describe_lack(sizes: _Sizes, parts: Sequence[str], memory: str, have: int) 
 
 def _aligned(size: int, alignment: int = ALIGNMENT) -> int:
     return -(-size // alignment) * alignment
+
+
+def part_capacities(board: Board, memory_mode: str) -> dict[str, tuple[str, int]]:
+    """Return the memory of each large part, and its size, in the way that has the least room."""
+    found: dict[str, tuple[str, int]] = {}
+    for way in ways(board):
+        chosen = placement(board, way, memory_mode)
+        for part in ("weights", "arena", "io"):
+            memory = chosen.npu_parts()[part]
+            size = capacity_bytes(board, way, memory)
+            if part not in found or size < found[part][1]:
+                found[part] = (memory, size)
+    return found

@@ -15,6 +15,8 @@ LIBRARY_ONLY = "library"
 PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION, LIBRARY_ONLY)
 """Platforms of projects; the first is the default. The last has no application, so it needs only
 the board's memories."""
+_LINKS = 2
+"""A line to the element before, and one to the element behind."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,38 @@ def find_layout(platform: str, board: Board) -> Layout:
     if platform == LIBRARY_ONLY:
         return _LIBRARY_ONLY
     raise InputError(f"unknown platform '{platform}'; choose one of: {', '.join(PLATFORMS)}")
+
+
+def with_element(platform: str, board: Board) -> Layout:
+    """Return a platform's layout with the hand-over between elements of a pipeline.
+
+    InputError for a platform or a board that has none.
+    """
+    if platform != BAREMETAL:
+        raise InputError(f"an element of a pipeline needs --platform {BAREMETAL}, not {platform}")
+    if len(board.links) < _LINKS:
+        raise InputError(
+            f"board '{board.name}' has no lines to other elements; add two [[links]] to its board "
+            "file, as boards/corstone300.toml has them"
+        )
+    layout = find_layout(platform, board)
+    return replace(
+        layout,
+        templates=("element", *layout.templates),
+        library={
+            **layout.library,
+            "ethosgen_handover.h": "model/ethosgen_handover.h",
+            "ethosgen_handover.c": "model/ethosgen_handover.c",
+        },
+        application={
+            **layout.application,
+            "app/element.c": "app/element.c",
+            "app/element.h": "app/element.h",
+            "board/link.c": f"board/link_{board.links[0].uart}.c",
+            "board/link.h": "board/link.h",
+            "board/cmsdk_uart.h": "board/cmsdk_uart.h",
+        },
+    )
 
 
 _NETWORK = {"{name}.h": "model/model.h", "{name}.c": "model/model.c"}

@@ -21,6 +21,7 @@ from ethosgen.project.layout import (
     ZEPHYR,
     Layout,
     find_layout,
+    with_element,
 )
 from ethosgen.project.linkage import device_addrs, memory_map, npu_base_addr, ways
 from ethosgen.project.manifest import (
@@ -38,6 +39,7 @@ from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.device import Device, bell_byte, unite
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
+from ethosgen.values.handover import Handover
 from ethosgen.values.program import Program
 
 DIGEST_LENGTH = 16
@@ -56,17 +58,16 @@ def render(
     platform: str = BAREMETAL,
     with_ci: bool = False,
     ci_ethosgen: str | None = None,
+    handover: Handover | None = None,
 ) -> Project:
     """Render a project of one network or several, which then share one arena.
 
-    `ci_ethosgen` is what the workflow of `with_ci` installs, by default a wheel of this ethosgen.
-    CapacityError if they do not fit the board, InputError if their names clash.
+    `ci_ethosgen` is what the workflow of `with_ci` installs, by default a wheel of this ethosgen. A
+    firmware with `handover` is an element of a pipeline. CapacityError if they do not fit the
+    board, InputError if their names clash.
     """
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)
-    layout = find_layout(platform, board)
-    if platform not in (*board.platforms, LIBRARY_ONLY):
-        raise InputError(_missing_platform(board, platform))
-    check_names([program.name for program in programs])
+    layout = _checked_layout(programs, board, platform, handover)
     whole, board = board, shared_board(board) if platform == ZEPHYR else board
     check_capacity(programs, board, memory_mode)
     is_shared = len(programs) > 1
@@ -77,8 +78,8 @@ def render(
     wrapped = _wrapped_files(programs)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
-    facts = {**_facts(programs, board, memory_mode, driver, own, devices), **driver_facts}
-    facts = _with_wrapped(facts, wrapped)
+    facts = _facts(programs, board, memory_mode, driver, own, (devices, handover))
+    facts = _with_wrapped({**facts, **driver_facts}, wrapped)
     facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
     facts["sources"] = [
         *(f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]),
@@ -95,8 +96,8 @@ def render(
     library[MANIFEST] = make_manifest(programs, whole, digest, library, platform, memory_mode)
     if with_ci:
         facts |= ci_facts(programs[0], board, platform, ci_ethosgen)
-    application = _render_application(environment, layout, facts, with_ci)
-    application |= ci_wheel(ci_ethosgen) if with_ci else {}
+    wheel = ci_wheel(ci_ethosgen) if with_ci else {}
+    application = _render_application(environment, layout, facts, with_ci) | wheel
     return Project(
         names=tuple(program.name for program in programs),
         board=board.name,
@@ -108,6 +109,16 @@ def render(
         files=dict(sorted({**application, **library}.items())),
         library=frozenset(library),
     )
+
+
+def _checked_layout(
+    programs: Sequence[Program], board: Board, platform: str, handover: Handover | None
+) -> Layout:
+    layout = (with_element if handover else find_layout)(platform, board)
+    if platform not in (*board.platforms, LIBRARY_ONLY):
+        raise InputError(_missing_platform(board, platform))
+    check_names([program.name for program in programs])
+    return layout
 
 
 def _wrapped_files(programs: Sequence[Program]) -> list[ProjectFiles]:
@@ -171,14 +182,15 @@ def _facts(
     memory_mode: str,
     driver: ProjectFiles,
     networks: Sequence[Mapping[str, Any]],
-    devices: Sequence[Device],
+    extras: tuple[Sequence[Device], Handover | None],
 ) -> dict[str, Any]:
     """Return the templates' values for the whole project."""
+    devices, handover = extras
     npu = programs[0].plan.accelerator
     qemu = board.run.qemu
     bell = qemu.bell if qemu and (npu or devices) else None
-    irqs = [board.console.rx_irq, board.npu.irq if npu else None, bell.rx_irq if bell else None]
-    known_devices = device_facts(board, devices, [irq for irq in irqs if irq is not None])
+    irqs = _irqs(board, npu is not None, bell is not None, handover is not None)
+    known_devices = device_facts(board, devices, irqs)
     irqs += [device["irq"] for device in known_devices]
     is_shared = len(programs) > 1
     kernels = {n for p in programs for n in p.sources if n.endswith(".c") and not is_own(p, n)}
@@ -221,9 +233,35 @@ def _facts(
         "bell": bell,
         "devices": known_devices,
         "npu_byte": bell_byte(None),
-        "irq_count": max((irq for irq in irqs if irq is not None), default=0) + 1,
+        "irq_count": max(irqs, default=0) + 1,
+        "handover": _handover_facts(handover, board),
         "ways": list(ways(board)),
         "ways_facts": _ways_facts(board, memory_mode, devices),
+    }
+
+
+def _irqs(board: Board, has_npu: bool, has_bell: bool, has_links: bool) -> list[int]:
+    """Return the interrupts that the application uses, without those of devices."""
+    qemu = board.run.qemu
+    irqs = [
+        board.console.rx_irq,
+        board.npu.irq if has_npu else None,
+        qemu.bell.rx_irq if qemu and has_bell else None,
+        *(link.rx_irq for link in board.links if has_links),
+    ]
+    return [irq for irq in irqs if irq is not None]
+
+
+def _handover_facts(handover: Handover | None, board: Board) -> dict[str, Any] | None:
+    if handover is None:
+        return None
+    before, behind = board.links
+    return {
+        **{name: getattr(handover, name) for name in Handover.__dataclass_fields__},
+        "is_serial": handover.is_serial,
+        "before": before,
+        "behind": behind,
+        "has_dcache": board.cpu.dcache,
     }
 
 

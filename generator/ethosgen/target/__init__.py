@@ -41,9 +41,11 @@ __all__ = [
     "SharedMemory",
     "Target",
     "TargetKind",
+    "check_hello",
     "default_target",
     "require_target",
     "run",
+    "status_name",
     "targets_of",
 ]
 
@@ -128,7 +130,7 @@ def _run_session(
     """Run all jobs (a network and a sample each), from the greeting to the end marker."""
     hello = session.hello(_ANSWER_S)
     target.settle()
-    _check_hello(hello, info)
+    check_hello(hello, info)
     done = []
     for index, job in enumerate(jobs):
         progress(index, len(jobs))
@@ -143,7 +145,8 @@ def _run_session(
     return done
 
 
-def _check_hello(hello: Hello, info: ProjectInfo) -> None:
+def check_hello(hello: Hello, info: ProjectInfo) -> None:
+    """Raise TargetError unless a firmware is the project's, and has started."""
     if hello.digest != info.digest:
         raise TargetError(
             f"the target runs firmware '{hello.name}' {hello.digest}, but the project "
@@ -155,7 +158,7 @@ def _check_hello(hello: Hello, info: ProjectInfo) -> None:
     if (hello.networks, hello.inputs, hello.outputs) != counts:
         raise ProtocolError("the firmware's inputs or outputs differ from its project's")
     if hello.init_status != 0:
-        raise TargetError(f"the firmware could not start: {_status_name(hello.init_status)}")
+        raise TargetError(f"the firmware could not start: {status_name(hello.init_status)}")
 
 
 def _run_sample(
@@ -218,7 +221,7 @@ def _explain(
     """Return the reason of a failed inference; the NPU's registers matter only if it failed."""
     if target.last_fault is not None:
         return target.last_fault
-    what = f"the inference of '{network.name}' failed with {_status_name(reply.status)}"
+    what = f"the inference of '{network.name}' failed with {status_name(reply.status)}"
     if reply.status == Status.BAD_VALUE:
         return TargetError(
             f"{what}: an operator refuses an input value, such as an index outside its table "
@@ -235,5 +238,6 @@ def _explain(
     return TargetError(what)
 
 
-def _status_name(status: int) -> str:
+def status_name(status: int) -> str:
+    """Return the C name of an inference's status."""
     return Status(status).c_name if status in _FAILURES else f"status {status}"

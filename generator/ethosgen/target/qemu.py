@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ class QemuTarget(ProcessTarget):
     inputs and outputs can bypass the console, and the models of its devices are attached. With
     `cache_seed` there is a data cache between processor and NPU (ethosgen.target.cache), which
     evicts lines, seeded with it. TargetError with QEMU's own output if it dies, DeviceFault if a
-    device's model fails.
+    device's model fails. `wires` are connected to serial ports by QEMU's
+    numbers, and are closed here. `ram` is a file that others share, in place of one of its own.
     """
 
     noise = ("icount sleep disabled and no active timers",)  # printed for firmware that sleeps
@@ -59,6 +61,8 @@ class QemuTarget(ProcessTarget):
         attach: Attach | None,
         info: ProjectInfo | None = None,
         cache_seed: int | None = None,
+        wires: Mapping[int, socket.socket] | None = None,
+        ram: Path | None = None,
     ) -> None:
         if board.run.qemu is None:
             raise InputError(f"board '{board.name}' does not run on QEMU")
@@ -77,6 +81,8 @@ class QemuTarget(ProcessTarget):
         self._models: list[DeviceProcess] = []
         self._memory: np.ndarray[Any, np.dtype[np.uint8]] | None = None
         self._ram: Path | None = None
+        self._wires = dict(wires or {})
+        self._given_ram = ram
         self._ram_folder: Path | None = None
 
     @property
@@ -122,26 +128,22 @@ class QemuTarget(ProcessTarget):
         self.settle()
 
     def _open(self) -> None:
-        folder = _ram_folder(self._used_bytes() + _SPARE_BYTES)
-        handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".ram", dir=folder)
-        self._ram = Path(name)
-        self._ram_folder = folder
+        file, handle = self._open_ram()
         try:
-            os.ftruncate(handle, self._facts.shared_size_bytes)
             memory = self._memory = self._map(handle)
             self._bell, self._far_bell = socket.socketpair()
             self._start_models(handle, self._bell)
         except OSError as error:
             raise TargetError(
                 f"cannot map {self._facts.shared_size_bytes >> 20} MiB of shared memory in "
-                f"'{self._ram.parent}': {error.strerror}"
+                f"'{file.parent}': {error.strerror}"
             ) from None
         finally:
             os.close(handle)
         if self._attach is not None:
             self._npu = NpuThread(self._make_npu(self._attach, memory))
         with self._far_bell as far_bell, socket.create_server(("127.0.0.1", 0)) as listener:
-            self._start(listener, far_bell)
+            self._start(file, listener, far_bell)
             self._console = SerialConsole(f"socket://127.0.0.1:{listener.getsockname()[1]}")
         if self._npu is not None:
             self._npu.start()
@@ -159,6 +161,14 @@ class QemuTarget(ProcessTarget):
             self._models.append(model)
             line = Line(bell, bell_byte(index))
             model.start(shared, page, list(self._parts()), line)
+
+    def _open_ram(self) -> tuple[Path, int]:
+        """Return the file of the shared memory, made unless it was given, and its open handle."""
+        if self._given_ram is not None:
+            return self._given_ram, os.open(self._given_ram, os.O_RDWR)
+        file, handle = make_ram(self._facts, self._used_bytes())
+        self._ram, self._ram_folder = file, file.parent
+        return file, handle
 
     def _make_npu(self, attach: Attach, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> NpuModel:
         page_offset = self._facts.npu_base_addr - self._start_addr
@@ -235,17 +245,52 @@ class QemuTarget(ProcessTarget):
         if self._bell is not None:
             self._bell.send(bytes([bell_byte(None)]))
 
-    def _start(self, listener: socket.socket, bell: socket.socket) -> None:
+    def _start(self, ram: Path, listener: socket.socket, bell: socket.socket) -> None:
         command = [*die_with_us(), str(self._program)]
-        command += qemu_arguments(self._facts, self._elf, str(self._ram), listener, bell)
-        self._spawn(command, pass_fds=(listener.fileno(), bell.fileno()))
+        command += qemu_arguments(self._facts, self._elf, str(ram), listener, bell, self._wires)
+        lines = (listener, bell, *self._wires.values())
+        self._spawn(command, pass_fds=[line.fileno() for line in lines])
+        for wire in self._wires.values():
+            wire.close()
+
+
+def make_ram(facts: Qemu, needed_bytes: int) -> tuple[Path, int]:
+    """Make a file for QEMU's shared memory, of which so many bytes are used; return it open."""
+    folder = _ram_folder(needed_bytes + _SPARE_BYTES)
+    handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".ram", dir=folder)
+    try:
+        os.ftruncate(handle, facts.shared_size_bytes)
+    except OSError as error:
+        os.close(handle)
+        Path(name).unlink(missing_ok=True)
+        raise TargetError(
+            f"cannot map {facts.shared_size_bytes >> 20} MiB of shared memory in '{folder}': "
+            f"{error.strerror}"
+        ) from None
+    return Path(name), handle
+
+
+def map_ram(
+    handle: int, facts: Qemu, start_addr: int, size: int
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Map a part of the shared memory; it may start anywhere."""
+    offset = start_addr - facts.shared_start_addr
+    page = offset % mmap.ALLOCATIONGRANULARITY
+    mapped = mmap.mmap(handle, size + page, offset=offset - page)
+    return np.frombuffer(mapped, np.uint8)[page:]
 
 
 def qemu_arguments(
-    facts: Qemu, elf: Path, ram: str, listener: socket.socket, bell: socket.socket
+    facts: Qemu,
+    elf: Path,
+    ram: str,
+    listener: socket.socket,
+    bell: socket.socket,
+    wires: Mapping[int, socket.socket],
 ) -> list[str]:
     """Return QEMU's arguments: memory, console, bell, and time counted in instructions."""
     serials = {0: "chardev:console", facts.bell.serial: "chardev:bell"}
+    serials |= {number: f"chardev:wire{number}" for number in wires}
     arguments = [
         *("-M", f"{facts.machine},memory-backend={facts.memory_backend}"),
         *(
@@ -267,6 +312,9 @@ def qemu_arguments(
         *("-echr", "256"),
         *("-chardev", f"socket,id=bell,fd={bell.fileno()}"),
     ]
+    for number, wire in wires.items():
+        # Multiplexed for the same reason as the console.
+        arguments += ["-chardev", f"socket,id=wire{number},fd={wire.fileno()},mux=on"]
     for number in range(max(serials) + 1):
         arguments += ["-serial", serials.get(number, "null")]
     return arguments

@@ -27,6 +27,7 @@ _RUN = struct.Struct("<IIIIII")
 _PMU = struct.Struct("<Q8I")
 """Appended to an answer to RUN by firmware that reads the NPU's PMU: cycles, events, counts."""
 _END = struct.Struct("<II")
+_REPORT = struct.Struct("<4I5Q3I")
 _FAULT = struct.Struct("<II")
 _ZEPHYR_FAULT = struct.Struct("<III")
 _ZEPHYR_REASONS = {
@@ -51,6 +52,7 @@ class Request(IntEnum):
     OUTPUT = 4
     END = 5
     BYE = 6
+    REPORT = 7
 
 
 class Reply(IntEnum):
@@ -104,6 +106,24 @@ class EndMarker:
 
     runs: int
     failed: int
+
+
+@dataclass(frozen=True)
+class ElementReport:
+    """What an element of a pipeline has done since its greeting: frames, and ticks in all."""
+
+    received: int
+    sent: int
+    status: int
+    interrupts: int
+    interrupt_ticks: int
+    receive_ticks: int
+    run_ticks: int
+    send_ticks: int
+    npu_cycles: int
+    most_run_ticks: int
+    most_npu_cycles: int
+    stack_bytes: int
 
 
 def _alive() -> None:
@@ -178,6 +198,13 @@ class Session:
                 )
             data += answer
         return bytes(data)
+
+    def report(self, timeout_s: float) -> ElementReport:
+        """Ask an element of a pipeline for its report."""
+        body = self._ask(Request.REPORT, b"", timeout_s, "answer on its console")
+        if len(body) != _REPORT.size:
+            raise ProtocolError("the firmware's report is invalid; build it again")
+        return ElementReport(*_REPORT.unpack(body))
 
     def end(self, timeout_s: float) -> EndMarker:
         """Request the end marker."""

@@ -166,12 +166,12 @@ class Report:
             "seed": self.drawn.seed if self.drawn else None,
             "distributions": dict(self.drawn.distributions) if self.drawn else None,
             "verdict": self.verdict,
-            "oracle": _oracle(self.golden) if self.golden else None,
+            "oracle": oracle_json(self.golden) if self.golden else None,
             "mismatches": self.golden.mismatches if self.golden else None,
             "max_abs_diff": _finite(self.golden.max_abs_diff) if self.golden else None,
             "first_difference": first.as_json() if first else None,
             "diagnosis": self.diagnosis.as_json() if self.diagnosis else None,
-            "oracles": {c.oracle: _comparison(c) for c in (self.golden, self.second) if c},
+            "oracles": {c.oracle: comparison_json(c) for c in (self.golden, self.second) if c},
             "fidelity": self.fidelity.as_json() if self.fidelity else None,
             "flash_bytes": dict(self.flash_bytes) if self.flash_bytes else None,
             "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,
@@ -251,7 +251,8 @@ class FirmwareReport:
         }
 
 
-def _oracle(decided: Comparison) -> dict[str, str | None]:
+def oracle_json(decided: Comparison) -> dict[str, str | None]:
+    """Return the oracle that decided as an object of JSON types."""
     return {
         "name": decided.oracle,
         "version": decided.version or None,
@@ -259,7 +260,8 @@ def _oracle(decided: Comparison) -> dict[str, str | None]:
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as an object of JSON types."""
     if comparison.skipped:
         return {"skipped": comparison.skipped}
     return {

@@ -4,6 +4,9 @@
  * Generated once by ethosgen; yours from now on.
  */
 #include "cmsdk_uart.h"
+{% if handover %}
+#include "element.h"
+{% endif %}
 #include "frames.h"
 #include "services.h"
 #include "startup.h"
@@ -30,4 +33,7 @@ void Console_RX_Handler(void)
     /* Acknowledge first: a byte that arrives after DATA was read must raise its own interrupt. */
     UART_INTCLEAR(CONSOLE_BASE) = UART_INT_RX;
     frames_take((uint8_t)UART_DATA(CONSOLE_BASE));
+{% if handover %}
+    element_event = true;
+{% endif %}
 }

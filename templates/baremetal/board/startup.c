@@ -136,4 +136,8 @@ __attribute__((section(".vectors"), used)) static const function vectors[16 + IR
     [16 + IRQ_BELL] = Bell_Handler,
 #endif
 {% endif %}
+{% if handover %}
+    [16 + IRQ_LINK_BEFORE] = Link_Before_Handler,
+    [16 + IRQ_LINK_BEHIND] = Link_Behind_Handler,
+{% endif %}
 };

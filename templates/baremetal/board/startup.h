@@ -16,6 +16,10 @@
 {% if bell %}
 #define IRQ_BELL {{ bell.rx_irq }}u
 {% endif %}
+{% if handover %}
+#define IRQ_LINK_BEFORE {{ handover.before.rx_irq }}u
+#define IRQ_LINK_BEHIND {{ handover.behind.rx_irq }}u
+{% endif %}
 
 /* The highest of them plus one: the length of the vector table's part for interrupts. */
 #define IRQ_COUNT {{ irq_count }}u
@@ -30,6 +34,10 @@ void {{ device.c_name }}_Handler(void);
 {% endfor %}
 {% if bell %}
 void Bell_Handler(void);
+{% endif %}
+{% if handover %}
+void Link_Before_Handler(void);
+void Link_Behind_Handler(void);
 {% endif %}
 
 #endif /* STARTUP_H */

@@ -1,3 +1,4 @@
+{% set ticks = "element_ticks" if handover else "board_ticks" %}
 /*
  * Runs the firmware's networks on request over the console: see server.h.
  *
@@ -5,6 +6,9 @@
  * server_run(), and the networks' functions, which their headers document.
  */
 #include "board.h"
+{% if handover %}
+#include "element.h"
+{% endif %}
 #include "ethosgen_networks.h"
 #include "server.h"
 
@@ -24,12 +28,12 @@ static uint32_t wait_ticks;
 
 static void stop_counting(void)
 {
-    wait_started = board_ticks();
+    wait_started = {{ ticks }}();
 }
 
 static void go_on_counting(void)
 {
-    wait_ticks += board_ticks() - wait_started;
+    wait_ticks += {{ ticks }}() - wait_started;
 }
 
 {% if devices %}
@@ -108,7 +112,7 @@ static void tell_npu(struct server_run *result)
 {% endif %}
 static uint32_t ticks_since(uint32_t started)
 {
-    uint32_t ticks = board_ticks() - started - wait_ticks;
+    uint32_t ticks = {{ ticks }}() - started - wait_ticks;
 
     wait_ticks = 0;
     return ticks;
@@ -117,7 +121,7 @@ static uint32_t ticks_since(uint32_t started)
 #else
 static uint32_t ticks_since(uint32_t started)
 {
-    return board_ticks() - started;
+    return {{ ticks }}() - started;
 }
 #endif
 {% endif %}
@@ -127,7 +131,7 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
 #if ETHOSGEN_HAS_NPU
     counted = events[runs[network - ethosgen_networks]++ % COUNT(events)];
 #endif
-    uint32_t started = board_ticks();
+    uint32_t started = {{ ticks }}();
     result->status = (uint32_t)network->run();
     result->cpu_ticks = ticks_since(started);
 #if ETHOSGEN_HAS_NPU
@@ -156,7 +160,7 @@ int main(void)
 {
     board_init();
 
-    uint32_t started = board_ticks();
+    uint32_t started = {{ ticks }}();
     ethosgen_status status = init();
     const struct server_firmware firmware = {
         .init_status = (uint32_t)status,
@@ -165,6 +169,6 @@ int main(void)
         .run = run,
     };
     console_init(); /* not earlier: its interrupts would count as initialization time */
-    board_exit(server_run(&firmware));
+    board_exit({{ "element_run" if handover else "server_run" }}(&firmware));
     return 0;
 }

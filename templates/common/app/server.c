@@ -8,6 +8,9 @@
 #include "server.h"
 
 #include "board.h"
+{% if handover %}
+#include "element.h"
+{% endif %}
 #include "frames.h"
 
 #include <stdbool.h>
@@ -23,6 +26,9 @@ enum {
     OUTPUT = 4, /* struct place, count (4)    -> bytes                                           */
     END = 5,    /*                            -> runs (4), failed runs (4): the end marker       */
     BYE = 6,    /* end marker received        -> no answer                                       */
+{% if handover %}
+    REPORT = 7, /*                            -> struct element_report                           */
+{% endif %}
     ANSWER = 0x80,
     RESTARTED = 0xFD, /* answer to any other request before HELLO: no session is open */
     REFUSED = 0xFE, /* answer to an invalid request */
@@ -81,6 +87,9 @@ static void say_hello(const struct frame *frame)
     server.last_number = 0;
     server.runs = 0;
     server.failed = 0;
+{% if handover %}
+    element_reset();
+{% endif %}
     struct hello hello = {
         .protocol = SERVER_PROTOCOL,
         .body_max = FRAME_BODY_MAX,
@@ -139,6 +148,16 @@ static bool take_input(const struct frame *frame)
     return true;
 }
 
+{% if handover %}
+void server_run_network(const struct server_firmware *firmware,
+                        const struct ethosgen_network *network, struct server_run *result)
+{
+    firmware->run(network, result);
+    server.runs++;
+    server.failed += result->status != ETHOSGEN_OK && result->status != ETHOSGEN_NOT_READY;
+}
+
+{% endif %}
 static bool run(const struct frame *frame)
 {
     if (frame->body_bytes != 2 * sizeof(uint32_t)) {
@@ -151,11 +170,16 @@ static bool run(const struct frame *frame)
     }
     /* A repeated request gets the old answer: the inputs may have been overwritten. */
     if (number != server.last_number) {
+{% if handover %}
+        server_run_network(server.firmware, &ethosgen_networks[network], &server.last);
+        server.last_number = number;
+{% else %}
         server.firmware->run(&ethosgen_networks[network], &server.last);
         server.last_number = number;
         server.runs++;
         server.failed += server.last.status != ETHOSGEN_OK &&
                          server.last.status != ETHOSGEN_NOT_READY;
+{% endif %}
     }
     answer(frame, &number, sizeof number, &server.last, sizeof server.last);
     return true;
@@ -190,11 +214,49 @@ static bool serve(const struct frame *frame)
     case END:
         answer(frame, &server.runs, sizeof server.runs, &server.failed, sizeof server.failed);
         return true;
+{% if handover %}
+    case REPORT:
+        answer(frame, element_report(), sizeof(struct element_report), NULL, 0);
+        return true;
+{% endif %}
     default:
         return false;
     }
 }
 
+{% if handover %}
+void server_begin(const struct server_firmware *firmware)
+{
+    server.firmware = firmware;
+}
+
+uint32_t server_failed(void)
+{
+    return server.failed;
+}
+
+bool server_serve(void)
+{
+    struct frame frame;
+
+    if (!frames_fetch(&frame)) {
+        return true;
+    }
+    if (frame.type != HELLO && !server.is_greeted) {
+        frames_release();
+        frames_send(RESTARTED, frame.sequence, NULL, 0, NULL, 0);
+        return true;
+    }
+    if (frame.type == BYE) {
+        return false;
+    }
+    if (!serve(&frame)) {
+        frames_release();
+        frames_send(REFUSED, frame.sequence, NULL, 0, NULL, 0);
+    }
+    return true;
+}
+{% else %}
 uint32_t server_run(const struct server_firmware *firmware)
 {
     server.firmware = firmware;
@@ -219,6 +281,7 @@ uint32_t server_run(const struct server_firmware *firmware)
         }
     }
 }
+{% endif %}
 
 void server_fault(uint32_t cfsr, uint32_t pc)
 {

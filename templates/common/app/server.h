@@ -12,6 +12,9 @@
 
 #include "ethosgen_networks.h"
 
+{% if handover %}
+#include <stdbool.h>
+{% endif %}
 #include <stdint.h>
 
 #define SERVER_PROTOCOL 2u
@@ -36,9 +39,24 @@ struct server_firmware {
     void (*run)(const struct ethosgen_network *network, struct server_run *result);
 };
 
+{% if handover %}
+/* Keep what the functions below need. */
+void server_begin(const struct server_firmware *firmware);
+
+/* Serve the request that waits in frames.h; return false if the other side says goodbye. */
+bool server_serve(void);
+
+/* Run a network, and count the run. */
+void server_run_network(const struct server_firmware *firmware,
+                        const struct ethosgen_network *network, struct server_run *result);
+
+/* Return the number of runs that failed. */
+uint32_t server_failed(void);
+{% else %}
 /* Serve the networks of ethosgen_networks.h until the other side says goodbye; return the number of
  * runs that failed. */
 uint32_t server_run(const struct server_firmware *firmware);
+{% endif %}
 
 /* Report a processor fault to the other side: the fault status register, and the program counter. */
 void server_fault(uint32_t cfsr, uint32_t pc);

@@ -1,0 +1,239 @@
+"""Systems: the elements of a pipeline in order, each a board, and the links between them."""
+
+import tomllib
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from ethosgen.board import Board, load_board
+from ethosgen.board.facts import Addr, Facts, MemoryMode, Size
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.toml_lines import describe_fault
+
+LinkKind = Literal["serial", "shared"]
+LINK_KINDS: tuple[LinkKind, ...] = ("serial", "shared")
+BITS_OF_A_BYTE = 10
+"""On a serial line, with start and stop bit."""
+_WINDOW = 1 << 20
+"""Windows of a divided memory are multiples of this."""
+
+ElementName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class ElementFacts(Facts):
+    """One element: a board, and what differs from its file."""
+
+    name: ElementName
+    """Its name in messages; also the folder of its project."""
+    board: str
+    """The board's name, or the path of a .toml file, relative to the system file."""
+    npu: str | None = None
+    """The NPU [default: the board's]."""
+    memory_mode: MemoryMode | None = None
+    """The memory mode [default: the board's]."""
+    memories: dict[str, "Region"] = Field(default={})
+    """The part of a memory that this element may use, by the memory's name."""
+
+
+class Region(Facts):
+    """A part of a memory."""
+
+    start_addr: Addr
+    """The first address."""
+    size_bytes: Size
+    """Its size."""
+
+    @property
+    def end_addr(self) -> int:
+        """The first address after it."""
+        return self.start_addr + self.size_bytes
+
+
+class LinkFacts(Facts):
+    """A link between two neighbours."""
+
+    bytes_per_s: float = Field(gt=0)
+    """Its bandwidth."""
+    latency_us: float = Field(default=0, ge=0)
+    """The time from the start of a frame to the arrival of its first byte."""
+
+    def seconds(self, size: int) -> float:
+        """Return the time that a frame of `size` bytes takes."""
+        return self.latency_us * 1e-6 + size / self.bytes_per_s
+
+
+class SystemFacts(Facts):
+    """A whole system file."""
+
+    link: LinkKind = "serial"
+    """How elements hand over: a serial line, or shared memory with doorbells."""
+    shared: Region | None = None
+    """The memory for frames that all elements see at the same address, for link = "shared"."""
+    elements: list[ElementFacts] = Field(min_length=1)
+    """The elements, in the order of the pipeline."""
+    links: list[LinkFacts] = Field(default=[])
+    """One link for each two neighbours, or one for all [default: the boards' lines]."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [element.name for element in self.elements]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise ValueError(f"elements: two are called '{twice}'; give each its own name")
+        if len(self.links) not in (0, 1, len(names) - 1):
+            raise ValueError(
+                f"links: there are {len(self.links)}, but {counted(len(names), 'element')} need "
+                f"{len(names) - 1}, or one that stands for all"
+            )
+        if self.shared is not None and self.link != "shared":
+            raise ValueError('shared: is only for link = "shared"; delete it')
+        return self
+
+
+class Element:
+    """An element with its board, as it may use it."""
+
+    def __init__(self, name: str, board: Board, npu: str | None, memory_mode: str | None) -> None:
+        self.name = name
+        self.board = board
+        self.npu = npu
+        self.memory_mode = memory_mode
+
+    @property
+    def clock_hz(self) -> int:
+        """The rate of the processor's cycles."""
+        return self.board.cpu.clock_hz or self.board.counter.hz
+
+
+class System:
+    """The elements in order, `links` between neighbours, and the memory for frames if shared."""
+
+    def __init__(
+        self,
+        link: LinkKind,
+        elements: list[Element],
+        links: list[LinkFacts],
+        shared: Region | None = None,
+    ) -> None:
+        self.link = link
+        self.elements = elements
+        self.links = links
+        self.shared = shared
+
+
+def load_system(path: Path) -> System:
+    """Read a system file; InputError names the file, the line and the field that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        facts = tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"cannot read system file '{path}': {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"system file '{path}' is not TOML: {error}") from None
+    try:
+        found = SystemFacts.model_validate(facts)
+    except ValidationError as error:
+        raise InputError(f"system file '{path}'{describe_fault(error.errors()[0], text)}") from None
+    elements = [_element(one, path) for one in found.elements]
+    return _complete(found.link, elements, list(found.links), found.shared)
+
+
+def uniform_system(
+    board: Board, npu: str | None, memory_mode: str | None, stages: int, link: LinkKind
+) -> System:
+    """Return a system of equal elements, called stage_0 and so on."""
+    elements = [Element(f"stage_{i}", board, npu, memory_mode) for i in range(stages)]
+    return _complete(link, elements, [], None)
+
+
+def _element(facts: ElementFacts, path: Path) -> Element:
+    is_file = facts.board.endswith(".toml")
+    board = load_board(str(path.parent / facts.board) if is_file else facts.board)
+    for name, region in facts.memories.items():
+        board = _confined(board, name, region, facts.name)
+    return Element(facts.name, board, facts.npu, facts.memory_mode)
+
+
+def _confined(board: Board, name: str, region: Region, element: str) -> Board:
+    """Return the board with only a part of one memory."""
+    if name not in board.memories:
+        raise InputError(
+            f"element '{element}': board '{board.name}' has no memory '{name}'; it has: "
+            f"{', '.join(board.memories)}"
+        )
+    memory = board.memories[name]
+    if region.start_addr < memory.start_addr or region.end_addr > memory.end_addr:
+        raise InputError(
+            f"element '{element}': its part of '{name}' is not inside that memory, which goes from "
+            f"0x{memory.start_addr:08x} to 0x{memory.end_addr - 1:08x}"
+        )
+    facts = board.model_dump()
+    own = facts["memories"][name]
+    if own["npu_start_addr"] is not None:
+        own["npu_start_addr"] += region.start_addr - memory.start_addr
+    own |= region.model_dump()
+    qemu = facts["run"]["qemu"]
+    if qemu and qemu["npu_memory"] == name:
+        qemu["npu_base_addr"] = region.end_addr - _PAGE
+    return Board.model_validate(facts)
+
+
+_PAGE = 4096
+
+
+def _complete(
+    link: LinkKind, elements: list[Element], links: list[LinkFacts], shared: Region | None
+) -> System:
+    """Add what the boards say: the speed of links, and the parts of a memory that all share."""
+    if link == "shared" and shared is None:
+        elements, shared = _divided(elements)
+    pairs = len(elements) - 1
+    if len(links) == 1:
+        links = links * pairs
+    if not links:
+        links = [_default_link(link, element) for element in elements[:-1]]
+    return System(link, elements, links, shared)
+
+
+def _default_link(kind: LinkKind, element: Element) -> LinkFacts:
+    if kind == "serial" and element.board.links:
+        return LinkFacts(bytes_per_s=element.board.links[-1].baud / BITS_OF_A_BYTE)
+    return LinkFacts(bytes_per_s=float(element.clock_hz))  # copied, a byte a cycle
+
+
+def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
+    """Divide the memory that QEMU can share: a part for each element, and one for the frames."""
+    board = elements[0].board
+    if any(one.board.name != board.name for one in elements) or board.run.qemu is None:
+        raise UnsupportedError(
+            "elements that share memory need to know it: name it with [shared] in the system file, "
+            "and each element's own part of it in [elements.memories]"
+        )
+    name = board.run.qemu.npu_memory
+    whole = board.memories[name]
+    size = whole.size_bytes // (len(elements) + 1) // _WINDOW * _WINDOW
+    if not size:
+        raise UnsupportedError(
+            f"memory '{name}' of board '{board.name}' is too small for "
+            f"{counted(len(elements), 'element')}; use fewer, or --link serial"
+        )
+    starts = (whole.start_addr + i * size for i in count())
+    parts = [
+        Element(
+            one.name,
+            _confined(board, name, Region(start_addr=start, size_bytes=size), one.name),
+            one.npu,
+            one.memory_mode,
+        )
+        for one, start in zip(elements, starts, strict=False)
+    ]
+    start = whole.start_addr + len(elements) * size
+    return parts, Region(start_addr=start, size_bytes=size)
+
+
+def system_schema() -> dict[str, Any]:
+    """Return the JSON schema of system files."""
+    return SystemFacts.model_json_schema()

@@ -1,0 +1,103 @@
+"""`ethosgen pipeline`: cut a network into stages for several elements."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.options import MEMORY_MODE, MODEL, NPU, with_offloading, with_reading
+from ethosgen.commands.progress import Progress
+from ethosgen.commands.stage_table import written_text
+from ethosgen.values.errors import InputError
+from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.source import ReadOptions
+
+
+@click.command()
+@MODEL
+@click.option("--stages", type=click.IntRange(1), metavar="K", help="Number of equal elements.")
+@click.option("--board", metavar="BOARD", help="Board of each element, e.g. corstone300.")
+@click.option(
+    "--system",
+    "system_path",
+    metavar="FILE.toml",
+    type=click.Path(path_type=Path),
+    help="The elements and links, instead of --stages and --board.",
+)
+@click.option(
+    "--link",
+    type=ValueChoice(["serial", "shared"]),
+    help="Hand over on a serial line, or in shared memory with doorbells [default: serial].",
+)
+@NPU
+@MEMORY_MODE
+@click.option(
+    "--name", metavar="NAME", help="Prefix of the C functions [default: the file's name]."
+)
+@click.option(
+    "-o",
+    "--output",
+    "directory",
+    type=click.Path(path_type=Path),
+    help="Output directory [default: NAME_pipeline].",
+)
+@with_offloading
+@with_reading
+def pipeline(
+    network: Path,
+    stages: int | None,
+    board: str | None,
+    system_path: Path | None,
+    link: str | None,
+    npu: str | None,
+    memory_mode: str | None,
+    name: str | None,
+    directory: Path | None,
+    options: OffloadOptions,
+    reading: ReadOptions,
+) -> None:
+    """Cut a network into stages, and generate a project for the element of each.
+
+    The slowest stage is as fast as possible, by estimated cycles and the link's bandwidth, and each
+    fits its element's memories. Each project runs its part of the network on the frames that the
+    element before hands over.
+    """
+    from ethosgen.pipeline.planning import read
+    from ethosgen.pipeline.staging import create_pipeline
+
+    system = _system(stages, board, system_path, link, npu, memory_mode)
+    with Progress() as progress:
+        watch = progress.watch()
+        found = read(network, name, watch, reading)
+        written = create_pipeline(found, system, options, directory, watch)
+    click.echo(written_text(written))
+    suggest_next(f"ethosgen build {shlex.quote(str(written.directory))}")
+
+
+def _system(
+    stages: int | None,
+    board: str | None,
+    path: Path | None,
+    link: str | None,
+    npu: str | None,
+    memory_mode: str | None,
+) -> Any:
+    from ethosgen.board import load_board
+    from ethosgen.board.system import LINK_KINDS, load_system, uniform_system
+
+    if path is not None:
+        given = {"--stages": stages, "--board": board, "--link": link, "--npu": npu}
+        given["--memory-mode"] = memory_mode
+        named = [option for option, value in given.items() if value is not None]
+        if named:
+            raise InputError(f"--system says all about the elements; omit {' and '.join(named)}")
+        return load_system(path)
+    if stages is None or board is None:
+        raise InputError(
+            "name the elements: --stages K and --board BOARD for equal ones, or --system FILE.toml"
+        )
+    kind = next(one for one in LINK_KINDS if one == (link or LINK_KINDS[0]))
+    return uniform_system(load_board(board), npu, memory_mode, stages, kind)

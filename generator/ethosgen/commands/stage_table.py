@@ -1,0 +1,64 @@
+"""Describes pipelines and their runs for people."""
+
+from typing import Any
+
+from ethosgen.commands.wording import comparison_text, plan_lines
+from ethosgen.values.grammar import counted
+
+
+def written_text(written: Any) -> str:
+    """Describe the stages of a pipeline."""
+    lines = [f"{written.directory}: {counted(len(written.stages), 'element')} written"]
+    for stage in written.stages:
+        lines.append(
+            f"{stage.name} ({stage.board}): {counted(stage.operators, 'operator')}, about "
+            f"{counted(stage.cycles, 'cycle')}, with hand-over {stage.seconds * 1e6:,.0f} us; "
+            f"hands over {counted(stage.sent_bytes, 'byte')}"
+        )
+        lines += plan_lines(stage.plan)
+    one = f"about {counted(written.one_element_cycles, 'cycle')} by estimate"
+    if written.why_not_alone:
+        lines.append(f"one element: {written.why_not_alone}")
+    else:
+        lines.append(f"one element: {one}, in {written.directory}/one_element to compare")
+    return "\n".join(lines)
+
+
+def run_text(report: Any) -> str:
+    """Describe the run of a pipeline: each element, throughput and latency beside one element."""
+    lines = [
+        f"{report.network} on {counted(len(report.elements), 'element')}, link {report.link}, "
+        f"{counted(report.samples, 'sample')}"
+    ]
+    for comparison in filter(None, (report.golden, report.second)):
+        of = counted(comparison.elements, "element")
+        lines.append(f"  {comparison.oracle:<9} {of}: {comparison_text(comparison)}")
+    if report.golden and report.golden.first:
+        lines.append(f"  first     {report.golden.first.text()}")
+    width = max(len(one.name) for one in report.elements)
+    head = ("CPU", "NPU", "receive", "send", "wire", "in all", "estimated")
+    lines.append(f"  {'cycles':<{width}} {''.join(f'{title:>11}' for title in head)}")
+    for one in report.elements:
+        row = (one.cpu, one.npu, one.receive, one.send, one.wire, one.cycles, one.estimated)
+        mark = "  slowest" if one is report.slowest else ""
+        lines.append(f"  {one.name:<{width}} {''.join(f'{value:>11,}' for value in row)}{mark}")
+    return "\n".join([*lines, *_whole_lines(report), report.verdict])
+
+
+def _whole_lines(report: Any) -> list[str]:
+    rate = report.clock_hz / max(report.interval, 1)
+    lines = [
+        f"  pipeline  an output every {counted(report.interval, 'cycle')} ({rate:,.1f} a second at "
+        f"{report.clock_hz / 1e6:g} MHz); latency {counted(report.latency, 'cycle')}, "
+        f"{report.full_latency:,} if full"
+    ]
+    if report.alone is None:
+        return [*lines, f"  alone     one element cannot hold it: {report.why_not_alone}"]
+    gain = report.alone / max(report.interval, 1)
+    lines.append(
+        f"  alone     one element: an output every {counted(report.alone, 'cycle')}, and as much "
+        f"latency; the pipeline has {gain:.2f} times its throughput"
+    )
+    if not report.is_alone_equal:
+        lines.append("  alone     its outputs differ from the pipeline's")
+    return lines

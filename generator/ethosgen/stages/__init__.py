@@ -1,0 +1,1 @@
+"""Cut a network into stages for several elements, and tell how long each takes."""

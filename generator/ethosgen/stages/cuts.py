@@ -1,0 +1,134 @@
+"""Where a network can be cut, what crosses each cut, and the parts between cuts as networks.
+
+Operators keep the file's order. A cut at `position` is before the operator of that index: 0 is the
+start, the number of operators is the end. Variables and resources stay within one stage.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ethosgen.values.network import ABSENT, CONTROL, HANDLE, STATEFUL, Graph, Network, Operator
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Operators `start` to `stop` - 1 of a network, as a network of its own.
+
+    `receives` and `sends` are the tensors that cross the cuts, by index in the whole network. Of
+    them the stage reads `reads` and makes `makes`, in the order of its network's inputs and
+    outputs; it hands on the others.
+    """
+
+    start: int
+    stop: int
+    network: Network
+    receives: tuple[int, ...]
+    sends: tuple[int, ...]
+    reads: tuple[int, ...]
+    makes: tuple[int, ...]
+
+
+def positions(graph: Graph) -> list[int]:
+    """Return where the graph can be cut, with both ends."""
+    count = len(graph.operators)
+    joined = _joined(graph)
+    return [
+        position
+        for position in range(count + 1)
+        if position in (0, count)
+        or (not any(a < position <= b for a, b in joined) and _can_cross(graph, position))
+    ]
+
+
+def crossing(graph: Graph, position: int) -> tuple[int, ...]:
+    """Return the tensors that are live at a cut: made before it, and read or returned after it."""
+    count = len(graph.operators)
+    if position == 0:
+        return tuple(dict.fromkeys(graph.inputs))
+    made = [*graph.inputs, *(i for op in graph.operators[:position] for i in op.outputs)]
+    wanted = set(graph.outputs)
+    if position < count:
+        wanted |= {i for op in graph.operators[position:] for i in op.inputs}
+    else:
+        return tuple(dict.fromkeys(graph.outputs))
+    return tuple(i for i in dict.fromkeys(made) if i in wanted and not graph.tensors[i].is_variable)
+
+
+def crossing_bytes(graph: Graph, position: int) -> int:
+    """Return the bytes that are handed over at a cut."""
+    return sum(graph.tensors[i].bytes for i in crossing(graph, position))
+
+
+def cut(network: Network, boundaries: Sequence[int]) -> list[Stage]:
+    """Cut a network at `boundaries`, which include both ends; a stage's name ends in its number."""
+    return [
+        _stage(network, number, start, stop)
+        for number, (start, stop) in enumerate(pairwise(boundaries))
+    ]
+
+
+def _stage(network: Network, number: int, start: int, stop: int) -> Stage:
+    graph = network.graph
+    operators = graph.operators[start:stop]
+    receives, sends = crossing(graph, start), crossing(graph, stop)
+    read = {i for op in operators for i in op.inputs}
+    made = {i for op in operators for i in op.outputs}
+    reads = tuple(i for i in receives if i in read)
+    makes = tuple(i for i in sends if i in made)
+    used = _used(operators, reads, makes)
+    places = {old: new for new, old in enumerate(used)} | {ABSENT: ABSENT}
+
+    def moved(indices: Iterable[int]) -> tuple[int, ...]:
+        return tuple(places[i] for i in indices)
+
+    part = Graph(
+        graph.name,
+        tuple(replace(graph.tensors[old], index=new) for new, old in enumerate(used)),
+        tuple(
+            replace(
+                op,
+                index=index,
+                inputs=moved(op.inputs),
+                outputs=moved(op.outputs),
+                intermediates=moved(op.intermediates),
+            )
+            for index, op in enumerate(operators)
+        ),
+        moved(reads),
+        moved(makes),
+    )
+    others = network.graphs[1:] if any(op.code in CONTROL for op in operators) else ()
+    alone = replace(
+        network.edited(part, *others, metadata={}),
+        name=f"{network.name}_{number}",
+        in_float=network.in_float,
+    )
+    return Stage(start, stop, alone, receives, sends, reads, makes)
+
+
+def _used(operators: Sequence[Operator], reads: Sequence[int], makes: Sequence[int]) -> list[int]:
+    ports = [i for op in operators for i in (*op.inputs, *op.outputs, *op.intermediates)]
+    return [i for i in dict.fromkeys([*reads, *ports, *makes]) if i != ABSENT]
+
+
+def _can_cross(graph: Graph, position: int) -> bool:
+    """Return whether what is live at a cut can be handed over, and each stage then has an input."""
+    live = crossing(graph, position)
+    if any(graph.tensors[i].dtype == HANDLE for i in live):
+        return False
+    first = {i for op in graph.operators[:position] for i in op.outputs}
+    return any(i in first and graph.tensors[i].bytes for i in live)
+
+
+def _joined(graph: Graph) -> list[tuple[int, int]]:
+    """Return the first and the last operator of each group that must stay in one stage."""
+    groups: dict[object, list[int]] = {}
+    has_handles = any(op.code == "VAR_HANDLE" for op in graph.operators)
+    for op in graph.operators:
+        if op.code in STATEFUL and (has_handles or op.code == "CALL_ONCE"):
+            groups.setdefault("resources", []).append(op.index)
+        for i in (*op.inputs, *op.outputs, *op.intermediates):
+            if i != ABSENT and graph.tensors[i].is_variable:
+                groups.setdefault(i, []).append(op.index)
+    return [(min(members), max(members)) for members in groups.values()]

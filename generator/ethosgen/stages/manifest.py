@@ -1,0 +1,110 @@
+"""A pipeline on disk: its manifest, the network, and a project for each element."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethosgen import __version__
+from ethosgen.values.errors import InputError
+
+MANIFEST = "pipeline.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Member:
+    """An element: the folder of its project, its board and its estimated cycles."""
+
+    name: str
+    board: str
+    clock_hz: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a pipeline was made of; `boundaries` are the cuts in the network, both ends included.
+
+    `source` is the network's file, of `file_format`. `links` are bytes a second and seconds of
+    latency. `window` is where shared memory for frames starts, and its size. `alone` is the folder
+    of the whole network for the first element, or "" for the reason `why_not_alone`.
+    """
+
+    network: str
+    source: str
+    file_format: str
+    reading: Mapping[str, Any]
+    link: str
+    boundaries: tuple[int, ...]
+    elements: tuple[Member, ...]
+    links: tuple[tuple[float, float], ...]
+    window: tuple[int, int] | None
+    alone: str
+    why_not_alone: str
+    oracle: str | None = None
+
+
+def is_pipeline(directory: Path) -> bool:
+    """Return whether a directory looks like a pipeline."""
+    return (directory / MANIFEST).is_file()
+
+
+def manifest_text(manifest: Manifest) -> bytes:
+    """Return the manifest's file."""
+    content = {
+        "ethosgen": __version__,
+        "format": FORMAT,
+        **{name: getattr(manifest, name) for name in Manifest.__dataclass_fields__},
+        "elements": [vars(element) for element in manifest.elements],
+    }
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def open_manifest(directory: Path) -> Manifest:
+    """Read a manifest; InputError if it is missing or damaged."""
+    path = directory / MANIFEST
+    try:
+        content = json.loads(path.read_bytes())
+        if content["format"] != FORMAT:
+            raise InputError(
+                f"'{path}' has format {content['format']}, but this ethosgen reads {FORMAT}; "
+                f"use ethosgen {content['ethosgen']}, or generate the pipeline again elsewhere"
+            )
+        return _read(content)
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"'{path}' is damaged ({type(error).__name__}); generate the pipeline again elsewhere"
+        ) from None
+
+
+def _read(content: Mapping[str, Any]) -> Manifest:
+    window = content["window"]
+    source = str(content["source"])
+    elements = tuple(
+        Member(str(e["name"]), str(e["board"]), int(e["clock_hz"]), int(e["cycles"]))
+        for e in content["elements"]
+    )
+    boundaries = tuple(map(int, content["boundaries"]))
+    if len(boundaries) != len(elements) + 1 or list(boundaries) != sorted(set(boundaries)):
+        raise ValueError("boundaries")
+    for name in (source, *(element.name for element in elements)):
+        if Path(name).name != name:
+            raise ValueError("a path outside the pipeline")
+    return Manifest(
+        network=str(content["network"]),
+        source=source,
+        file_format=str(content["file_format"]),
+        reading=dict(content["reading"]),
+        link=str(content["link"]),
+        boundaries=boundaries,
+        elements=elements,
+        links=tuple((float(b), float(s)) for b, s in content["links"]),
+        window=(int(window[0]), int(window[1])) if window else None,
+        alone=str(content["alone"]),
+        why_not_alone=str(content["why_not_alone"]),
+        oracle=content["oracle"],
+    )

@@ -1,0 +1,121 @@
+"""The answer of a pipeline's run: outputs compared, and what each element took."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ethosgen.stages.schedule import Schedule
+from ethosgen.values.outcome import Comparison
+from ethosgen.values.report import comparison_json, oracle_json
+
+
+@dataclass(frozen=True)
+class ElementFigures:
+    """What an element took for one sample, in cycles of its own clock, on average.
+
+    `cpu` is its network's work on the processor, `npu` on the NPU; `receive` and `send` are the
+    processor's work on frames, interrupts included. `wire` is the time of a frame on the link
+    behind, by its bandwidth.
+    """
+
+    name: str
+    board: str
+    clock_hz: int
+    estimated: int
+    cpu: int
+    npu: int
+    receive: int
+    send: int
+    wire: int
+    sent_bytes: int
+    stack_bytes: int
+
+    @property
+    def cycles(self) -> int:
+        """All cycles for one sample."""
+        return self.cpu + self.npu + self.receive + max(self.send, self.wire)
+
+
+@dataclass(frozen=True)
+class PipelineReport:
+    """A pipeline's run: the verdict is the whole network's, as on one element.
+
+    `alone` are the cycles of the whole network on the first element, None for the reason
+    `why_not_alone`.
+    """
+
+    network: str
+    link: str
+    samples: int
+    elements: tuple[ElementFigures, ...]
+    schedule: Schedule
+    golden: Comparison | None
+    second: Comparison | None
+    alone: int | None
+    why_not_alone: str = ""
+    is_alone_equal: bool = True
+    seed: int | None = None
+    wall_s: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def clock_hz(self) -> int:
+        """The clock of the figures of the whole pipeline: the first element's."""
+        return self.elements[0].clock_hz
+
+    @property
+    def interval(self) -> int:
+        """Cycles between two outputs of the full pipeline."""
+        return round(self.schedule.interval * self.clock_hz)
+
+    @property
+    def latency(self) -> int:
+        """Cycles of a sample through the empty pipeline."""
+        return round(self.schedule.latency * self.clock_hz)
+
+    @property
+    def full_latency(self) -> int:
+        """Cycles of a sample through the full pipeline."""
+        return round(self.schedule.full_latency * self.clock_hz)
+
+    @property
+    def slowest(self) -> ElementFigures:
+        """The element that limits the throughput."""
+        return max(self.elements, key=lambda one: one.cycles / one.clock_hz)
+
+    @property
+    def passed(self) -> bool:
+        """True only if every element of every sample was there and equal, or close enough."""
+        golden = self.golden
+        exact = golden is not None and golden.elements > 0 and golden.mismatches == 0
+        return exact and self.is_alone_equal
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL, or NOT COMPARED for a run that has no golden output."""
+        if self.passed:
+            return "PASS"
+        return "NOT COMPARED" if self.golden is None and self.is_alone_equal else "FAIL"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as an object of JSON types."""
+        golden = self.golden
+        return {
+            "model": self.network,
+            "link": self.link,
+            "passed": self.passed,
+            "verdict": self.verdict,
+            "samples": self.samples,
+            "seed": self.seed,
+            "oracle": oracle_json(golden) if golden else None,
+            "mismatches": golden.mismatches if golden else None,
+            "oracles": {c.oracle: comparison_json(c) for c in (golden, self.second) if c},
+            "clock_hz": self.clock_hz,
+            "interval_cycles": self.interval,
+            "latency_cycles": self.latency,
+            "full_latency_cycles": self.full_latency,
+            "slowest": self.slowest.name,
+            "elements": [{**asdict(one), "cycles": one.cycles} for one in self.elements],
+            "one_element_cycles": self.alone,
+            "why_not_one_element": self.why_not_alone or None,
+            "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
+        }

@@ -1,0 +1,194 @@
+"""The host's ends of a pipeline: it sends frames to the first element, and takes the last one's.
+
+The frames are those of the firmware's model/ethosgen_handover.c.
+"""
+
+import select
+import socket
+import struct
+import zlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ethosgen.values.errors import TargetError
+from ethosgen.values.handover import END_BYTES, HEADER_BYTES, MAGIC, ROOM
+
+Memory = np.ndarray[Any, np.dtype[np.uint8]]
+Tap = Callable[[int, bytes], bytes]
+"""Changes what goes over the link before an element, for tests: its number, and the bytes."""
+
+_HEADER = struct.Struct("<6I")
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame as received: the tensors are empty unless the status is 0."""
+
+    sequence: int
+    status: int
+    origin: int
+    detail: int
+    tensors: bytes
+
+
+class Slots:
+    """Room for frames in shared memory: `stride` bytes for each."""
+
+    def __init__(self, memory: Memory, stride: int) -> None:
+        self._memory = memory
+        self._stride = stride
+
+    def of(self, number: int) -> Memory:
+        """Return the bytes of a frame's place."""
+        start = number % ROOM * self._stride
+        return self._memory[start : start + self._stride]
+
+
+def wire() -> tuple[socket.socket, socket.socket]:
+    """Return both ends of a line."""
+    return socket.socketpair()
+
+
+class Feeder:
+    """Sends frames to the first element, as many as it has room for."""
+
+    def __init__(self, line: socket.socket, slots: Slots | None) -> None:
+        line.setblocking(False)
+        self.line = line
+        self._slots = slots
+        self._waiting: deque[bytes] = deque()
+        self._rest = b""
+        self.sent = 0
+        self._given_back = 0
+
+    def add(self, tensors: bytes) -> None:
+        """Queue a frame."""
+        self._waiting.append(tensors)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether bytes wait that the line does not take yet."""
+        return bool(self._rest)
+
+    def work(self) -> None:
+        """Send what the line and the first element take now; TargetError if the line is lost."""
+        try:
+            self._take_back()
+            while self._rest or (self._waiting and self.sent - self._given_back < ROOM):
+                if not self._rest:
+                    self._rest = self._encode(self._waiting.popleft())
+                    self.sent += 1
+                self._rest = self._rest[self.line.send(self._rest) :]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise TargetError(f"lost the line to the first element: {error.strerror}") from None
+
+    def _encode(self, tensors: bytes) -> bytes:
+        header = _HEADER.pack(MAGIC, self.sent, 0, 0, 0, len(tensors))
+        if self._slots is None:
+            return header + tensors + zlib.crc32(header + tensors).to_bytes(END_BYTES, "little")
+        data = header + tensors + self.sent.to_bytes(END_BYTES, "little")
+        self._slots.of(self.sent)[: len(data)] = np.frombuffer(data, np.uint8)
+        return bytes([self.sent % 256])
+
+    def _take_back(self) -> None:
+        while select.select([self.line], [], [], 0)[0]:
+            given = self.line.recv(_CHUNK)
+            if not given:
+                raise ConnectionResetError(0, "it was closed")
+            for number in given:
+                if number != self._given_back % 256:
+                    raise TargetError("the first element gave back the room of another frame")
+                self._given_back += 1
+
+
+class Collector:
+    """Receives the last element's frames, in order and undamaged."""
+
+    def __init__(self, line: socket.socket, slots: Slots | None, size: int) -> None:
+        line.setblocking(False)
+        self.line = line
+        self._slots = slots
+        self._size = size
+        self._pending = bytearray()
+        self.received = 0
+
+    def work(self) -> list[Frame]:
+        """Return the frames that have arrived; TargetError for one that is damaged or missing."""
+        frames = []
+        try:
+            while select.select([self.line], [], [], 0)[0]:
+                data = self.line.recv(_CHUNK)
+                if not data:
+                    raise ConnectionResetError(0, "it was closed")
+                self._pending += data
+                while (frame := self._next()) is not None:
+                    frames.append(frame)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            raise TargetError(f"lost the line to the last element: {error.strerror}") from None
+        return frames
+
+    def _next(self) -> Frame | None:
+        data = self._whole()
+        if data is None:
+            return None
+        *_, bytes_ = _HEADER.unpack_from(data)
+        magic, sequence, status, origin, detail = _HEADER.unpack_from(data)[:5]
+        end = int.from_bytes(data[-END_BYTES:], "little")
+        wanted = zlib.crc32(data[:-END_BYTES]) if self._slots is None else sequence
+        fits = bytes_ == (0 if status else self._size)
+        if magic != MAGIC or end != wanted or not fits:
+            raise DamagedFrameError(self.received)
+        if sequence != self.received:
+            raise LostFrameError(self.received, sequence)
+        self.received += 1
+        self.line.send(bytes([sequence % 256]))
+        return Frame(sequence, status, origin, detail, data[HEADER_BYTES:-END_BYTES])
+
+    def _whole(self) -> bytes | None:
+        """Return the next frame's bytes once all are there."""
+        if self._slots is not None:
+            if not self._pending:
+                return None
+            number = self._pending.pop(0)
+            if number != self.received % 256:
+                raise LostFrameError(self.received, number)
+            place = self._slots.of(self.received)
+            bytes_ = min(_HEADER.unpack_from(place.tobytes())[5], self._size)
+            return place[: HEADER_BYTES + bytes_ + END_BYTES].tobytes()
+        if len(self._pending) < HEADER_BYTES:
+            return None
+        magic, *_, bytes_ = _HEADER.unpack_from(self._pending)
+        if magic != MAGIC or bytes_ not in (0, self._size):
+            raise DamagedFrameError(self.received)
+        size = HEADER_BYTES + bytes_ + END_BYTES
+        if len(self._pending) < size:
+            return None
+        data = bytes(self._pending[:size])
+        del self._pending[:size]
+        return data
+
+
+class DamagedFrameError(TargetError):
+    """The last element's frame of that number arrived damaged."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"frame {number} arrived damaged")
+        self.number = number
+
+
+class LostFrameError(TargetError):
+    """Another frame arrived than the one that was due."""
+
+    def __init__(self, number: int, got: int) -> None:
+        super().__init__(f"frame {got} arrived instead of {number}")
+        self.number = number
+        self.got = got

@@ -1,0 +1,47 @@
+/*
+ * Runs this element's part of a network on the frames that the element before hands over.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#ifndef ELEMENT_H
+#define ELEMENT_H
+
+#include "server.h"
+
+#include <stdbool.h>
+
+/* Set by interrupts: there may be something to do. */
+extern volatile bool element_event;
+
+/* The links' interrupts: their number, and their ticks. */
+extern volatile uint32_t element_interrupts;
+extern volatile uint32_t element_interrupt_ticks;
+
+/* Return board_ticks() without those of the links' interrupts, which have their own figure. */
+uint32_t element_ticks(void);
+
+/* What this element has done since HELLO; the host asks for it. */
+struct element_report {
+    uint32_t received; /* frames */
+    uint32_t sent;
+    uint32_t status;             /* of the last frame that was handed on */
+    uint32_t interrupts;         /* of the links */
+    uint32_t interrupt_ticks[2]; /* low word, high word, as all below */
+    uint32_t receive_ticks[2];
+    uint32_t run_ticks[2];
+    uint32_t send_ticks[2];
+    uint32_t npu_cycles[2];
+    uint32_t most_run_ticks;
+    uint32_t most_npu_cycles;
+    uint32_t stack_bytes;
+};
+
+/* Forget all frames: a session begins. */
+void element_reset(void);
+
+const struct element_report *element_report(void);
+
+/* Serve the links and the console until the host says goodbye; return the number of failed runs. */
+uint32_t element_run(const struct server_firmware *firmware);
+
+#endif /* ELEMENT_H */

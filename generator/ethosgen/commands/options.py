@@ -113,8 +113,10 @@ GOLDEN = click.option(
 )
 
 
-def _only(_context: click.Context, _argument: click.Parameter, networks: tuple[Path, ...]) -> Path:
+def _only(context: click.Context, _argument: click.Parameter, networks: tuple[Path, ...]) -> Path:
     """Refuse a second network, although verify and project accept several."""
+    if len(networks) > 1 and context.info_name == "pipeline":
+        raise InputError(f"pipeline cuts one network but got {len(networks)}; run it once for each")
     if len(networks) > 1:
         raise InputError(
             f"simulate runs one network but got {len(networks)}; run it once for each, or use "

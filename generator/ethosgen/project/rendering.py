@@ -187,8 +187,7 @@ def _facts(
     """Return the templates' values for the whole project."""
     devices, handover = extras
     npu = programs[0].plan.accelerator
-    qemu = board.run.qemu
-    bell = qemu.bell if qemu and (npu or devices) else None
+    bell = board.run.qemu.bell if board.run.qemu and (npu or devices) else None
     irqs = _irqs(board, npu is not None, bell is not None, handover is not None)
     known_devices = device_facts(board, devices, irqs)
     irqs += [device["irq"] for device in known_devices]
@@ -225,9 +224,7 @@ def _facts(
             *([{"name": "ethosgen", "suffix": ""}] if is_shared else []),
             *({"name": name, "suffix": f".{name}" if is_shared else ""} for name in names),
         ],
-        "buffer_alignment": CACHE_LINE_BYTES
-        if (npu or devices) and board.cpu.dcache
-        else ALIGNMENT,
+        "buffer_alignment": _buffer_alignment(board, bool(npu or devices)),
         "copies": board.placement(memory_mode).copied_from is not None,
         "board": board,
         "bell": bell,
@@ -238,6 +235,10 @@ def _facts(
         "ways": list(ways(board)),
         "ways_facts": _ways_facts(board, memory_mode, devices),
     }
+
+
+def _buffer_alignment(board: Board, has_masters: bool) -> int:
+    return CACHE_LINE_BYTES if has_masters and board.cpu.dcache else ALIGNMENT
 
 
 def _irqs(board: Board, has_npu: bool, has_bell: bool, has_links: bool) -> list[int]:

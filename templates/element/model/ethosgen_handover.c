@@ -36,11 +36,15 @@ static struct {
     uint32_t released;
     uint32_t given_back; /* by the element behind */
     uint32_t sent;
-    bool is_broken; /* the element behind gave back what was not its own */
+    bool is_broken;  /* the element behind gave back what was not its own */
+    bool has_failed; /* a frame was wrong: its room is never given back */
 } state;
 
 static volatile uint32_t arrived; /* frames that the interrupt has taken */
 static volatile uint32_t fault;   /* what the interrupt found, 0: nothing */
+{% if not handover.is_serial %}
+static volatile uint32_t fault_detail;
+{% endif %}
 {% if handover.is_serial %}
 
 /* The linker script may place this section with the network's own buffers. */
@@ -114,10 +118,14 @@ void ethosgen_handover_take(uint8_t byte)
 
 void ethosgen_handover_take(uint8_t byte)
 {
+    if (fault != 0) {
+        return;
+    }
     if (arrived - state.released == ETHOSGEN_HANDOVER_ROOM) {
         fault = ETHOSGEN_HANDOVER_OVERRUN;
     } else if (byte != (uint8_t)arrived) {
         fault = ETHOSGEN_HANDOVER_LOST;
+        fault_detail = byte;
     } else {
         arrived++;
     }
@@ -205,13 +213,11 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
 struct ethosgen_handover_header *ethosgen_handover_received(void)
 {
     static struct ethosgen_handover_header failed;
-    uint32_t found = fault;
+    uint32_t found = 0;
     uint32_t detail = 0;
 
-    if (found == 0 && arrived == state.released) {
-        return NULL;
-    }
-    if (found == 0) {
+    /* Frames that arrived before the interrupt found a fault are whole. */
+    if (arrived != state.released) {
         struct ethosgen_handover_frame *frame = frame_of(state.released);
 
 {% if not handover.is_serial %}
@@ -222,8 +228,16 @@ struct ethosgen_handover_header *ethosgen_handover_received(void)
             return &frame->header;
         }
         detail = frame->header.sequence;
-        fault = found;
+    } else {
+        found = fault;
+        if (found == 0) {
+            return NULL;
+        }
+{% if not handover.is_serial %}
+        detail = fault_detail;
+{% endif %}
     }
+    state.has_failed = true;
     failed = (struct ethosgen_handover_header){
         .magic = ETHOSGEN_HANDOVER_MAGIC,
         .sequence = state.released,
@@ -236,7 +250,7 @@ struct ethosgen_handover_header *ethosgen_handover_received(void)
 
 void ethosgen_handover_release(void)
 {
-    if (fault == 0) {
+    if (!state.has_failed) {
         uint8_t number = (uint8_t)state.released;
 
         state.released++;

@@ -1,0 +1,235 @@
+"""Pipelines on QEMU: equal outputs, and every fault of an element reported with its name."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ethosgen.board import load_board
+from ethosgen.board.system import uniform_system
+from ethosgen.cli import cli
+from ethosgen.pipeline.elements import build_pipeline, members_of, open_pipeline, run_pipeline
+from ethosgen.pipeline.judgement import Criteria, Inputs
+from ethosgen.pipeline.planning import read
+from ethosgen.pipeline.staging import create_pipeline
+from ethosgen.stages.layout import tensor_bytes, windows
+from ethosgen.stages.report import PipelineReport
+from ethosgen.target.elements import Elements
+from ethosgen.values.errors import TargetError
+from ethosgen.values.handover import END_BYTES, HEADER_BYTES, ROOM
+from ethosgen.values.plan import EXACT
+from ethosgen.values.watch import Watch
+from tests import ROOT
+from tests.support.needs import needs_build, needs_models, needs_qemu
+from tests.support.networks import NetworkBuilder
+from tests.support.recurrent_networks import lstm
+from tests.support.small_models import SHARED_MODELS
+
+pytestmark = [needs_qemu, needs_build]
+
+DIGITS = ROOT / "demo" / "digits_int8.tflite"
+TIMEOUT_S = 4.0
+
+
+def make(
+    path: Path, network: Path, stages: int, link: str = "serial", npu: str | None = None
+) -> Path:
+    system = uniform_system(load_board("corstone300"), npu, None, stages, link)  # type: ignore[arg-type]
+    create_pipeline(read(network, None, Watch()), system, EXACT, path, Watch())
+    build_pipeline(path, Watch())
+    return path
+
+
+def run(path: Path, samples: int = 6) -> PipelineReport:
+    return run_pipeline(path, Inputs(None, samples, 0), Criteria(), None, Watch())
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("pipeline") / "three", DIGITS, 3)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("pipeline") / "shared", DIGITS, 2, "shared")
+
+
+def test_three_elements_equal_the_oracle(three: Path) -> None:
+    done = CliRunner().invoke(cli, ["run", str(three), "--samples", "12", "--json"])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["verdict"] == "PASS"
+    assert (said["mismatches"], said["samples"]) == (0, 12)
+    assert [one["name"] for one in said["elements"]] == ["stage_0", "stage_1", "stage_2"]
+    slowest = max(one["cycles"] for one in said["elements"])
+    assert said["interval_cycles"] == slowest
+    assert said["latency_cycles"] == pytest.approx(sum(o["cycles"] for o in said["elements"]), 0.01)
+    assert said["one_element_cycles"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("stages", "link"), [(2, "serial"), (8, "serial"), (8, "shared")])
+def test_two_and_eight_elements_equal_the_oracle(tmp_path: Path, stages: int, link: str) -> None:
+    report = run(make(tmp_path / "p", DIGITS, stages, link))
+    assert report.verdict == "PASS"
+    assert len(report.elements) == stages
+
+
+@pytest.mark.slow
+@needs_models
+def test_three_processors_have_more_throughput_than_one(tmp_path: Path) -> None:
+    network = SHARED_MODELS / "kws_dscnn_int8.tflite"
+    report = run(make(tmp_path / "p", network, 3, "shared", "none"), 4)
+    assert report.verdict == "PASS"
+    assert report.alone is not None
+    assert report.interval < 0.45 * report.alone
+    assert report.latency < 1.1 * report.alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["serial", "shared"])
+def test_tensors_that_pass_through_and_a_state(tmp_path: Path, link: str) -> None:
+    net = NetworkBuilder("keeps", seed=3)
+    late = net.input((1, 1, 6), name="late", scale=0.02)
+    x = net.fully_connected(net.input((1, 12), name="early"), 8)
+    x = lstm(net, net.reshape(x, (1, 1, 8)), 6)
+    total = net.add(x, late)
+    file = tmp_path / "keeps.tflite"
+    file.write_bytes(net.build(net.relu(total), x))
+    report = run(make(tmp_path / "p", file, 3, link), 8)
+    assert report.verdict == "PASS"
+
+
+# ---- faults -----------------------------------------------------------------------------------
+
+
+def run_with_fault(
+    path: Path,
+    act: Callable[[int, Elements], None] = lambda _done, _elements: None,
+    tap: Callable[[int, bytes], bytes] | None = None,
+    samples: int = 6,
+) -> list[bytes | None]:
+    """Run samples; `act` is called after each output, `tap` changes what lines carry."""
+    opened = open_pipeline(path, Watch())
+    graph, stages, manifest = opened.graph, opened.stages, opened.manifest
+    rooms = windows(graph, stages, manifest.window[0], ROOM) if manifest.window else []
+    size = tensor_bytes(graph, stages[-1].sends)
+    given = [bytes([n] * tensor_bytes(graph, stages[0].receives)) for n in range(samples)]
+    with Elements(members_of(opened), size, rooms, tap=tap, timeout_s=TIMEOUT_S) as elements:
+        outputs = elements.run(given, lambda done: act(done, elements))
+        elements.finish(samples)
+    return outputs
+
+
+def signal_after(
+    number: int, element: int, what: signal.Signals
+) -> Callable[[int, Elements], None]:
+    def act(done: int, elements: Elements) -> None:
+        process = elements.targets[element]._process
+        if done == number and process is not None:
+            os.kill(process.pid, what)
+
+    return act
+
+
+class Cut:
+    """Leaves out, or changes, some bytes of a line: those of a frame, counted from 0."""
+
+    def __init__(self, line: int, start: int, stop: int, change: int | None = None) -> None:
+        self._line, self._start, self._stop, self._change = line, start, stop, change
+        self._seen = 0
+
+    def __call__(self, line: int, data: bytes) -> bytes:
+        if line != self._line:
+            return data
+        kept = bytearray()
+        for byte in data:
+            inside = self._start <= self._seen < self._stop
+            self._seen += 1
+            if not inside:
+                kept.append(byte)
+            elif self._change is not None:
+                kept.append(byte ^ self._change)
+        return bytes(kept)
+
+
+def frame_of(path: Path, line: int) -> int:
+    opened = open_pipeline(path, Watch())
+    tensors = opened.stages[line].receives if line < len(opened.stages) else opened.stages[-1].sends
+    return HEADER_BYTES + tensor_bytes(opened.graph, tensors) + END_BYTES
+
+
+@pytest.mark.parametrize("element", [0, 1, 2])
+def test_an_element_that_dies_is_named(three: Path, element: int) -> None:
+    with pytest.raises(TargetError, match=f"element 'stage_{element}': QEMU ended early"):
+        run_with_fault(three, signal_after(2, element, signal.SIGKILL))
+
+
+@pytest.mark.parametrize("element", [0, 1, 2])
+def test_an_element_that_hangs_is_named(three: Path, element: int) -> None:
+    with pytest.raises(TargetError, match=f"element 'stage_{element}' hangs: .* for 4 s"):
+        run_with_fault(three, signal_after(1, element, signal.SIGSTOP), samples=12)
+
+
+def test_a_hung_element_is_named_with_shared_memory(shared: Path) -> None:
+    with pytest.raises(TargetError, match="element 'stage_1' hangs"):
+        run_with_fault(shared, signal_after(1, 1, signal.SIGSTOP), samples=12)
+
+
+@pytest.mark.parametrize(
+    ("line", "who"),
+    [
+        (0, "the line from the host"),
+        (1, "element 'stage_0', or the line behind it,"),
+        (2, "element 'stage_1', or the line behind it,"),
+        (3, "element 'stage_2', or its line to the host,"),
+    ],
+)
+def test_a_dropped_frame_names_the_element_before(three: Path, line: int, who: str) -> None:
+    size = frame_of(three, line)
+    with pytest.raises(TargetError) as caught:
+        run_with_fault(three, tap=Cut(line, 2 * size, 3 * size))
+    assert str(caught.value).startswith(f"{who} dropped frame 2: frame 3 came")
+
+
+@pytest.mark.parametrize("line", [1, 3])
+def test_a_last_frame_that_never_comes_is_noticed(three: Path, line: int) -> None:
+    size = frame_of(three, line)
+    with pytest.raises(
+        TargetError, match=f"element 'stage_{line - 1}' dropped frame 5: it did not"
+    ):
+        run_with_fault(three, tap=Cut(line, 5 * size, 6 * size))
+
+
+@pytest.mark.parametrize("at", [0, HEADER_BYTES + 3, -1])
+@pytest.mark.parametrize("line", [0, 1, 2, 3])
+def test_a_damaged_frame_is_never_answered(three: Path, line: int, at: int) -> None:
+    size = frame_of(three, line)
+    start = size + at % size  # the second frame
+    names = ["the line from the host", *(f"element 'stage_{n}'" for n in range(3))]
+    with pytest.raises(TargetError, match=f"^{names[line]}.* damaged frame 1"):
+        run_with_fault(three, tap=Cut(line, start, start + 1, 0x40))
+
+
+@pytest.mark.parametrize("line", [1, 3])
+def test_a_lost_byte_is_never_answered(three: Path, line: int) -> None:
+    size = frame_of(three, line)
+    with pytest.raises(
+        TargetError, match=f"element 'stage_{line - 1}'.* (damaged|dropped) frame 1"
+    ):
+        run_with_fault(three, tap=Cut(line, size + HEADER_BYTES, size + HEADER_BYTES + 1))
+
+
+@pytest.mark.parametrize("line", [0, 1, 2])
+def test_a_lost_doorbell_is_noticed(shared: Path, line: int) -> None:
+    who = "the line from the host" if line == 0 else f"element 'stage_{line - 1}'"
+    with pytest.raises(TargetError, match=f"^{who}.* dropped frame 1"):
+        run_with_fault(shared, tap=Cut(line, 1, 2))
+
+
+def test_the_right_outputs_come_out_without_a_fault(three: Path) -> None:
+    assert len(run_with_fault(three, tap=lambda _line, data: data)) == 6

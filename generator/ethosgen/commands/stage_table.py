@@ -12,7 +12,7 @@ def written_text(written: Any) -> str:
     for stage in written.stages:
         lines.append(
             f"{stage.name} ({stage.board}): {counted(stage.operators, 'operator')}, about "
-            f"{counted(stage.cycles, 'cycle')}, with hand-over {stage.seconds * 1e6:,.0f} us; "
+            f"{counted(stage.cycles, 'cycle')}, {stage.seconds * 1e3:.3f} ms with hand-over; "
             f"hands over {counted(stage.sent_bytes, 'byte')}"
         )
         lines += plan_lines(stage.plan)
@@ -57,7 +57,7 @@ def _whole_lines(report: Any) -> list[str]:
     gain = report.alone / max(report.interval, 1)
     lines.append(
         f"  alone     one element: an output every {counted(report.alone, 'cycle')}, and as much "
-        f"latency; the pipeline has {gain:.2f} times its throughput"
+        f"latency; the pipeline's throughput is {gain:.2f} of its own"
     )
     if not report.is_alone_equal:
         lines.append("  alone     its outputs differ from the pipeline's")

@@ -12,8 +12,9 @@ def written_text(written: Any) -> str:
     for stage in written.stages:
         lines.append(
             f"{stage.name} ({stage.board}): {counted(stage.operators, 'operator')}, about "
-            f"{counted(stage.cycles, 'cycle')}, {stage.seconds * 1e3:.3f} ms with hand-over; "
-            f"hands over {counted(stage.sent_bytes, 'byte')}"
+            f"{counted(stage.cycles, 'cycle')}, with hand-over "
+            f"{counted(round(stage.seconds * 1e6), 'microsecond')}; hands over "
+            f"{counted(stage.sent_bytes, 'byte')}"
         )
         lines += plan_lines(stage.plan)
     one = f"about {counted(written.one_element_cycles, 'cycle')} by estimate"

@@ -33,6 +33,11 @@ class Quantization:
     zero_point: tuple[int, ...]
     axis: int = 0
 
+    @property
+    def is_per_tensor(self) -> bool:
+        """Whether one scale is for all elements."""
+        return len(self.scale) == 1
+
 
 @dataclass(frozen=True)
 class Tensor:

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from ethosgen.frontend.relax.draft import Draft, Scale
+from ethosgen.frontend.relax.draft import Draft
 from ethosgen.frontend.relax.fusing import with_fused_clamps
 from ethosgen.oracle import TFLM
-from ethosgen.values.network import Graph, Network, Operator
+from ethosgen.values.network import Graph, Network, Operator, Quantization
 
-SCALE = Scale((0.05,), (-10,))
+SCALE = Quantization((0.05,), (-10,))
 ZERO, SIX = -10, 110
 
 
 def drafted(
-    clamps: list[tuple[str, int]], *, scale: Scale = SCALE, is_used: bool = False
+    clamps: list[tuple[str, int]], *, scale: Quantization = SCALE, is_used: bool = False
 ) -> tuple[Draft, list[int]]:
     """Return ADD, then clamps by constants, and the outputs; `is_used`: the sum is one too."""
     draft = Draft()
@@ -58,7 +58,7 @@ def test_a_sum_that_is_used_elsewhere_keeps_its_values() -> None:
 
 
 def test_a_clamp_of_another_scale_stays() -> None:
-    draft, outputs = drafted([("MAXIMUM", ZERO)], scale=Scale((0.04,), (-10,)))
+    draft, outputs = drafted([("MAXIMUM", ZERO)], scale=Quantization((0.04,), (-10,)))
     assert codes(draft.graph("g", outputs).operators) == ["QUANTIZE", "ADD NONE", "MAXIMUM"]
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Constant, Scale, Value, in_order
+from ethosgen.frontend.relax.draft import Constant, Value, in_order
 from ethosgen.frontend.relax.elementwise import aligned
 from ethosgen.frontend.relax.moves import emit_move, moved
 from ethosgen.frontend.relax.site import Site, translates
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Quantization
 
 
 @translates("where")
@@ -104,7 +105,7 @@ def cumulative_sum(site: Site) -> Value:
     return site.emit("CUMSUM", (source.tensor, place), source.order, options, _same(site, source))
 
 
-def _same(site: Site, source: Value) -> Scale | None:
+def _same(site: Site, source: Value) -> Quantization | None:
     return source.scale if site.is_quantized else None
 
 

@@ -26,27 +26,6 @@ _MOST_AXES = 4
 
 
 @dataclass(frozen=True)
-class Scale:
-    """Affine quantization as arrays: value = scale * (q - zero_point), along `axis` if several."""
-
-    scale: tuple[float, ...]
-    zero_point: tuple[int, ...]
-    axis: int = 0
-
-    @property
-    def is_per_tensor(self) -> bool:
-        """Whether one scale is for all elements."""
-        return len(self.scale) == 1
-
-    def quantization(self) -> Quantization:
-        """Return it as a tensor has it."""
-        zero_points = self.zero_point
-        if len(zero_points) != len(self.scale):
-            zero_points = zero_points * len(self.scale)
-        return Quantization(self.scale, zero_points, self.axis)
-
-
-@dataclass(frozen=True)
 class Value:
     """A result in the draft.
 
@@ -60,9 +39,9 @@ class Value:
     shape: tuple[int, ...]
     order: Order
     dtype: str
-    scale: Scale | None = None
+    scale: Quantization | None = None
     is_real: bool = False
-    stands_for: Scale | None = None
+    stands_for: Quantization | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -80,7 +59,7 @@ class Constant:
     """A constant; `is_real` means the float values that the array's integers stand for."""
 
     array: Array
-    scale: Scale | None = None
+    scale: Quantization | None = None
     is_real: bool = False
 
     @property
@@ -165,7 +144,7 @@ class Draft:
         self,
         shape: Sequence[int],
         dtype: str,
-        scale: Scale | None = None,
+        scale: Quantization | None = None,
         data: bytes | None = None,
         name: str | None = None,
     ) -> int:
@@ -175,7 +154,7 @@ class Draft:
             self._unique(name or self.name),
             tuple(int(size) for size in shape),
             dtype,
-            scale.quantization() if scale else None,
+            scale,
             data,
         )
         self.tensors.append(tensor)
@@ -195,7 +174,7 @@ class Draft:
         self.inputs.append(index)
         return Value(index, tuple(shape), order, dtype)
 
-    def add_constant(self, array: Array, scale: Scale | None = None) -> int:
+    def add_constant(self, array: Array, scale: Quantization | None = None) -> int:
         """Add a constant tensor, or return that of an equal one."""
         array = np.ascontiguousarray(array)
         key = (array.tobytes(), str(array.dtype), array.shape, scale)
@@ -211,7 +190,7 @@ class Draft:
         inputs: Sequence[int],
         shape: Sequence[int],
         dtype: str,
-        scale: Scale | None = None,
+        scale: Quantization | None = None,
         options: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> Value:
@@ -231,7 +210,7 @@ class Draft:
         inputs: Sequence[int],
         shape: Sequence[int],
         dtypes: tuple[str, str],
-        scale: Scale | None,
+        scale: Quantization | None,
     ) -> tuple[Value, Value]:
         """Add an operator with two outputs of one shape, the first of which has the scale."""
         first = self.add_operator(code, inputs, shape, dtypes[0], scale)
@@ -328,7 +307,7 @@ class Draft:
         )
         return replace(made, shape=value.shape, order=value.order)
 
-    def rescaled(self, value: Value, scale: Scale, dtype: str) -> Value:
+    def rescaled(self, value: Value, scale: Quantization, dtype: str) -> Value:
         """Return a value with another quantization, by a QUANTIZE if need be."""
         if value.scale == scale and value.dtype == dtype:
             return value

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Constant, Order, Scale, Value
+from ethosgen.frontend.relax.draft import Constant, Order, Value
 from ethosgen.frontend.relax.site import (
     NoIntegerForm,
     Site,
@@ -16,6 +16,7 @@ from ethosgen.frontend.relax.site import (
     translates,
 )
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Quantization
 
 _BINARY = {
     "relax.add": "ADD",
@@ -38,8 +39,8 @@ _COMPARISONS = {
     "relax.logical_and": "LOGICAL_AND",
     "relax.logical_or": "LOGICAL_OR",
 }
-SHARES = {"int8": Scale((1 / 256,), (-128,)), "int16": Scale((1 / 32768,), (0,))}
-SIGNED_SHARES = {"int8": Scale((1 / 128,), (0,)), "int16": Scale((1 / 32768,), (0,))}
+SHARES = {"int8": Quantization((1 / 256,), (-128,)), "int16": Quantization((1 / 32768,), (0,))}
+SIGNED_SHARES = {"int8": Quantization((1 / 128,), (0,)), "int16": Quantization((1 / 32768,), (0,))}
 """The output quantization that TFLite fixes for values from 0 or -1 to 1."""
 
 _FUSES = frozenset({"ADD", "SUB", "MUL", "DIV"})
@@ -66,7 +67,9 @@ def binary(site: Site) -> Value:
     return site.emit(code, [one.tensor for one in inputs], order, options, natural, is_fused)
 
 
-def aligned(site: Site, first: int = 0, scale: Scale | None = None) -> tuple[Value, Value, Order]:
+def aligned(
+    site: Site, first: int = 0, scale: Quantization | None = None
+) -> tuple[Value, Value, Order]:
     """Return two operands with the result's rank, their axes in a common order.
 
     `scale` is the one that constants get; without it each has its own.
@@ -103,7 +106,7 @@ def unary(
     site: Site,
     code: str,
     options: dict[str, Any] | None = None,
-    natural: Scale | None = None,
+    natural: Quantization | None = None,
 ) -> Value:
     """Add an operator of one operand."""
     source = site.value(0)
@@ -137,7 +140,7 @@ def softmax(site: Site) -> Value:
         source = site.draft.ordered(source, tuple(order))
     if not is_log:
         return site.emit_function("SOFTMAX", source, SHARES, {"beta": 1.0})
-    natural = Scale((16 / 256,), (127,))
+    natural = Quantization((16 / 256,), (127,))
     if site.scale is not None and (site.dtype != "int8" or site.scale.scale[0] < natural.scale[0]):
         raise NoIntegerForm("LOG_SOFTMAX has steps of 1/16 in int8, coarser than its result's")
     fixed = natural if site.is_quantized else None

@@ -10,7 +10,6 @@ from ethosgen.frontend.relax.draft import (
     Array,
     Constant,
     Order,
-    Scale,
     Value,
     channels_last,
     in_order,
@@ -25,6 +24,7 @@ from ethosgen.frontend.relax.site import (
     translates,
 )
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Quantization
 
 Pads = tuple[tuple[int, int], tuple[int, int]]
 
@@ -77,7 +77,7 @@ def _unsigned(site: Site, weights: Constant, translate: Callable[[Site, Constant
     return site.finished(made)
 
 
-def shifted(scale: Scale) -> Scale:
+def shifted(scale: Quantization) -> Quantization:
     """Return the quantization of int8 values as uint8."""
     return replace(scale, zero_point=tuple(zero + 128 for zero in scale.zero_point))
 
@@ -282,7 +282,7 @@ def _parameters(
     assert source.scale is not None
     products = np.float32(source.scale.scale[0]) * np.array(scale.scale, np.float32)
     bias = _integer_bias(site, products, channels)
-    biases = Scale(tuple(float(one) for one in products), (0,) * len(products))
+    biases = Quantization(tuple(float(one) for one in products), (0,) * len(products))
     return draft.add_constant(kernel.array, scale), draft.add_constant(bias, biases)
 
 

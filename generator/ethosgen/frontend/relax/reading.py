@@ -13,12 +13,12 @@ from tvm import relax
 from tvm.ir import Constant as RelaxConstant
 
 from ethosgen.frontend.relax.composite import Island, take_apart
-from ethosgen.frontend.relax.draft import Constant, Draft, Operand, Scale, Value, channels_last
+from ethosgen.frontend.relax.draft import Constant, Draft, Operand, Value, channels_last
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
 from ethosgen.frontend.relax.patterns import RESCALING
 from ethosgen.frontend.relax.site import TRANSLATORS, NoIntegerForm, Site, ints, quantize
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.network import Graph
+from ethosgen.values.network import Graph, Quantization
 
 _LOG = logging.getLogger(__name__)
 
@@ -258,15 +258,15 @@ class Reading:
             )
         return replace(operand, is_real=True)
 
-    def given(self, operand: Value, scale: Scale) -> Value:
+    def given(self, operand: Value, scale: Quantization) -> Value:
         """Give integers that came from outside their quantization; uint8 becomes int8."""
         tensor = self.draft.tensors[operand.tensor]
         if operand.dtype in _SHIFTED:
             signed, difference = _SHIFTED[operand.dtype]
             theirs = replace(scale, zero_point=tuple(z + difference for z in scale.zero_point))
-            self.draft.tensors[operand.tensor] = replace(tensor, quantization=theirs.quantization())
+            self.draft.tensors[operand.tensor] = replace(tensor, quantization=theirs)
             return self.draft.rescaled(operand, scale, signed)
-        self.draft.tensors[operand.tensor] = replace(tensor, quantization=scale.quantization())
+        self.draft.tensors[operand.tensor] = replace(tensor, quantization=scale)
         return replace(operand, scale=scale)
 
     def output(self, result: Any, name: str, dtype: str) -> int:
@@ -332,21 +332,18 @@ def shape_of(expression: Any) -> tuple[tuple[int, ...], str]:
     return ints(kind.shape.values), str(kind.dtype)
 
 
-def quantization(call: Any) -> tuple[Scale, str]:
+def quantization(call: Any) -> tuple[Quantization, str]:
     """Return scale and type of a quantize or dequantize, unsigned types as signed ones."""
     scales, zeros = (argument.value.numpy() for argument in call.args[1:3])
     dtype = str(zeros.dtype)
     difference = 0
     if dtype in _SHIFTED:
         dtype, difference = _SHIFTED[dtype]
-    return (
-        Scale(
-            tuple(float(one) for one in np.ravel(scales)),
-            tuple(int(one) - difference for one in np.ravel(zeros)),
-            int(call.attrs.axis) if np.size(scales) > 1 else 0,
-        ),
-        dtype,
-    )
+    points = tuple(int(one) - difference for one in np.ravel(zeros))
+    if len(points) == 1:
+        points *= np.size(scales)
+    axis = int(call.attrs.axis) if np.size(scales) > 1 else 0
+    return Quantization(tuple(float(one) for one in np.ravel(scales)), points, axis), dtype
 
 
 def compute(call: Any, operands: tuple[Any, ...]) -> Constant | tuple[Constant, ...]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Array, Constant, Draft, Order, Scale, Value, in_order
+from ethosgen.frontend.relax.draft import Array, Constant, Draft, Order, Value, in_order
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Quantization
 
 RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 """The integers that activations may have."""
@@ -37,7 +38,7 @@ class Site:
     operands: tuple[Any, ...]
     shape: tuple[int, ...]
     dtype: str
-    scale: Scale | None = None
+    scale: Quantization | None = None
     bias: Constant | None = None
     clamp: Clamp | None = None
     kind: str = ""
@@ -88,7 +89,7 @@ class Site:
         self,
         code: str,
         source: Value,
-        fixed: Mapping[str, Scale],
+        fixed: Mapping[str, Quantization],
         options: dict[str, Any] | None = None,
     ) -> Value:
         """Add a function whose output quantization TFLite fixes, for int8 and int16.
@@ -106,7 +107,9 @@ class Site:
         if self.dtype != "int8":
             return self.emit(code, (source.tensor,), source.order, options, natural)
         assert source.scale is not None
-        finer = Scale((source.scale.scale[0] / 128,), (0,))  # each int8 has an int16 of its own
+        finer = Quantization(
+            (source.scale.scale[0] / 128,), (0,)
+        )  # each int8 has an int16 of its own
         wide = self.draft.rescaled(source, finer, "int16")
         made = self.draft.add_operator(
             code, (wide.tensor,), source.physical, "int16", fixed["int16"], options
@@ -119,7 +122,7 @@ class Site:
         inputs: Sequence[int],
         order: Order,
         options: dict[str, Any] | None = None,
-        natural: Scale | None = None,
+        natural: Quantization | None = None,
         is_fused: bool = False,
     ) -> Value:
         """Add the operator that makes the result, in the given order of axes.
@@ -175,7 +178,7 @@ class Site:
         return (found, True) if found else ("NONE", False)
 
 
-def _are_close(first: Scale, second: Scale) -> bool:
+def _are_close(first: Quantization, second: Quantization) -> bool:
     """Return whether two quantizations of int8 have the same range, within a step."""
     low, high = RANGES["int8"]
     return all(
@@ -203,7 +206,7 @@ def translates(*names: str) -> Callable[[Translate], Translate]:
     return declare
 
 
-def quantize(values: Array, scale: Scale, dtype: str) -> Array:
+def quantize(values: Array, scale: Quantization, dtype: str) -> Array:
     """Quantize floats as relax.quantize does: round half to even, then saturate."""
     low, high = RANGES.get(dtype, (-(2**31), 2**31 - 1))
     divided = np.nan_to_num(values / np.float32(scale.scale[0]), posinf=2.0**40, neginf=-(2.0**40))
@@ -211,21 +214,21 @@ def quantize(values: Array, scale: Scale, dtype: str) -> Array:
     return made
 
 
-def requantized(constant: Constant, scale: Scale | None, dtype: str) -> Constant:
+def requantized(constant: Constant, scale: Quantization | None, dtype: str) -> Constant:
     """Return a constant with a scale, unchanged without one."""
     if scale is None:
         return constant
     return Constant(quantize(constant.real(), scale, dtype), scale, is_real=True)
 
 
-def quantized_constant(values: Array, dtype: str) -> tuple[Array, Scale]:
+def quantized_constant(values: Array, dtype: str) -> tuple[Array, Quantization]:
     """Return a float constant as integers of its own scale, which loses least.
 
     int8 is used as -127 to 127, symmetric.
     """
     most = RANGES[dtype][1]
     greatest = float(np.max(np.abs(values), initial=0.0)) or 1.0
-    scale = Scale((float(np.float32(greatest / most)),), (0,))
+    scale = Quantization((float(np.float32(greatest / most)),), (0,))
     return quantize(values, scale, dtype), scale
 
 

@@ -122,14 +122,18 @@ def test_every_sample_comes_out_once_and_in_order() -> None:
     assert (run.left_s > run.entered_s).all()
 
 
-def test_a_lost_sample_is_a_bug() -> None:
-    placed = layout(chain([1, 1], 1), system(2, 1), [(0, 0), (1, 0)])
-    run = _Run(placed, 24, QUIET)
+@pytest.mark.parametrize("counts", [[1, 1], [1, 3], [4, 2]])
+def test_a_sample_that_is_lost_or_doubled_is_a_bug(counts: list[int]) -> None:
+    places = [(x, 0) for x in range(sum(counts))]
+    placed = layout(chain([1, 1], 1), system(6, 1), places, counts)
+    run = _Run(placed, 25, QUIET)
     run.start()
     run.environment.run()
     run.check()
-    run.finished[5, 1] = 0
-    with pytest.raises(InternalError, match="task 'b' did sample 5 0 times"):
+    with pytest.raises(InternalError, match=r"'b'.* came to sample 0 instead of"):
+        run.finish(1, 0, 0)
+    run.done[counts[0]] -= 1
+    with pytest.raises(InternalError, match=r"'b'.* came to sample"):
         run.check()
 
 

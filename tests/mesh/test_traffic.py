@@ -9,6 +9,7 @@ from ethosgen.mesh.graph import TaskGraph
 from ethosgen.mesh.system import Mesh
 from ethosgen.mesh.traffic import (
     EAST,
+    MOST_PAIRS,
     NORTH,
     SOUTH,
     STEPS,
@@ -64,6 +65,14 @@ def test_bytes_on_links_are_those_of_all_routes(seed: int) -> None:
     assert hop_bytes(flows, elements, MESH) == pytest.approx(expected.sum())
     assert flows.bytes @ hops(flows, elements, MESH) == pytest.approx(expected.sum())
     assert flows.bytes.sum() == pytest.approx(sum(edge.bytes for edge in tasks.edges))
+
+
+def test_very_many_pairs_are_represented_by_some() -> None:
+    flows = Replication(chain([1, 1], 12), [3000, 3001]).flows
+    assert len(flows.senders) == MOST_PAIRS
+    assert flows.bytes.sum() == pytest.approx(12)
+    assert set(flows.senders.tolist()) == set(range(3000))
+    assert set(flows.receivers.tolist()) == set(range(3000, 6001))
 
 
 def test_a_task_alone_has_no_traffic() -> None:

@@ -53,12 +53,12 @@ def _of_hand_overs(layout: Layout) -> Bound:
         return Bound(0.0, "nothing")
     graph, sizes = replication.graph, []
     for edge, (i, j), depth in zip(graph.edges, graph.ends, layout.depths, strict=True):
-        pairs = np.lcm(replication.counts[i], replication.counts[j])
-        sizes.append(np.tile([edge.bytes, depth * replication.counts[j]], (pairs, 1)))
-    each = np.concatenate(sizes)
+        each = [edge.bytes, depth * replication.counts[j]]
+        sizes.append(np.tile(each, (replication.pairs(i, j), 1)))
+    edges = np.concatenate(sizes)
     ways = hops(flows, layout.elements, layout.system.mesh)
-    transfers = ways * link.latency_s + each[:, 0] / link.bytes_per_s
-    periods = (transfers + layout.seconds[flows.receivers]) / each[:, 1]
+    transfers = ways * link.latency_s + edges[:, 0] / link.bytes_per_s
+    periods = (transfers + layout.seconds[flows.receivers]) / edges[:, 1]
     worst = int(np.argmax(periods))
     one, other = (layout.title(int(ends[worst])) for ends in (flows.senders, flows.receivers))
     return Bound(float(periods[worst]), f"the hand-over from {one} to {other}")

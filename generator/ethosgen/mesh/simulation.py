@@ -150,7 +150,6 @@ class _Run:
         self.routes: dict[tuple[int, int], Sequence[int]] = {}
         self.entered = np.full(samples, np.inf)
         self.left = np.zeros(samples)
-        self.finished = np.zeros((samples, len(graph.tasks)), np.uint8)
         self.events = 0
         self.let_in = [-1] * total
         self.sources = [not edges for edges in graph.incoming]
@@ -203,9 +202,9 @@ class _Run:
     def finish(self, task: int, number: int, sample: int) -> None:
         """End a sample's work: its input buffers are free, its outputs want to leave."""
         replica = self.first[task] + number
+        self._check_turn(task, number, sample)
         self.is_busy[replica] = False
         self.done[replica] += 1
-        self.finished[sample, task] += 1
         self.left[sample] = max(self.left[sample], self.environment.now)
         for edge in self.incoming[task]:
             allowed = sample + self.depths[edge] * self.counts[task]
@@ -267,13 +266,22 @@ class _Run:
         self.try_start(task, number)
 
     def check(self) -> None:
-        """Raise InternalError unless each task has done each sample exactly once."""
-        wrong = np.argwhere(self.finished != 1)
-        if len(wrong):
-            sample, task = wrong[0].tolist()
-            name = self.layout.replication.graph.tasks[task].name
-            times = int(self.finished[sample, task])
-            raise InternalError(f"task '{name}' did sample {sample} {counted(times, 'time')}")
+        """Raise InternalError unless every replica has done all its samples."""
+        for task, count in enumerate(self.counts):
+            for number in range(count):
+                self._check_turn(task, number, number + count * self._share(task, number))
+
+    def _share(self, task: int, number: int) -> int:
+        """Return how many samples are a replica's."""
+        return max(0, -(-(self.samples - number) // self.counts[task]))
+
+    def _check_turn(self, task: int, number: int, sample: int) -> None:
+        """Raise InternalError unless a sample is the next one of a replica: each once, in order."""
+        replica = self.first[task] + number
+        following = number + self.done[replica] * self.counts[task]
+        if sample != following:
+            name = self.layout.title(replica)
+            raise InternalError(f"{name} came to sample {sample} instead of {following}")
 
 
 def _call(event: Any) -> None:

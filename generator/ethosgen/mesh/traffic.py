@@ -1,7 +1,8 @@
 """The traffic of replicas on elements: who sends to whom, over which links, and how much.
 
 Samples take turns: sample s is the business of replica s mod r of a task with r replicas. So a pair
-of replicas on an edge meets once in lcm(r, r') samples. Routes go along x first, then along y,
+of replicas on an edge meets once in lcm(r, r') samples; of more than MOST_PAIRS, the first samples
+stand for all. Routes go along x first, then along y,
 which cannot deadlock.
 """
 
@@ -23,6 +24,10 @@ EAST, WEST, SOUTH, NORTH = range(4)
 """Directions; the link that leaves element e in direction d has the number 4 * e + d."""
 STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 """What each direction adds to x and y."""
+
+
+MOST_PAIRS = 100_000
+"""The most pairs of one edge that are looked at: replicas of 3,000 and 3,001 make nine million."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +55,16 @@ class Replication:
         """The task of each replica."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
+    def pairs(self, sender: int, receiver: int) -> int:
+        """Return the number of pairs of replicas that two tasks make, or MOST_PAIRS."""
+        return min(math.lcm(self.counts[sender], self.counts[receiver]), MOST_PAIRS)
+
     @cached_property
     def flows(self) -> "Flows":
         """Who sends how much to whom."""
         senders, receivers, loads = [], [], []
         for edge, (i, j) in zip(self.graph.edges, self.graph.ends, strict=True):
-            turns = np.arange(math.lcm(self.counts[i], self.counts[j]))
+            turns = np.arange(self.pairs(i, j))
             senders.append(self.first[i] + turns % self.counts[i])
             receivers.append(self.first[j] + turns % self.counts[j])
             loads.append(np.full(len(turns), edge.bytes / len(turns)))

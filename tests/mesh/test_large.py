@@ -1,0 +1,32 @@
+"""A whole mesh of 7,296 elements, within its time."""
+
+import time
+
+import pymetis  # noqa: F401 - the tests are skipped without it
+import pytest
+import simpy  # noqa: F401
+
+from bench.placement import MESH, pipeline
+from ethosgen.mesh.bound import bound_of
+from ethosgen.mesh.picture import draw
+from ethosgen.mesh.placer import place
+from ethosgen.mesh.report import report_of
+from ethosgen.mesh.simulation import default_samples, simulate
+from ethosgen.mesh.system import System
+from ethosgen.values.watch import Watch
+
+MOST_S = 60.0
+
+
+@pytest.mark.slow
+def test_7296_elements_are_placed_and_simulated_in_a_minute() -> None:
+    """Only the time of the process counts: other tests run beside this one."""
+    started = time.process_time()
+    found = place(pipeline(24, 0), System(mesh=MESH), None, 0, Watch())
+    run = simulate(found, default_samples(found), Watch())
+    picture = draw(report_of(found, run))
+    assert time.process_time() - started < MOST_S
+    assert found.replication.total > 7200
+    assert run.is_full
+    assert 0.98 < bound_of(found).period_s / run.period_s < 1.001
+    assert len(picture) < 250_000

@@ -1,7 +1,7 @@
 """Reads flatbuffers by slot, without generated classes; nothing in a file is trusted.
 
-Damage shows as one of DAMAGE, raised in the package flatbuffers or here; `is_damage` tells such an
-exception from a bug of ours.
+A damaged file raises one of DAMAGE, in the package flatbuffers or here; `is_damage` distinguishes
+such an exception from a bug of ours.
 """
 
 import struct

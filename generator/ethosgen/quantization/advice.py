@@ -64,7 +64,7 @@ def advice(
 ) -> list[Advice]:
     """Return what a trial has shown to help, the best first.
 
-    A longer list of layers is left out if a part of it helps as much, to a decibel.
+    A longer list of layers is omitted if a part of it helps as much, within a decibel.
     """
     reached = [(trial, worst_db(energies)) for trial, energies in zip(tried, found, strict=True)]
     helpful = [(trial, ratio) for trial, ratio in reached if ratio >= sqnr_db + WORTH_DB]

@@ -140,7 +140,7 @@ def _parse(data: bytes) -> Any:
 
 
 def _has_scales(tensor: Any) -> bool:
-    """Return whether a tensor is of quantized integers; files may scale floats, to no effect."""
+    """Return whether a tensor holds quantized integers; a scale of floats has no effect."""
     if _DTYPES.get(tensor.type, "int4") in ("float32", "float16") or tensor.quantization is None:
         return False
     return tensor.quantization.scale is not None and len(tensor.quantization.scale) > 0
@@ -178,7 +178,7 @@ def _port(detail: Mapping[str, Any]) -> list[Any]:
 def _layers(
     model: Any, kinds: Mapping[str, str], energies: Mapping[str, list[float]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the operators of the float network whose first output is of floats."""
+    """Yield the operators of the float network whose first output holds floats."""
     graph = model.subgraphs[0]
     for op in graph.operators:
         name = _name(graph, op.outputs[0]) if len(op.outputs) else ""

@@ -38,8 +38,8 @@ def _in_blocks(site: Site, value: Value) -> Value | None:
 
     Relax has the six axes (batch, channel, row, row in block, column, column in block), or (batch,
     row in block, column in block, channel, row, column) for SpaceToDepth. The tensor becomes
-    channels-last: the two kinds then differ from each other by a swap of two axes, which the NPU
-    takes, while it has no DEPTH_TO_SPACE.
+    channels-last: a swap of two axes is then left, which the NPU supports,
+    while Vela has no DEPTH_TO_SPACE.
     """
     if len(value.shape) != 6 or len(site.shape) != 4:
         return None

@@ -296,7 +296,7 @@ def _types_of(function: Any) -> list[str]:
 
 
 def last_of(function: Any) -> frozenset[Any]:
-    """Return the variables on which nothing but outputs depend, through dequantize at most."""
+    """Return the variables on which only outputs depend, directly or through a dequantize."""
     values = {one.var: one.value for one in bindings_of(function)}
     users: dict[Any, int] = {}
     for value in values.values():

@@ -29,8 +29,8 @@ class Site:
 
     `scale` and `dtype` are those of the composite's result; without `scale` the operator stands
     alone. `bias` and `clamp` are the composite's; `kind` is its name if several operators of Relax
-    are its main one, `numbers` are then their constants. `is_last` says that nothing but
-    outputs depend on it.
+    are its main one, `numbers` are then their constants. `is_last` says that only outputs
+    depend on it.
     """
 
     draft: Draft

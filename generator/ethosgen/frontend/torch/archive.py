@@ -1,6 +1,6 @@
-"""Checks a .pt2 file, and writes anew only what torch may see of it.
+"""Checks a .pt2 file, and rewrites only the parts that torch may see.
 
-torch.export.load is no reader for files from outside: torch 2.13 unpickles weights that say so,
+torch.export.load is not safe for untrusted files: torch 2.13 unpickles weights that say so,
 custom objects and the example inputs (torch.load with weights_only=False, if need be as a second
 try), evaluates the text of symbolic sizes, calls whatever functions nodes name, and loads compiled
 libraries. So this module, which knows only zip and JSON, refuses what is pickled, checks each name

@@ -87,7 +87,7 @@ def specialized(program: Any, shapes: dict[str, list[int]]) -> Any:
 
 
 def known_operators(program: Any) -> Any:
-    """Decompose the operators that TVM does not know; refuse what is left of them."""
+    """Decompose the operators that TVM does not know; refuse those that remain."""
     table = torch.export.default_decompositions()
     for _ in range(_ROUNDS):
         unknown = _unknown(program)

@@ -56,7 +56,7 @@ def with_sized_fast_scratch(
 ) -> Network:
     """Return the network with the size of a fast scratch that it uses but does not state.
 
-    UnsupportedError if nothing can tell the size.
+    UnsupportedError if the size is unknown.
     """
     tensors = list(network.graph.tensors)
     for index in {op.inputs[_SCRATCH_FAST] for op in npu_operators(network)}:

@@ -7,6 +7,7 @@ import tvm
 from ethosgen.aot.code.comments import describe_functions, name_codes
 from ethosgen.aot.code.csource import generate
 from ethosgen.aot.code.entry import find_addresses, lower_body, make_body
+from ethosgen.aot.code.module import partition_name
 from ethosgen.aot.code.passes import EntryParameter, EntrySignature, Location, generator_passes
 from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.fuse.chains import fuse_chains
@@ -42,7 +43,8 @@ def compile_program(plan: Plan, name: str) -> Program:
     module = lower_body(body, signature, addresses, memories)
     module = tvm.transform.Sequential(generator_passes(callees))(module)
     code, headers = library_code(by_step(kernels))
-    sources = generate(module, signature, comments, constants, plan, name, headers)
+    inlined = [partition_name(schedule, p, name) for p in plan.partitions if not p.on_npu]
+    sources = generate(module, signature, comments, constants, plan, name, headers, inlined)
     return Program(
         name=name,
         plan=plan,

@@ -96,20 +96,47 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Local:
+    """An accelerator's own memory: a C array of bytes, and the functions that copy to and from it.
+
+    Both are int32_t copy(void *to, const void *from, int32_t bytes), and return a status.
+    """
+
+    symbol: str
+    copy_in: str
+    copy_out: str
+
+
+@dataclass(frozen=True)
+class LocalCopy:
+    """The place of an argument in an accelerator's own memory; `direction` is "in", "out" or ""."""
+
+    argument: int
+    offset: int
+    bytes: int
+    direction: str
+
+
+@dataclass(frozen=True)
 class Call:
     """A call of a C function.
 
-    With `awaited`, the function only starts, and int32_t awaited(void) waits for the end.
+    With `awaited`, the function only starts, and int32_t awaited(void) waits for the end. With
+    `copies`, arguments are in the accelerator's own memory `local`. In both cases the network's C
+    calls the function `around` it, which it defines (`ethosgen.values.calling`).
     """
 
     function: Function
     arguments: tuple[Argument, ...] = ()
     awaited: str = ""
+    around: str = ""
+    local: "Local | None" = None
+    copies: "tuple[LocalCopy, ...]" = ()
 
     @property
     def symbol(self) -> str:
-        """The C function that the network's C calls: one that also waits, if that is needed."""
-        return self.function.symbol + ("_and_wait" if self.awaited else "")
+        """The C function that the network's C calls."""
+        return self.around or self.function.symbol
 
     @property
     def memories(self) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """PrimFuncs to C: TVM's generator writes function bodies, this module everything around them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ethosgen.aot.code.float_flags import GUARD, computes_floats
 from ethosgen.aot.code.passes import EntrySignature
 from ethosgen.aot.code.primfunc import READS, is_void_pointer
 from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.calling import INLINE, function_around
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.plan import Address, Blob, Function, Plan
 from ethosgen.values.program import Constant
@@ -41,12 +42,14 @@ def generate(
     plan: Plan,
     name: str,
     includes: Sequence[str] = (),
+    inlined: Collection[str] = (),
 ) -> dict[str, str]:
     """Return the C source and its header by file name.
 
     `comments` maps the static functions to their comments, in order of appearance; `includes` names
-    additional headers. Function bodies are TVM's. Its includes are not used, since they name
-    headers of TVM's runtime, nor are its signatures, which lack const and static.
+    additional headers. Functions in `inlined` cost no call of their own. Function bodies are TVM's.
+    Its includes are not used, since they name headers of TVM's runtime, nor are its signatures,
+    which lack const and static.
     """
     text = _emit(module)
     bodies = _split(module, text)
@@ -64,12 +67,13 @@ def generate(
         declarations = "".join(f"extern const {C_TYPES[t]} {symbol}[];\n" for t, symbol in extern)
         parts.append(f"\n/* Defined with the weights. */\n{declarations}")
     parts += [f"\n{function.type_check}" for function in called if function.headers]
-    awaited = dict.fromkeys((p.call.function, p.call.awaited) for p in plan.partitions)
-    parts += [_start_and_wait(function, wait) for function, wait in awaited if wait]
+    around = dict.fromkeys(function_around(p.call) for p in plan.partitions if p.call.around)
+    parts += [f"\n{text}" for text in around]
     for symbol, comment in comments.items():
         if symbol in functions:
             returns, parameters, body = bodies[symbol]
-            head = _static_head(f"{returns} {symbol}", functions[symbol], parameters)
+            kind = INLINE if symbol in inlined else "static"
+            head = _static_head(f"{kind} {returns} {symbol}", functions[symbol], parameters)
             parts.append(f"\n{_comment(comment)}\n{head} {{{body}")
     *_, body = bodies[signature.symbol]
     unused = [p.name for p in signature.parameters if not re.search(rf"\b{p.name}\b", body)]
@@ -120,7 +124,7 @@ def _static_head(returns: str, function: Any, names: list[str]) -> str:
         f"{'const ' if position < reads else ''}{_c_type(variable)}{restrict}{name}"
         for position, (name, variable) in enumerate(zip(names, function.params, strict=True))
     ]
-    return _head(f"static {returns}", parameters)
+    return _head(returns, parameters)
 
 
 def _head(start: str, parameters: list[str]) -> str:
@@ -177,18 +181,6 @@ def _header(signature: EntrySignature, plan: Plan, name: str) -> str:
         "/* Run the network once; returns 0 or the first status of the NPU that is not. */\n"
         f"{_entry_head(signature)};\n\n"
         f"{declarations}#endif\n"
-    )
-
-
-def _start_and_wait(function: Function, wait: str) -> str:
-    """Return a C function that starts an accelerator and waits for its end."""
-    names = [f"a{number}" for number in range(len(function.parameters))]
-    typed = zip(function.parameters, names, strict=True)
-    parameters = [f"{kind}{'' if kind.endswith('*') else ' '}{name}" for kind, name in typed]
-    return (
-        f"\n{_head(f'static int32_t {function.symbol}_and_wait', parameters)} {{\n"
-        f"  int32_t status = {function.symbol}({', '.join(names)});\n"
-        f"  return status != 0 ? status : {wait}();\n}}\n"
     )
 
 

@@ -1,12 +1,13 @@
 """The call of a chain: addresses, numbers, constants and scratch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ethosgen.backend.wrapped.declaration import LocalMemory
 from ethosgen.backend.wrapped.expressions import AbsentError, Expression
 from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.backend.wrapped.matching import Match
@@ -14,8 +15,18 @@ from ethosgen.backend.wrapped.packing import packed_weights
 from ethosgen.backend.wrapped.python import Engine
 from ethosgen.backend.wrapped.site import known_pointers
 from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.grammar import counted
 from ethosgen.values.network import Tensor
-from ethosgen.values.plan import Address, Argument, Blob, Call, Function, Scratch
+from ethosgen.values.plan import (
+    Address,
+    Argument,
+    Blob,
+    Call,
+    Function,
+    Local,
+    LocalCopy,
+    Scratch,
+)
 
 SCRATCH = "scratch"
 _ARRAYS = ("multipliers", "shifts")
@@ -27,7 +38,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer
 
 @dataclass(frozen=True)
 class Parameters:
-    """A call, and the constants and the scratch that it needs. `awaited` is the wait's function."""
+    """A call, and the constants and the scratch that it needs."""
 
     call: Call
     blobs: tuple[Blob, ...] = ()
@@ -126,7 +137,40 @@ def make_parameters(
         headers=folder.headers,
     )
     call = Call(function, tuple(value for _, value in made), operation.awaited)
+    if folder.declaration.memory.local is not None:
+        return _in_local_memory(folder.declaration.memory.local, maker, call)
+    if operation.awaited:
+        call = replace(call, around=f"{operation.call}_and_wait")
     return Parameters(call, tuple(maker.blobs), tuple(maker.scratches))
+
+
+def _in_local_memory(memory: LocalMemory, maker: _Maker, call: Call) -> Parameters:
+    """Return a call whose tensors, constants and scratch are in the accelerator's own memory."""
+    site = maker.match.site
+    blobs = {blob.name: len(blob.data) for blob in maker.blobs}
+    scratches = {scratch.name: scratch.bytes for scratch in maker.scratches}
+    copies: list[LocalCopy] = []
+    place = 0
+    for number, argument in enumerate(call.arguments):
+        if not isinstance(argument, Address):
+            continue
+        of = argument.of
+        size = site.graph.tensors[of].bytes if isinstance(of, int) else blobs.get(of, 0)
+        direction = "out" if of in site.outputs else "in"
+        if of in scratches:
+            size, direction = scratches[str(of)], ""
+        copies.append(LocalCopy(number, place, size, direction))
+        place += -(-size // maker.alignment) * maker.alignment
+    if place > memory.bytes:
+        raise Refusal(
+            f"it needs {counted(place, 'byte')} of its own memory, which has {memory.bytes:,}"
+        )
+    arguments = tuple(
+        None if isinstance(a, Address) and a.of in scratches else a for a in call.arguments
+    )
+    local = Local(memory.symbol, memory.copy_in, memory.copy_out)
+    call = replace(call, arguments=arguments, around=f"{call.function.symbol}_{maker.stem}")
+    return Parameters(replace(call, local=local, copies=tuple(copies)), tuple(maker.blobs))
 
 
 def number(expression: Expression, match: Match) -> int:

@@ -18,6 +18,7 @@ SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 
 Bytes = Annotated[int, Field(ge=0)]
 Formula = int | str
+CName = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
 
 _C_NAME = re.compile(r"[A-Za-z_]\w*")
@@ -33,11 +34,26 @@ class Table(BaseModel):
     )
 
 
+class LocalMemory(Table):
+    """A memory of the accelerator's own."""
+
+    bytes: Annotated[int, Field(gt=0)]
+    """Its size."""
+    symbol: CName
+    """The array of bytes (uint8_t NAME[]) that a header declares."""
+    copy_in: CName
+    """int32_t NAME(void *to, const void *from, int32_t bytes) copies there; returns a status."""
+    copy_out: CName
+    """The same for the way back."""
+
+
 class Memory(Table):
     """What the accelerator needs of memory."""
 
     alignment: Literal[1, 2, 4, 8, 16, 32, 64, 128, 256] = 16
     """The alignment in bytes of each tensor, constant and scratch whose address it gets."""
+    local: LocalMemory | None = None
+    """A memory of its own: what a call reads is copied there, and what it writes is copied back."""
 
 
 class Place(Table):

@@ -25,6 +25,7 @@ from ethosgen.backend.wrapped.folder import FILE, AcceleratorFolder
 from ethosgen.backend.wrapped.host_device import HostDevice
 from ethosgen.host.child import cause_of_death
 from ethosgen.host.tools import HOST_GCC, CommandError, run_command
+from ethosgen.values.calling import function_around
 from ethosgen.values.device import Device
 from ethosgen.values.errors import AcceleratorFault, InputError
 from ethosgen.values.outcome import Arrays
@@ -207,6 +208,7 @@ class HostProgram:
         lines = [HEAD, headers, device, MAIN, f"enum {{ ALIGNMENT = {self._alignment} }};\n"]
         checks = dict.fromkeys(p.call.function.type_check for p in self._partitions)
         lines += checks
+        lines += dict.fromkeys(function_around(p.call) for p in self._partitions if p.call.around)
         for number, partition in enumerate(self._partitions):
             lines.append(_caller(number, partition))
             rows = "".join(
@@ -361,11 +363,10 @@ def _caller(number: int, partition: Partition) -> str:
             return f"(void *)m[{places.index(argument.of)}].start"
         return str(argument) if argument > -(1 << 31) else "INT32_MIN"
 
-    line = f"{call.function.symbol}({', '.join(map(text, call.arguments))})"
-    wait = f"    if (status == 0) {{ status = {call.awaited}(); }}\n" if call.awaited else ""
+    line = f"{call.symbol}({', '.join(map(text, call.arguments))})"
     return (
         f"static int32_t call_{number}(struct memory *m)\n{{\n    (void)m;\n"
-        f"    int32_t status = {line};\n{wait}    return status;\n}}\n"
+        f"    return {line};\n}}\n"
     )
 
 

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from ethosgen.cli import cli
 from ethosgen.quantization import QUANTIZERS
 from ethosgen.values.errors import EthosgenError, InputError, ToolError
-from tests.support.float_networks import digits_tflite, trained_digits
+from tests.support.float_networks import digits_pt2, digits_tflite, trained_digits
 from tests.support.float_onnx import digits_onnx, small_onnx
+from tests.support.needs import needs_torch
 
 pytestmark = pytest.mark.slow
 
@@ -175,6 +176,15 @@ def test_the_digits_lose_less_than_half_a_percent_as_tflite(work: Path) -> None:
     np.savez("data.npz", image=calibration)
     np.savez("test.npz", image=held_out.images)
     check_digits("digits.tflite", "made.tflite", held_out)
+
+
+@needs_torch
+def test_the_digits_lose_less_than_half_a_percent_as_pt2(work: Path) -> None:
+    layers, calibration, held_out = trained_digits()
+    digits_pt2(work / "digits.pt2", layers)
+    for name, batch in (("data", calibration), ("test", held_out.images)):
+        np.savez(f"{name}.npz", image=batch.transpose(0, 3, 1, 2))
+    check_digits("digits.pt2", "made.pt2", held_out)
 
 
 def check_digits(network: str, output: str, held_out: Any) -> None:

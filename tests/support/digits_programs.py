@@ -69,6 +69,15 @@ def export(
     return values, {"file": np.frombuffer(data, np.uint8)}
 
 
+def save_float(
+    _request: dict[str, Any], arrays: dict[str, Any], _folder: Path
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the float .pt2 file; the arrays are "0" to "9", the parameters."""
+    module = Digits([arrays[str(i)] for i in range(10)]).eval()
+    data = _pt2(module, np.zeros((1, 1, 8, 8), np.float32))
+    return {}, {"file": np.frombuffer(data, np.uint8)}
+
+
 def _provide_vela(program: str) -> None:
     """Let ExecuTorch import a module `ethosu.vela.vela` that runs Vela's command line."""
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.host.worker import run_script
+
 Array = np.ndarray[Any, Any]
 
 EPOCHS = 12
@@ -44,4 +47,21 @@ def digits_tflite(path: Path, layers: Any, images: Array) -> Path:
     tensors = list(map(plain, made.tensors))
     network = NetworkSpec(tensors, made.operators, made.inputs, made.outputs)
     path.write_bytes(write_tflite(network))
+    return path
+
+
+def digits_pt2(path: Path, layers: Any) -> Path:
+    """Write the demo's float network as .pt2, with images in NCHW."""
+    trained = [p.value.astype(np.float32) for layer in layers for p in layer.parameters()]
+    arrays = {
+        str(number): np.ascontiguousarray(
+            one.transpose((3, 0, 1, 2) if one.shape[0] == 1 else (0, 3, 1, 2))
+            if one.ndim == 4
+            else one
+        )
+        for number, one in enumerate(trained)
+    }
+    script = Path(__file__).with_name("digits_programs.py")
+    reply = run_script(ENVIRONMENTS["torch"], script, "save_float", {}, arrays)
+    path.write_bytes(reply.arrays["file"].tobytes())
     return path

@@ -50,7 +50,7 @@ class Row:
         return self.trial.fidelity
 
 
-def rows(kind: str, names: Sequence[str], alone: bool = False) -> list[Row]:
+def rows(kind: str, names: Sequence[str], alone: bool = False, samples: int = SAMPLES) -> list[Row]:
     """Return the rows of operators or networks, quantized as `kind` says.
 
     `alone` runs them on the CPU alone, too.
@@ -59,7 +59,7 @@ def rows(kind: str, names: Sequence[str], alone: bool = False) -> list[Row]:
         "programs": str(HERE / "torch_programs.py"),
         "kind": kind,
         "wanted": list(names),
-        "samples": SAMPLES,
+        "samples": samples,
     }
     reply = run_script(
         ENVIRONMENTS["torch"], HERE / "torch_table.py", "table", request, limit_s=1200
@@ -81,11 +81,11 @@ def _row(name: str, values: dict[str, Any], arrays: dict[str, Any], alone: bool)
     network = Network(name, (graph,))
     samples = [
         {one.name: arrays[f"in {index} {one.name}"] for one in network.inputs}
-        for index in range(SAMPLES)
+        for index in range(values["samples"])
     ]
     theirs = [
         {output: arrays[f"out {index} {i}"] for i, output in enumerate(values["outputs"])}
-        for index in range(SAMPLES)
+        for index in range(values["samples"])
     ]
     return Row(
         name,

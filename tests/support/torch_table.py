@@ -43,7 +43,7 @@ def table(
         }
         asked = {"samples": request["samples"], "inputs": list(program.inputs)}
         _, outputs = torch_program.run(asked, inputs, folder)
-        made[name] = {**values, "outputs": list(program.outputs)}
+        made[name] = {**values, "outputs": list(program.outputs), **asked}
         for kind, some in (("constant", constants), ("in", inputs), ("out", outputs)):
             arrays.update({f"{name} {kind} {key}": array for key, array in some.items()})
     return made, arrays

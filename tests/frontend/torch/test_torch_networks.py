@@ -32,14 +32,19 @@ def test_networks_of_the_quantizer_of_xnnpack() -> None:
 
 
 def test_networks_of_arms_quantizer() -> None:
-    spotter, residual, coder, transformer, recurrent = rows(
-        "ethosu", ["ds_cnn", "resnet_8", "autoencoder", "transformer", "lstm"]
+    spotter, residual, coder, transformer = rows(
+        "ethosu", ["ds_cnn", "resnet_8", "autoencoder", "transformer"]
     )
     check(spotter)
     check(residual)
     check(coder)
     check(transformer, most_steps=3.5)
-    check(recurrent, most_steps=3.5)
     assert coder.codes == ("QUANTIZE", *["FULLY_CONNECTED"] * 10, "DEQUANTIZE")
-    assert not recurrent.in_float
     assert set(transformer.in_float) == {"DIV", "RSQRT"}
+
+
+def test_an_lstm_written_out() -> None:
+    """It has five outputs; test_torch_rounding.py shows why some differ."""
+    (recurrent,) = rows("ethosu", ["lstm"], samples=40)
+    check(recurrent, most_steps=2.5)
+    assert not recurrent.in_float

@@ -10,14 +10,22 @@ import numpy as np
 import pytest
 
 from ethosgen import pipeline
+from ethosgen.aot import make_evaluator
+from ethosgen.backend import load_wrapped
+from ethosgen.backend.wrapped.accelerator import WrappedAccelerator
+from ethosgen.backend.wrapped.host_device import CACHE
+from ethosgen.backend.wrapped.program import HostProgram
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.resources import resource_folder
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline import Inputs
 from ethosgen.project import open_project
+from ethosgen.samples.drawing import draw_samples
 from ethosgen.target import run
 from ethosgen.toolchain import build
 from ethosgen.values.device import unite
-from ethosgen.values.errors import BuildError, DeviceFault
-from ethosgen.values.plan import OffloadMode, OffloadOptions
+from ethosgen.values.errors import BuildError, DeviceFault, UnsupportedError
+from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
@@ -141,6 +149,45 @@ def test_a_model_that_faults_is_named_on_this_machine(tmp_path: Path) -> None:
         )  # fmt: skip
 
 
+def simulate_with_cache(folder: Path, path: Path) -> bool:
+    """Return whether all outputs are right if there is a write-back cache beside the driver."""
+    network = parse_network(path.read_bytes(), "cached")
+    engine = load_wrapped(str(folder))
+    assert isinstance(engine, WrappedAccelerator)
+    plan = pipeline.make_plan(
+        network, None, IoStyle.ARENA, Watch(), OffloadOptions(check=False), wrapped=[engine]
+    )
+    flags = (f"-D{CACHE}",)
+    program = HostProgram(engine.folder, plan, plan.partitions, flags, engine.device)
+    samples = draw_samples(network, 4, 3)
+    try:
+        got = [make_evaluator(plan)(sample, program) for sample in samples]
+    finally:
+        program.close()
+    golden = golden_outputs(network, samples)
+    return all(np.array_equal(a[n], b[n]) for a, b in zip(got, golden, strict=True) for n in b)
+
+
+@needs_gcc
+def test_the_driver_maintains_the_cache(tmp_path: Path) -> None:
+    net = NetworkBuilder("conv", seed=4)
+    path = tmp_path / "conv.tflite"
+    path.write_bytes(net.build(net.conv2d(net.input((1, 11, 9, 5)), 19)))
+    assert simulate_with_cache(FOLDER, path)
+    text = (FOLDER / "matrix_engine.c").read_text()
+    for flush in (
+        "    ethosgen_device_flush(input, (uint32_t)(layer->batches * input_bytes));\n",
+        "    ethosgen_device_flush(output, (uint32_t)(layer->batches * output_bytes));\n}\n",
+        "    ethosgen_device_flush(output, (uint32_t)(layer->batches * output_bytes));\n    return",
+    ):
+        assert text.count(flush) == 1, flush
+        folder = tmp_path / f"forgets-{text.index(flush)}" / ENGINE
+        shutil.copytree(FOLDER, folder)
+        rest = flush[flush.index("\n") + 1 :]
+        (folder / "matrix_engine.c").write_text(text.replace(flush, rest))
+        assert not simulate_with_cache(folder, path), f"it does not need {flush}"
+
+
 @pytest.mark.slow
 @needs_gcc
 @needs_qemu
@@ -171,7 +218,7 @@ def test_a_call_costs_few_instructions(tmp_path: Path) -> None:
     assert text.count(start) == 1
     driver.write_text(text.replace(start, f"    return 0;\n{start}"))
     info = open_project(place)
-    device = pipeline.turns.load_wrapped(ENGINE).device
+    device = load_wrapped(ENGINE).device
     assert device is not None
     known = replace(info, devices=unite([device]))
     sample = {t.name: np.zeros(t.shape, t.dtype) for t in info.network.inputs}
@@ -219,3 +266,10 @@ def test_a_device_without_a_model_computes_in_software(tmp_path: Path) -> None:
     pipeline.create_project(recipe, directory=place, watch=Watch())
     with pytest.raises(BuildError, match=r"this is for the board|address of soft-adder"):
         build(place, "board", {})
+
+
+@needs_gcc
+def test_zephyr_applications_have_no_devices_yet() -> None:
+    recipe = Recipe((DIGITS,), "corstone300", "none", platform="zephyr", accelerators=(ENGINE,))
+    with pytest.raises(UnsupportedError, match="'matrix-engine' is in no Zephyr application yet"):
+        pipeline.create_project(recipe, directory=Path("/nowhere/p"), watch=Watch())

@@ -14,7 +14,8 @@ from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.files import save_samples
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.device import unite
+from ethosgen.values.device import Device, unite
+from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Outcome, Sample
@@ -118,8 +119,7 @@ def _run(
 ) -> Outcome:
     from ethosgen.target import run
 
-    devices = [load_wrapped(str(folder)).device for folder in info.accelerators]
-    known = replace(info, devices=unite([device for device in devices if device is not None]))
+    known = replace(info, devices=_devices(info, built.on))
     with watch.stage("run", f"running on {built.on}"):
         return run(
             built.elf,
@@ -131,6 +131,18 @@ def _run(
             line=line,
             progress=_report_samples(watch, built.on),
         )
+
+
+def _devices(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
+    """Return the devices of users' accelerators; InputError for a target without them."""
+    found = [load_wrapped(str(folder)).device for folder in info.accelerators]
+    devices = unite([device for device in found if device is not None])
+    if devices and on == "fvp":
+        raise InputError(
+            f"Arm's FVP has no device '{devices[0].name}': run it on QEMU with --on qemu, or on "
+            "the board with --on serial"
+        )
+    return devices
 
 
 def _simulator_for(info: "ProjectInfo", on: str) -> "Attach | None":

@@ -4,13 +4,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethosgen.board import Board
+from ethosgen.project.layout import ZEPHYR
 from ethosgen.values.device import Device, bell_byte
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, UnsupportedError
 
 _LIBRARY = ("ethosgen_device.h", "ethosgen_devices.h", "ethosgen_devices.c")
 _SPARE_IRQS = range(63, 15, -1)
 """Interrupts of the processor that stand for those of devices that the board's facts lack: only
 QEMU runs such a firmware."""
+
+
+def require_devices(platform: str, devices: Sequence[Device]) -> None:
+    """Raise UnsupportedError for a platform whose applications have no devices of the user's."""
+    if devices and platform == ZEPHYR:
+        raise UnsupportedError(
+            f"device '{devices[0].name}' is in no Zephyr application yet: use --platform "
+            "baremetal, csolution or library"
+        )
 
 
 def device_files(devices: Sequence[Device]) -> Mapping[str, str]:

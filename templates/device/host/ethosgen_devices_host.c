@@ -5,22 +5,118 @@
 #include "ethosgen_devices.h"
 
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { SPINS = 2000, NAP_US = 20 };
 
-int ethosgen_host_map(int handle, uintptr_t start, size_t bytes);
+int ethosgen_host_map(int handle, uintptr_t start, size_t registers, size_t bytes);
+void ethosgen_host_loaded(void);
 
-/* Map a file at a fixed address, so that addresses fit into 32 bits. */
-int ethosgen_host_map(int handle, uintptr_t start, size_t bytes)
+static int map_at(uintptr_t start, size_t bytes, int flags, int handle)
 {
     void *wanted = (void *)start;
 
-    return mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, handle, 0) !=
-           wanted;
+    return mmap(wanted, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, handle, 0) != wanted;
 }
+
+#ifndef ETHOSGEN_HOST_CACHE
+
+/* Map a file at a fixed address, so that addresses fit into 32 bits. Registers come first. */
+int ethosgen_host_map(int handle, uintptr_t start, size_t registers, size_t bytes)
+{
+    (void)registers;
+    return map_at(start, bytes, MAP_SHARED, handle);
+}
+
+void ethosgen_host_loaded(void)
+{
+}
+
+static void evict(void)
+{
+}
+
+void ethosgen_device_flush(const void *start, uint32_t bytes)
+{
+    (void)start;
+    (void)bytes;
+}
+
+#else
+
+/*
+ * A write-back cache between the driver and the device, as large as the memory: a line moves when the
+ * driver flushes it, and, as caches may at any time, while the driver waits. The file is main memory;
+ * the driver sees its own copy at the same addresses. A line is dirty if it differs from what was last
+ * read into it.
+ */
+enum { LINE_BYTES = 32 };
+static unsigned char *seen, *was_read, *main_memory;
+static uintptr_t seen_start;
+static size_t seen_bytes;
+
+int ethosgen_host_map(int handle, uintptr_t start, size_t registers, size_t bytes)
+{
+    unsigned char *whole = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, handle, 0);
+
+    seen_start = start + registers;
+    seen_bytes = bytes - registers;
+    was_read = calloc(seen_bytes, 1);
+    if (whole == MAP_FAILED || was_read == NULL || map_at(start, registers, MAP_SHARED, handle) ||
+        map_at(seen_start, seen_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1)) {
+        return 1;
+    }
+    seen = (unsigned char *)seen_start;
+    main_memory = whole + registers;
+    return 0;
+}
+
+/* Constants are in main memory before the program starts. */
+void ethosgen_host_loaded(void)
+{
+    memcpy(main_memory, seen, seen_bytes);
+    memcpy(was_read, seen, seen_bytes);
+}
+
+static void flush_line(size_t at)
+{
+    if (memcmp(&seen[at], &was_read[at], LINE_BYTES) != 0) {
+        memcpy(&main_memory[at], &seen[at], LINE_BYTES);
+    }
+    memcpy(&seen[at], &main_memory[at], LINE_BYTES);
+    memcpy(&was_read[at], &main_memory[at], LINE_BYTES);
+}
+
+/* Evict about half of the lines. */
+static void evict(void)
+{
+    static uint32_t random = 1;
+
+    for (size_t at = 0; at < seen_bytes; at += LINE_BYTES) {
+        random = random * 1664525u + 1013904223u;
+        if (random >> 31 != 0) {
+            flush_line(at);
+        }
+    }
+}
+
+void ethosgen_device_flush(const void *start, uint32_t bytes)
+{
+    uintptr_t end = (uintptr_t)start + bytes;
+
+    for (uintptr_t line = (uintptr_t)start & ~(uintptr_t)(LINE_BYTES - 1); line < end;
+         line += LINE_BYTES) {
+        if (line >= seen_start && line - seen_start < seen_bytes) {
+            flush_line(line - seen_start);
+        }
+    }
+}
+
+#endif
 
 void ethosgen_device_init(struct ethosgen_device *device, uintptr_t base_addr)
 {
@@ -47,6 +143,7 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
         return ETHOSGEN_NOT_INITIALIZED;
     }
     uint32_t since = now_ms();
+    evict();
     for (int i = 0; (*ethosgen_device_register(device, offset) & mask) != value; i++) {
         if (i < SPINS) {
             sched_yield();
@@ -57,11 +154,6 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
         }
     }
     __sync_synchronize();
+    evict();
     return ETHOSGEN_OK;
-}
-
-void ethosgen_device_flush(const void *start, uint32_t bytes)
-{
-    (void)start;
-    (void)bytes;
 }

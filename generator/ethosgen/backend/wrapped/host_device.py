@@ -16,6 +16,8 @@ from ethosgen.values.errors import DeviceFault
 
 _START_ADDR = 0x7000_0000
 _SOURCE = "ethosgen_devices_host.c"
+CACHE = "ETHOSGEN_HOST_CACHE"
+"""The macro that puts a write-back cache between a driver and its device's model."""
 SOFTWARE_MODEL = "ETHOSGEN_SOFTWARE_MODEL"
 """The macro that makes the driver of a device without a model compute by itself."""
 
@@ -67,13 +69,16 @@ class HostDevice:
         if self.has_model:
             mapping = (
                 f'    if (ethosgen_host_map(atoi(getenv("ETHOSGEN_MEMORY")), {_START_ADDR:#x}, '
-                f"{self._bytes:#x})) {{\n        exit(1);\n    }}\n"
+                f"{self._device.page_bytes:#x}, {self._bytes:#x})) {{\n        exit(1);\n    }}\n"
             )
         return (
             '#include "ethosgen_devices.h"\n'
             f"struct ethosgen_device ethosgen_device_{self._device.c_name} = {{{base:#x}, -1}};\n"
-            "int ethosgen_host_map(int handle, uintptr_t start, size_t bytes);\n"
+            "int ethosgen_host_map(int handle, uintptr_t start, size_t registers, size_t bytes);\n"
+            "void ethosgen_host_loaded(void);\n"
             f"static void begin_devices(void)\n{{\n{mapping}}}\n"
+            "static void end_of_loading(void)\n{\n"
+            f"{'    ethosgen_host_loaded();' if self.has_model else ''}\n}}\n"
         )
 
     def start(self) -> tuple[dict[str, str], tuple[int, ...]]:

@@ -64,7 +64,15 @@ static void take(void *to, size_t bytes, FILE *from)
     }
 }
 """
-NO_DEVICE = "static void begin_devices(void)\n{\n}\n"
+NO_DEVICE = """\
+static void begin_devices(void)
+{
+}
+
+static void end_of_loading(void)
+{
+}
+"""
 LOOP = """\
 int main(void)
 {
@@ -82,6 +90,7 @@ int main(void)
             }
         }
     }
+    end_of_loading();
     for (;;) {
         uint32_t number;
         take(&number, sizeof number, stdin);

@@ -6,6 +6,7 @@ import pytest
 
 from ethosgen.backend import load_wrapped
 from ethosgen.values.errors import InputError
+from tests.support.conv_accelerator import TOML as CONV
 from tests.support.toy_accelerator import changed, write_folder
 
 CASES = {
@@ -43,6 +44,11 @@ CASES = {
         'call = "toy_add"',
         'call = "toy_add"\nweights = "python:pack"',
         "it names a method, but `python` none",
+    ),
+    "weights where there are none": (
+        'call = "toy_add"',
+        'call = "toy_add"\nweights = "OHWI"',
+        "line 17: operator.0.weights: ADD has no weights",
     ),
     "both kinds of cycles": (
         'cycles = "output_elements"',
@@ -92,3 +98,9 @@ def test_a_bad_class_is_one_sentence(text: str, said: str, tmp_path: Path) -> No
     network = parse_network(sums_file(tmp_path / "sums.tflite").read_bytes(), "sums")
     with pytest.raises(InputError, match=said):
         load_wrapped(str(folder)).offers(plan_cpu_only(network, IoStyle.ARENA), {})
+
+
+def test_another_order_of_weights_is_refused(tmp_path: Path) -> None:
+    toml = changed('weights = "HWIO"', 'weights = "OHW"', CONV)
+    with pytest.raises(InputError, match="'OHW' is no order of CONV_2D's dimensions, which are OH"):
+        load_wrapped(str(write_folder(tmp_path / "conv", toml)))

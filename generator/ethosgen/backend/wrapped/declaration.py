@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ethosgen.backend.wrapped.expressions import Expression
-from ethosgen.backend.wrapped.site import known_pointers, known_terms
+from ethosgen.backend.wrapped.site import ORDERS, known_pointers, known_terms
 from ethosgen.values.dialect import OPS
 from ethosgen.values.grammar import nearest
 
@@ -138,9 +138,22 @@ class Operation(Table):
             raise ValueError(
                 f"weights: '{self.weights}' is neither an order such as OHWI nor python:METHOD"
             )
+        self._check_order()
         if self.cycles is not None and self.cycles_table:
             raise ValueError("cycles_table: cycles are given already; keep one of them")
         return self
+
+    def _check_order(self) -> None:
+        if not self.weights or self.pack_method:
+            return
+        code = self.codes[self.main]
+        own = ORDERS.get(code)
+        if own is None:
+            raise ValueError(f"weights: {code} has no weights; delete the line")
+        if sorted(self.weights) != sorted(own):
+            raise ValueError(
+                f"weights: '{self.weights}' is no order of {code}'s dimensions, which are {own}"
+            )
 
     @property
     def codes(self) -> list[str]:

@@ -32,6 +32,14 @@ CLAMPS = ("RELU", "RELU6", "RELU_N1_TO_1")
 """Operators that only narrow activation_min and activation_max if they keep the scale."""
 PAD = "PAD"
 
+ORDERS = {
+    "CONV_2D": "OHWI",
+    "TRANSPOSE_CONV": "OHWI",
+    "DEPTHWISE_CONV_2D": "IHWO",
+    "FULLY_CONNECTED": "OI",
+}
+"""TFLite's order of the dimensions of weights: O outputs, H height, W width, I inputs."""
+
 SHORTER = {
     "fused_activation_function": "activation",
     "dilation_h_factor": "dilation_h",

@@ -163,6 +163,7 @@ def _division(
         compiled_plan(network, accelerator, io, compiled, residual, partitions),
         residual=with_own_shapes(ordered, network.graph, origin.on_cpu),
         cpu_operators=on_cpu,
+        origins=origin.on_cpu,
         offsets={i: at for i, at in residual.offsets.items() if i not in moved},
     )
     return Division(plan, origin.on_cpu, compiled.tables)

@@ -51,10 +51,13 @@ def test_the_page_of_front_ends_is_what_the_generator_writes() -> None:
     assert frontends.PAGE.read_text() == frontends.page(results), (
         "run python -m bench.frontends --render"
     )
-    parts = [part for suite in results.values() for part in suite.values()]
-    assert parts
-    assert all(one["mismatches"] == 0 < one["elements"] for part in parts for one in part)
-    assert all(one["most"] < 1.5 or one["known"] for part in parts for one in part)
+    rows = [one for suite in results.values() for part in suite.values() for one in part]
+    measured = [one for one in rows if "refused" not in one]
+    assert len(measured) > 100
+    assert all(one["elements"] > 0 for one in measured)
+    undecided = [one for one in measured if one["mismatches"] != 0]
+    assert all(one["mismatches"] is None and one["partitions"] > 1 for one in undecided)
+    assert all(one.get("most", 0) < 1.5 or one["known"] for one in measured)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -17,6 +17,7 @@ import onnx
 
 from ethosgen import frontend
 from ethosgen.oracle.runtimes.onnx import run as run_onnx
+from ethosgen.values.fidelity import Fidelity, compare_fidelity
 from ethosgen.values.outcome import Arrays
 from tests.support.onnx_files import ALSO, NETWORKS
 from tests.support.onnx_networks import OnnxNetwork, quantized
@@ -127,7 +128,32 @@ def network_file(name: str, folder: Path, seed: int = 0) -> Path:
 def network_trial(name: str, folder: Path, seed: int = 0) -> Trial:
     """Return the figures of a whole network, in int8, with ten samples."""
     path = network_file(name, folder, seed)
-    return trial_of(path, name, grid_samples(path, 10, seed + 3))
+    return trial_of(path, name, _network_samples(path, seed))
+
+
+def _network_samples(path: Path, seed: int) -> list[dict[str, Any]]:
+    return grid_samples(path, 10, seed + 3)
+
+
+def optimized(trial: Trial, seed: int = 0) -> tuple[Fidelity, Fidelity]:
+    """Compare ONNX Runtime with its default optimizations: with a network's outputs, and itself.
+
+    The trial is one of `network_trial` with the same seed.
+    """
+    network = trial.plan.network
+    source = network.source
+    assert source is not None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / source.name
+        path.write_bytes(source.data)
+        samples = _network_samples(path, seed)
+    fused, plain = (run_onnx(source, samples, is_optimized) for is_optimized in (True, False))
+    title = "ONNX Runtime, optimized"
+    ours, own = (
+        compare_fidelity(network, outputs, fused, title, "", None)
+        for outputs in (trial.outputs, plain)
+    )
+    return ours, own
 
 
 def main(setting: str, *names: str) -> None:

@@ -24,6 +24,19 @@ OTHERS = (
     "avg_pool2d max_pool2d cat flatten permute slice pad upsample_nearest batch_norm"
 ).split()
 
+XNNPACKS = [*CONVOLUTIONS, "add", "add_relu", "mul", "mul_scalar", "cat"]
+"""What the quantizer of XNNPACK quantizes."""
+IN_SIXTEEN_BITS = ["conv2d", "depthwise", "linear", "add", "avg_pool2d", "cat"]
+NETWORKS = {
+    "xnnpack": ["ds_cnn", "resnet_8", "autoencoder", "mobilenet_v2"],
+    "ethosu": ["ds_cnn", "resnet_8", "autoencoder", "transformer", "lstm"],
+}
+"""By quantizer."""
+KNOWN: dict[tuple[str, str], str] = {
+    ("layer_norm", "ethosu"): "a dozen operators in a row, each of which rounds",
+}
+"""By name and quantizer, the cause of differences above one step."""
+
 
 @dataclass(frozen=True)
 class Row:

@@ -48,13 +48,14 @@ def try_network(
     network: Network,
     name: str,
     samples: Sequence[Arrays],
-    theirs: Sequence[Arrays],
+    theirs: Sequence[Arrays] | None,
     title: str,
     *,
     alone: bool = True,
 ) -> Trial:
     """Compare a network with its oracle, and with `theirs`, the outputs of the runtime `title`.
 
+    None as `theirs` means that the oracle is the network's own runtime: fidelity is skipped.
     `alone` runs the network on the CPU alone, too.
     """
     oracle, golden = decisive_outputs(network, samples)
@@ -65,12 +66,15 @@ def try_network(
     if alone:
         on_cpu = simulate_samples(plan_for(network, None), samples, Watch())
         cpu = compare_defined(network, samples, oracle, on_cpu, golden).mismatches
+    fidelity = Fidelity(title, skipped="it is the oracle")
+    if theirs is not None:
+        fidelity = compare_fidelity(network, outputs, theirs, title, "", None)
     return Trial(
         name,
         found.mismatches,
         cpu,
         found.elements,
-        compare_fidelity(network, outputs, theirs, title, "", None),
+        fidelity,
         oracle,
         plan,
         outputs,

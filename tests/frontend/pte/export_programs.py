@@ -3,13 +3,16 @@
     python export_programs.py VELA FOLDER NAME...
 
 The Python is that of the environment `torch`, which has no Vela: VELA is the program of another.
-For each network, FOLDER gets NAME.pte, NAME_in.npz, NAME_out.npz (torch's outputs) and
-NAME_tosa.npz (those of TOSA's reference model for what Vela compiled).
+For each network, FOLDER gets NAME.pte, NAME_in.npz, NAME_out.npz (torch's outputs) and, if all of
+it is one delegate, NAME_tosa.npz (those of TOSA's reference model for what Vela compiled). A name
+is one of NETWORKS below, or "KIND-NAME" with a network or operator of
+tests/support/torch_programs.py and its quantizer: ethosu or ethosu16.
 """
 
 import subprocess
 import sys
 import tempfile
+import traceback
 import types
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +46,7 @@ from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower  # no
 from torch import nn  # noqa: E402
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e  # noqa: E402
 
-SAMPLES = 20
+SAMPLES, FEW = 20, 5
 Q = torch.ops.quantized_decomposed
 
 
@@ -104,7 +107,7 @@ NETWORKS: dict[str, tuple[Any, tuple[int, ...], str]] = {
 
 
 def export(name: str, folder: Path) -> None:
-    """Write one network's files."""
+    """Write the files of one of NETWORKS."""
     make, shape, npu = NETWORKS[name]
     is_last = name == "channels_last"
     torch.manual_seed(1)
@@ -127,45 +130,89 @@ def export(name: str, folder: Path) -> None:
     for _ in range(8):
         prepared(draw())
     converted = convert_pt2e(prepared)
-    inputs = [draw() for _ in range(SAMPLES)]
-    outputs = [converted(x).detach() for x in inputs]
+    inputs = [(draw(),) for _ in range(SAMPLES)]
+    write(folder, name, torch.export.export(converted, inputs[0]), inputs, spec)
+
+
+def export_other(name: str, folder: Path) -> None:
+    """Write the files of a network of torch_programs.py."""
+    sys.path.append(str(Path(__file__).parents[2] / "support"))
+    import torch_programs  # type: ignore[import-not-found]
+
+    kind, _, network = name.partition("-")
+    _, shapes = {**torch_programs.OPERATORS, **torch_programs.NETWORKS}[network]
+    program = torch_programs.program(network, kind)
+    torch.manual_seed(3)
+    inputs = [tuple(torch.randn(shape) for shape in shapes) for _ in range(FEW)]
+    write(folder, name, program, inputs, EthosUCompileSpec(target="ethos-u55-128"))
+
+
+def write(
+    folder: Path, name: str, program: Any, inputs: Sequence[tuple[Any, ...]], spec: Any
+) -> None:
+    """Write a quantized program as .pte, its inputs, and the outputs of torch and of TOSA."""
+    module = program.module(check_guards=False)
+    outputs = [module(*one).detach() for one in inputs]
     with tempfile.TemporaryDirectory() as artifacts:
         spec.dump_intermediate_artifacts_to(artifacts)
         edge = to_edge_transform_and_lower(
-            torch.export.export(converted, (inputs[0],)),
+            program,
             partitioner=[EthosUPartitioner(spec)],
             compile_config=EdgeCompileConfig(_check_ir_validity=False),
         )
         found = [f for f in Path(artifacts).glob("*.tosa") if f.name != "out.tosa"]
         graphs = [file.read_bytes() for file in found]
     (folder / f"{name}.pte").write_bytes(edge.to_executorch().buffer)
-    save(folder, f"{name}_in", inputs, is_last)
-    save(folder, f"{name}_out", outputs, False)
+    for index in range(len(inputs[0])):
+        save(folder / f"{name}_in", f"input_{index}", [one[index] for one in inputs])
+    save(folder / f"{name}_out", "output_0", outputs)
     if len(graphs) == 1:
-        save(folder, f"{name}_tosa", [compute(graphs[0], converted, x) for x in inputs], False)
+        made = [compute(graphs[0], module, one) for one in inputs]
+        save(folder / f"{name}_tosa", "output_0", made)
 
 
-def compute(graph: bytes, converted: Any, x: Any) -> Any:
-    """Run a TOSA graph between torch's first quantization and its last one."""
-    nodes = list(converted.graph.nodes)
-    first = next(n for n in nodes if n.target is Q.quantize_per_tensor.default)
+def compute(graph: bytes, module: Any, inputs: tuple[Any, ...]) -> Any:
+    """Run a TOSA graph between torch's first quantizations and its last dequantization."""
+    nodes = list(module.graph.nodes)
+    ends = [n for n in nodes if n.op == "placeholder"]
+    firsts = [
+        next(n for n in end.users if n.target is Q.quantize_per_tensor.default) for end in ends
+    ]
     last = next(n for n in reversed(nodes) if n.target is Q.dequantize_per_tensor.default)
-    q = Q.quantize_per_tensor(x, *first.args[1:])
-    if x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last):
-        q = q.permute(0, 2, 3, 1)
-    (made,), _ = tosa_reference_model.run(graph, [np.ascontiguousarray(q.numpy())])
+    given = []
+    for x, first in zip(inputs, firsts, strict=True):
+        q = Q.quantize_per_tensor(x, *first.args[1:])
+        if is_channels_last(x):
+            q = q.permute(0, 2, 3, 1)
+        given.append(np.ascontiguousarray(q.numpy()))
+    (made,), _ = tosa_reference_model.run(graph, given)
     return Q.dequantize_per_tensor(torch.from_numpy(made), *last.args[1:])
 
 
-def save(folder: Path, name: str, arrays: Sequence[Any], is_last: bool) -> None:
-    """Write samples under the name that ethosgen gives the first input or output."""
+def is_channels_last(x: Any) -> bool:
+    return bool(
+        x.dim() == 4
+        and not x.is_contiguous()
+        and x.is_contiguous(memory_format=torch.channels_last)
+    )
+
+
+def save(file: Path, key: str, arrays: Sequence[Any]) -> None:
+    """Add samples to a file, under the name that ethosgen gives the input or output."""
     stacked = np.stack([array.numpy() for array in arrays])
-    if is_last:  # as it is in memory
+    if is_channels_last(arrays[0]) and key.startswith("input"):  # as it is in memory
         stacked = np.ascontiguousarray(np.moveaxis(stacked, 2, -1))
-    key = "input_0" if name.endswith("_in") else "output_0"
-    named: dict[str, Any] = {key: stacked}
-    np.savez(folder / f"{name}.npz", **named)
+    path = file.with_suffix(".npz")
+    named = dict(np.load(path)) if path.exists() else {}
+    named[key] = stacked
+    np.savez(path, **named)
 
 
+failed = False
 for wanted in sys.argv[3:]:
-    export(wanted, Path(sys.argv[2]))
+    try:
+        (export if wanted in NETWORKS else export_other)(wanted, Path(sys.argv[2]))
+    except Exception:
+        failed = True
+        traceback.print_exc()
+sys.exit(failed)

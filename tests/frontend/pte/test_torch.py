@@ -4,23 +4,20 @@ Vela compiles TOSA, which rescales integers where torch computes in float. So th
 reference model's, all of them, and torch's up to a step now and then.
 """
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ethosgen import pipeline
-from ethosgen.host.environments import ENVIRONMENTS, child_variables
 from ethosgen.pipeline import Criteria, Inputs
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_torch
+from tests.support.pte_rows import export
 
 pytestmark = [pytest.mark.slow, needs_torch]
 
-EXPORT = Path(__file__).with_name("export_programs.py")
 WHOLE = ["small", "channels_last", "u65", "attention"]
 """Wholly on the NPU, in int8."""
 LEAST = 0.99
@@ -30,17 +27,7 @@ LEAST = 0.99
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("torch")
-    python = ENVIRONMENTS["torch"].find()
-    vela = Path(sys.executable).with_name("vela")
-    done = subprocess.run(
-        [python, EXPORT, vela, place, *WHOLE, "split", "int16"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=child_variables(python),
-        cwd=place,
-        timeout=900,
-    )
+    done = export(place, [*WHOLE, "split", "int16"])
     assert done.returncode == 0, done.stderr[-3000:]
     return place
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.needs import needs_torch
-from tests.support.torch_rows import CONVOLUTIONS, OTHERS, rows
+from tests.support.torch_rows import CONVOLUTIONS, IN_SIXTEEN_BITS, OTHERS, XNNPACKS, rows
 
 pytestmark = [needs_torch, pytest.mark.slow]
 
@@ -27,8 +27,7 @@ def test_operators_that_arms_quantizer_quantizes(names: list[str]) -> None:
 
 
 def test_operators_that_the_quantizer_of_xnnpack_quantizes() -> None:
-    chosen = [*CONVOLUTIONS, "add", "add_relu", "mul", "mul_scalar", "cat"]
-    for row in rows("xnnpack", chosen):
+    for row in rows("xnnpack", XNNPACKS):
         assert row.differing == 0, row
         assert row.fidelity.most_steps < 1.5, row
         assert not row.in_float, row
@@ -36,7 +35,7 @@ def test_operators_that_the_quantizer_of_xnnpack_quantizes() -> None:
 
 
 def test_operators_with_activations_of_sixteen_bits() -> None:
-    for row in rows("ethosu16", ["conv2d", "depthwise", "linear", "add", "avg_pool2d", "cat"]):
+    for row in rows("ethosu16", IN_SIXTEEN_BITS):
         assert row.differing == 0, row
         assert row.fidelity.most_steps < 1.5, row
         assert not row.in_float, row

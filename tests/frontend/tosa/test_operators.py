@@ -12,14 +12,12 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.tosa import TOSA_OPS
 from tests.support.needs import needs_tosa
 from tests.support.tosa_cases import CASES
-from tests.support.tosa_networks import TosaBuilder
+from tests.support.tosa_rows import case_network
 
-INSTANCES = 8
 QUICK = {"CONV2D", "RESCALE", "RESIZE", "TABLE"}
 """Operators whose tests are not slow."""
 
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
-SAMPLES = 3
 
 
 def test_each_operator_has_a_case() -> None:
@@ -29,10 +27,7 @@ def test_each_operator_has_a_case() -> None:
 @needs_tosa
 @pytest.mark.parametrize("name", NAMES)
 def test_the_cpu_computes_what_the_reference_model_computes(name: str) -> None:
-    net = TosaBuilder(name.lower(), seed=sum(map(ord, name)))
-    network = net.network(*(CASES[name](net) for _ in range(INSTANCES)))
-    samples = [net.sample() for _ in range(SAMPLES)]
-    assert_equal(network, samples)
+    assert_equal(*case_network(name))
 
 
 def assert_equal(network: Network, samples: list[Arrays]) -> None:

@@ -10,11 +10,11 @@ _QUIET = 4
 """ONNX Runtime's severity of messages above which it prints nothing."""
 
 
-def run(source: Source, samples: Sequence[Arrays]) -> list[Arrays]:
+def run(source: Source, samples: Sequence[Arrays], is_optimized: bool = False) -> list[Arrays]:
     """Return the outputs of each sample, by name, node by node as the file says.
 
-    Without ONNX Runtime's optimizations: they fuse quantized islands into integer kernels of its
-    own, which round once more or less than the file says.
+    `is_optimized` leaves ONNX Runtime its default optimizations: they fuse quantized islands into
+    integer kernels of its own, which round once more or less than the file says.
     """
     try:
         import onnxruntime
@@ -26,7 +26,8 @@ def run(source: Source, samples: Sequence[Arrays]) -> list[Arrays]:
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _QUIET
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if not is_optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = onnxruntime.InferenceSession(
             source.data, options, providers=["CPUExecutionProvider"]

@@ -27,10 +27,10 @@ from tests.support.needs import needs_tosa
 from tests.support.tosa_cases import CASES
 from tests.support.tosa_models import MODELS, gated, wild
 from tests.support.tosa_networks import TosaBuilder
+from tests.support.tosa_rows import SAMPLES, case_network
 
 U55, U65 = "ethos-u55-128", "ethos-u65-256"
 INSTANCES = 3
-SAMPLES = 3
 STYLES = (IoStyle.ARENA, IoStyle.CALLER)
 
 
@@ -55,10 +55,8 @@ def assert_equal(plan: Plan, samples: Sequence[Arrays]) -> None:
 @needs_tosa
 @pytest.mark.parametrize("name", CASES)
 def test_each_operator_is_exact_where_vela_accepts_it(name: str) -> None:
-    net = TosaBuilder(name.lower(), seed=sum(map(ord, name)))
-    network = net.network(*(CASES[name](net) for _ in range(INSTANCES)))
-    io = STYLES[len(name) % 2]
-    assert_equal(planned(network, U55, io), [net.sample() for _ in range(SAMPLES)])
+    network, samples = case_network(name, INSTANCES)
+    assert_equal(planned(network, U55, STYLES[len(name) % 2]), samples)
 
 
 @needs_tosa

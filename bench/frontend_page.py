@@ -91,7 +91,11 @@ def _optimized(networks: Sequence[Figures]) -> list[str]:
 
 def _beside_tflite(found: Sequence[tuple[Suite, Mapping[str, Sequence[Figures]]]]) -> list[str]:
     rows = [
-        {**one, "format": suite.title, "why": suite.fewer.get(one["name"], "")}
+        {
+            **one,
+            "format": suite.title,
+            "why": suite.fewer.get(one["name"]) if has_fewer(one) else None,
+        }
         for suite, parts in found
         for one in parts["networks"]
         if "twin" in one
@@ -104,7 +108,7 @@ def _beside_tflite(found: Sequence[tuple[Suite, Mapping[str, Sequence[Figures]]]
         "multiplications": _share,
         "operators, .tflite": lambda one: _on_npu(one["twin"]),
         "multiplications, .tflite": lambda one: _share(one["twin"]),
-        "why fewer": lambda one: one["why"] or None,
+        "why fewer": lambda one: one["why"],
     }
     return [
         "## Beside the same networks as .tflite",
@@ -117,6 +121,16 @@ def _beside_tflite(found: Sequence[tuple[Suite, Mapping[str, Sequence[Figures]]]
         "",
         _table(columns, rows),
     ]
+
+
+def has_fewer(one: Figures) -> bool:
+    """Return whether the CPU runs more of a network than quantization at its float ends."""
+    if "operations" in one:
+        return int(one["partitions"]) > 1
+    return not _ENDS.issuperset(one["on_cpu"])
+
+
+_ENDS = {"QUANTIZE", "DEQUANTIZE"}
 
 
 # ---- cells ---------------------------------------------------------------------------------------

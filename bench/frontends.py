@@ -1,4 +1,4 @@
-"""Measures the front ends: `python -m bench.frontends [ONNX] [--render]` writes docs/frontends.md.
+"""Measures the front ends: `python -m bench.frontends [ONNX]` writes docs/frontends.md.
 
 Figures are kept in docs/frontends.json, so that each suite of `frontend_suites` can be measured
 where its runtime is installed.
@@ -8,6 +8,7 @@ import argparse
 import json
 import logging
 import sys
+from collections.abc import Sequence
 
 from bench.frontend_page import page
 from bench.frontend_suites import SUITES, Figures, Suite
@@ -15,13 +16,15 @@ from tests import ROOT
 
 RESULTS = ROOT / "docs" / "frontends.json"
 PAGE = ROOT / "docs" / "frontends.md"
+PARTS = ("networks", "operators")
 
 
-def measured(suite: Suite) -> dict[str, list[Figures]]:
-    """Measure a suite, telling each row on stderr."""
-    made: dict[str, list[Figures]] = {"operators": [], "networks": []}
-    for part, measure in (("networks", suite.networks), ("operators", suite.operators)):
-        for one in measure():
+def measured(suite: Suite, parts: Sequence[str] = PARTS) -> dict[str, list[Figures]]:
+    """Measure parts of a suite, telling each row on stderr."""
+    made: dict[str, list[Figures]] = {}
+    for part in parts:
+        made[part] = []
+        for one in {"networks": suite.networks, "operators": suite.operators}[part]():
             sys.stderr.write(f"{suite.title} {one['name']} {one['setting']}\n")
             made[part].append(one)
     return made
@@ -33,6 +36,7 @@ def main() -> None:
     titles = [suite.title for suite in SUITES]
     parser = argparse.ArgumentParser(prog="python -m bench.frontends")
     parser.add_argument("suites", nargs="*", help=f"what to measure of {', '.join(titles)}; all")
+    parser.add_argument("--only", choices=PARTS, help="measure these alone, keep the others")
     parser.add_argument("--render", action="store_true", help="write the page from the JSON file")
     arguments = parser.parse_args()
     unknown = set(arguments.suites) - set(titles)
@@ -40,9 +44,9 @@ def main() -> None:
         parser.error(f"no suite is named {', '.join(sorted(unknown))}; there are {titles}")
     for suite in SUITES:
         if not arguments.render and suite.title in (arguments.suites or titles):
-            made = measured(suite)
+            made = measured(suite, (arguments.only,) if arguments.only else PARTS)
             results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-            results[suite.title] = made
+            results[suite.title] = results.get(suite.title, {}) | made
             results = {title: results[title] for title in titles if title in results}
             RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text(page(json.loads(RESULTS.read_text())))

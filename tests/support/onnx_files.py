@@ -126,6 +126,32 @@ def lstm(net: OnnxNetwork, steps: int = 8, depth: int = 10, hidden: int = 16) ->
     return [net.add("Gemm", [flat, net.weights(5, hidden), net.weights(5)], "scores", transB=1)]
 
 
+def lstm_unrolled(net: OnnxNetwork, steps: int = 8, depth: int = 10, hidden: int = 16) -> list[str]:
+    """An LSTM like the above, from plain operators for each step, and a classifier."""
+    x = net.add_input("sequence", steps, depth)
+    sizes = net.constant([1] * steps, np.int64)
+    parts = [f"step_{index}" for index in range(steps)]
+    net.add_node("Split", [x, sizes], parts, axis=0)
+    weights = {gate: (net.weights(hidden, depth), net.weights(hidden, hidden)) for gate in "ifgo"}
+    biases = {gate: net.weights(hidden) for gate in "ifgo"}
+    state, cell = "", ""
+
+    def gate(name: str, function: str, part: str) -> str:
+        given, kept = weights[name]
+        total = net.add("Gemm", [part, given, biases[name]], transB=1)
+        if state:
+            total = net.add("Add", [total, net.add("Gemm", [state, kept], transB=1)])
+        return net.add(function, [total])
+
+    for part in parts:
+        new = net.add("Mul", [gate("i", "Sigmoid", part), gate("g", "Tanh", part)])
+        if cell:
+            new = net.add("Add", [new, net.add("Mul", [gate("f", "Sigmoid", part), cell])])
+        out, cell = gate("o", "Sigmoid", part), new
+        state = net.add("Mul", [out, net.add("Tanh", [cell])])
+    return [net.add("Gemm", [state, net.weights(5, hidden), net.weights(5)], "scores", transB=1)]
+
+
 def gru_cell(net: OnnxNetwork, depth: int = 10, hidden: int = 16) -> list[str]:
     """One step of a GRU from ONNX's plain operators, all of which the quantizer quantizes."""
     x, state = net.add_input("value", 1, depth), net.add_input("state", 1, hidden)
@@ -148,8 +174,10 @@ NETWORKS: dict[str, Build] = {
     "autoencoder": autoencoder,
     "transformer block": transformer,
     "LSTM": lstm,
+    "LSTM, unrolled": lstm_unrolled,
     "GRU cell": gru_cell,
 }
 
-ALSO = {"GRU cell": ["Gemm", "Add", "Sub", "Mul", "Sigmoid", "Tanh"]}
+_GATES = ["Gemm", "Add", "Mul", "Sigmoid", "Tanh"]
+ALSO = {"GRU cell": [*_GATES, "Sub"], "LSTM, unrolled": [*_GATES, "Split"]}
 """The operators to quantize where they are more than the quantizer's own choice."""

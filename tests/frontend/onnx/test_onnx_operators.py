@@ -1,7 +1,9 @@
 """Each operator that ONNX Runtime quantizes: exact on NPU and CPU, and close to ONNX Runtime."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from ethosgen import frontend
@@ -62,6 +64,34 @@ def test_a_flattened_plane_permutes_weights_instead_of_elements(tmp_path: Path) 
     network = frontend.read(quantized(net.model(["y"]), tmp_path / "flat.onnx"))
     codes = [op.code for op in network.graph.operators]
     assert codes == "QUANTIZE TRANSPOSE CONV_2D RESHAPE FULLY_CONNECTED DEQUANTIZE".split()
+
+
+@pytest.mark.parametrize(
+    ("indices", "axis", "codes"),
+    [
+        (2, 1, "STRIDED_SLICE RESHAPE"),
+        ([-1], 1, "STRIDED_SLICE"),
+        ([0, 2, 4], 1, "STRIDED_SLICE"),
+        ([4, 2, 0], 1, "GATHER"),
+        ([1, 1], 1, "GATHER"),
+        ([[0, 1]], 1, "GATHER"),
+    ],
+)
+def test_a_choice_at_one_distance_is_a_slice(
+    indices: Any, axis: int, codes: str, tmp_path: Path
+) -> None:
+    from tests.support.onnx_networks import OnnxNetwork, quantized
+
+    net = OnnxNetwork()
+    x = net.add("Relu", [net.add_input("x", 2, 5, 4)])
+    net.add("Gather", [x, net.constant(indices, np.int64)], "y", axis=axis)
+    path = quantized(net.model(["y"]), tmp_path / "gather.onnx", operators=["Relu", "Gather"],
+                     ForceQuantizeNoInputCheck=True)  # fmt: skip
+    network = frontend.read(path)
+    found = [op.code for op in network.graph.operators]
+    assert [code for code in found if code not in ("RELU", "QUANTIZE", "DEQUANTIZE")] == (
+        codes.split()
+    )
 
 
 def test_a_repetition_by_an_input_is_refused_with_its_name(tmp_path: Path) -> None:

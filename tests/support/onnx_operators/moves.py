@@ -146,6 +146,8 @@ def gathers(net: OnnxNetwork) -> list[str]:
         gather((5, 4), [0, 3, 1], 0),
         gather((2, 5, 4), [[0, -1], [2, 2]], 1),
         gather((2, 5, 4), 1, 1),
+        gather((7, 4), [1, 3, 5], 0),
+        gather((2, 5, 4), -2, -1),
     ]
 
 

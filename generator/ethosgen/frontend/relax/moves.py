@@ -290,14 +290,19 @@ def tile(site: Site) -> Value:
 
 @translates("take")
 def take(site: Site) -> Value:
-    """Translate to GATHER with constant or computed indices."""
+    """Translate to a slice if the indices are constant and even, else to GATHER.
+
+    NPUs have slices alone, which recurrent networks take of their time steps.
+    """
     source = site.draft.plain(moved(site))
     indices = site.operands[1]
     axis = int(site.attributes.axis or 0) % len(source.shape)
     if isinstance(indices, Constant):
-        array = np.asarray(indices.array)
         size = source.shape[axis]
-        index = site.draft.add_constant(np.where(array < 0, array + size, array).astype(np.int32))
+        array = np.where(indices.array < 0, indices.array + size, indices.array).astype(np.int32)
+        if _is_even(array, size):
+            return site.finished(_slice_of(site, source, axis, array.ravel()))
+        index = site.draft.add_constant(array)
     else:
         index = site.draft.plain(indices).tensor
     options = {"axis": axis, "batch_dims": 0}
@@ -305,3 +310,23 @@ def take(site: Site) -> Value:
         "GATHER", (source.tensor, index), site.shape, source.dtype, source.scale, options
     )
     return site.finished(replace(made, is_real=source.is_real))
+
+
+def _is_even(indices: np.ndarray[Any, Any], size: int) -> bool:
+    """Return whether indices are one or a row of valid ones at one distance, going up."""
+    if indices.ndim > 1 or indices.size == 0 or indices.min() < 0 or indices.max() >= size:
+        return False
+    steps = set(np.diff(indices.ravel()).tolist())
+    return len(steps) <= 1 and min(steps, default=1) > 0
+
+
+def _slice_of(site: Site, source: Value, axis: int, indices: np.ndarray[Any, Any]) -> Value:
+    step = int(indices[1] - indices[0]) if indices.size > 1 else 1
+    shape = (*source.shape[:axis], indices.size, *source.shape[axis + 1 :])
+    starts, steps = [0] * len(shape), [1] * len(shape)
+    starts[axis], steps[axis] = int(indices[0]), step
+    ends = [s + t * (n - 1) + 1 for s, t, n in zip(starts, steps, shape, strict=True)]
+    made = site.draft.slice(source, starts, ends, steps, shape)
+    if shape != tuple(site.shape):
+        made = site.draft.reshaped(made.tensor, site.shape, made)
+    return replace(made, is_real=source.is_real)

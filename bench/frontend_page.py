@@ -78,9 +78,10 @@ def _optimized(networks: Sequence[Figures]) -> list[str]:
         "### Whole networks, beside ONNX Runtime's default optimizations",
         "",
         "The same networks compared with ONNX Runtime as it runs by default. Its optimizations "
-        "fuse dequantize, operator and quantize into integer kernels, which round sums by a float "
-        'factor and otherwise than the file says. The columns "its own" compare ONNX Runtime '
-        "without optimizations with itself: that much of the differences is not ours.",
+        "fuse dequantize, operator and quantize into integer kernels. The columns "
+        '"its own" compare ONNX Runtime without optimizations with itself: that much of the '
+        "differences is not ours. Fused convolutions, dense layers and pools change no output "
+        "here. QLinearSoftmax and QLinearMatMul do, since they round otherwise than the file says.",
         "",
         _table(columns, rows),
     ]
@@ -94,7 +95,7 @@ def _beside_tflite(found: Sequence[tuple[Suite, Mapping[str, Sequence[Figures]]]
         {
             **one,
             "format": suite.title,
-            "why": suite.fewer.get(one["name"]) if has_fewer(one) else None,
+            "why": suite.fewer.get((one["name"], one["setting"])) if has_fewer(one) else None,
         }
         for suite, parts in found
         for one in parts["networks"]

@@ -31,8 +31,8 @@ LSTM, UNROLLED = "LSTM", "LSTM, unrolled"
 class Suite:
     """What is measured of one front end; `about` is a paragraph for the page.
 
-    `fewer` says, by network, why fewer of its operators are on the NPU than of the same network as
-    .tflite, apart from those at float ends.
+    `fewer` says, by network and type, why fewer of its operators are on the NPU than of the same
+    network as .tflite, apart from those at float ends.
     """
 
     title: str
@@ -40,7 +40,7 @@ class Suite:
     about: str
     operators: Measure
     networks: Measure
-    fewer: dict[str, str]
+    fewer: dict[tuple[str, str], str]
 
 
 # ---- figures -------------------------------------------------------------------------------------
@@ -160,16 +160,18 @@ def _torch_twin(name: str) -> Figures:
     return _twin(made[name]())
 
 
-_QUANTIZERS = {"ethosu": "int8", "xnnpack": "int8, XNNPACK's", "ethosu16": "int16"}
+XNNPACKS = "int8, XNNPACK's"
+_QUANTIZERS = {"ethosu": "int8", "xnnpack": XNNPACKS, "ethosu16": "int16"}
 
 
 def _torch_operators() -> Iterator[Figures]:
-    from tests.support.torch_rows import CONVOLUTIONS, IN_SIXTEEN_BITS, KNOWN, OTHERS, XNNPACKS
+    from tests.support.torch_rows import CONVOLUTIONS, IN_SIXTEEN_BITS, KNOWN, OTHERS
+    from tests.support.torch_rows import XNNPACKS as IN_XNNPACK
     from tests.support.torch_rows import rows as torch_rows
 
     wanted = {
         "ethosu": [*CONVOLUTIONS, *OTHERS],
-        "xnnpack": XNNPACKS,
+        "xnnpack": IN_XNNPACK,
         "ethosu16": IN_SIXTEEN_BITS,
     }
     for kind, names in wanted.items():
@@ -266,6 +268,10 @@ def _pte_networks() -> Iterator[Figures]:
 # ---- all -----------------------------------------------------------------------------------------
 
 _NORMS = "has no layer norm in integers: its mean and root stay in float"
+_SUMS = (
+    "Arm's quantizer writes softmax as its steps: the quotient is in float, and Vela rounds SUM "
+    "once, TensorFlow Lite Micro twice (erratum sum-rounding)"
+)
 SUITES: list[Suite] = [
     Suite(
         "ONNX",
@@ -276,10 +282,15 @@ SUITES: list[Suite] = [
         _onnx_operators,
         _onnx_networks,
         {
-            TRANSFORMER: f"onnxruntime's quantizer {_NORMS}",
-            LSTM: "onnxruntime's quantizer leaves the operator LSTM in float; see it unrolled",
-            UNROLLED: "TensorFlow Lite Micro and Vela scale two products otherwise (erratum "
-            "factor-float)",
+            (TRANSFORMER, "int8"): f"onnxruntime's quantizer {_NORMS}",
+            (
+                LSTM,
+                "int8",
+            ): "onnxruntime's quantizer leaves the operator LSTM in float; see it unrolled",
+            (
+                UNROLLED,
+                "int8",
+            ): "TensorFlow Lite Micro and Vela scale two products otherwise (erratum factor-float)",
         },
     ),
     Suite(
@@ -291,10 +302,11 @@ SUITES: list[Suite] = [
         _torch_operators,
         _torch_networks,
         {
-            TRANSFORMER: "the quantizer divides and takes roots in float, and Vela rounds SUM "
-            "once, TensorFlow Lite Micro twice (erratum sum-rounding)",
-            DS_CNN: "XNNPACK's quantizer leaves SOFTMAX in float",
-            RESNET: "XNNPACK's quantizer leaves AVERAGE_POOL_2D and SOFTMAX in float",
+            (DS_CNN, XNNPACKS): "XNNPACK's quantizer leaves SOFTMAX in float",
+            (RESNET, XNNPACKS): "XNNPACK's quantizer leaves AVERAGE_POOL_2D and SOFTMAX in float",
+            (DS_CNN, "int8"): _SUMS,
+            (RESNET, "int8"): _SUMS,
+            (TRANSFORMER, "int8"): f"{_SUMS}; likewise layer norms and their roots",
         },
     ),
     Suite(
@@ -302,7 +314,8 @@ SUITES: list[Suite] = [
         "TOSA's reference model",
         "Random instances of each operator of TOSA's integer profile, and whole networks. The "
         "oracle is TOSA's reference model, which is also the format's runtime, so there is no "
-        "fidelity beside exactness. Outputs are those of the NPU model of Ethos-U55-128 with what "
+        "fidelity beside exactness. "
+        "Outputs are those of the NPU model of Ethos-U55-128 with what "
         "Vela takes for it, and of the CPU alone (`--npu none`). For Ethos-U85, for which Arm's "
         "tools write .tosa, the column counts operators that Vela takes; no model computes them.",
         _tosa_operators,
@@ -320,6 +333,6 @@ SUITES: list[Suite] = [
         "in the command streams.",
         _pte_operators,
         _pte_networks,
-        {RESNET: "ExecuTorch's partitioner leaves the average pool to the CPU"},
+        {(RESNET, "int8"): "ExecuTorch's partitioner leaves the average pool to the CPU"},
     ),
 ]

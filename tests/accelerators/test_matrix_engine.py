@@ -122,6 +122,23 @@ def test_fully_connected_equals_the_oracle(scale: float, zero_point: int, tmp_pa
 
 
 @needs_gcc
+def test_the_model_in_c_is_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / ENGINE
+    shutil.copytree(FOLDER, folder)
+    toml = folder / "accelerator.toml"
+    toml.write_text(changed('"model.py:MatrixEngine"', '"model.c"', toml.read_text()))
+    for seed, layer in enumerate(CONVS.values()):
+        net = NetworkBuilder("conv", seed=seed)
+        y = net.conv2d(net.input((2, 11, 9, 5), scale=0.05), 19, *layer, scale=0.02, zero_point=9)
+        path = tmp_path / "conv.tflite"
+        path.write_bytes(net.build(y))
+        report = pipeline.simulate(
+            path, npu="none", accelerators=(str(folder),), inputs=Inputs(None, 4, 1), watch=Watch()
+        )
+        assert report.passed and report.plan.shares[0].operators == 1
+
+
+@needs_gcc
 def test_it_refuses_what_the_hardware_lacks(tmp_path: Path) -> None:
     net = NetworkBuilder("dilated", seed=5)
     x = net.input((1, 11, 9, 4))

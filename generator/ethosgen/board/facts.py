@@ -249,21 +249,31 @@ class Bell(Facts):
     """QEMU's number for it."""
 
 
-class LinkUart(Facts):
-    """A UART that can join the board to another element of a pipeline."""
+class LinkLine(Facts):
+    """A line that can join the board to another element of a pipeline: a UART, or doorbells."""
 
-    uart: Literal["cmsdk"]
-    """Arm CMSDK."""
+    kind: Literal["cmsdk", "mhuv2"]
+    """An Arm CMSDK UART, or a pair of Arm's message handling units (MHUv2)."""
     base_addr: Addr
-    """Address of its registers."""
+    """Address of its registers; of the unit that receives."""
+    send_addr: Addr | None = None
+    """Address of the message handling unit that sends."""
     rx_irq: Irq
     """Its receive interrupt."""
-    clock_hz: Hz
-    """The clock that its divider divides."""
-    baud: Hz
-    """The baud rate of the line."""
+    clock_hz: Hz | None = None
+    """The clock that the UART's divider divides."""
+    baud: Hz | None = None
+    """The UART's baud rate."""
     serial: int | None = Field(default=None, ge=1, le=5)
     """QEMU's number for it, if QEMU has it."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.kind == "cmsdk" and (self.clock_hz is None or self.baud is None):
+            raise ValueError("baud: a UART needs clock_hz and baud")
+        if self.kind == "mhuv2" and self.send_addr is None:
+            raise ValueError("send_addr: message handling units need the one that sends")
+        return self
 
 
 class Qemu(Facts):
@@ -421,8 +431,8 @@ class BoardFacts(Facts):
     """The connection to the host."""
     counter: Counter
     """The time counter."""
-    links: list[LinkUart] = Field(default=[], max_length=2)
-    """The UARTs to the elements before and behind in a pipeline."""
+    links: list[LinkLine] = Field(default=[], max_length=2)
+    """The lines to the elements before and behind in a pipeline."""
     run: Run = Run()
     """Ways to run it."""
     flash: Mapping[str, Flasher] = {}

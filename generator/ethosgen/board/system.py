@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from ethosgen.board import Board, load_board
-from ethosgen.board.facts import Addr, Facts, MemoryMode, Size
+from ethosgen.board.facts import Addr, Facts, Memory, MemoryMode, Size
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.toml_lines import describe_fault
@@ -17,6 +17,8 @@ LinkKind = Literal["serial", "shared"]
 LINK_KINDS: tuple[LinkKind, ...] = ("serial", "shared")
 BITS_OF_A_BYTE = 10
 """On a serial line, with start and stop bit."""
+LINE_BYTES = 32
+"""A line of the data cache: frames in shared memory begin at one."""
 _WINDOW = 1 << 20
 """Windows of a divided memory are multiples of this."""
 
@@ -88,19 +90,29 @@ class SystemFacts(Facts):
                 f"links: there are {len(self.links)}, but {counted(len(names), 'element')} need "
                 f"{len(names) - 1}, or one that stands for all"
             )
+        if self.shared is not None and self.shared.start_addr % LINE_BYTES:
+            raise ValueError(f"shared: start_addr must be a multiple of {LINE_BYTES}, a cache line")
         if self.shared is not None and self.link != "shared":
             raise ValueError('shared: is only for link = "shared"; delete it')
         return self
 
 
 class Element:
-    """An element with its board, as it may use it."""
+    """An element with its board, as it may use it: only a part of the memories named in `parts`."""
 
-    def __init__(self, name: str, board: Board, npu: str | None, memory_mode: str | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        board: Board,
+        npu: str | None,
+        memory_mode: str | None,
+        parts: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self.board = board
         self.npu = npu
         self.memory_mode = memory_mode
+        self.parts = parts
 
     @property
     def clock_hz(self) -> int:
@@ -122,6 +134,41 @@ class System:
         self.elements = elements
         self.links = links
         self.shared = shared
+
+
+def _require_lines(system: System) -> None:
+    """Raise InputError for an element whose board has no line of the system's kind."""
+    for element in system.elements:
+        kinds = {line.kind for line in element.board.links}
+        if system.link == "serial" and "mhuv2" in kinds:
+            raise InputError(
+                f"element '{element.name}': board '{element.board.name}' has doorbells and no "
+                'serial line; use link = "shared"'
+            )
+
+
+def _require_apart(system: System) -> None:
+    """Raise InputError for overlapping parts of the memory in which the frames are."""
+    if system.shared is None:
+        return
+    frames = ("[shared]", system.shared)
+    parts: list[tuple[str, Region | Memory]] = []
+    for element in system.elements:
+        placement = element.board.placement(
+            element.memory_mode or element.board.default_memory_mode
+        )
+        for name in sorted(set(placement.npu_parts().values()) | set(element.parts)):
+            memory = element.board.memories[name]
+            others = parts if name in element.parts else []
+            for other, taken in (frames, *others):
+                if memory.start_addr < taken.end_addr and taken.start_addr < memory.end_addr:
+                    raise InputError(
+                        f"element '{element.name}': its '{name}' overlaps {other}; give each "
+                        "element a part of its own with memories in the system file"
+                    )
+        parts += [
+            (f"that of '{element.name}'", element.board.memories[name]) for name in element.parts
+        ]
 
 
 def load_system(path: Path) -> System:
@@ -154,7 +201,7 @@ def _element(facts: ElementFacts, path: Path) -> Element:
     board = load_board(str(path.parent / facts.board) if is_file else facts.board)
     for name, region in facts.memories.items():
         board = _confined(board, name, region, facts.name)
-    return Element(facts.name, board, facts.npu, facts.memory_mode)
+    return Element(facts.name, board, facts.npu, facts.memory_mode, tuple(facts.memories))
 
 
 def _confined(board: Board, name: str, region: Region, element: str) -> Board:
@@ -195,12 +242,16 @@ def _complete(
         links = links * pairs
     if not links:
         links = [_default_link(link, element) for element in elements[:-1]]
-    return System(link, elements, links, shared)
+    system = System(link, elements, links, shared)
+    _require_lines(system)
+    _require_apart(system)
+    return system
 
 
 def _default_link(kind: LinkKind, element: Element) -> LinkFacts:
-    if kind == "serial" and element.board.links:
-        return LinkFacts(bytes_per_s=element.board.links[-1].baud / BITS_OF_A_BYTE)
+    baud = element.board.links[-1].baud if element.board.links else None
+    if kind == "serial" and baud is not None:
+        return LinkFacts(bytes_per_s=baud / BITS_OF_A_BYTE)
     return LinkFacts(bytes_per_s=float(element.clock_hz))  # copied, a byte a cycle
 
 
@@ -227,6 +278,7 @@ def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
             _confined(board, name, Region(start_addr=start, size_bytes=size), one.name),
             one.npu,
             one.memory_mode,
+            (name,),
         )
         for one, start in zip(elements, starts, strict=False)
     ]

@@ -37,4 +37,7 @@ def _build_pipeline(directory: Path, on: str | None) -> None:
         made = build_pipeline(directory, progress.watch())
     for name, built in made:
         click.echo(f"{name}: {built.elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
-    suggest_next(f"ethosgen run {shlex.quote(str(directory))}")
+    suggest_next(
+        f"ethosgen run {shlex.quote(str(directory))}",
+        quiet=any(one.on != "qemu" for _, one in made),
+    )

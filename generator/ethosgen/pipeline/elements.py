@@ -75,12 +75,15 @@ def open_pipeline(directory: Path, watch: Watch) -> Opened:
 
 
 def build_pipeline(directory: Path, watch: Watch) -> "list[tuple[str, Built]]":
-    """Compile all projects of a pipeline for QEMU; return each with its folder."""
+    """Compile all projects, for QEMU if it has the board; return each with its folder."""
+    from ethosgen.project import open_project
+
     opened = open_pipeline(directory, watch)
     built = []
     for name in opened.folders():
         watch.say(f"compiling {name}")
-        built.append((name, build_project(directory / name, on="qemu", watch=watch)))
+        on = "qemu" if open_project(directory / name).board.run.qemu else None
+        built.append((name, build_project(directory / name, on=on, watch=watch)))
     return built
 
 

@@ -78,11 +78,15 @@ def with_element(platform: str, board: Board) -> Layout:
             **layout.application,
             "app/element.c": "app/element.c",
             "app/element.h": "app/element.h",
-            "board/link.c": f"board/link_{board.links[0].uart}.c",
+            "board/link.c": f"board/link_{board.links[0].kind}.c",
             "board/link.h": "board/link.h",
-            "board/cmsdk_uart.h": "board/cmsdk_uart.h",
+            **_line_header(board),
         },
     )
+
+
+def _line_header(board: Board) -> dict[str, str]:
+    return {"board/cmsdk_uart.h": "board/cmsdk_uart.h"} if board.links[0].kind == "cmsdk" else {}
 
 
 _NETWORK = {"{name}.h": "model/model.h", "{name}.c": "model/model.c"}

@@ -194,6 +194,7 @@ class Elements:
                 self._hellos.append(session.hello(_HELLO_S))
                 target.settle()
                 check_hello(self._hellos[-1], self.members[number].info)
+                session.report(_HELLO_S)  # behind any repeated greeting, which forgets frames
             self._sessions.append(session)
 
     def _wires(

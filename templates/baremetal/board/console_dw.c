@@ -3,6 +3,9 @@
  *
  * Generated once by ethosgen; yours from now on.
  */
+{% if handover %}
+#include "element.h"
+{% endif %}
 #include "frames.h"
 #include "registers.h"
 #include "services.h"
@@ -55,4 +58,7 @@ void Console_RX_Handler(void)
     while ((DW_LSR & DW_LSR_DR) != 0) {
         frames_take((uint8_t)DW_RBR_THR_DLL);
     }
+{% if handover %}
+    element_event = true;
+{% endif %}
 }

@@ -38,6 +38,7 @@ void element_reset(void)
     pending = NULL;
     is_stopped = false;
     ethosgen_handover_reset();
+    link_init();
 }
 
 static void add(uint32_t *total, uint32_t more)
@@ -61,7 +62,7 @@ static void compute(const struct server_firmware *firmware, struct ethosgen_hand
 {
     struct server_run result = {0};
 
-    ethosgen_handover_load(frame);
+    ethosgen_handover_load();
     server_run_network(firmware, &ethosgen_networks[0], &result);
     frame->status = result.status;
     if (result.status != 0) {
@@ -112,7 +113,6 @@ uint32_t element_run(const struct server_firmware *firmware)
 {
     server_begin(firmware);
     element_reset();
-    link_init();
     for (;;) {
         board_wait(&element_event);
         element_event = false;

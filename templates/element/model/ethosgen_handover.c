@@ -212,20 +212,22 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
 
 struct ethosgen_handover_header *ethosgen_handover_received(void)
 {
-    static struct ethosgen_handover_header failed;
+    /* A copy: what the other element writes must never be in a dirty line of this one's cache. */
+    static struct ethosgen_handover_header current;
     uint32_t found = 0;
     uint32_t detail = 0;
 
     /* Frames that arrived before the interrupt found a fault are whole. */
     if (arrived != state.released) {
-        struct ethosgen_handover_frame *frame = frame_of(state.released);
+        const struct ethosgen_handover_frame *frame = frame_of(state.released);
 
 {% if not handover.is_serial %}
         invalidate(frame, (uint32_t)sizeof *frame);
 {% endif %}
         found = check(frame);
         if (found == 0) {
-            return &frame->header;
+            current = frame->header;
+            return &current;
         }
         detail = frame->header.sequence;
     } else {
@@ -238,14 +240,14 @@ struct ethosgen_handover_header *ethosgen_handover_received(void)
 {% endif %}
     }
     state.has_failed = true;
-    failed = (struct ethosgen_handover_header){
+    current = (struct ethosgen_handover_header){
         .magic = ETHOSGEN_HANDOVER_MAGIC,
         .sequence = state.released,
         .status = found,
         .origin = ETHOSGEN_HANDOVER_ELEMENT,
         .detail = detail,
     };
-    return &failed;
+    return &current;
 }
 
 void ethosgen_handover_release(void)
@@ -259,9 +261,9 @@ void ethosgen_handover_release(void)
     }
 }
 
-void ethosgen_handover_load(const struct ethosgen_handover_header *frame)
+void ethosgen_handover_load(void)
 {
-    const uint8_t *tensors = (const uint8_t *)(frame + 1);
+    const uint8_t *tensors = frame_of(state.released)->tensors;
     const struct ethosgen_port *inputs = ethosgen_networks[0].inputs;
 
 {% for port in handover.inputs %}
@@ -286,11 +288,11 @@ static uint32_t put(uint32_t crc, const void *bytes, uint32_t count)
 }
 {% endif %}
 
-void ethosgen_handover_send(const struct ethosgen_handover_header *frame)
+void ethosgen_handover_send(const struct ethosgen_handover_header *received)
 {
-    struct ethosgen_handover_header header = *frame;
+    struct ethosgen_handover_header header = *received;
 {% if handover.pieces|rejectattr("is_output")|list %}
-    const uint8_t *tensors = (const uint8_t *)(frame + 1);
+    const uint8_t *tensors = frame_of(state.released)->tensors;
 {% endif %}
 
     header.sequence = state.sent++;

@@ -54,22 +54,22 @@ void ethosgen_handover_reset(void);
 void ethosgen_handover_take(uint8_t byte);
 void ethosgen_handover_take_back(uint8_t byte);
 
-/* Return the oldest frame that has arrived, NULL if there is none; the tensors follow its header. It is
- * checked: its status says what is wrong with it, and then nothing more is received. */
+/* Return the header of the oldest frame that has arrived, NULL if there is none. The frame is checked:
+ * the status says what is wrong with it, and then nothing more is received. */
 struct ethosgen_handover_header *ethosgen_handover_received(void);
 
 /* Give the room of the oldest frame back to the element before. */
 void ethosgen_handover_release(void);
 
-/* Copy a frame's tensors to the network's inputs. */
-void ethosgen_handover_load(const struct ethosgen_handover_header *frame);
+/* Copy the oldest frame's tensors to the network's inputs. */
+void ethosgen_handover_load(void);
 
 /* True if the element behind has room for a frame, or if it broke the rules, which
  * ethosgen_handover_send() reports to the host through the next frame. */
 bool ethosgen_handover_can_send(void);
 
-/* Send the network's outputs, and what `frame` has for elements behind. */
-void ethosgen_handover_send(const struct ethosgen_handover_header *frame);
+/* Send the network's outputs, and what the oldest frame has for elements behind. */
+void ethosgen_handover_send(const struct ethosgen_handover_header *received);
 
 /* The application's: send a byte to the element behind, or back to the one before. */
 void ethosgen_handover_put(uint8_t byte);

@@ -1,0 +1,226 @@
+/*
+ * Serves inferences over the console; see server.h.
+ *
+ * All numbers are little endian, as on the processor.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#include "server.h"
+
+#include "board.h"
+#include "frames.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Requests; an answer has the request's type with the highest bit set. */
+enum {
+    HELLO = 1,  /*                            -> struct hello, the first network's name          */
+    INPUT = 2,  /* struct place, bytes        ->                                                 */
+    RUN = 3,    /* number of the run (4),
+                   network (4)                -> number (4), struct server_run                   */
+    OUTPUT = 4, /* struct place, count (4)    -> bytes                                           */
+    END = 5,    /*                            -> runs (4), failed runs (4): the end marker       */
+    BYE = 6,    /* end marker received        -> no answer                                       */
+    ANSWER = 0x80,
+    RESTARTED = 0xFD, /* answer to any other request before HELLO: no session is open */
+    REFUSED = 0xFE, /* answer to an invalid request */
+    FAULT = 0xFF    /* sent without a request: CFSR (4), pc (4) */
+};
+
+struct hello {
+    uint32_t protocol;
+    uint32_t body_max;
+    uint32_t ticks_hz;
+    uint32_t init_status;
+    uint32_t init_ticks;
+    char digest[16];
+    uint8_t input_count; /* inputs and outputs are those of all networks together */
+    uint8_t output_count;
+    uint8_t network_count;
+    uint8_t reserved;
+};
+
+struct place {
+    uint16_t port;
+    uint16_t network;
+    uint32_t offset;
+};
+
+static struct {
+    const struct server_firmware *firmware;
+    bool is_greeted;
+    uint32_t last_number;
+    uint32_t runs;
+    uint32_t failed;
+    struct server_run last;
+} server;
+
+static uint32_t word(const struct frame *frame, uint32_t offset)
+{
+    uint32_t value = 0;
+    memcpy(&value, frame->body + offset, sizeof value);
+    return value;
+}
+
+static void answer(const struct frame *frame, const void *head, uint32_t head_bytes,
+                   const void *tail, uint32_t tail_bytes)
+{
+    frames_release();
+    frames_send((uint8_t)(frame->type | ANSWER), frame->sequence, head, head_bytes, tail,
+                tail_bytes);
+}
+
+/* Begin a session, and forget the last one. */
+static void say_hello(const struct frame *frame)
+{
+    const struct server_firmware *firmware = server.firmware;
+
+    server.is_greeted = true;
+    server.last_number = 0;
+    server.runs = 0;
+    server.failed = 0;
+    struct hello hello = {
+        .protocol = SERVER_PROTOCOL,
+        .body_max = FRAME_BODY_MAX,
+        .ticks_hz = firmware->ticks_hz,
+        .init_status = firmware->init_status,
+        .init_ticks = firmware->init_ticks,
+        .network_count = ETHOSGEN_NETWORKS,
+    };
+    for (uint32_t i = 0; i < ETHOSGEN_NETWORKS; i++) {
+        const struct ethosgen_network *network = &ethosgen_networks[i];
+
+        if (network->reset != NULL) {
+            network->reset();
+        }
+        hello.input_count = (uint8_t)(hello.input_count + network->input_count);
+        hello.output_count = (uint8_t)(hello.output_count + network->output_count);
+    }
+    memcpy(hello.digest, ETHOSGEN_DIGEST, sizeof hello.digest);
+    const char *name = ethosgen_networks[0].name;
+    answer(frame, &hello, sizeof hello, name, (uint32_t)strlen(name));
+}
+
+/* Return the address of `bytes` bytes at a request's place, or NULL if they are out of range. */
+static uint8_t *find(const struct frame *frame, bool is_output, uint32_t bytes)
+{
+    struct place place;
+
+    memcpy(&place, frame->body, sizeof place);
+    if (place.network >= ETHOSGEN_NETWORKS) {
+        return NULL;
+    }
+    const struct ethosgen_network *network = &ethosgen_networks[place.network];
+    if (place.port >= (is_output ? network->output_count : network->input_count)) {
+        return NULL;
+    }
+    const struct ethosgen_port *port =
+        is_output ? &network->outputs[place.port] : &network->inputs[place.port];
+    if (place.offset > port->bytes || bytes > port->bytes - place.offset) {
+        return NULL;
+    }
+    return (uint8_t *)port->buffer + place.offset;
+}
+
+static bool take_input(const struct frame *frame)
+{
+    if (frame->body_bytes < sizeof(struct place)) {
+        return false;
+    }
+    uint32_t bytes = frame->body_bytes - (uint32_t)sizeof(struct place);
+    uint8_t *to = find(frame, false, bytes);
+    if (to == NULL) {
+        return false;
+    }
+    memcpy(to, frame->body + sizeof(struct place), bytes);
+    answer(frame, NULL, 0, NULL, 0);
+    return true;
+}
+
+static bool run(const struct frame *frame)
+{
+    if (frame->body_bytes != 2 * sizeof(uint32_t)) {
+        return false;
+    }
+    uint32_t number = word(frame, 0);
+    uint32_t network = word(frame, sizeof number);
+    if (network >= ETHOSGEN_NETWORKS) {
+        return false;
+    }
+    /* A repeated request gets the old answer: the inputs may have been overwritten. */
+    if (number != server.last_number) {
+        server.firmware->run(&ethosgen_networks[network], &server.last);
+        server.last_number = number;
+        server.runs++;
+        server.failed += server.last.status != ETHOSGEN_OK &&
+                         server.last.status != ETHOSGEN_NOT_READY;
+    }
+    answer(frame, &number, sizeof number, &server.last, sizeof server.last);
+    return true;
+}
+
+static bool give_output(const struct frame *frame)
+{
+    if (frame->body_bytes != sizeof(struct place) + sizeof(uint32_t)) {
+        return false;
+    }
+    uint32_t bytes = word(frame, sizeof(struct place));
+    const uint8_t *from = find(frame, true, bytes);
+    if (from == NULL || bytes > FRAME_BODY_MAX) {
+        return false;
+    }
+    answer(frame, from, bytes, NULL, 0);
+    return true;
+}
+
+static bool serve(const struct frame *frame)
+{
+    switch (frame->type) {
+    case HELLO:
+        say_hello(frame);
+        return true;
+    case INPUT:
+        return take_input(frame);
+    case RUN:
+        return run(frame);
+    case OUTPUT:
+        return give_output(frame);
+    case END:
+        answer(frame, &server.runs, sizeof server.runs, &server.failed, sizeof server.failed);
+        return true;
+    default:
+        return false;
+    }
+}
+
+uint32_t server_run(const struct server_firmware *firmware)
+{
+    server.firmware = firmware;
+    for (;;) {
+        struct frame frame;
+
+        board_wait(&frames_waiting);
+        if (!frames_fetch(&frame)) {
+            continue;
+        }
+        if (frame.type != HELLO && !server.is_greeted) {
+            frames_release();
+            frames_send(RESTARTED, frame.sequence, NULL, 0, NULL, 0);
+            continue;
+        }
+        if (frame.type == BYE) {
+            return server.failed;
+        }
+        if (!serve(&frame)) {
+            frames_release();
+            frames_send(REFUSED, frame.sequence, NULL, 0, NULL, 0);
+        }
+    }
+}
+
+void server_fault(uint32_t cfsr, uint32_t pc)
+{
+    frames_send(FAULT, 0, &cfsr, sizeof cfsr, &pc, sizeof pc);
+}

@@ -1,0 +1,168 @@
+"""Bad input for `pipeline`: one sentence, and nothing half-written."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ethosgen.board.system import load_system
+from ethosgen.cli import cli
+from ethosgen.pipeline.elements import run_pipeline
+from ethosgen.pipeline.judgement import Criteria, Inputs
+from ethosgen.values.errors import CapacityError, EthosgenError, InputError
+from ethosgen.values.watch import Watch
+from tests import ROOT
+from tests.support.needs import needs_build, needs_qemu
+
+DIGITS = str(ROOT / "demo" / "digits_int8.tflite")
+ALIF = """\
+link = "shared"
+
+[shared]
+start_addr = 0x02380000
+size_bytes = 0x00080000
+
+[[elements]]
+name = "hp"
+board = "alif-e7-hp"
+memories.sram0 = { start_addr = 0x02000000, size_bytes = 0x00200000 }
+
+[[elements]]
+name = "he"
+board = "alif-e7-he"
+memories.sram0 = { start_addr = 0x02200000, size_bytes = 0x00180000 }
+"""
+
+
+def run(*arguments: str | Path) -> str:
+    done = CliRunner().invoke(cli, list(map(str, arguments)))
+    if isinstance(done.exception, EthosgenError):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def small(path: Path, count: int, size: int) -> Path:
+    """Write a system of elements with `size` bytes of the memory for everything but code."""
+    elements = "".join(
+        f'[[elements]]\nname = "e{i}"\nboard = "corstone300"\n'
+        f"memories.ddr = {{ start_addr = 0x70000000, size_bytes = {size + 4096} }}\n"
+        for i in range(count)
+    )
+    path.write_text(elements)
+    return path
+
+
+def test_more_stages_than_the_network_can_be_cut_into(tmp_path: Path) -> None:
+    says = r"'digits_int8' can be cut into at most 10 stages, but 11 are asked for"
+    with pytest.raises(InputError, match=says):
+        run("pipeline", DIGITS, "--stages", "11", "--board", "corstone300", "-o", tmp_path / "p")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stage_that_fits_no_element_says_by_how_much(tmp_path: Path) -> None:
+    system = small(tmp_path / "small.toml", 4, 4096)
+    says = (
+        r"the stage of operator \d+ \(\w+\) of 'digits_int8' fits no element: it needs "
+        r"[\d,]+ bytes more than 'ddr' of 'e\d' has"
+    )
+    with pytest.raises(CapacityError, match=says):
+        run("pipeline", DIGITS, "--system", system, "-o", tmp_path / "p")
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_too_few_elements_for_a_network_say_by_how_much(tmp_path: Path) -> None:
+    system = small(tmp_path / "small.toml", 1, 12288)
+    with pytest.raises(CapacityError, match=r"does not fit 1 element: .*by at least [\d,]+ bytes"):
+        run("pipeline", DIGITS, "--system", system, "-o", tmp_path / "p")
+
+
+@needs_build
+@needs_qemu
+def test_a_network_too_large_for_one_element_runs_on_several(tmp_path: Path) -> None:
+    place = tmp_path / "p"
+    system = small(tmp_path / "small.toml", 3, 12288)
+    said = run("pipeline", DIGITS, "--system", system, "-o", place)
+    assert "one element: 'digits_int8' does not fit board 'corstone300'" in said
+    run("build", place)
+    report = run_pipeline(place, Inputs(None, 4, 0), Criteria(), None, Watch())
+    assert report.verdict == "PASS"
+    assert report.alone is None
+    assert "more than the" in report.why_not_alone
+
+
+@needs_build
+def test_two_cores_of_one_chip_build(tmp_path: Path) -> None:
+    system, place = tmp_path / "alif.toml", tmp_path / "p"
+    system.write_text(ALIF)
+    run("pipeline", DIGITS, "--system", system, "-o", place)
+    run("build", place)
+    assert (place / "hp" / "build" / "board" / "firmware.elf").is_file()
+    assert (place / "he" / "build" / "board" / "firmware.elf").is_file()
+    sent = (place / "hp" / "model" / "ethosgen_handover.c").read_text()
+    received = (place / "he" / "model" / "ethosgen_handover.c").read_text()
+    at = sent.split("#define SENT ")[1].split()[0]
+    assert f"#define RECEIVED ((struct ethosgen_handover_frame *){at})" in received
+    with pytest.raises(InputError, match="element 'hp' cannot run here: QEMU has no board"):
+        run("run", place)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('name = "he"', 'name = "hp"', "elements: two are called 'hp'"),
+        ('link = "shared"', 'link = "radio"', "line 1: link: Input should be 'serial' or 'shared'"),
+        ('link = "shared"', 'link = "serial"', r"shared: is only for link = \"shared\""),
+        ("0x02380000", "0x02380010", "start_addr must be a multiple of 32"),
+        (
+            "size_bytes = 0x00200000",
+            "size_bytes = 0x10000000",
+            "element 'hp': .*is not inside that",
+        ),
+        ("memories.sram0", "memories.sram9", "'alif-e7-hp' has no memory 'sram9'; it has: itcm"),
+        ('name = "hp"', 'name = "../hp"', "elements.*name: String should match"),
+        ('board = "alif-e7-hp"', 'bord = "alif-e7-hp"', "Extra inputs are not permitted|Field req"),
+        ('board = "alif-e7-hp"', 'board = "alif-e7"', "unknown board 'alif-e7'"),
+    ],
+)
+def test_wrong_system_files(tmp_path: Path, old: str, new: str, says: str) -> None:
+    assert old in ALIF
+    file = tmp_path / "system.toml"
+    file.write_text(ALIF.replace(old, new, 1))
+    with pytest.raises(InputError, match=says):
+        load_system(file)
+
+
+def test_elements_that_share_memory_must_not_overlap(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(ALIF.replace("start_addr = 0x02200000", "start_addr = 0x021f0000"))
+    with pytest.raises(InputError, match="element 'he': its 'sram0' overlaps that of 'hp'"):
+        load_system(file)
+
+
+def test_options_that_contradict_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(ALIF)
+    with pytest.raises(InputError, match="omit --stages and --board"):
+        run("pipeline", DIGITS, "--system", file, "--stages", "2", "--board", "corstone300")
+    with pytest.raises(InputError, match="name the elements: --stages K and --board BOARD"):
+        run("pipeline", DIGITS, "--stages", "2")
+    with pytest.raises(InputError, match="pipeline cuts one network but got 2"):
+        run("pipeline", DIGITS, DIGITS, "--stages", "2", "--board", "corstone300")
+    with pytest.raises(InputError, match="has doorbells and no serial line"):
+        run("pipeline", DIGITS, "--stages", "2", "--board", "alif-e7-hp")
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="exists and is not a pipeline; choose another with -o"):
+        run("pipeline", DIGITS, "--stages", "2", "--board", "corstone300", "-o", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', '{"format": 99, "ethosgen": "9"}'])
+def test_a_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pipeline.json").write_text(text)
+    for command in ("build", "run"):
+        with pytest.raises(InputError, match=r"damaged|has format 99"):
+            run(command, tmp_path)

@@ -89,6 +89,13 @@ def test_check_finds_wrong_accesses(tmp_path: Path) -> None:
         run("check", write_folder(tmp_path / "toy", source=source))
 
 
+def test_what_does_not_run_here_is_not_passed(tmp_path: Path) -> None:
+    toml = changed("start = 10", "start = 10\nhost = false")
+    found = run("check", write_folder(tmp_path / "toy", toml))
+    assert found.exit_code == 1
+    assert "not tried" in found.stdout and "host = false" in found.stdout
+
+
 def test_what_has_no_trials_is_not_passed(tmp_path: Path) -> None:
     toml = changed('chain = ["ADD"]', 'chain = ["TRANSPOSE"]', TOML.split("where")[0])
     toml += 'call = "toy_add"\narguments = ["input", "input", "output", "output_elements"]\n'

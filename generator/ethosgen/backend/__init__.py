@@ -313,6 +313,13 @@ class Chain:
         return tuple(member.removesuffix("?") for member in self.members)
 
 
+class ProgramRunner(Runner, Protocol):
+    """A runner that may have started a program."""
+
+    def close(self) -> None:
+        """End the program."""
+
+
 class Wrapped(Backend[Plan, Plan], Protocol):
     """An accelerator that a user describes: it takes operators of a plan that are on the CPU.
 
@@ -338,7 +345,11 @@ class Wrapped(Backend[Plan, Plan], Protocol):
     def only(self, number: int) -> "Wrapped":
         """Return it with one of its operations, watched for wrong accesses to memory."""
 
-    def runner(self, plan: Plan) -> Runner:
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its partitions run on this machine; else our kernels stand in for them."""
+
+    def runner(self, plan: Plan) -> ProgramRunner:
         """Return what runs its partitions of a plan on this machine."""
 
 

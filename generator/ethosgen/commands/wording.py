@@ -86,9 +86,10 @@ def plan_lines(plan: Any) -> list[str]:
 def _share_line(share: Any) -> str:
     """Describe what a user's accelerator runs."""
     cycles = "" if share.cycles is None else f", estimated at {counted(share.cycles, 'cycle')}"
+    absent = "" if share.is_simulated else "; NOT simulated: our kernels stand in for it here"
     return (
         f"  {share.name:<9} {share.title}: {counted(share.operators, 'operator')} in "
-        f"{counted(share.partitions, 'partition')}{cycles}"
+        f"{counted(share.partitions, 'partition')}{cycles}{absent}"
     )
 
 

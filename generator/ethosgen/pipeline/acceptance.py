@@ -93,6 +93,9 @@ def check_accelerator(one: Wrapped, seed: int, watch: Watch) -> Iterator[Accepta
 
 def _tried(one: Wrapped, chain: Chain, title: str, seed: int) -> Acceptance:
     empty = Acceptance(chain.number, title, chain.call)
+    if not one.is_simulated:
+        note = "its C does not run on this machine (host = false); verify a network on a board"
+        return replace(empty, notes=(note,))
     unknown = [code for code in chain.codes if code not in trial_codes()]
     if unknown:
         note = f"there are no trials of {unknown[0]}; verify a network that has it"

@@ -300,13 +300,17 @@ class Placing:
 
 @dataclass(frozen=True)
 class Share:
-    """What one wrapped accelerator runs; `cycles` is the estimate with starts, None if unknown."""
+    """What one wrapped accelerator runs; `cycles` is the estimate with starts, None if unknown.
+
+    `is_simulated` means that its own C or model runs on this machine, not our kernels instead.
+    """
 
     name: str
     title: str
     partitions: int
     operators: int
     cycles: int | None = None
+    is_simulated: bool = True
 
 
 @dataclass(frozen=True)

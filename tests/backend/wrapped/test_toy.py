@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen import pipeline
+from ethosgen.commands.wording import report_text
 from ethosgen.pipeline import Inputs
 from ethosgen.project import open_project
 from ethosgen.values.errors import AcceleratorFault, InputError
@@ -78,6 +79,43 @@ def test_what_crashes_or_refuses_is_one_sentence(
     bad = write_folder(tmp_path / "bad", source=DRIVER.replace("    return 0;", f"    {statement}"))
     with pytest.raises(AcceleratorFault, match=said):
         simulate(model, bad)
+
+
+@needs_gcc
+def test_what_never_returns_meets_a_deadline(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ethosgen.backend.wrapped.program.CALL_S", 0.5)
+    forever = DRIVER.replace("    return 0;", "    for (volatile int i = 0;; i = 1) { }")
+    with pytest.raises(AcceleratorFault, match=r"did not return in 0\.5 s"):
+        simulate(model, write_folder(tmp_path / "bad", source=forever))
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (DRIVER.replace("total =", "totl ="), r"toy_add\.c:\d+: .*'total' undeclared"),
+        (DRIVER.replace("toy_add(", "toy_sub("), r"has no C for toy_add\(\), which its functions"),
+        (DRIVER.replace("return 0;\n}", "return 0;\n"), r"toy_add\.c:\d+: expected"),
+    ],
+)
+def test_c_that_does_not_compile_is_one_sentence(
+    tmp_path: Path, model: Path, source: str, said: str
+) -> None:
+    folder = write_folder(tmp_path / "bad", source=source)
+    with pytest.raises(InputError, match=said) as error:
+        simulate(model, folder)
+    assert "\n" not in str(error.value)
+
+
+def test_our_kernels_stand_in_for_what_cannot_run_here(tmp_path: Path, model: Path) -> None:
+    toml = changed("start = 10", "start = 10\nhost = false")
+    report = simulate(model, write_folder(tmp_path / "toy", toml, source="#error no"))
+    assert report.passed
+    (share,) = report.plan.shares
+    assert share.operators == 2 and not share.is_simulated
+    assert "NOT simulated: our kernels stand in" in report_text(report)
 
 
 @needs_gcc

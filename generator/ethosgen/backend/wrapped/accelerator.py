@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ethosgen.backend import Chain, Offer, ProjectFiles, Runner
+from ethosgen.backend import Chain, Offer, ProgramRunner, ProjectFiles
 from ethosgen.backend.wrapped.arguments import (
     CycleTable,
     Refusal,
@@ -69,6 +69,11 @@ class WrappedAccelerator:
         )
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether its C compiles for this machine."""
+        return self.folder.declaration.host
+
+    @property
     def chains(self) -> tuple[Chain, ...]:
         """Its operations."""
         return tuple(
@@ -115,6 +120,7 @@ class WrappedAccelerator:
             len(taken),
             sum(len(one.match.site.operators) for one in taken),
             sum(known) + start if len(known) == len(taken) else None,
+            self.is_simulated,
         )
 
     def files(self, made: Sequence[Plan]) -> ProjectFiles:
@@ -127,7 +133,7 @@ class WrappedAccelerator:
             includes=tuple(f"{self.name}/{path}" for path in declaration.include),
         )
 
-    def runner(self, plan: Plan) -> Runner:
+    def runner(self, plan: Plan) -> ProgramRunner:
         """Return what runs its partitions on this machine."""
         from ethosgen.backend.wrapped.program import HostProgram
 

@@ -210,6 +210,8 @@ class Declaration(Table):
     """Folders with more headers; all of their .h files belong to the accelerator."""
     files: list[str] = Field(default_factory=list)
     """More files that the sources include."""
+    host: bool = True
+    """Whether its C compiles for this machine too; if not, our kernels stand in for it here."""
     external: External | None = None
     """Sources elsewhere, such as a library's."""
     python: str = ""

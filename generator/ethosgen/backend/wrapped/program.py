@@ -179,9 +179,10 @@ class HostProgram:
 
     def close(self) -> None:
         """End the program."""
+        atexit.unregister(self.close)
         if self._running is not None:
             self._running.kill()
-            self._running.wait()
+            self._running.communicate()
             self._running = None
         if self._device is not None:
             self._device.stop()
@@ -254,8 +255,9 @@ class HostProgram:
         if self._device is not None:
             command += self._device.options(root)
             files += self._device.sources
+        environment = {**os.environ, "LC_ALL": "C"}  # its messages are read
         try:
-            run_command([*command, "-o", str(made), *files, "-lm"], COMPILE_S)
+            run_command([*command, "-o", str(made), *files, "-lm"], COMPILE_S, environment)
         except CommandError as error:
             raise InputError(self._compiler_words(error.words or str(error), root)) from None
         return made

@@ -190,6 +190,9 @@ def _torch_networks() -> Iterator[Figures]:
             yield {**made, "name": name, **_torch_twin(name)}
 
 
+CONVERTER = "int8, converter's"
+
+
 # ---- TOSA ----------------------------------------------------------------------------------------
 
 
@@ -203,17 +206,21 @@ def _tosa_operators() -> Iterator[Figures]:
 
 
 def _tosa_networks() -> Iterator[Figures]:
-    from tests.support import tflite_twins as twins
-    from tests.support.tosa_models import MODELS
-    from tests.support.tosa_rows import network_row
+    from dataclasses import replace
 
-    same: dict[str, tuple[str, Callable[[], bytes]]] = {
-        "ds_cnn": (DS_CNN, lambda: twins.ds_cnn(16, 11, (9, 3), 3, softmax=False)),
-        "resnet": (RESNET, lambda: twins.resnet_8(17, 8)),
-    }
-    for name, (title, twin) in same.items():
-        row = network_row(name, MODELS[name]())
-        yield {**figures(row.trial, ""), "name": title, "on_u85": row.on_u85, **_twin(twin())}
+    from ethosgen.values.fidelity import Fidelity
+    from tests.support.tosa_files import CONVERTED, NETWORKS
+    from tests.support.tosa_rows import on_u85
+    from tests.support.tosa_trials import converted_trial, exported_trial
+
+    for title, (_, kind) in NETWORKS.items():
+        trial, name = exported_trial(title), title.removesuffix(" in int16")
+        more = {"name": name, "on_u85": on_u85(trial.plan.network), **_torch_twin(name)}
+        yield figures(trial, f"{kind}, ExecuTorch's") | more
+    for title, build in CONVERTED.items():
+        trial = replace(converted_trial(title), fidelity=Fidelity("", skipped="it is the oracle"))
+        more = {"on_u85": on_u85(trial.plan.network), **_twin(build())}
+        yield figures(trial, CONVERTER) | more
 
 
 # ---- ExecuTorch ----------------------------------------------------------------------------------
@@ -312,15 +319,19 @@ SUITES: list[Suite] = [
     Suite(
         "TOSA",
         "TOSA's reference model",
-        "Random instances of each operator of TOSA's integer profile, and whole networks. The "
+        "Random instances of each operator of TOSA's integer profile, and whole networks: from "
+        "PyTorch, lowered by ExecuTorch, and from .tflite, by Arm's tosa-converter-for-tflite. The "
         "oracle is TOSA's reference model, which is also the format's runtime, so there is no "
-        "fidelity beside exactness. "
+        "fidelity beside exactness, except for PyTorch's networks, with torch's outputs. "
         "Outputs are those of the NPU model of Ethos-U55-128 with what "
         "Vela takes for it, and of the CPU alone (`--npu none`). For Ethos-U85, for which Arm's "
         "tools write .tosa, the column counts operators that Vela takes; no model computes them.",
         _tosa_operators,
         _tosa_networks,
-        {},
+        dict.fromkeys(
+            (("digits", CONVERTER), (TRANSFORMER, CONVERTER)),
+            "Vela refuses REDUCE_MAX of int32 on U55, which the converter writes for SOFTMAX",
+        ),
     ),
     Suite(
         "ExecuTorch",

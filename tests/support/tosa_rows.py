@@ -42,14 +42,6 @@ def operator_row(name: str) -> TosaRow:
     return TosaRow(trial, taken)
 
 
-def network_row(name: str, net: TosaBuilder, samples: int = SAMPLES) -> TosaRow:
-    """Return the row of a whole network."""
-    network = net.network()
-    drawn = [net.sample() for _ in range(samples)]
-    trial = try_network(network, name, drawn, None, "TOSA's reference model")
-    return TosaRow(trial, on_u85(network))
-
-
 def on_u85(network: Network) -> int:
     """Return the number of operators that a U85 runs: none if Vela does not take them at once."""
     try:

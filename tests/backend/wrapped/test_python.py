@@ -1,0 +1,106 @@
+"""What a declaration cannot say: a Python class, packed weights, measured cycles."""
+
+from pathlib import Path
+
+import pytest
+
+from ethosgen.backend import load_wrapped
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.pipeline import Inputs, simulate
+from ethosgen.pipeline.cpu_only import plan_cpu_only
+from ethosgen.values.errors import InputError
+from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
+from tests.support.conv_accelerator import HEADER, SOURCE, TOML
+from tests.support.needs import needs_gcc
+from tests.support.networks import NetworkBuilder
+from tests.support.toy_accelerator import changed, write_folder
+
+ENGINE = """\
+import numpy as np
+
+
+class Engine:
+    def takes(self, site):
+        return "" if site.terms["output_channels"] < 8 else "it has seven channels"
+
+    def terms(self, site):
+        return {"sum_bytes": 4 * site.terms["output_channels"]}
+
+    def arrays(self, site):
+        offset = np.int32(-site.terms["input_zero_point"])
+        return {"offsets": np.array([offset], np.int32)}
+
+    def pack_transposed(self, site, weights):
+        return weights.transpose(1, 2, 3, 0)
+
+    def cycles(self, site):
+        return 77
+"""
+WITH_CLASS = (
+    TOML.replace('weights = "HWIO"', 'weights = "python:pack_transposed"')
+    .replace('scratch = "4 * output_channels"', 'scratch = "sum_bytes"')
+    .replace('"-input_zero_point"', '"offsets"')
+    .replace("start = 60", 'start = 60\npython = "engine.py:Engine"')
+)
+
+
+def folder_of(place: Path) -> Path:
+    header = HEADER.replace("int32_t input_offset", "const int32_t *offsets")
+    source = SOURCE.replace("int32_t input_offset", "const int32_t *offsets")
+    source = source.replace("+ input_offset)", "+ *offsets)")
+    return write_folder(place, WITH_CLASS, header, source, engine__py=ENGINE)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    net = NetworkBuilder("convs", seed=5)
+    x = net.conv2d(net.input((1, 6, 5, 4)), 8)
+    path = tmp_path / "convs.tflite"
+    path.write_bytes(net.build(net.conv2d(x, 3)))
+    return path
+
+
+def plan_of(model: Path) -> Plan:
+    return plan_cpu_only(parse_network(model.read_bytes(), "convs"), IoStyle.ARENA)
+
+
+def simulated(model: Path, folder: Path) -> Report:
+    return simulate(
+        model,
+        npu="none",
+        accelerators=(str(folder),),
+        inputs=Inputs(None, 5, 0),
+        options=OffloadOptions(),
+        watch=Watch(),
+    )
+
+
+@needs_gcc
+def test_a_class_refuses_packs_and_adds(model: Path, tmp_path: Path) -> None:
+    report = simulated(model, folder_of(tmp_path / "engine"))
+    assert report.passed
+    (share,) = report.plan.shares
+    assert (share.operators, share.cycles) == (1, 60 + 77)
+    assert "engine: it has seven channels" in report.plan.cpu_operators[0].reason
+
+
+def test_measured_cycles_are_looked_up(model: Path, tmp_path: Path) -> None:
+    formula = 'cycles = "output_elements * kernel_h * kernel_w * input_channels / 4"'
+    toml = changed(formula, 'cycles_table = "measured.csv"', TOML)
+    table = "output_channels,cycles,kernel_h\n8,1234,3\n3,99,1\n"
+    folder = write_folder(tmp_path / "conv", toml, HEADER, SOURCE, measured__csv=table)
+    offers = load_wrapped(str(folder)).offers(plan_of(model), {})
+    assert [offer.cycles for offer in offers.values()] == [1234, None]
+    (folder / "measured.csv").write_text("output_channels\n8\n")
+    with pytest.raises(InputError, match=r"measured\.csv' is no table of cycles"):
+        load_wrapped(str(folder)).offers(plan_of(model), {})
+
+
+def test_weights_of_an_unknown_method_are_refused(model: Path, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "engine")
+    engine = folder / "engine.py"
+    engine.write_text(engine.read_text().replace("pack_transposed", "pack_other"))
+    with pytest.raises(InputError, match="has no method pack_transposed, which weights name"):
+        load_wrapped(str(folder)).offers(plan_of(model), {})

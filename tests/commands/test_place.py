@@ -140,8 +140,8 @@ def test_a_schema_is_printed(name: str) -> None:
         (["graph.json", "--mesh", "1x3"], "has 4 tasks, but the 1x3 mesh has only 3 working elem"),
         (["graph.json", "--mesh", "6x5", "--replicas", "0"], "--replicas '0' is neither auto nor"),
         (["graph.json", "--mesh", "6x5", "--stages", "2"], "--stages is for networks, but 'graph"),
-        (["net.tflite", "--mesh", "6x5", "--stages", "5"], "'net' has 4 operators, so it cannot be"
-         " cut into 5 stages; pass --stages 4 or fewer"),
+        (["net.tflite", "--mesh", "6x5", "--stages", "5"], "'net' can be cut into at most 4 stages,"
+         " so it cannot be cut into 5; pass --stages 4 or fewer"),
         (["net.tflite", "--mesh", "2x1", "--stages", "3"], "3 stages need as many elements, but"),
         (["net.tflite", "--mesh", "6x5", "--npu", "ethos-u99"], "unknown NPU 'ethos-u99'"),
         (["none.json", "--mesh", "6x5"], "cannot read task graph 'none.json': No such file"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from ethosgen.backend import Offer, Task, backend_of, find_accelerator
@@ -27,6 +27,7 @@ from ethosgen.mesh.simulation import default_samples, simulate
 from ethosgen.mesh.stages import cut
 from ethosgen.mesh.system import Mesh, System
 from ethosgen.pipeline.planning import read
+from ethosgen.stages.cuts import positions
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Graph, Network
@@ -85,23 +86,27 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
 
 
 def task_graph(network: Network, stages: int | None, npu: str | None) -> TaskGraph:
-    """Return a network as a task graph of stages, one for each operator if None.
+    """Return a network as a task graph of stages, as many as possible if None.
 
-    A stage is a run of consecutive operators. Its cycles are estimates: the NPU's where it takes an
-    operator, else the CPU's. InputError if there are fewer operators than stages.
+    A stage is a run of consecutive operators between two places where `ethosgen pipeline` can cut
+    too: variables and resources stay within one. Its cycles are estimates: the NPU's where it takes
+    an operator, else the CPU's. InputError for more stages than the network can be cut into.
     """
     graph = network.graph
     count = len(graph.operators)
     if not count:
         raise InputError(f"'{network.name}' has no operators, so there is nothing to place")
-    if stages is not None and stages > count:
+    runs = list(pairwise(positions(graph)))
+    if stages is not None and stages > len(runs):
         raise InputError(
-            f"'{network.name}' has {counted(count, 'operator')}, so it cannot be cut into "
-            f"{counted(stages, 'stage')}; pass --stages {count} or fewer"
+            f"'{network.name}' can be cut into at most {counted(len(runs), 'stage')}, so it cannot "
+            f"be cut into {stages}; pass --stages {len(runs)} or fewer"
         )
     cycles = _cycles(network, npu)
     lives = _Lives(graph)
-    starts = cut(cycles, stages or count, lives.crossing)
+    costs, crossing = [sum(cycles[a:b]) for a, b in runs], lives.crossing
+    first = cut(costs, stages or len(runs), [crossing[a] for a, _ in runs])
+    starts = [runs[i][0] for i in first]
     ends = [*starts[1:], count]
     names = [_name(graph, *span) for span in zip(starts, ends, strict=True)]
     tasks = tuple(
@@ -143,7 +148,7 @@ def _read_tasks(asked: PlacementRequest, system: System, watch: Watch) -> TaskGr
                 f"{counted(asked.stages, 'stage')} need as many elements, but the {system.mesh} "
                 f"mesh has only {counted(alive, 'working element')}; pass fewer"
             )
-        stages = asked.stages or min(len(network.graph.operators), alive)
+        stages = asked.stages or min(len(positions(network.graph)) - 1, alive)
         return task_graph(network, stages or None, asked.npu)
     for option, value in (("--stages", asked.stages), ("--npu", asked.npu)):
         if value is not None:

@@ -4,6 +4,9 @@ Inputs may also be a folder of .npy files: one for each input, named after it, o
 for a network with one input.
 """
 
+import struct
+import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -22,7 +25,20 @@ Array = np.ndarray[Any, Any]
 OPEN = -1
 """The size of a dimension that the network leaves open."""
 
-_DAMAGE = (zipfile.BadZipFile, zlib.error)
+_DAMAGE = (
+    *(
+        OSError,
+        ValueError,
+        EOFError,
+        TypeError,
+        KeyError,
+        RuntimeError,
+        MemoryError,
+        ArithmeticError,
+    ),
+    *(SyntaxError, tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error),
+)
+"""What numpy raises for damaged files; it reads headers as Python, after old Python's rules too."""
 
 
 def load_samples(path: Path, inputs: Sequence[Tensor], what: str = "input") -> list[Arrays]:
@@ -115,9 +131,9 @@ def _read_folder(path: Path, inputs: Sequence[Tensor], what: str) -> dict[str, A
 
 def _read_npy(path: Path) -> Array:
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, warnings.catch_warnings(action="ignore"):
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-    except (OSError, ValueError, EOFError, TypeError):
+    except _DAMAGE:
         raise InputError(
             f"{path}: not an .npy file of a plain array; write it with numpy.save(path, array)"
         ) from None
@@ -127,12 +143,22 @@ def _read_npz(path: Path) -> dict[str, Array]:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, TypeError, KeyError, RuntimeError, *_DAMAGE):
+        with (
+            warnings.catch_warnings(action="ignore"),
+            np.load(path, allow_pickle=False) as archive,
+        ):
+            return {name: _plain(archive[name]) for name in archive.files}
+    except _DAMAGE:
         raise InputError(
             f"{path}: not an .npz file of plain arrays; write it with numpy.savez(path, name=array)"
         ) from None
+
+
+def _plain(member: Any) -> Array:
+    """Return an archive's member; ValueError for bytes, which numpy gives if it is no array."""
+    if not isinstance(member, np.ndarray):
+        raise ValueError("not an array")
+    return member
 
 
 def _as_batch(path: Path, tensor: Tensor, array: Array, what: str) -> Array:

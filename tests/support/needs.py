@@ -48,6 +48,7 @@ needs_build = pytest.mark.compiler(*BUILD)
 needs_qemu = pytest.mark.qemu
 needs_models = pytest.mark.models
 needs_zephyr = pytest.mark.zephyr
+needs_cmsis_nn = pytest.mark.cmsisnn
 needs_packs = pytest.mark.packs
 needs_torch = pytest.mark.environment("torch")
 needs_tosa = pytest.mark.environment("tosa")
@@ -104,6 +105,7 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     ),
     "zephyr": ("builds with Zephyr", lambda: _without_variable("ZEPHYR_BASE")),
     "freertos": ("builds with FreeRTOS's kernel", lambda: _without_variable("FREERTOS_KERNEL")),
+    "cmsisnn": ("compiles Arm's CMSIS-NN", lambda: _without_variable("CMSIS_NN_PATH")),
     "environment": ("uses the Python environment named", _without_environment),
     "packs": ("reads CMSIS packs", lambda: _without_package("cmsis_pack_manager")),
     "models": (

@@ -142,13 +142,30 @@ class Listing:
 
 
 @dataclass(frozen=True)
+class ExternalFiles:
+    """Sources that a build finds at a path of the user's: the value of the variable `option`.
+
+    `slug` names their CMake target; `owner` is who needs them. Below the path are the file
+    `marker`, the C files `sources` (* stands for names), and folders of headers.
+    """
+
+    slug: str
+    owner: str
+    option: str
+    title: str
+    marker: str
+    sources: tuple[str, ...]
+    includes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ProjectFiles:
     """A backend's additions to a project.
 
     `templates` is its folder below templates/, or any folder. `files` maps paths in the library to
     files there, on the platforms in `instead` to others. Every build compiles `sources`. The
     network's C includes `headers`. `copies` are files of the library as they are, and `includes`
-    folders there in which `sources` find headers.
+    folders there in which `sources` find headers. `external` are sources outside the project.
     """
 
     templates: str = ""
@@ -158,6 +175,7 @@ class ProjectFiles:
     instead: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     copies: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     includes: Sequence[str] = ()
+    external: Sequence[ExternalFiles] = ()
 
     def on(self, platform: str) -> Mapping[str, str]:
         """Return the files on a platform."""

@@ -76,7 +76,7 @@ def render(
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     npu = programs[0].plan.accelerator
     driver = backend_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()
-    wrapped = _wrapped_files(programs)
+    wrapped = _wrapped_files(programs, platform)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
     facts = _facts(programs, board, memory_mode, driver, own, (devices, handover))
@@ -122,11 +122,24 @@ def _checked_layout(
     return layout
 
 
-def _wrapped_files(programs: Sequence[Program]) -> list[ProjectFiles]:
+def _wrapped_files(programs: Sequence[Program], platform: str) -> list[ProjectFiles]:
     """Return the files of users' accelerators, each once."""
     plans = [program.plan for program in programs]
     found = {one.name: one for plan in plans for one in wrapped_of(plan)}
-    return [one.files(plans) for one in found.values()]
+    files = [one.files(plans) for one in found.values()]
+    _check_external(files, platform)
+    return files
+
+
+def _check_external(wrapped: Sequence[ProjectFiles], platform: str) -> None:
+    """Raise InputError if a platform's build cannot find sources outside the project."""
+    for external in (external for one in wrapped for external in one.external):
+        if platform not in (BAREMETAL, LIBRARY_ONLY):
+            raise InputError(
+                f"the accelerator '{external.owner}' needs {external.title}, which a {platform} "
+                f"project cannot take from {external.option}; use --platform {BAREMETAL} or "
+                f"{LIBRARY_ONLY}"
+            )
 
 
 def _copies(wrapped: Sequence[ProjectFiles]) -> dict[str, bytes]:
@@ -142,6 +155,7 @@ def _with_wrapped(facts: Mapping[str, Any], wrapped: Sequence[ProjectFiles]) -> 
         "wrapped_sources": sources,
         "wrapped_includes": [folder for one in wrapped for folder in one.includes],
         "wrapped_options": WRAPPED_OPTIONS,
+        "external": [external for one in wrapped for external in one.external],
     }
 
 

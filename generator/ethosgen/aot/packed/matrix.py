@@ -19,7 +19,15 @@ from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
 DENSE = per_product(int8=0.16, int16=0.4)
-CONVOLUTION = per_product(int8=0.23, int16=0.4)
+_COPIED = per_product(int8=0.23, int16=0.4)
+
+
+def convolution_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Estimate a convolution: windows of one pixel are not copied, as in a dense layer."""
+    weights = tensors[op.inputs[1]].shape
+    is_point = all(size == 1 for size in weights[1:3])
+    is_point &= op.options.get("stride_h") == op.options.get("stride_w") == 1
+    return (DENSE if is_point else _COPIED)(op, tensors)
 
 
 @dataclass(frozen=True)
@@ -52,8 +60,8 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return _product(layer, weights, layer.target.elements // layer.channels)
 
 
-@packed("CONV_2D", cycles=CONVOLUTION)
-@packed("CONV_2D", dtype="int16", cycles=CONVOLUTION)
+@packed("CONV_2D", cycles=convolution_cycles)
+@packed("CONV_2D", dtype="int16", cycles=convolution_cycles)
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels by weights if a window is one pixel, else copies of each window's pixels."""
     layer = order.packable_layer(op, tensors)

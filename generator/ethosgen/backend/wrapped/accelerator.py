@@ -13,6 +13,7 @@ from ethosgen.backend.wrapped.arguments import (
     cycles_of,
     make_parameters,
 )
+from ethosgen.backend.wrapped.external import external_files
 from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read_folder
 from ethosgen.backend.wrapped.folding import Taken, fold, place_fault
 from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of
@@ -131,6 +132,7 @@ class WrappedAccelerator:
             sources=tuple(f"{self.name}/{source}" for source in declaration.sources),
             headers=self.folder.headers,
             includes=tuple(f"{self.name}/{path}" for path in declaration.include),
+            external=external_files(self.folder),
         )
 
     def runner(self, plan: Plan) -> ProgramRunner:

@@ -21,6 +21,7 @@ from typing import IO
 
 import numpy as np
 
+from ethosgen.backend.wrapped.external import find_external
 from ethosgen.backend.wrapped.folder import FILE, AcceleratorFolder
 from ethosgen.backend.wrapped.host_device import HostDevice
 from ethosgen.host.child import cause_of_death
@@ -240,6 +241,7 @@ class HostProgram:
     @cached_property
     def executable(self) -> Path:
         """The compiled program; InputError has the compiler's first error."""
+        external, headers = find_external(self._folder)
         root = Path(self._place.name)
         for path, data in self._folder.files.items():
             file = root / self._folder.name / path
@@ -249,9 +251,10 @@ class HostProgram:
         declaration = self._folder.declaration
         sources = [root / self._folder.name / source for source in declaration.sources]
         includes = [f"-I{root / self._folder.name / one}" for one in declaration.include]
+        includes += [f"-I{one}" for one in headers]
         made = root / "program"
         command = [str(HOST_GCC.find()), *FLAGS, *self._flags, f"-I{root}", *includes]
-        files = [str(root / "calls.c"), *map(str, sources)]
+        files = [str(root / "calls.c"), *map(str, [*sources, *external])]
         if self._device is not None:
             command += self._device.options(root)
             files += self._device.sources

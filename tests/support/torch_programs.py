@@ -184,6 +184,21 @@ class Transformer(nn.Module):
         return self.second(tokens + self.narrow(functional.gelu(self.wide(tokens))))
 
 
+class Attention(nn.Module):
+    """An encoder block with attention of one head, which is a product of matrices of three axes."""
+
+    def __init__(self, width: int = 32) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.wide, self.narrow = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        scores = self.query(tokens) @ self.key(tokens).transpose(-2, -1) / tokens.shape[-1] ** 0.5
+        tokens = self.first(tokens + torch.softmax(scores, -1) @ self.value(tokens))
+        return self.second(tokens + self.narrow(functional.gelu(self.wide(tokens))))
+
+
 class Recurrent(nn.Module):
     """An LSTM of 16 cells by its equations, unrolled over the time steps, and a linear layer."""
 
@@ -281,6 +296,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[tuple[int, ...], ...]]]
     "resnet_8": (ResNet8, ((1, 3, 32, 32),)),
     "autoencoder": (AutoEncoder, ((1, 640),)),
     "transformer": (Transformer, ((1, 16, 32),)),
+    "attention": (Attention, ((1, 16, 32),)),
     "lstm": (Recurrent, ((1, 6, 8),)),
 }
 

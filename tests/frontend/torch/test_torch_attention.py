@@ -1,0 +1,102 @@
+"""Why attention and layer norms are not PyTorch's to the step: the second rounding, most of SUM."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from ethosgen.oracle import LITERT, TFLM
+from ethosgen.pipeline import quantize
+from ethosgen.values.quantization import QuantizationRequest
+from ethosgen.values.watch import Watch
+from tests.support.needs import needs_torch
+from tests.support.pt2_files import pt2_files
+from tests.support.torch_alone import Array, Layer, Recording, carried, once_rounded, recorded
+
+pytestmark = [needs_torch, pytest.mark.slow]
+
+SAMPLES = 12
+COMPUTES = {
+    *("BATCH_MATMUL", "MUL", "SOFTMAX", "SUM", "SUB", "ADD", "RSQRT", "FULLY_CONNECTED", "GELU")
+}
+Given = Sequence[Mapping[str, Array]]
+
+
+def main(layer: Layer) -> str:
+    return next(one for one in layer.codes if one in COMPUTES)
+
+
+def with_tflite(layer: Layer, given: Given) -> list[Array]:
+    oracle = LITERT if main(layer) == "GELU" else TFLM
+    return [one[layer.output.name] for one in oracle.run(layer.network, list(given))]
+
+
+def once(layer: Layer, given: Given) -> list[Array]:
+    return [once_rounded(layer, one, between=True) for one in given]
+
+
+def steps(found: Sequence[Array], expected: Sequence[Array]) -> Array:
+    """Return how many steps each element of all samples differs."""
+    pairs = zip(found, expected, strict=True)
+    return np.concatenate([np.abs(a.astype(int) - b.astype(int)).ravel() for a, b in pairs])
+
+
+@pytest.fixture(scope="module")
+def attention(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    (path,) = pt2_files(tmp_path_factory, "float", "attention")
+    folder = tmp_path_factory.mktemp("attention")
+    random = np.random.default_rng(3)
+    tokens = random.standard_normal((8 + SAMPLES, 1, 16, 32)).astype(np.float32)
+    np.savez(folder / "data.npz", tokens=tokens[:8])
+    quantize(QuantizationRequest(path, folder / "data.npz", folder / "made.pt2"), Watch())
+    return recorded(folder / "made.pt2", [{"tokens": one} for one in tokens[8:]])
+
+
+def test_each_operator_of_attention_alone_is_within_a_step(attention: Recording) -> None:
+    ours, exact = defaultdict(list), []
+    for layer in attention.layers():
+        ours[main(layer)].append(steps(with_tflite(layer, layer.given), layer.expected))
+        exact.append(steps(once(layer, layer.given), layer.expected))
+    assert set(ours) == COMPUTES
+    for code, found in ours.items():
+        differences = np.concatenate(found)
+        assert np.max(differences) <= 1, code
+        assert np.mean(differences) < (0.3 if code == "SUM" else 0.01), code
+    differences = np.concatenate(exact)
+    assert differences.size > 90_000
+    assert np.max(differences) <= 1
+    assert np.mean(differences) < 0.0001
+
+
+def test_sums_part_from_torch_where_a_shift_rounds_a_second_time(attention: Recording) -> None:
+    differing = 0
+    for layer in attention.layers():
+        if main(layer) != "SUM":
+            continue
+        ((source,), target) = (layer.graph.inputs, layer.output.quantization)
+        about = layer.graph.tensors[source].quantization
+        assert about is not None
+        assert target is not None
+        ratio = about.scale[0] / target.scale[0]
+        shift = max(0, -int(np.frexp(ratio)[1]))
+        made = with_tflite(layer, layer.given)
+        for given, found, expected in zip(layer.given, made, layer.expected, strict=True):
+            (codes,) = given.values()
+            total = (codes.astype(int) - about.zero_point[0]).sum(-1) * ratio
+            beyond = np.abs(total - np.rint(total)).ravel() - (0.5 - 0.5 ** (shift + 1))
+            wrong = (found != expected).ravel()
+            assert np.all(beyond[wrong] > -1e-3)
+            differing += int(wrong.sum())
+    assert differing > 50
+
+
+def test_attention_that_rounds_once_throughout_is_torchs(attention: Recording) -> None:
+    layers = list(attention.layers())
+    expected = layers[-1].expected
+    assert np.mean(steps(carried(layers, once), expected)) < 0.0001
+
+    def second_in_sums(layer: Layer, given: Given) -> list[Array]:
+        return (with_tflite if main(layer) == "SUM" else once)(layer, given)
+
+    assert np.mean(steps(carried(layers, second_in_sums), expected) > 0) > 0.05

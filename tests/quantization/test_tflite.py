@@ -14,6 +14,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 from ethosgen.values.watch import Watch
+from tests.support.float_networks import float_network
 from tests.support.networks import NetworkBuilder, Spec
 
 pytestmark = pytest.mark.slow
@@ -23,40 +24,6 @@ SHAPE = (1, 8, 8, 3)
 
 def images(count: int = 12) -> np.ndarray:
     return np.random.default_rng(5).standard_normal((count, *SHAPE[1:])).astype(np.float32)
-
-
-def float_network(path: Path, *, lopsided: bool = False) -> Path:
-    """Write CONV_2D, CONV_2D, MEAN, FULLY_CONNECTED and SOFTMAX in float32.
-
-    Lopsided, one channel between the convolutions is 3,000 times as large as the others.
-    """
-    net = NetworkBuilder("float", seed=3)
-    random = np.random.default_rng(3)
-
-    def constant(*shape: int, scale: float = 0.3) -> np.ndarray:
-        return (random.standard_normal(shape) * scale).astype(np.float32)
-
-    def add(code: str, inputs: list[int], shape: tuple[int, ...], name: str, **options: Any) -> int:
-        (index,) = net.operator(code, inputs, [Spec(shape, "float32", name=name)], options)
-        return index
-
-    first, second = constant(8, 1, 1, 3), constant(4, 1, 1, 8)
-    if lopsided:
-        first[0] *= 3000
-        second[..., 0] /= 3000
-    window = {"stride_h": 1, "stride_w": 1, "padding": "SAME"}
-    x = net.input(SHAPE, "float32", name="image")
-    kernels = [net.constant(array) for array in (first, constant(8), second, constant(4))]
-    x = add("CONV_2D", [x, *kernels[:2]], (1, 8, 8, 8), "wide", **window)
-    relu = {"fused_activation_function": "RELU"}
-    x = add("CONV_2D", [x, *kernels[2:]], (1, 8, 8, 4), "narrow", **window, **relu)
-    axes = net.constant(np.array([1, 2], np.int32))
-    x = add("MEAN", [x, axes], (1, 4), "mean", keep_dims=False)
-    weights = [net.constant(constant(5, 4, scale=1.0)), net.constant(constant(5))]
-    x = add("FULLY_CONNECTED", [x, *weights], (1, 5), "scores")
-    x = add("SOFTMAX", [x], (1, 5), "shares", beta=1.0)
-    path.write_bytes(net.build(x))
-    return path
 
 
 def run(network: Path, folder: Path, **more: Any) -> tuple[QuantizationReport, Network]:
@@ -168,21 +135,3 @@ def test_a_quantized_network_is_refused(tmp_path: Path) -> None:
     run(float_network(tmp_path / "float.tflite"), tmp_path)
     with pytest.raises(InputError, match="quantized already"):
         run((tmp_path / "made.tflite").rename(tmp_path / "again.tflite"), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
-def test_a_damaged_file_is_one_sentence(tmp_path: Path, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    data = bytearray(float_network(tmp_path / "float.tflite").read_bytes())
-    if seed % 2:
-        del data[random.integers(8, len(data)) :]
-    else:
-        for place in random.integers(0, len(data), seed):
-            data[place] = random.integers(0, 256)
-    (tmp_path / "float.tflite").write_bytes(bytes(data))
-    try:
-        run(tmp_path / "float.tflite", tmp_path)
-    except InputError as error:
-        assert "\n" not in str(error)
-        assert not (tmp_path / "made.tflite").exists()

@@ -105,3 +105,36 @@ def test_a_transformer_is_read_again(
     assert codes.count("SOFTMAX") == 1
     assert codes.count("FULLY_CONNECTED") == 6
     assert codes.count("RSQRT") == 2
+
+
+def test_an_open_batch_is_1_in_the_quantized_program(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    (program,) = pt2_files(tmp_path_factory, "open", "transformer")
+    values = np.random.default_rng(5).standard_normal((4, 1, 16, 32)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", tokens=values)
+    made = tmp_path / "made.pt2"
+    report = quantize(QuantizationRequest(program, tmp_path / "data.npz", made), Watch())
+    assert report.inputs == {"tokens": (1, 16, 32)}
+    assert report.sqnr_db > 20
+    network = read(made)
+    assert [one.shape for one in network.inputs] == [(1, 16, 32)]
+    codes = [op.code for op in network.graph.operators]
+    assert codes.count("SOFTMAX") == 1
+    assert codes.count("FULLY_CONNECTED") == 6
+
+
+def test_what_helps_a_program_that_quantization_hurts_is_advised(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    (program,) = pt2_files(tmp_path_factory, "float", "lopsided")
+    report = run(program, tmp_path)
+    assert report.sqnr_db < 20
+    best = report.advice[0]
+    assert best.sqnr_db > report.sqnr_db + 20
+    assert any(one.options == ("--activations", "int16") for one in report.advice)
+    wide = "--activations" in best.options
+    more: dict[str, Any] = {"activations": "int16"} if wide else {"keep": best.options[1::2]}
+    better = run(program, tmp_path, force=True, **more)
+    assert better.sqnr_db == pytest.approx(best.sqnr_db, abs=0.01)
+    assert not better.advice

@@ -1,4 +1,4 @@
-"""The demo's network in float, trained for a few seconds, to be quantized."""
+"""Float networks to quantize: a small one, and the demo's, trained for a few seconds."""
 
 import functools
 from dataclasses import replace
@@ -9,6 +9,7 @@ import numpy as np
 
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.worker import run_script
+from tests.support.networks import NetworkBuilder, Spec
 
 Array = np.ndarray[Any, Any]
 
@@ -64,4 +65,38 @@ def digits_pt2(path: Path, layers: Any) -> Path:
     script = Path(__file__).with_name("digits_programs.py")
     reply = run_script(ENVIRONMENTS["torch"], script, "save_float", {}, arrays)
     path.write_bytes(reply.arrays["file"].tobytes())
+    return path
+
+
+def float_network(path: Path, *, lopsided: bool = False) -> Path:
+    """Write CONV_2D, CONV_2D, MEAN, FULLY_CONNECTED and SOFTMAX in float32.
+
+    Lopsided, one channel between the convolutions is 3,000 times as large as the others.
+    """
+    net = NetworkBuilder("float", seed=3)
+    random = np.random.default_rng(3)
+
+    def constant(*shape: int, scale: float = 0.3) -> Array:
+        return (random.standard_normal(shape) * scale).astype(np.float32)
+
+    def add(code: str, inputs: list[int], shape: tuple[int, ...], name: str, **options: Any) -> int:
+        (index,) = net.operator(code, inputs, [Spec(shape, "float32", name=name)], options)
+        return index
+
+    first, second = constant(8, 1, 1, 3), constant(4, 1, 1, 8)
+    if lopsided:
+        first[0] *= 3000
+        second[..., 0] /= 3000
+    window = {"stride_h": 1, "stride_w": 1, "padding": "SAME"}
+    x = net.input((1, 8, 8, 3), "float32", name="image")
+    kernels = [net.constant(array) for array in (first, constant(8), second, constant(4))]
+    x = add("CONV_2D", [x, *kernels[:2]], (1, 8, 8, 8), "wide", **window)
+    relu = {"fused_activation_function": "RELU"}
+    x = add("CONV_2D", [x, *kernels[2:]], (1, 8, 8, 4), "narrow", **window, **relu)
+    axes = net.constant(np.array([1, 2], np.int32))
+    x = add("MEAN", [x, axes], (1, 4), "mean", keep_dims=False)
+    weights = [net.constant(constant(5, 4, scale=1.0)), net.constant(constant(5))]
+    x = add("FULLY_CONNECTED", [x, *weights], (1, 5), "scores")
+    x = add("SOFTMAX", [x], (1, 5), "shares", beta=1.0)
+    path.write_bytes(net.build(x))
     return path

@@ -218,6 +218,19 @@ class Recurrent(nn.Module):
         return self.linear(hidden)
 
 
+class Lopsided(nn.Module):
+    """Two convolutions between which one channel is 3,000 times as large as the others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide, self.narrow = nn.Conv2d(3, 8, 1), nn.Conv2d(8, 4, 1)
+        self.wide.weight.data[0] *= 3000
+        self.narrow.weight.data[:, 0] /= 3000
+
+    def forward(self, image: Tensor) -> Tensor:
+        return torch.relu(self.narrow(self.wide(image)))
+
+
 class Call(nn.Module):
     """One function of tensors."""
 
@@ -298,6 +311,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[tuple[int, ...], ...]]]
     "transformer": (Transformer, ((1, 16, 32),)),
     "attention": (Attention, ((1, 16, 32),)),
     "lstm": (Recurrent, ((1, 6, 8),)),
+    "lopsided": (Lopsided, ((1, 3, 32, 32),)),
 }
 
 

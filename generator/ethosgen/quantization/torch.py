@@ -36,6 +36,8 @@ Answer = tuple[dict[str, Any], dict[str, Array]]
 
 GIVEN = "given.pt2"
 """The float program in the folder: checked by ethosgen, without anything pickled."""
+_FIXED_SIZES = "fixed.pt2"
+"""The same with the shapes of the calibration data, if the given one leaves sizes open."""
 _SAMPLES = "samples.npz"
 _NPU = "ethos-u55-128"
 """Arm's quantizer is the same for all; only the delegate that nobody makes here depends on it."""
@@ -85,7 +87,8 @@ def inspect(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
 
 
 def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
-    """Return the program's layers, after batch norms are folded."""
+    """Store the program with fixed shapes; return its layers, after batch norms are folded."""
+    _fix_sizes(request, folder)
     return {"layers": [node.name for node in _operators(_prepared(request, folder))]}, {}
 
 
@@ -150,6 +153,39 @@ def _load(path: Path) -> Any:
     return torch.export.load(path)
 
 
+def _fix_sizes(request: Mapping[str, Any], folder: Path) -> None:
+    """Export a program with open sizes again, for the shapes of the calibration data.
+
+    With symbols for sizes the quantizer fails on a transformer ("different device inputs").
+    """
+    program = _load(folder / GIVEN)
+    nodes = {node.name: node for node in program.graph.nodes}
+    names = list(map(str, program.graph_signature.user_inputs))
+    if all(size >= 0 for name in names for size in _port(nodes[name])[1]):
+        return
+    shapes = [request["shapes"][name] for name in names]
+    examples = tuple(
+        torch.zeros(shape, dtype=nodes[name].meta["val"].dtype)
+        for name, shape in zip(names, shapes, strict=True)
+    )
+    try:
+        fixed = torch.export.export(program.module(check_guards=False), examples)
+    except Exception as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        given = ", ".join(f"'{n}' {tuple(shape)}" for n, shape in zip(names, shapes, strict=True))
+        raise RefusalError(
+            f"'{request['source']}' does not run with the shapes of the calibration data ({given}: "
+            f"{said}); export it for these shapes, or calibrate with others"
+        ) from None
+    torch.export.save(fixed, folder / _FIXED_SIZES)
+
+
+def _float_program(folder: Path) -> Any:
+    """Return the program to quantize."""
+    fixed = folder / _FIXED_SIZES
+    return _load(fixed if fixed.exists() else folder / GIVEN)
+
+
 def _port(node: Any) -> list[Any]:
     value = node.meta["val"]
     sizes = [size if isinstance(size, int) else -1 for size in value.shape]
@@ -198,7 +234,7 @@ def _config(activations: str) -> Any:
 def _prepared(request: Mapping[str, Any], folder: Path) -> Any:
     """Return the float module with observers, which leave its values alone."""
     quantizer = _Quantizer(request["activations"], request["keep"])
-    return prepare_pt2e(_load(folder / GIVEN).module(check_guards=False), quantizer)
+    return prepare_pt2e(_float_program(folder).module(check_guards=False), quantizer)
 
 
 def _calibrated(request: Mapping[str, Any], folder: Path) -> Any:

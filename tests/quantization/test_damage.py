@@ -1,0 +1,178 @@
+"""Damaged float networks: one sentence each, and nothing is written.
+
+200 seeded truncations and mutations of each format. What is damaged but valid is quantized.
+"""
+
+import io
+import json
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethosgen.host.child import ChildError, cause_of_death
+from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.pipeline import quantize
+from ethosgen.quantization import QUANTIZERS
+from ethosgen.quantization.scripts import Quantizer
+from ethosgen.values.errors import InputError
+from ethosgen.values.quantization import QuantizationRequest
+from ethosgen.values.watch import Watch
+from tests.support.float_networks import float_network
+from tests.support.fork_server import ForkServer
+from tests.support.mutations import mutate
+from tests.support.needs import needs_torch
+from tests.support.pt2_files import pt2_files
+
+DAMAGES = 200
+PARTS = 8
+LONGEST = 700
+"""The number of characters in a sentence, with a path of pytest's in it."""
+
+Reader = Callable[[pytest.TempPathFactory], bytes]
+
+
+def onnx_bytes(factory: pytest.TempPathFactory) -> bytes:
+    from tests.support.float_onnx import small_onnx
+
+    return small_onnx(factory.mktemp("good") / "float.onnx").read_bytes()
+
+
+def tflite_bytes(factory: pytest.TempPathFactory) -> bytes:
+    return float_network(factory.mktemp("good") / "float.tflite").read_bytes()
+
+
+def pt2_bytes(factory: pytest.TempPathFactory) -> bytes:
+    return pt2_files(factory, "float", "linear_relu")[0].read_bytes()
+
+
+GOOD: dict[str, tuple[Reader, str, tuple[int, ...]]] = {
+    ".onnx": (onnx_bytes, "image", (3, 8, 8)),
+    ".tflite": (tflite_bytes, "image", (8, 8, 3)),
+    ".pt2": (pt2_bytes, "x", (2, 24)),
+}
+"""By suffix: a good file, and name and shape of its input."""
+
+
+SUFFIXES = [".onnx", ".tflite", pytest.param(".pt2", marks=needs_torch)]
+
+
+def quantizer(suffix: str) -> Quantizer:
+    (found,) = (one for one in QUANTIZERS if one.suffix == suffix)
+    return found
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, ForkServer]]:
+    """Return a place for the processes that tests start; they are ended afterwards."""
+    started: dict[str, ForkServer] = {}
+    yield started
+    for one in started.values():
+        one.close()
+
+
+@pytest.fixture
+def forking(monkeypatch: pytest.MonkeyPatch, servers: dict[str, ForkServer]) -> None:
+    """Call quantizers in forks of a process that has imported them."""
+
+    def call(made: Quantizer, steps: Sequence[Any], folder: Path) -> list[Any]:
+        if made.suffix not in servers:
+            python = sys.executable if made.packages else ENVIRONMENTS[made.extra].find()
+            servers[made.suffix] = ForkServer(Path(python), made.script)
+        how, value = servers[made.suffix].ask(steps, folder)
+        if how == "died":
+            raise ChildError("died", cause_of_death(value))
+        if how != "returned":
+            raise ChildError(how, value)
+        return list(value)
+
+    monkeypatch.setattr(Quantizer, "_call", call)
+
+
+def fate(folder: Path, suffix: str, data: bytes) -> str:
+    """Quantize a damaged file; return "" if it is valid after all, else the sentence."""
+    _, name, shape = GOOD[suffix]
+    network, made = folder / f"float{suffix}", folder / f"made{suffix}"
+    network.write_bytes(data)
+    values = np.random.default_rng(5).standard_normal((2, *shape)).astype(np.float32)
+    np.savez(folder / "data.npz", **{name: values})
+    made.unlink(missing_ok=True)
+    said = ""
+    try:
+        quantize(QuantizationRequest(network, folder / "data.npz", made), Watch())
+    except InputError as error:
+        said = str(error)
+        assert said and "\n" not in said and len(said) < LONGEST, said
+        assert "SIGALRM" not in said, said
+    left = {one.name for one in folder.iterdir()}
+    assert left == {network.name, "data.npz", *([] if said else [made.name])}
+    return said
+
+
+def contents_changed(data: bytes, random: np.random.Generator) -> bytes:
+    """Damage a member of an archive, whose checksums then agree with it."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as given, zipfile.ZipFile(made, "w") as written:
+        members = {name: given.read(name) for name in given.namelist()}
+        program = next(name for name in members if name.endswith("models/model.json"))
+        others = [name for name, held in members.items() if held and name != program]
+        if random.random() < 0.3:
+            chosen = str(random.choice(others))
+            members[chosen] = mutate(members[chosen], random)
+        else:
+            tree = json.loads(members[program])
+            replace_value(tree, random)
+            members[program] = json.dumps(tree).encode()
+        for name, held in members.items():
+            written.writestr(name, held)
+    return made.getvalue()
+
+
+def replace_value(tree: Any, random: np.random.Generator) -> None:
+    """Replace one value somewhere in nested lists and dictionaries."""
+    values: list[Any] = [None, -1, 0, 3, 1 << 70, "x", [], {}, {"as_int": 7}, True, 0.5]
+    while True:
+        keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))
+        key = keys[int(random.integers(len(keys)))]
+        if isinstance(tree[key], dict | list) and tree[key] and random.random() < 0.85:
+            tree = tree[key]
+            continue
+        tree[key] = values[int(random.integers(len(values)))]
+        return
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("forking")
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_two_hundred_damaged_networks(
+    suffix: str, part: int, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for package in quantizer(suffix).packages:
+        pytest.importorskip(package)
+    data, found = GOOD[suffix][0](tmp_path_factory), Counter[bool]()
+    for seed in range(part * DAMAGES // PARTS, (part + 1) * DAMAGES // PARTS):
+        random = np.random.default_rng(seed)
+        damage = contents_changed if suffix == ".pt2" and seed % 2 else mutate
+        try:
+            found[bool(fate(tmp_path, suffix, damage(data, random)))] += 1
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error
+    assert sum(found.values()) == DAMAGES // PARTS
+    assert found[True] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("forking")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_undamaged_network_is_quantized(
+    suffix: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for package in quantizer(suffix).packages:
+        pytest.importorskip(package)
+    assert fate(tmp_path, suffix, GOOD[suffix][0](tmp_path_factory)) == ""

@@ -57,6 +57,21 @@ def test_activations_can_be_int16_and_a_layer_float(program: Path, tmp_path: Pat
     assert report.accuracy.samples == 6
 
 
+def test_int16_spends_all_its_bits_on_small_values(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    (program,) = pt2_files(tmp_path_factory, "float", "softmax")
+    values = np.random.default_rng(5).uniform(-0.25, 0.25, (4, 1, 6, 10)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", x=values)
+    made = tmp_path / "made.pt2"
+    quantize(QuantizationRequest(program, tmp_path / "data.npz", made, "int16"), Watch())
+    network = read(made)
+    (op,) = (op for op in network.graph.operators if op.code == "SOFTMAX")
+    about = network.graph.tensors[op.inputs[0]].quantization
+    assert about is not None
+    assert np.abs(values).max() / about.scale[0] > 1 << 14
+
+
 @pytest.mark.parametrize(("activations", "scale"), [("int8", 1 / 256), ("int16", 1 / 32768)])
 def test_softmax_stays_whole(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, activations: str, scale: float

@@ -12,7 +12,15 @@ from ethosgen.values.quantization import QuantizationRequest
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_torch
 from tests.support.pt2_files import pt2_files
-from tests.support.torch_alone import Array, Layer, Recording, carried, once_rounded, recorded
+from tests.support.torch_alone import (
+    Array,
+    Layer,
+    Recording,
+    carried,
+    once_rounded,
+    recorded,
+    unrounded,
+)
 
 pytestmark = [needs_torch, pytest.mark.slow]
 
@@ -20,6 +28,8 @@ SAMPLES = 12
 COMPUTES = {
     *("BATCH_MATMUL", "MUL", "SOFTMAX", "SUM", "SUB", "ADD", "RSQRT", "FULLY_CONNECTED", "GELU")
 }
+FLOAT32 = 0.01
+"""Steps that PyTorch's float32 may be off at the ends of int16's range."""
 Given = Sequence[Mapping[str, Array]]
 
 
@@ -42,15 +52,25 @@ def steps(found: Sequence[Array], expected: Sequence[Array]) -> Array:
     return np.concatenate([np.abs(a.astype(int) - b.astype(int)).ravel() for a, b in pairs])
 
 
-@pytest.fixture(scope="module")
-def attention(tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    (path,) = pt2_files(tmp_path_factory, "float", "attention")
-    folder = tmp_path_factory.mktemp("attention")
+def quantized(factory: pytest.TempPathFactory, activations: str) -> Recording:
+    (path,) = pt2_files(factory, "float", "attention")
+    folder = factory.mktemp(activations)
     random = np.random.default_rng(3)
     tokens = random.standard_normal((8 + SAMPLES, 1, 16, 32)).astype(np.float32)
     np.savez(folder / "data.npz", tokens=tokens[:8])
-    quantize(QuantizationRequest(path, folder / "data.npz", folder / "made.pt2"), Watch())
+    files = (path, folder / "data.npz", folder / "made.pt2")
+    quantize(QuantizationRequest(*files, activations=activations), Watch())
     return recorded(folder / "made.pt2", [{"tokens": one} for one in tokens[8:]])
+
+
+@pytest.fixture(scope="module")
+def attention(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return quantized(tmp_path_factory, "int8")
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return quantized(tmp_path_factory, "int16")
 
 
 def test_each_operator_of_attention_alone_is_within_a_step(attention: Recording) -> None:
@@ -100,3 +120,41 @@ def test_attention_that_rounds_once_throughout_is_torchs(attention: Recording) -
         return (with_tflite if main(layer) == "SUM" else once)(layer, given)
 
     assert np.mean(steps(carried(layers, second_in_sums), expected) > 0) > 0.05
+
+
+def test_each_operator_of_int16_attention_alone_is_within_a_step(wide: Recording) -> None:
+    ours = defaultdict(list)
+    for layer in wide.layers():
+        ours[main(layer)].append(steps(with_tflite(layer, layer.given), layer.expected))
+    assert set(ours) == COMPUTES
+    rare = {"SUM": 0.3, "SOFTMAX": 0.15, "BATCH_MATMUL": 0.1, "FULLY_CONNECTED": 0.1}
+    for code, found in ours.items():
+        differences = np.concatenate(found)
+        assert np.max(differences) <= 1, code
+        assert np.mean(differences) < rare.get(code, 0.02), code
+
+
+def test_int16_operators_that_round_once_part_from_torch_only_beside_ties(wide: Recording) -> None:
+    compared = differing = 0
+    for layer in wide.layers():
+        if "QUANTIZE" in layer.codes:
+            continue
+        for given, expected in zip(layer.given, layer.expected, strict=True):
+            exact = unrounded(layer, given, between=True)
+            is_tie = np.abs(np.abs(exact - np.rint(exact)) - 0.5) < FLOAT32
+            wrong = np.rint(np.clip(exact, -32768, 32767)) != expected
+            assert not np.any(wrong & ~is_tie), layer.output.name
+            compared += wrong.size
+            differing += int(wrong.sum())
+    assert compared > 60_000
+    assert 0 < differing < 0.002 * compared
+
+
+def test_int16_attention_is_torchs_to_a_few_steps(wide: Recording) -> None:
+    layers = list(wide.layers())
+    expected = layers[-1].expected
+    exact, ours = (steps(carried(layers, one), expected) for one in (once, with_tflite))
+    assert np.max(exact) <= 2
+    assert np.mean(exact > 0) < 0.05
+    assert np.max(ours) <= 4
+    assert np.mean(ours > 1) < 0.05

@@ -158,3 +158,24 @@ def test_int16_attention_is_torchs_to_a_few_steps(wide: Recording) -> None:
     assert np.mean(exact > 0) < 0.05
     assert np.max(ours) <= 4
     assert np.mean(ours > 1) < 0.05
+
+
+def test_int16_products_part_from_torch_by_a_multiplier_of_16_bits(wide: Recording) -> None:
+    """Sums of 64 bits are multiplied by the upper half of the multiplier, and rounded once."""
+    differing = 0
+    for layer in wide.layers():
+        if layer.codes not in (("BATCH_MATMUL",), ("FULLY_CONNECTED",)):
+            continue
+        tensors = layer.graph.tensors
+        (op,) = layer.graph.operators
+        scales = [tensors[i].quantization for i in (*op.inputs[:2], *op.outputs)]
+        left, right, target = (np.array(one.scale) for one in scales if one is not None)
+        mantissa, _ = np.frexp(left * right / target)
+        multiplier = np.rint(mantissa * (1 << 31))
+        short = np.floor((multiplier + (1 << 15)) / (1 << 16)) / (1 << 15)
+        made = with_tflite(layer, layer.given)
+        for given, found, expected in zip(layer.given, made, layer.expected, strict=True):
+            steps_made = unrounded(layer, given) * (short / mantissa)
+            assert np.array_equal(found, np.floor(steps_made + 0.5)), layer.output.name
+            differing += int((found != expected).sum())
+    assert differing > 500

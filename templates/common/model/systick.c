@@ -43,6 +43,18 @@ static uint32_t start_systick(void)
     return control;
 }
 {% endmacro %}
+{# Sleep until an interrupt or SysTick's alarm; interrupts are masked. If SysTick's interrupt is ours, it
+   is cleared before they are unmasked. #}
+{% macro sleep() %}
+uint32_t control = start_systick();
+SYST_CSR = start_systick() | SYST_CSR_TICKINT;
+__asm volatile("dsb\n\twfi" ::: "memory");
+if ((control & SYST_CSR_TICKINT) == 0) {
+    SYST_CSR = control;
+    ICSR = ICSR_PENDSTCLR;
+    __asm volatile("dsb" ::: "memory");
+}
+{%- endmacro %}
 {% macro clock(unit) %}
 WEAK uint32_t ethosgen_{{ unit|lower }}_clock(uint32_t *per_ms)
 {

@@ -1,3 +1,4 @@
+{% import "model/cache.c" as cache %}
 {% import "model/systick.c" as systick with context %}
 /*
  * The devices besides the NPU: waiting for them, and the hooks that an application may replace; see
@@ -83,14 +84,7 @@ WEAK void ethosgen_device_sleep(const struct ethosgen_device *device)
 {
     (void)device;
     /* If SysTick's interrupt is ours, it is cleared before interrupts are unmasked. */
-    uint32_t control = start_systick();
-    SYST_CSR = start_systick() | SYST_CSR_TICKINT;
-    __asm volatile("dsb\n\twfi" ::: "memory");
-    if ((control & SYST_CSR_TICKINT) == 0) {
-        SYST_CSR = control;
-        ICSR = ICSR_PENDSTCLR;
-        __asm volatile("dsb" ::: "memory");
-    }
+    {{ systick.sleep() | indent(4) }}
 }
 
 {{ systick.clock("DEVICE") }}
@@ -102,24 +96,12 @@ WEAK void ethosgen_device_wait_end(void)
 {
 }
 
-/* Caches, in the System Control Space. A core without a data cache reads CCR_DC as 0. */
-#define CCR (*(volatile uint32_t *)0xE000ED14u)
-#define DCCIMVAC (*(volatile uint32_t *)0xE000EF70u)
-enum { CCR_DC = 1u << 16 };
-#define CACHE_LINE_BYTES 32u
-#ifndef ETHOSGEN_NPU_FLUSH_LINE /* a test on QEMU, which has no cache, replaces it with a model */
-#define ETHOSGEN_NPU_FLUSH_LINE(addr) (DCCIMVAC = (addr))
-#define ETHOSGEN_NPU_HAS_CACHE() ((CCR & CCR_DC) != 0)
-#endif
-
+{{ cache.definitions() }}
 /* Not inlined: with the cache off, the caller need not save registers. */
 static NOINLINE void flush(uintptr_t start, uintptr_t end)
 {
     __asm volatile("dsb" ::: "memory");
-    for (uintptr_t line = start & ~(uintptr_t)(CACHE_LINE_BYTES - 1u); line < end;
-         line += CACHE_LINE_BYTES) {
-        ETHOSGEN_NPU_FLUSH_LINE((uint32_t)line);
-    }
+    {{ cache.flush_lines("start") | indent(4) }}
     __asm volatile("dsb\n\tisb" ::: "memory");
 }
 

@@ -1,3 +1,4 @@
+{% import "model/cache.c" as cache %}
 {% import "model/systick.c" as systick with context %}
 /*
  * The hooks that an application may replace; see ethosgen_npu.h. They are in a separate file so that
@@ -18,14 +19,7 @@ WEAK bool ethosgen_npu_wait(const volatile bool *finished)
      * ours, it is cleared before interrupts are unmasked. */
     __asm volatile("cpsid i" ::: "memory");
     if (!*finished) {
-        uint32_t control = start_systick();
-        SYST_CSR = start_systick() | SYST_CSR_TICKINT;
-        __asm volatile("dsb\n\twfi" ::: "memory");
-        if ((control & SYST_CSR_TICKINT) == 0) {
-            SYST_CSR = control;
-            ICSR = ICSR_PENDSTCLR;
-            __asm volatile("dsb" ::: "memory");
-        }
+        {{ systick.sleep() | indent(8) }}
     }
     __asm volatile("cpsie i\n\tisb" ::: "memory");
     return true;
@@ -58,16 +52,7 @@ WEAK void ethosgen_npu_end(uintptr_t base_addr)
     (void)base_addr;
 }
 
-/* Caches, in the System Control Space. A core without a data cache reads CCR_DC as 0. */
-#define CCR (*(volatile uint32_t *)0xE000ED14u)
-#define DCCIMVAC (*(volatile uint32_t *)0xE000EF70u)
-enum { CCR_DC = 1u << 16 };
-#define CACHE_LINE_BYTES 32u
-#ifndef ETHOSGEN_NPU_FLUSH_LINE /* a test on QEMU, which has no cache, replaces it with a model */
-#define ETHOSGEN_NPU_FLUSH_LINE(addr) (DCCIMVAC = (addr))
-#define ETHOSGEN_NPU_HAS_CACHE() ((CCR & CCR_DC) != 0)
-#endif
-
+{{ cache.definitions() }}
 /* Once the cache is on, the processor never writes between these symbols, which a linker script may
  * define. */
 extern const uint32_t __ethosgen_weights_start[] __attribute__((weak));
@@ -86,10 +71,7 @@ static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
             continue;
         }
         uintptr_t end = base[i] + bytes[i];
-        for (uintptr_t line = base[i] & ~(uintptr_t)(CACHE_LINE_BYTES - 1u); line < end;
-             line += CACHE_LINE_BYTES) {
-            ETHOSGEN_NPU_FLUSH_LINE((uint32_t)line);
-        }
+        {{ cache.flush_lines("base[i]") | indent(8) }}
     }
     __asm volatile("dsb\n\tisb" ::: "memory");
 }

@@ -93,7 +93,7 @@ def _conv_bytes(terms):
 
 
 def _kinds(terms, taps):
-    """Return which of CMSIS-NN's functions computes a convolution."""
+    """Return the name of the CMSIS-NN function for a convolution."""
     is_dense = terms.get("dilation_h", 1) == terms.get("dilation_w", 1) == 1
     depth, columns = terms["input_channels"], terms["output_channels"]
     return {
@@ -121,7 +121,7 @@ def _offsets(terms):
 
 
 def _softmax(beta, scale):
-    """Return what TensorFlow Lite computes in PreprocessSoftmaxScaling and CalculateInputRadius."""
+    """Return the values of TensorFlow Lite's PreprocessSoftmaxScaling and CalculateInputRadius."""
     real = min(beta * scale * (1 << (31 - _INTEGER_BITS)), float((1 << 31) - 1))
     part, shift = math.frexp(real)
     multiplier = math.floor(part * (1 << 31) + 0.5)

@@ -368,7 +368,7 @@ class Wrapped(Backend[Plan, Plan], Protocol):
         """Whether its partitions run on this machine; else our kernels stand in for them."""
 
     def runner(self, plan: Plan) -> ProgramRunner:
-        """Return what runs its partitions of a plan on this machine."""
+        """Return a runner for its partitions of a plan on this machine."""
 
 
 def load_wrapped(name_or_path: str) -> Wrapped:

@@ -41,7 +41,7 @@ class Registers:
         self._words = words
 
     def __getitem__(self, offset: int) -> int:
-        """Return a register's value, without a sign."""
+        """Return a register's value, unsigned."""
         return int(self._words[self._index(offset)])
 
     def __setitem__(self, offset: int, value: int) -> None:

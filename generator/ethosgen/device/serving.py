@@ -29,7 +29,7 @@ _LAZY_SLEEP_S = 500e-6
 
 
 def _surroundings(task: dict[str, Any], counts: dict[str, int]) -> Surroundings:
-    """Map the shared memory, and return what the model works on."""
+    """Map the shared memory; return the objects that the model works on."""
     mapped = mmap.mmap(task["memory"], task["bytes"], offset=task["offset"])
     memory = np.frombuffer(mapped, np.uint8)
     start = task["start_addr"]

@@ -196,7 +196,7 @@ def _first_fault(error: ValidationError, model: type[Table], given: Any, text: s
 
 
 def _wrong(fault: Any, model: type[Table]) -> str:
-    """Return what is wrong, in words."""
+    """Return the error as words."""
     kind, given = fault["type"], fault["input"]
     if kind == "extra_forbidden":
         fields = sorted(_fields(model.model_json_schema(by_alias=True)))

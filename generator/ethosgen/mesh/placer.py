@@ -153,7 +153,7 @@ class _Choice:
 
 
 def _merit(layout: Layout) -> tuple[float, float]:
-    """Return what is to be least: the time of each sample, then the traffic."""
+    """Return the objective to minimize: the time of each sample, then the traffic."""
     flows = layout.replication.flows
     return bound_of(layout).period_s, hop_bytes(flows, layout.elements, layout.system.mesh)
 

@@ -102,7 +102,7 @@ class _Exchange:
                 yield x + dx, y + dy
 
     def _change(self, vertex: int, here: tuple[int, int], there: tuple[int, int]) -> float:
-        """Return what an exchange adds to the cost, infinity if it is impossible."""
+        """Return the cost that an exchange adds, infinity if it is impossible."""
         element = there[1] * self.width + there[0]
         other = self.on[element]
         if self.needs[vertex] > self.limits[element]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Demand:
-    """What the tasks ask for, and the elements that there are.
+    """The needs of the tasks, and the available elements.
 
     `times` are those of one replica; `fixed` are numbers of replicas, None where they are to be
     chosen. A task of level k fits the elements of class k and above; `capacities` counts the

@@ -60,7 +60,7 @@ class PlacementReport:
 
     @property
     def bytes_per_sample(self) -> int:
-        """What tasks hand over for each sample."""
+        """The bytes that tasks hand over for each sample."""
         return sum(edge.bytes for edge in self.layout.replication.graph.edges)
 
     @property

@@ -40,7 +40,7 @@ _SAY_EVERY = 1 << 18
 
 @dataclass(frozen=True)
 class Simulated:
-    """What came of it: for each sample, when it went in and came out, in seconds.
+    """The result: for each sample, the times in seconds at which it entered and left.
 
     `measured` are the samples that count: those before fill the mesh, those after keep it full.
     `is_full` says whether there were enough of them for that. `link_busy_s` is the sum over all

@@ -23,7 +23,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 EAST, WEST, SOUTH, NORTH = range(4)
 """Directions; the link that leaves element e in direction d has the number 4 * e + d."""
 STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
-"""What each direction adds to x and y."""
+"""The steps in x and y of each direction."""
 
 
 MOST_PAIRS = 100_000
@@ -61,7 +61,7 @@ class Replication:
 
     @cached_property
     def flows(self) -> "Flows":
-        """Who sends how much to whom."""
+        """The traffic by sender and receiver."""
         senders, receivers, loads = [], [], []
         for edge, (i, j) in zip(self.graph.edges, self.graph.ends, strict=True):
             turns = np.arange(self.pairs(i, j))

@@ -88,7 +88,7 @@ class Estimates:
         return self.seconds(stage, start, stop)
 
     def lack(self, stage: int, start: int, stop: int) -> Lack | None:
-        """Return what a stage lacks on an element, None if it fits."""
+        """Return the shortage of a stage on an element, None if it fits."""
         element = self.system.elements[stage]
         need: dict[str, int] = {}
         sizes = {

@@ -70,7 +70,7 @@ class PlanRunner:
         return self._runners[partition.backend](partition, inputs)
 
     def close(self) -> None:
-        """End what runs in processes of its own."""
+        """End its child processes."""
         for program in self._programs:
             program.close()
 

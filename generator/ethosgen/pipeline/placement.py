@@ -36,12 +36,12 @@ from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
 
 GRAPH_SUFFIX = ".json"
-"""What a task graph's file ends with; any other file is a network."""
+"""The suffix of a task graph's file; any other file is a network."""
 
 
 @dataclass(frozen=True)
 class PlacementRequest:
-    """What `ethosgen place` was asked for.
+    """The request to `ethosgen place`.
 
     `source` is a task graph or a network; `stages` and `npu` are for a network only. `replicas` is
     None for as many as help. `mapping` is judged instead of a placement of ours.

@@ -46,7 +46,7 @@ class Helpers:
         return replace(plan, cpu_operators=_reasoned(plan, held, refusals))
 
     def offered(self, network: Network, io: IoStyle) -> dict[int, tuple[Offered, ...]]:
-        """Return what each accelerator offers for each operator, as if it were the only one."""
+        """Return the offers of each accelerator for each operator, as if it were the only one."""
         if not self.accelerators:
             return {}
         plan = plan_cpu_only(network, io)

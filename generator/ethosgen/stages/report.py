@@ -11,7 +11,7 @@ from ethosgen.values.report import comparison_json, oracle_json
 
 @dataclass(frozen=True)
 class ElementFigures:
-    """What an element took for one sample, in cycles of its own clock, on average.
+    """The average cycles of an element for one sample, by its own clock.
 
     `cpu` is its network's work on the processor, `npu` on the NPU; `receive` and `send` are the
     processor's work on frames, interrupts included. `wire` is the time of a frame on the link

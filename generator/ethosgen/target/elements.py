@@ -301,7 +301,7 @@ class Elements:
         return f"it did not arrive at '{self._names[number]}' whole"
 
     def _source(self, number: int) -> str:
-        """Name what is before an element."""
+        """Return the name of an element's predecessor."""
         return f"element '{self._names[number - 1]}'" if number else "the line from the host"
 
     def _end_fault(self, error: LostFrameError | DamagedFrameError) -> str:
@@ -357,7 +357,7 @@ class _Named:
 
 
 class _Patience:
-    """How long nothing has happened, and what the elements said then."""
+    """The time since the last event, and the elements' reports then."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s

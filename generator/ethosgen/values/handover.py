@@ -1,4 +1,4 @@
-"""What one element of a pipeline hands over to the next: the layout of frames."""
+"""The layout of the frames that one element of a pipeline hands over to the next."""
 
 from dataclasses import dataclass
 

@@ -300,7 +300,7 @@ class Placing:
 
 @dataclass(frozen=True)
 class Share:
-    """What one wrapped accelerator runs; `cycles` is the estimate with starts, None if unknown.
+    """The share of one wrapped accelerator; `cycles` includes starts, None if unknown.
 
     `is_simulated` means that its own C or model runs on this machine, not our kernels instead.
     """

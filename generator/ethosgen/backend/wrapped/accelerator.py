@@ -136,7 +136,7 @@ class WrappedAccelerator:
         )
 
     def runner(self, plan: Plan) -> ProgramRunner:
-        """Return what runs its partitions on this machine."""
+        """Return a runner for its partitions on this machine."""
         from ethosgen.backend.wrapped.program import HostProgram
 
         own = tuple(p for p in plan.partitions if p.backend == self.name)

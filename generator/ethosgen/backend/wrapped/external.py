@@ -15,7 +15,7 @@ from ethosgen.values.errors import InputError
 
 
 def external_files(folder: AcceleratorFolder) -> tuple[ExternalFiles, ...]:
-    """Return what a build needs to know of an accelerator's sources elsewhere, if it has any."""
+    """Return the build facts of an accelerator's external sources, () if it has none."""
     external = folder.declaration.external
     if external is None:
         return ()

@@ -347,7 +347,7 @@ class HostProgram:
         )
 
     def _watched(self) -> str:
-        """Return what the sanitizer says about a wrong access, "" if it says nothing."""
+        """Return the sanitizer's report of an invalid access, "" if there is none."""
         said = (Path(self._place.name) / "said").read_text("utf-8", "replace")
         found = _WATCHED.search(said)
         if not found:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -210,6 +211,31 @@ def test_a_bug_in_the_model_keeps_its_traceback(firmware: Firmwares) -> None:
     built, info = firmware(IoStyle.ARENA)
     with pytest.raises(ZeroDivisionError, match="a bug of ours"):
         target.run(built.elf, info, make_samples(1), attach=BrokenNpu)
+
+
+@pytest.mark.usefixtures("ram")
+def test_qemu_that_ends_during_a_command_stream_is_named(
+    firmware: Firmwares, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    spawn = QemuTarget._spawn
+
+    def remember(self: QemuTarget, *command: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(spawn(self, *command, **options))
+        return started[-1]
+
+    class Widow(PlusOneNpu):
+        """Survives QEMU, and sends its interrupt to nobody."""
+
+        def _run(self) -> None:
+            started[0].kill()
+            started[0].wait()
+            super()._run()
+
+    monkeypatch.setattr(QemuTarget, "_spawn", remember)
+    built, info = firmware(IoStyle.ARENA)
+    with pytest.raises(TargetError, match="QEMU ended early with status -9"):
+        target.run(built.elf, info, make_samples(1), attach=Widow)
 
 
 class DeafNpu(PlusOneNpu):

@@ -5,6 +5,7 @@ until the control line closes. On that line it answers questions and reports a f
 JSON.
 """
 
+import contextlib
 import json
 import mmap
 import os
@@ -44,7 +45,8 @@ def _surroundings(task: dict[str, Any], counts: dict[str, int]) -> Surroundings:
     def interrupt() -> None:
         counts["interrupts"] += 1
         if bell is not None:
-            bell.send(byte)
+            with contextlib.suppress(OSError):  # QEMU has ended: its target reports that
+                bell.send(byte)
 
     return Surroundings(task["name"], page, segments, interrupt if task["interrupts"] else _no_line)
 

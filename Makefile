@@ -28,7 +28,7 @@ $(BIN)/pytest:
 	@tools/setup.sh
 
 test: setup  ## run the whole test suite (JOBS=auto)
-	@$(BIN)/pytest -n $(JOBS)
+	@$(BIN)/pytest -n $(JOBS) $(ONCE_MORE)
 
 lint: setup  ## run ruff and mypy --strict
 	@$(BIN)/ruff check .

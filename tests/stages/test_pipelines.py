@@ -3,7 +3,8 @@
 import json
 import os
 import signal
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -222,6 +223,61 @@ def test_a_lost_byte_is_never_answered(three: Path, line: int) -> None:
         TargetError, match=f"element 'stage_{line - 1}'.* (damaged|dropped) frame 1"
     ):
         run_with_fault(three, tap=Cut(line, size + HEADER_BYTES, size + HEADER_BYTES + 1))
+
+
+class Flip:
+    """Flips a bit of some frames' tensors on a line, and mends the CRC: a wrong answer."""
+
+    def __init__(self, line: int, size: int, frames: Sequence[int]) -> None:
+        self._line, self._size, self._frames, self._seen = line, size, frames, 0
+        change = bytearray(size - END_BYTES)
+        change[HEADER_BYTES + 1] = 0x08
+        crc = zlib.crc32(change) ^ zlib.crc32(bytes(len(change)))
+        self._change = bytes(change) + crc.to_bytes(END_BYTES, "little")
+
+    def __call__(self, line: int, data: bytes) -> bytes:
+        if line != self._line:
+            return data
+        changed = bytearray(data)
+        for n in range(len(data)):
+            frame, at = divmod(self._seen + n, self._size)
+            if frame in self._frames:
+                changed[n] ^= self._change[at]
+        self._seen += len(data)
+        return bytes(changed)
+
+
+@pytest.mark.parametrize("line", [1, 3])
+def test_an_element_that_answers_wrongly_is_named(three: Path, line: int) -> None:
+    tap = Flip(line, frame_of(three, line), [1, 3])  # the second run begins with frame 2
+    report = run_pipeline(three, Inputs(None, 2, 0), Criteria(), None, Watch(), tap)
+    assert report.verdict == "FAIL"
+    assert report.suspect is not None and report.suspect.difference is not None
+    assert report.suspect.element == f"stage_{line - 1}"
+    assert report.suspect.difference.sample == 1
+    said = report.as_json()["diagnosis"]
+    assert said["element"] == f"stage_{line - 1}"
+    assert abs(said["difference"]["got"] - said["difference"]["expected"]) == 8
+
+
+def test_a_fault_that_does_not_repeat_blames_nobody(three: Path) -> None:
+    tap = Flip(3, frame_of(three, 3), [1])
+    report = run_pipeline(three, Inputs(None, 2, 0), Criteria(), None, Watch(), tap)
+    assert report.verdict == "FAIL"
+    assert report.suspect is not None and report.suspect.element is None
+    assert "the fault does not repeat" in report.findings["element"]
+
+
+def test_frames_in_shared_memory_are_recorded(shared: Path) -> None:
+    opened = open_pipeline(shared, Watch())
+    rooms = windows(opened.graph, opened.stages, opened.manifest.window[0], ROOM)  # type: ignore[index]
+    given = [bytes([n] * tensor_bytes(opened.graph, opened.graph.inputs)) for n in range(6)]
+    size = tensor_bytes(opened.graph, opened.graph.outputs)
+    with Elements(members_of(opened), size, rooms, is_recording=True) as elements:
+        outputs = elements.run(given)
+        elements.finish(len(given))
+    first, _, last = (recorder.frames for recorder in elements.recorders)
+    assert (first, last) == (given, outputs)
 
 
 @pytest.mark.parametrize("line", [0, 1, 2])

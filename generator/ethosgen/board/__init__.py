@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
+SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 
 
 class Board(BoardFacts):
@@ -192,7 +192,7 @@ def board_schema() -> str:
     schema["properties"].pop("name")
     schema["required"].remove("name")
     schema["title"] = "ethosgen board file"
-    return json.dumps({"$schema": _SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"
+    return json.dumps({"$schema": SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"
 
 
 def board_folder() -> Path:

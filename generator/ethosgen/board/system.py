@@ -1,13 +1,15 @@
 """Systems: the elements of a pipeline in order, each a board, and the links between them."""
 
+import json
 import tomllib
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from ethosgen.board import Board, load_board
+from ethosgen.board import SCHEMA_ADDRESS, Board, load_board
 from ethosgen.board.facts import Addr, Facts, Memory, MemoryMode, Size
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
@@ -34,6 +36,10 @@ class ElementFacts(Facts):
     """The board's name, or the path of a .toml file, relative to the system file."""
     npu: str | None = None
     """The NPU [default: the board's]."""
+    accelerators: list[str] = Field(default=[])
+    """Accelerators of your own for what the NPU leaves, in the order in which they are asked.
+
+    They are names, or paths of folders relative to the system file."""
     memory_mode: MemoryMode | None = None
     """The memory mode [default: the board's]."""
     memories: dict[str, "Region"] = Field(default={})
@@ -98,7 +104,10 @@ class SystemFacts(Facts):
 
 
 class Element:
-    """An element with its board, as it may use it: only a part of the memories named in `parts`."""
+    """An element with its board, as it may use it: only a part of the memories named in `parts`.
+
+    `accelerators` are users' own, by name or folder, in the order in which they are asked.
+    """
 
     def __init__(
         self,
@@ -107,12 +116,14 @@ class Element:
         npu: str | None,
         memory_mode: str | None,
         parts: tuple[str, ...] = (),
+        accelerators: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.board = board
         self.npu = npu
         self.memory_mode = memory_mode
         self.parts = parts
+        self.accelerators = accelerators
 
     @property
     def clock_hz(self) -> int:
@@ -189,10 +200,18 @@ def load_system(path: Path) -> System:
 
 
 def uniform_system(
-    board: Board, npu: str | None, memory_mode: str | None, stages: int, link: LinkKind
+    board: Board,
+    npu: str | None,
+    memory_mode: str | None,
+    stages: int,
+    link: LinkKind,
+    accelerators: Sequence[str] = (),
 ) -> System:
     """Return a system of equal elements, called stage_0 and so on."""
-    elements = [Element(f"stage_{i}", board, npu, memory_mode) for i in range(stages)]
+    elements = [
+        Element(f"stage_{i}", board, npu, memory_mode, accelerators=tuple(accelerators))
+        for i in range(stages)
+    ]
     return _complete(link, elements, [], None)
 
 
@@ -201,7 +220,14 @@ def _element(facts: ElementFacts, path: Path) -> Element:
     board = load_board(str(path.parent / facts.board) if is_file else facts.board)
     for name, region in facts.memories.items():
         board = _confined(board, name, region, facts.name)
-    return Element(facts.name, board, facts.npu, facts.memory_mode, tuple(facts.memories))
+    accelerators = tuple(_accelerator(one, path) for one in facts.accelerators)
+    parts = tuple(facts.memories)
+    return Element(facts.name, board, facts.npu, facts.memory_mode, parts, accelerators)
+
+
+def _accelerator(name: str, path: Path) -> str:
+    """Return an accelerator's name, or the path of its folder seen from here."""
+    return name if Path(name).name == name else str(path.parent / name)
 
 
 def _confined(board: Board, name: str, region: Region, element: str) -> Board:
@@ -279,6 +305,7 @@ def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
             one.npu,
             one.memory_mode,
             (name,),
+            one.accelerators,
         )
         for one, start in zip(elements, starts, strict=False)
     ]
@@ -286,6 +313,7 @@ def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
     return parts, Region(start_addr=start, size_bytes=size)
 
 
-def system_schema() -> dict[str, Any]:
-    """Return the JSON schema of system files."""
-    return SystemFacts.model_json_schema()
+def system_schema() -> str:
+    """Return the JSON schema of system files, for editors."""
+    schema = {**SystemFacts.model_json_schema(), "title": "ethosgen system file"}
+    return json.dumps({"$schema": SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"

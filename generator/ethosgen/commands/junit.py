@@ -6,10 +6,13 @@ from types import TracebackType
 from typing import Self
 
 from ethosgen.host.storage import explain_storage
+from ethosgen.stages.report import PipelineReport
 from ethosgen.values.errors import EthosgenError, cannot_write
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted
 from ethosgen.values.report import FirmwareReport, Report
+
+Recorded = Report | FirmwareReport | PipelineReport
 
 _ORACLE = "TensorFlow Lite Micro"
 _MARKER = "the firmware's end marker was seen"
@@ -25,7 +28,7 @@ class JUnitFile:
     def __init__(self, path: Path | None, name: str) -> None:
         self._path = path
         self._name = name
-        self._report: Report | FirmwareReport | None = None
+        self._report: Recorded | None = None
 
     def __enter__(self) -> Self:
         if self._path is not None:
@@ -35,7 +38,7 @@ class JUnitFile:
                 raise cannot_write(self._path, error) from None
         return self
 
-    def record(self, report: Report | FirmwareReport) -> None:
+    def record(self, report: Recorded) -> None:
         """Store the report that the file will contain."""
         self._report = report
 
@@ -55,9 +58,7 @@ class JUnitFile:
             raise cannot_write(self._path, problem) from None
 
 
-def make_suite(
-    name: str, report: Report | FirmwareReport | None, error: BaseException | None
-) -> ET.Element:
+def make_suite(name: str, report: Recorded | None, error: BaseException | None) -> ET.Element:
     """Return a <testsuites> with one suite; an error or a missing report becomes an <error> in it.
 
     With several networks, the cases of each are in a class of its own.
@@ -105,7 +106,7 @@ def _fidelity(group: str, fidelity: Fidelity) -> ET.Element:
     return case
 
 
-def _cases(name: str, report: Report) -> list[ET.Element]:
+def _cases(name: str, report: Report | PipelineReport) -> list[ET.Element]:
     group = f"ethosgen.{name}"
     golden = report.golden
     oracle = (golden.title if golden else "") or _ORACLE

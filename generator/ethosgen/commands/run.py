@@ -70,10 +70,10 @@ def run(
     from ethosgen.stages.manifest import is_pipeline
 
     if is_pipeline(directory):
-        given = {"network": network, "build": build_directory, "junit": junit_path, "port": line}
-        require_qemu(on, **given, fidelity=fidelity)
+        require_qemu(on, network=network, build=build_directory, port=line)
         inputs = pipeline.Inputs(input_path, samples, seed)
-        _run_pipeline(directory, inputs, pipeline.Criteria(golden, oracle), output_path, as_json)
+        criteria = pipeline.Criteria(golden, oracle, fidelity)
+        _run_pipeline(directory, inputs, criteria, output_path, junit_path, as_json)
         return
 
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
@@ -96,10 +96,16 @@ def run(
 
 
 def _run_pipeline(
-    directory: Path, inputs: Any, criteria: Any, output_path: Path | None, as_json: bool
+    directory: Path,
+    inputs: Any,
+    criteria: Any,
+    output_path: Path | None,
+    junit_path: Path | None,
+    as_json: bool,
 ) -> None:
     from ethosgen.pipeline.elements import run_pipeline
 
-    with Progress() as progress:
+    with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         report = run_pipeline(directory, inputs, criteria, output_path, progress.watch())
+        junit.record(report)
     answer(report, as_json, must_compare=False, text=run_text)

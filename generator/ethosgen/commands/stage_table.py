@@ -34,8 +34,9 @@ def run_text(report: Any) -> str:
     for comparison in filter(None, (report.golden, report.second)):
         of = counted(comparison.elements, "element")
         lines.append(f"  {comparison.oracle:<9} {of}: {comparison_text(comparison)}")
-    if report.golden and report.golden.first:
-        lines.append(f"  first     {report.golden.first.text()}")
+    if report.fidelity:
+        lines.append(f"  fidelity  {report.fidelity.text()}")
+    lines += [f"  {title:<9} {text}" for title, text in report.findings.items()]
     width = max(len(one.name) for one in report.elements)
     head = ("CPU", "NPU", "receive", "send", "wire", "in all", "estimated")
     lines.append(f"  {'cycles':<{width}} {''.join(f'{title:>11}' for title in head)}")

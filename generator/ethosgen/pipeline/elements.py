@@ -9,14 +9,17 @@ import numpy as np
 
 from ethosgen import frontend
 from ethosgen.backend import find_accelerator
+from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
 from ethosgen.pipeline.firmware import build_project
 from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
 from ethosgen.pipeline.npu_model import attach_model
+from ethosgen.pipeline.suspect import decode, find_suspect
+from ethosgen.pipeline.turns import devices_of
 from ethosgen.samples.files import save_samples
 from ethosgen.stages.cuts import Stage, cut, positions
 from ethosgen.stages.layout import frame_bytes, tensor_bytes, windows
 from ethosgen.stages.manifest import Manifest, open_manifest
-from ethosgen.stages.report import ElementFigures, PipelineReport
+from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
 from ethosgen.stages.schedule import Times, schedule
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
@@ -24,7 +27,7 @@ from ethosgen.values.fitting import fitting
 from ethosgen.values.grammar import counted
 from ethosgen.values.handover import ROOM
 from ethosgen.values.network import Graph, Network
-from ethosgen.values.outcome import Arrays
+from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.source import ReadOptions
 from ethosgen.values.watch import Watch
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from ethosgen.target.elements import Measured, Member
     from ethosgen.target.wires import Tap
     from ethosgen.toolchain import Built
+    from ethosgen.values.project_info import ProjectInfo
 
 _ALONE_SAMPLES = 3
 """Samples that one element alone runs, for its cycles."""
@@ -56,6 +60,15 @@ class Opened:
         """Return the folders of all projects."""
         alone = [self.manifest.alone] if self.manifest.alone else []
         return [*(element.name for element in self.manifest.elements), *alone]
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A run: the outputs, the elements' accounts, and the frames on each line if recorded."""
+
+    outputs: list[Arrays]
+    measured: "list[Measured]"
+    frames: list[list[bytes]]
 
 
 def open_pipeline(directory: Path, watch: Watch) -> Opened:
@@ -102,14 +115,15 @@ def run_pipeline(
     """
     opened = open_pipeline(directory, watch)
     network, manifest = opened.network, opened.manifest
+    require_runtime([network], criteria)
     samples = choose_samples(network, inputs)
-    outputs, measured = _run(opened, samples, watch, tap, timeout_s)
+    done = _run(opened, samples, watch, tap, timeout_s)
     if output_path is not None:
-        save_samples(output_path, outputs)
-    oracle = criteria.oracle or manifest.oracle
-    golden, second = judge(network, samples, outputs, watch, replace(criteria, oracle=oracle))
-    alone, is_equal = _run_alone(opened, samples, outputs, watch)
-    figures = _figures(opened, measured, len(samples))
+        save_samples(output_path, done.outputs)
+    criteria = replace(criteria, oracle=criteria.oracle or manifest.oracle)
+    golden, second = judge(network, samples, done.outputs, watch, criteria)
+    alone, is_equal = _run_alone(opened, samples, done.outputs, watch)
+    figures = _figures(opened, done.measured, len(samples))
     drawn = inputs.drawn(len(samples))
     return PipelineReport(
         network=network.name,
@@ -119,24 +133,53 @@ def run_pipeline(
         schedule=schedule(_times(figures, manifest)),
         golden=golden,
         second=second,
+        plans=tuple(_info(opened, one.name).networks[0].summary for one in manifest.elements),
         alone=alone,
         why_not_alone=manifest.why_not_alone,
         is_alone_equal=is_equal,
         seed=drawn.seed if drawn else None,
+        fidelity=measure_fidelity(network, samples, done.outputs, criteria, watch),
+        suspect=_suspect(opened, samples, golden, criteria, watch, tap, timeout_s),
         wall_s=watch.wall_s,
     )
 
 
+def _suspect(
+    opened: Opened,
+    samples: Sequence[Arrays],
+    golden: Comparison | None,
+    criteria: Criteria,
+    watch: Watch,
+    tap: "Tap | None",
+    timeout_s: float,
+) -> Suspect | None:
+    """Run again up to the first sample that differs, and find the element that is wrong."""
+    if golden is None or golden.first is None or criteria.golden is not None:
+        return None
+    some = samples[: golden.first.sample + 1]
+    with watch.stage("blame", "asking who was wrong"):
+        frames = _run(opened, some, watch, tap, timeout_s, is_recording=True).frames
+        names = [element.name for element in opened.manifest.elements]
+        return find_suspect(opened.graph, opened.stages, names, frames, criteria.oracle)
+
+
+def _info(opened: Opened, folder: str) -> "ProjectInfo":
+    """Read a project of the pipeline, with the devices that run on QEMU."""
+    from ethosgen.project import open_project
+
+    info = open_project(opened.directory / folder)
+    return replace(info, devices=devices_of(info, "qemu"))
+
+
 def members_of(opened: Opened) -> "list[Member]":
     """Return the built elements; InputError for one that is not built."""
-    from ethosgen.project import open_project
     from ethosgen.target.elements import Member
     from ethosgen.toolchain import find_built
 
     members = []
     for element in opened.manifest.elements:
         place = opened.directory / element.name
-        info = open_project(place)
+        info = _info(opened, element.name)
         attach = None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu))
         if info.board.run.qemu is None:
             raise InputError(
@@ -152,7 +195,8 @@ def _run(
     watch: Watch,
     tap: "Tap | None",
     timeout_s: float,
-) -> "tuple[list[Arrays], list[Measured]]":
+    is_recording: bool = False,
+) -> "_Done":
     from ethosgen.target.elements import Elements
 
     manifest, graph, stages = opened.manifest, opened.graph, opened.stages
@@ -163,40 +207,31 @@ def _run(
     count = counted(len(samples), "sample")
     with (
         watch.stage("run", f"running {counted(len(members), 'element')} on QEMU"),
-        Elements(members, size, rooms, tap=tap, timeout_s=timeout_s) as elements,
+        Elements(
+            members, size, rooms, tap=tap, timeout_s=timeout_s, is_recording=is_recording
+        ) as elements,
     ):
         found = elements.run(frames, lambda done: watch.say(f"running on QEMU: {done} of {count}"))
         measured = elements.finish(len(samples))
-    outputs = [_decode(graph, stages[-1].sends, data) if data else {} for data in found]
-    return outputs, measured
+    outputs = [decode(graph, stages[-1].sends, data) if data else {} for data in found]
+    return _Done(outputs, measured, [recorder.frames for recorder in elements.recorders])
 
 
 def _encode(graph: Graph, tensors: Sequence[int], sample: Arrays) -> bytes:
     return b"".join(fitting(sample, graph.tensors[i]).tobytes() for i in tensors)
 
 
-def _decode(graph: Graph, tensors: Sequence[int], data: bytes) -> Arrays:
-    outputs, at = {}, 0
-    for i in tensors:
-        tensor = graph.tensors[i]
-        array = np.frombuffer(data[at : at + tensor.bytes], tensor.dtype)
-        outputs[tensor.name] = array.reshape(tensor.shape).copy()
-        at += tensor.bytes
-    return outputs
-
-
 def _run_alone(
     opened: Opened, samples: Sequence[Arrays], outputs: Sequence[Arrays], watch: Watch
 ) -> tuple[int | None, bool]:
     """Return the cycles of the whole network on one element, and whether its outputs are equal."""
-    from ethosgen.project import open_project
     from ethosgen.target import run
     from ethosgen.toolchain import find_built
 
     if not opened.manifest.alone:
         return None, True
     place = opened.directory / opened.manifest.alone
-    info = open_project(place)
+    info = _info(opened, opened.manifest.alone)
     attach = None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu))
     with watch.stage("alone", "running one element alone on QEMU"):
         elf = find_built(place, "qemu", "qemu").elf
@@ -219,11 +254,9 @@ def _has_nan(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
 def _figures(
     opened: Opened, measured: "Sequence[Measured]", samples: int
 ) -> tuple[ElementFigures, ...]:
-    from ethosgen.project import open_project
-
     manifest, figures = opened.manifest, []
     for k, (element, one) in enumerate(zip(manifest.elements, measured, strict=True)):
-        qemu = open_project(opened.directory / element.name).board.run.qemu
+        qemu = _info(opened, element.name).board.run.qemu
         assert qemu is not None  # it ran there
         report = one.report
         per_cycle = one.hello.ticks_hz * qemu.instruction_ns / _NANOSECONDS * samples

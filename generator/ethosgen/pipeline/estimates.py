@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf
 
-from ethosgen.backend import Offer, Task, backend_of
+from ethosgen.backend import CpuSide, Offer, Task, backend_of, load_wrapped
 from ethosgen.board.system import Element, System
+from ethosgen.pipeline.wrapping import Helpers
 from ethosgen.project import part_capacities
 from ethosgen.stages.cuts import crossing
 from ethosgen.stages.layout import frame_bytes
@@ -125,7 +126,7 @@ def accelerator_of(element: Element) -> Accelerator | None:
 
 
 def _kind(element: Element) -> tuple[str, str]:
-    return element.board.name, f"{element.npu} {element.memory_mode}"
+    return element.board.name, f"{element.npu} {element.memory_mode} {element.accelerators}"
 
 
 @cache
@@ -138,13 +139,12 @@ def _operator_cycles(
     network: Network, element: Element, options: OffloadOptions
 ) -> list[tuple[int, int, int | None]]:
     """Return each operator's cycles; with those of starting its partition, and its number."""
-    from ethosgen import aot
-
     graph, offers = network.graph, _offers(network, element, options)
+    others = _cpu_side(network, element, options)
     missing = Offer(cycles=0) if offers else Offer(refusal="there is no NPU")
     found: list[tuple[int, int, int | None]] = []
     for op in graph.operators:
-        cpu = aot.cpu_cycles(op, graph)
+        cpu = others.cpu_cycles(op, graph)
         if cpu is None:
             cpu = UNKNOWN_CYCLES * sum(graph.tensors[i].elements for i in op.outputs)
         offer = offers.get(op.index, missing)
@@ -169,6 +169,16 @@ def _offers(network: Network, element: Element, options: OffloadOptions) -> Mapp
         return backend_of(accelerator).offers(task, {})
     except RefusalError:
         return {}
+
+
+def _cpu_side(network: Network, element: Element, options: OffloadOptions) -> CpuSide:
+    """Return the CPU's side of an element, with what users' accelerators do there for less."""
+    from ethosgen import aot
+
+    if not element.accelerators or options.mode is OffloadMode.NONE:
+        return aot
+    wrapped = [load_wrapped(name) for name in element.accelerators]
+    return Helpers(wrapped, options, aot).alternatives(network, IoStyle.ARENA, {})
 
 
 def _sums(values: Sequence[int]) -> list[int]:

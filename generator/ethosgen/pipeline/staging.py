@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from pathlib import Path
+from typing import Any
 
-from ethosgen.backend import is_compiled
+from ethosgen.backend import is_compiled, load_wrapped
 from ethosgen.board.system import Element, System
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.pipeline.creation import compile_placed
@@ -27,6 +28,7 @@ from ethosgen.stages.manifest import (
     manifest_text,
     open_manifest,
 )
+from ethosgen.stages.report import plan_json
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError, cannot_write
 from ethosgen.values.grammar import counted
 from ethosgen.values.handover import ROOM, Handover, Window
@@ -62,6 +64,16 @@ class WrittenPipeline:
     stages: tuple[StageFigures, ...]
     one_element_cycles: int
     why_not_alone: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the pipeline as an object of JSON types."""
+        return {
+            "directory": str(self.directory),
+            "model": self.network,
+            "elements": [{**vars(stage), "plan": plan_json(stage.plan)} for stage in self.stages],
+            "one_element_cycles": self.one_element_cycles,
+            "why_not_one_element": self.why_not_alone or None,
+        }
 
 
 def create_pipeline(
@@ -245,7 +257,8 @@ def _make(
     mode = board.choose_memory_mode(element.memory_mode, accelerator)
     watch.say(f"compiling {network.name} for {element.name}")
     memories = board.memories_in(mode)
-    plan = make_plan(network, accelerator, IoStyle.ARENA, watch, options, memories)
+    wrapped = [load_wrapped(name) for name in element.accelerators]
+    plan = make_plan(network, accelerator, IoStyle.ARENA, watch, options, memories, wrapped=wrapped)
     program = compile_placed(plan, board.placement(mode), watch)
     return render(program, board, memory_mode=mode, handover=given), program.summary()
 

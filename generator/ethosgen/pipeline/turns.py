@@ -119,7 +119,7 @@ def _run(
 ) -> Outcome:
     from ethosgen.target import run
 
-    known = replace(info, devices=_devices(info, built.on))
+    known = replace(info, devices=devices_of(info, built.on))
     with watch.stage("run", f"running on {built.on}"):
         return run(
             built.elf,
@@ -133,7 +133,7 @@ def _run(
         )
 
 
-def _devices(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
+def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
     """Return the devices of users' accelerators; InputError for a target without them."""
     found = [load_wrapped(str(folder)).device for folder in info.accelerators]
     devices = unite([device for device in found if device is not None])

@@ -31,6 +31,7 @@ from ethosgen.target.wires import (
     Feeder,
     Frame,
     LostFrameError,
+    Recorder,
     Slots,
     Tap,
     wire,
@@ -75,6 +76,7 @@ class Elements:
 
     `sent_bytes` is the size of an output frame's tensors, `windows` the places of frames in shared
     memory, from the first element's to the host's. `tap` changes what the lines carry, for tests.
+    With `is_recording`, `recorders` keep the frames of each line.
     """
 
     def __init__(
@@ -85,8 +87,11 @@ class Elements:
         *,
         tap: Tap | None = None,
         timeout_s: float = 120.0,
+        is_recording: bool = False,
     ) -> None:
         self.members = members
+        self.recorders: list[Recorder] = []
+        self._is_recording = is_recording
         self.targets: list[QemuTarget] = []
         self._sent_bytes = sent_bytes
         self._windows = windows
@@ -176,6 +181,10 @@ class Elements:
 
     def _start(self) -> None:
         ram = self._shared_ram()
+        slots = [Slots(self._memory(window), window.stride) for window in self._windows]
+        if self._is_recording:
+            places = slots or (None,) * (len(self.members) + 1)
+            self.recorders = [Recorder(place) for place in places]
         ends = [self._line(k) for k in range(len(self.members) + 1)]
         for number, member in enumerate(self.members):
             wires = self._wires(member, ends[number][1], ends[number + 1][0])
@@ -185,7 +194,6 @@ class Elements:
             )
             with self._named(number):
                 self.targets.append(self._stack.enter_context(target))
-        slots = [Slots(self._memory(window), window.stride) for window in self._windows]
         self._feeder = Feeder(ends[0][0], slots[0] if slots else None)
         self._collector = Collector(ends[-1][1], slots[-1] if slots else None, self._sent_bytes)
         for number, target in enumerate(self.targets):
@@ -213,12 +221,20 @@ class Elements:
         near, far = wire()
         for end in (near, far):
             self._stack.callback(end.close)
-        if self._tap is None:
+        if self._tap is None and not self.recorders:
             return near, far
         middle, end = wire()
         self._stack.callback(end.close)
-        _Relay(far, middle, lambda data: self._tap(number, data) if self._tap else data).start()
+        _Relay(far, middle, lambda data: self._carry(number, data)).start()
         return near, end
+
+    def _carry(self, number: int, data: bytes) -> bytes:
+        """Return what the line before an element carries in place of `data`; record it."""
+        if self._tap is not None:
+            data = self._tap(number, data)
+        if self.recorders:
+            self.recorders[number].take(data)
+        return data
 
     def _shared_ram(self) -> Path | None:
         if not self._windows:

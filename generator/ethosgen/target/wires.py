@@ -54,6 +54,35 @@ def wire() -> tuple[socket.socket, socket.socket]:
     return socket.socketpair()
 
 
+class Recorder:
+    """Keeps the tensors of each frame that goes over one line, as its receiver gets it."""
+
+    def __init__(self, slots: Slots | None) -> None:
+        self._slots = slots
+        self._pending = bytearray()
+        self.frames: list[bytes] = []
+
+    def take(self, data: bytes) -> None:
+        """Take what the line carries: frames, or doorbells of frames in shared memory."""
+        if self._slots is not None:
+            for _ in data:  # the receiver hears of the frame after this
+                self._keep(self._slots.of(len(self.frames)).tobytes())
+            return
+        self._pending += data
+        while (size := self._keep(self._pending)) is not None:
+            del self._pending[:size]
+
+    def _keep(self, data: bytes | bytearray) -> int | None:
+        """Keep the frame at the start of `data`; return its size, None if it is not there yet."""
+        if len(data) < HEADER_BYTES:
+            return None
+        stop = HEADER_BYTES + _HEADER.unpack_from(data)[-1]
+        if len(data) < stop + END_BYTES:
+            return None
+        self.frames.append(bytes(data[HEADER_BYTES:stop]))
+        return int(stop + END_BYTES)
+
+
 class Feeder:
     """Sends frames to the first element, as many as it has room for."""
 
